@@ -1,0 +1,41 @@
+/**
+ * `fleetctl agents restart <agent|self>`: restarts the dial unit of an agent, and with it the
+ * runtime, which reads its client config only when it starts.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { agentHere } from "cli/agent_here.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** The agent is the context's target. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing: the target is settled before. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Restarts the unit. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const agent = await agentHere(context);
+  if (!agent.ok) return agent;
+  const { name } = agent.value;
+  const services = context.ports.services(context.paths);
+  if (!await services.isRunning()) {
+    return err(refusal(
+      "manager-not-running",
+      `Cannot restart agent "${name}": no service manager runs on this root, must be running`,
+      { hints: context.paths.root === "/" ? ["systemctl status"] : ["fleetctl up"] },
+    ));
+  }
+  await services.restart(dialUnit(name));
+  return ok(linesReport({ agent: name, unit: dialUnit(name), restarted: true }, [
+    `restarted  ${dialUnit(name)}`,
+  ]));
+}

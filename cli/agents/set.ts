@@ -1,0 +1,125 @@
+/**
+ * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` is refused:
+ * an agent moves by an edit of the ledger, because two hosts have to agree on it (spec
+ * "Cross-host team-chat setup").
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { CHANNELS } from "core/ledger/agent.ts";
+import { changeAgent } from "core/ledger/agents.ts";
+import type { ShardEdit } from "core/ledger/shard.ts";
+import { type AgentName, parseAgentName, parseEmail, parseObjectId } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl agents set` was asked for. */
+export interface Options {
+  readonly name: AgentName;
+  readonly edit: ShardEdit;
+  /** Names of the changed fields, in the words of the shard. */
+  readonly changed: readonly string[];
+}
+
+/** Parses the arguments; every fault at once. An empty value takes an optional field away. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const { args, options } = invocation;
+  if (options["run-on"] !== undefined) return err(runOnRefusal(args.name ?? ""));
+  const faults: string[] = [];
+  const changed: string[] = [];
+  function read<T>(option: string, parse: (text: string) => Result<T>): T | undefined {
+    const text = options[option];
+    if (text === undefined) return undefined;
+    changed.push(option.replaceAll("-", "_"));
+    if (text === "") return undefined;
+    const parsed = parse(text);
+    if (!parsed.ok) faults.push(`--${option}: ${parsed.error.message}`);
+    return parsed.ok ? parsed.value : undefined;
+  }
+  const name = parseAgentName(args.name ?? "");
+  if (!name.ok) faults.push(name.error.message);
+  const channel = CHANNELS.find((one) => one === options.channel);
+  if (options.channel !== undefined) changed.push("channel");
+  const text = (value: string): Result<string> => ok(value);
+  const fields = {
+    "user-email": { userEmail: read("user-email", parseEmail) },
+    "owner-aad": { ownerAad: read("owner-aad", parseObjectId) },
+    "owner-email": { ownerEmail: read("owner-email", parseEmail) },
+    provider: { provider: read("provider", text) },
+    model: { model: read("model", text) },
+  };
+  const runtime = read("runtime", text);
+  if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
+  if (name.ok && changed.length === 0) faults.push("nothing to set is named");
+  if (!name.ok || faults.length > 0) return err(badOptions(faults));
+  const given = Object.entries(fields).filter(([option]) => options[option] !== undefined);
+  return ok({
+    name: name.value,
+    changed,
+    edit: {
+      ...Object.assign({}, ...given.map(([, field]) => field)),
+      ...(channel === undefined ? {} : { channel }),
+      ...(runtime === undefined ? {} : { runtime }),
+    },
+  });
+}
+
+/** Records the change, then makes the host follow it. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  const { name, edit, changed } = options;
+  if (edit.runtime !== undefined) {
+    const runtime = findDefinition(await readDefinitions(ports.files, paths), edit.runtime);
+    if (!runtime.ok) return runtime;
+  }
+  return await underVerbLock(context, async () => {
+    const recorded = await changeAgent(ports, paths, {
+      ...authorOf(context, "agents set"),
+      agent: name,
+      summary: `${changed.join(", ")} of agent "${name}"`,
+      decide: () => ok(edit),
+    });
+    if (!recorded.ok) return recorded;
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: false,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const isSame = recorded.value.changed.length === 0;
+    return ok(planReport(report.value, gathered.value, {
+      json: { agent: name, changed: isSame ? [] : changed },
+      last: [
+        isSame
+          ? `agent "${name}" is as it was`
+          : `agent "${name}" has a new ${changed.join(", ")}; it works with it after: ` +
+            `fleetctl agents restart ${name}`,
+      ],
+    }));
+  });
+}
+
+function runOnRefusal(name: string) {
+  return refusal(
+    "run-on-not-settable",
+    `Cannot set run_on of agent "${name}": an agent moves between hosts by an edit of its shard ` +
+      "in the ledger, on one host at a time",
+    {
+      kind: "usage",
+      hints: [`edit agents.d/${name}.yaml in the ledger, then run: fleetctl apply`],
+    },
+  );
+}
+
+function badOptions(faults: readonly string[]) {
+  return refusal("options-invalid", `Cannot set an agent: ${faults.join("; ")}`, {
+    kind: "usage",
+    hints: ["fleetctl agents set --help"],
+  });
+}

@@ -1,0 +1,60 @@
+/**
+ * `fleetctl apply [self]`: brings this host to what its ledger says, and restarts local agents whose
+ * own input changed (decision 25). `self` restarts the calling agent only.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { ensureState } from "cli/facts.ts";
+import type { VerbReport } from "cli/output.ts";
+import {
+  authorOf,
+  planReport,
+  readFacts,
+  reconcileFacts,
+  siteOf,
+  underVerbLock,
+} from "cli/planner.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** What `fleetctl apply` was asked for; how far it goes is the context's target. */
+export interface Options {
+  readonly isDryRun: boolean;
+}
+
+/** Parses the switches. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  return ok({ isDryRun: invocation.switches.has("dry-run") });
+}
+
+/** Runs the planner. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { isDryRun } = options;
+  const { ports, paths, target } = context;
+  return await underVerbLock(context, async () => {
+    if (!isDryRun) {
+      const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
+      if (!state.ok) return state;
+    }
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: isDryRun,
+      restartAgents: target.kind === "host",
+    });
+    if (!report.ok) return report;
+    const own = target.kind === "agent" ? target.agent : undefined;
+    if (own === undefined || isDryRun || !report.value.restartPending.includes(own)) {
+      return ok(planReport(report.value, gathered.value));
+    }
+    await ports.services(paths).restart(dialUnit(own));
+    return ok(planReport({
+      ...report.value,
+      units: [...report.value.units, { unit: dialUnit(own), change: "restarted" }],
+      restartPending: report.value.restartPending.filter((agent) => agent !== own),
+    }, gathered.value));
+  });
+}

@@ -1,0 +1,36 @@
+/**
+ * Where the file of each verb is: path = verb, so `fleetctl mcp add` is `cli/mcp/add.ts`. Each file
+ * is loaded when its verb runs, so that help stays fast. A test holds this list equal to the rows
+ * of the verb table that are built.
+ *
+ * @module
+ */
+
+import type { Command } from "cli/context.ts";
+
+/** Loads the file of a verb. */
+// deno-lint-ignore no-explicit-any -- each file knows its own options; run.ts passes them through.
+export type LoadCommand = () => Promise<Command<any>>;
+
+/** Verb name → its file. */
+export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
+  "agents add": () => import("cli/agents/add.ts"),
+  "agents key enroll": () => import("cli/agents/key/enroll.ts"),
+  "agents key list": () => import("cli/agents/key/list.ts"),
+  "agents key revoke": () => import("cli/agents/key/revoke.ts"),
+  "agents list": () => import("cli/agents/list.ts"),
+  "agents restart": () => import("cli/agents/restart.ts"),
+  "agents set": () => import("cli/agents/set.ts"),
+  "apply": () => import("cli/apply.ts"),
+  "completion": () => import("cli/completion.ts"),
+  "help": () => import("cli/help_verb.ts"),
+  "mcp add": () => import("cli/mcp/add.ts"),
+  "mcp catalog list": () => import("cli/mcp/catalog/list.ts"),
+  "mcp read": () => import("cli/mcp/read.ts"),
+  "mcp remove": () => import("cli/mcp/remove.ts"),
+  "mcp wired": () => import("cli/mcp/wired.ts"),
+  "secret get": () => import("cli/secret/get.ts"),
+  "secret set": () => import("cli/secret/set.ts"),
+  "status": () => import("cli/status.ts"),
+  "up": () => import("cli/up.ts"),
+};

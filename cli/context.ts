@@ -1,0 +1,80 @@
+/**
+ * What a verb is given: the machine behind ports, the root's layout, who acts and on what.
+ * Types, and the one composition of a context. A verb takes nothing from anywhere else.
+ *
+ * @module
+ */
+
+import type { VerbReport } from "cli/output.ts";
+import type { Progress } from "cli/progress.ts";
+import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
+import type { HostName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { McpClient } from "core/mcp_port.ts";
+import type { Host, ServiceManager } from "core/ports.ts";
+import type { Trees } from "core/tree_port.ts";
+import type { Result } from "core/result.ts";
+import type { Caller } from "core/verbs/caller.ts";
+import type { Terminal } from "core/verbs/daemon_frames.ts";
+import type { Invocation, Tokenize } from "core/verbs/invocation.ts";
+import type { Target } from "core/verbs/rewrite.ts";
+
+/** The machine as verbs see it: the host, and what only some of them need, opened on demand. */
+export interface VerbPorts extends Host {
+  readonly trees: Trees;
+  /** Loads the MCP client, which few verbs need. */
+  openMcpClient(): Promise<McpClient>;
+  /** Name of this machine, as the ledger knows it. */
+  readonly hostname: HostName;
+  /** systemd on a real host, the embedded manager under another root. */
+  services(paths: Paths): ServiceManager;
+  /** Starts the embedded manager of a root; for `up` only. */
+  startManager(
+    paths: Paths,
+    onEvent: (event: UnitEvent) => void,
+  ): Promise<Result<EmbeddedManager>>;
+}
+
+/** What a verb gets besides its options. */
+export interface VerbContext {
+  readonly ports: VerbPorts;
+  readonly paths: Paths;
+  readonly caller: Caller;
+  readonly target: Target;
+  readonly version: string;
+  /** The environment of this program; what may not be read is absent. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly terminal: Terminal;
+  readonly progress: Progress;
+  /** Prints while the verb runs; for verbs that stay in the foreground. */
+  write(text: string): Promise<void>;
+  /** From now on Ctrl-C and SIGTERM abort this signal instead of ending the program. */
+  takeOverStop(): AbortSignal;
+  /** The value that a secret option stands for, already read from stdin or the prompt. */
+  readonly secretValue: string | undefined;
+}
+
+/** One verb's file: `parseOptions` never acts, `run` never parses. */
+export interface Command<Options> {
+  parseOptions(invocation: Invocation): Result<Options>;
+  run(context: VerbContext, options: Options): Promise<Result<VerbReport>>;
+}
+
+/** What the program that runs verbs is given by its composition root. */
+export interface CliDeps {
+  readonly version: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly terminal: Terminal;
+  readonly tokenize: Tokenize;
+  takeOverStop(): AbortSignal;
+  /** Opens the machine; not called for help and for what needs none. */
+  openPorts(): Promise<VerbPorts>;
+  out(text: string): Promise<void>;
+  err(text: string): Promise<void>;
+  /** All of stdin as text, bounded. */
+  readStdin(bytesMax: number): Promise<Result<string>>;
+  /** Asks without echo; undefined when there is no terminal to ask on. */
+  promptSecret(label: string): Promise<string | undefined>;
+}

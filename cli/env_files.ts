@@ -1,0 +1,42 @@
+/**
+ * Brings the rendered env files of one shard up to date after a secret changed, with the planner's
+ * own renderer, so that the next run of the planner finds them unchanged. A host that was never
+ * applied has no such file yet, and gets none here.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+
+/** Rewrites those of `wanted` that exist and differ; returns their paths. */
+export async function refreshEnvFiles(
+  context: VerbContext,
+  facts: Facts,
+  wanted: readonly string[],
+): Promise<readonly string[]> {
+  const { files } = context.ports;
+  const written: string[] = [];
+  for (const file of facts.env) {
+    if (!wanted.includes(file.path)) continue;
+    const current = await files.readText(file.path);
+    if (current === undefined || current === file.content) continue;
+    await files.write(file.path, file.content, {
+      mode: file.mode,
+      ...(facts.rootless ? {} : await ownerIds(context, file)),
+    });
+    written.push(file.path);
+  }
+  return written;
+}
+
+async function ownerIds(context: VerbContext, { owner }: RenderedFile) {
+  const { uid, gid } = await idsOf(context, owner);
+  return { ...(uid === undefined ? {} : { uid }), ...(gid === undefined ? {} : { gid }) };
+}
+
+async function idsOf(context: VerbContext, owner: FileOwner) {
+  const { users } = context.ports;
+  return { uid: (await users.byName(owner.user))?.uid, gid: await users.groupId(owner.group) };
+}

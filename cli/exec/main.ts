@@ -1,0 +1,28 @@
+/**
+ * Composition root of `fleetctl-exec`, the only program that the daemon may run. It takes no
+ * arguments: request and grant come over stdin (decision 40).
+ *
+ * @module
+ */
+
+import { runGranted } from "cli/exec/run_granted.ts";
+import { splitArguments } from "core/os/argv.ts";
+import { openTerminal } from "core/os/terminal.ts";
+import { openVerbPorts } from "core/os/verb_ports.ts";
+import { VERSION } from "core/version.ts";
+
+const terminal = openTerminal("1");
+const code = await runGranted({
+  version: VERSION,
+  env: Deno.env.toObject(),
+  cwd: "/",
+  terminal,
+  tokenize: splitArguments,
+  takeOverStop: () => new AbortController().signal,
+  openPorts: async () => openVerbPorts("fleetctl-exec"),
+  out: terminal.out,
+  err: terminal.err,
+  readStdin: terminal.readStdin,
+  promptSecret: async () => undefined,
+});
+Deno.exit(code);

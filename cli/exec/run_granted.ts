@@ -1,0 +1,100 @@
+/**
+ * What `fleetctl-exec` does with the envelope on its stdin: checks the grant, marks it as used, and
+ * runs the verb in this process. It never trusts the envelope's words before the grant was checked,
+ * and it authorizes again: the daemon's decision is not the only lock on this door.
+ *
+ * @module
+ */
+
+import type { CliDeps, VerbPorts } from "cli/context.ts";
+import { refusalOfFault } from "cli/exit.ts";
+import { UNDER_DAEMON } from "cli/planner.ts";
+import { printRefusal, runVerb } from "cli/run.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { Database } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { authorize } from "core/verbs/authorize.ts";
+import { type ExecEnvelope, parseEnvelope } from "core/verbs/exec_envelope.ts";
+import { badGrant, checkGrant, GRANT_SECONDS } from "core/verbs/grant.ts";
+import { readGrantKey } from "core/verbs/grant_key.ts";
+import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
+import { parseRequest } from "core/verbs/invocation.ts";
+import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+
+/** An envelope holds a request of at most 1 MiB, escaped once more. */
+const ENVELOPE_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Reads the envelope, runs its verb and returns the exit code; everything is printed. */
+export async function runGranted(deps: CliDeps): Promise<number> {
+  let wantsJson = false;
+  try {
+    const ports = await deps.openPorts();
+    const paths = pathsUnder(deps.env.FLEETCTL_ROOT ?? "/");
+    const envelope = await readEnvelope(deps, ports, paths);
+    if (!envelope.ok) return await printRefusal(envelope.error, wantsJson, deps);
+    const { request, caller } = envelope.value;
+    wantsJson = request.argv.includes("--json");
+    const addressed = settle(envelope.value, deps);
+    if (!addressed.ok) return await printRefusal(addressed.error, wantsJson, deps);
+    const tree = request.tty?.tree;
+    return await runVerb(addressed.value, { caller, paths, ports }, {
+      ...deps,
+      env: {
+        ...deps.env,
+        // A verb that restarted the daemon would end itself.
+        [UNDER_DAEMON]: "1",
+        // Nothing but hints for the client comes of it.
+        ...(tree === undefined ? {} : { FLEETCTL_FROM_TREE: tree }),
+      },
+      terminal: request.tty ?? NO_TERMINAL,
+      secretValue: request.stdin,
+    });
+  } catch (thrown) {
+    return await printRefusal(refusalOfFault(thrown, "run a verb as root"), wantsJson, deps);
+  }
+}
+
+async function readEnvelope(
+  deps: CliDeps,
+  ports: VerbPorts,
+  paths: Paths,
+): Promise<Result<ExecEnvelope>> {
+  const text = await deps.readStdin(ENVELOPE_BYTES_MAX);
+  if (!text.ok) return text;
+  const envelope = parseEnvelope(text.value);
+  if (!envelope.ok) return envelope;
+  const key = await readGrantKey(ports.files, paths, ports.users.currentUid());
+  if (!key.ok) return key;
+  const now = ports.clock.now();
+  const checked = await checkGrant(key.value, envelope.value, envelope.value.grant, now);
+  if (!checked.ok) return checked;
+  const state = paths.role("daemon");
+  await ports.files.ensureDir(state, { mode: 0o700 });
+  const used = await ports.databases.open(`${state}/grants.sqlite`);
+  try {
+    const first = useOnce(used, envelope.value.grant.nonce, now);
+    return first.ok ? envelope : first;
+  } finally {
+    used.close();
+  }
+}
+
+/** Marks a nonce as used; a second use within the life of a grant is refused. */
+function useOnce(database: Database, nonce: string, now: number): Result<void> {
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT",
+  );
+  database.prepare("DELETE FROM used WHERE at_ms < ?").run(now - 2 * GRANT_SECONDS * 1000);
+  const { changes } = database.prepare("INSERT OR IGNORE INTO used VALUES (?, ?)").run(nonce, now);
+  return changes === 1 ? ok(undefined) : err(badGrant("it was used before"));
+}
+
+function settle({ request, caller }: ExecEnvelope, deps: CliDeps): Result<Addressed> {
+  const parsed = parseRequest(request.argv, deps.tokenize);
+  if (!parsed.ok) return parsed;
+  if (parsed.value.kind !== "run") return err(badGrant("it names no verb"));
+  const addressed = addressFor(parsed.value.invocation, caller);
+  if (!addressed.ok) return addressed;
+  const decision = authorize(caller, addressed.value);
+  return decision.allowed ? addressed : err(decision.refusal);
+}

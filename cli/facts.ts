@@ -1,0 +1,243 @@
+/**
+ * Gathers what decides how this host should look: ledger, catalog, defaults, secrets, runtimes and
+ * roles, as one `Facts` for the planner. Reads only, except `ensureState`, which creates what a new
+ * root lacks. What cannot be read for one agent or one MCP is listed and hides nothing else.
+ *
+ * @module
+ */
+
+import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
+import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
+import { registerUrl } from "core/dial/register_url.ts";
+import type { Refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { LedgerPorts } from "core/ledger/git.ts";
+import { type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
+import { type HostMarkers, parseMarkers } from "core/ledger/markers.ts";
+import { initRepo } from "core/ledger/repository.ts";
+import { type HostName, type KeyName, parseMcpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Random } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { readDefinitions, type RuntimeDefinitions } from "core/runtimes/definitions.ts";
+import { initSecrets } from "core/secrets/init.ts";
+import { renderHostOpKeys, renderSecretEnv, requireRoleKey } from "core/secrets/render.ts";
+import { openSecrets, type SecretAuthor, type SecretStore } from "core/secrets/store.ts";
+import {
+  agentsOnHost,
+  type Facts,
+  type GatewayRole,
+  type LoginRole,
+  type Roles,
+} from "units/reconcile/facts.ts";
+
+/** What gathering needs to know about this machine. */
+export interface HostSite {
+  readonly paths: Paths;
+  readonly hostname: HostName;
+  readonly uid: number;
+}
+
+/** The sources of the facts, for verbs that look at one of them. */
+export interface Gathered {
+  readonly facts: Facts;
+  readonly ledger: Ledger;
+  readonly catalog: Catalog;
+  readonly defaults: Defaults;
+  readonly definitions: RuntimeDefinitions;
+  readonly secrets: SecretStore;
+  readonly roles: HostRoles;
+  readonly markers: HostMarkers;
+  /** What could not be read or used, beside the facts. */
+  readonly faults: readonly Refusal[];
+}
+
+/** Creates the ledger and the secret store where they are missing. */
+export async function ensureState(
+  ports: LedgerPorts & { readonly random: Random },
+  site: HostSite,
+  author: SecretAuthor,
+): Promise<Result<SecretStore>> {
+  const { paths, hostname } = site;
+  const repo = await initRepo(ports, paths);
+  return repo.ok ? await initSecrets(ports, paths, { ...author, hostname }) : repo;
+}
+
+/** Reads every source and builds the facts; `changed` is a record that is being tried out. */
+export async function gatherFacts(
+  ports: LedgerPorts,
+  site: HostSite,
+  changed?: AgentRecord,
+): Promise<Result<Gathered>> {
+  const { paths } = site;
+  const { files } = ports;
+  const ledger = await readLedger(files, paths);
+  if (!ledger.ok) return ledger;
+  const catalog = await readCatalog(ports, paths);
+  if (!catalog.ok) return catalog;
+  const roles = parseHostRoles(await files.readText(paths.rolesFile), paths.rolesFile);
+  if (!roles.ok) return roles;
+  const markers = parseMarkers(await files.readText(paths.hostFile), paths.hostFile);
+  if (!markers.ok) return markers;
+  const secrets = await openSecrets(ports, paths);
+  if (!secrets.ok) return secrets;
+  const defaults = await readDefaults(ports, paths, catalog.value);
+  const definitions = await readDefinitions(files, paths);
+  const sources = {
+    ledger: changed === undefined ? ledger.value : {
+      ...ledger.value,
+      agents: new Map([...ledger.value.agents, [changed.name, changed] as const].sort(byName)),
+    },
+    catalog: catalog.value,
+    roles: roles.value,
+    markers: markers.value,
+    secrets: secrets.value,
+    defaults,
+    definitions,
+  };
+  const built = buildFacts(sources, site);
+  if (!built.ok) return built;
+  return ok({
+    ...sources,
+    facts: built.value.facts,
+    faults: [
+      ...ledger.value.faults,
+      ...catalog.value.faults.map((fault) => fault.refusal),
+      ...defaults.faults,
+      ...definitions.faults,
+      ...built.value.faults,
+    ],
+  });
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+type Sources = Omit<Gathered, "facts" | "faults">;
+
+function buildFacts(
+  from: Sources,
+  site: HostSite,
+): Result<{ readonly facts: Facts; readonly faults: readonly Refusal[] }> {
+  const { paths, hostname, uid } = site;
+  const { shards } = from.secrets;
+  const agents = agentsOnHost(from.ledger.agents.values(), hostname);
+  const dialUrl = dialUrlOf(from, hostname);
+  const hostKeys = renderHostOpKeys(shards, paths, hostname);
+  const roles = rolesOf(from, site, dialUrl);
+  if (!roles.ok) return roles;
+  const env = renderSecretEnv(
+    shards,
+    agents.map((agent) => ({ name: agent.name, environment: channelEnv(agent, dialUrl) })),
+    paths,
+  );
+  return ok({
+    facts: {
+      paths,
+      hostname,
+      rootless: paths.root !== "/" || uid !== 0,
+      agents,
+      catalog: from.catalog.entries,
+      wired: new Map(agents.map((agent) => [
+        agent.name,
+        [
+          ...resolveTools(agent, from.catalog, from.defaults),
+          // Names that the catalog does not have are reported by the planner.
+          ...missingTools(agent, from.catalog, from.defaults),
+        ],
+      ])),
+      runtimes: from.definitions.byName,
+      env: hostKeys.ok ? [...env, hostKeys.value] : env,
+      roles: roles.value,
+      shape: from.roles.shape,
+      workdir: from.roles.workdir,
+      ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
+      // What runs for a shard or manifest that cannot be read was taken away by nobody.
+      held: {
+        agents: from.ledger.unreadable,
+        mcps: from.catalog.faults.flatMap(({ name }) => {
+          const parsed = parseMcpName(name);
+          return parsed.ok ? [parsed.value] : [];
+        }),
+      },
+    },
+    // The old file stays: a good key is never replaced by an empty one.
+    faults: hostKeys.ok ? [] : [hostKeys.error],
+  });
+}
+
+/** Variables that stand beside an agent's secrets (decision 41). */
+function channelEnv(agent: AgentRecord, dialUrl: string): Readonly<Record<string, string>> {
+  return {
+    CHANNEL_WEBVIEW_GATEWAY_URL: dialUrl,
+    ...(agent.userEmail === undefined ? {} : { CHANNEL_USER_EMAIL: agent.userEmail }),
+  };
+}
+
+function dialUrlOf(from: Sources, hostname: HostName): string {
+  const marker = from.markers.webviewGateway;
+  const listen = from.roles.gateway?.dialListen;
+  return registerUrl({
+    marker: marker === undefined ? undefined : { host: marker, isTls: false, port: undefined },
+    hostname,
+    ...(listen === undefined ? {} : { listen }),
+  });
+}
+
+function rolesOf(from: Sources, site: HostSite, dialUrl: string): Result<Roles> {
+  const { roles } = from;
+  const gateway = roles.gateway === undefined ? ok(undefined) : gatewayRole(from, site);
+  if (!gateway.ok) return gateway;
+  const login = loginRole(from, site);
+  if (!login.ok) return login;
+  return ok({
+    ...(roles.isDaemonHere ? { daemon: {} } : {}),
+    ...(gateway.value === undefined ? {} : { gateway: gateway.value }),
+    ...(login.value === undefined ? {} : { login: login.value }),
+    ...(roles.areDialUnitsHere ? { dial: { registerUrl: dialUrl } } : {}),
+  });
+}
+
+/** The keys are read where the gateway's are; a key that reads back empty keeps the old file. */
+function loginRole({ roles, secrets }: Sources, site: HostSite): Result<LoginRole | undefined> {
+  if (roles.login === undefined) return ok(undefined);
+  const { paths, hostname } = site;
+  const at = { file: paths.env("webview-login"), hostname };
+  const hmacKey = requireRoleKey(secrets.shards, "WEBVIEW_HMAC_KEY", at);
+  if (!hmacKey.ok) return hmacKey;
+  const assertionKey = secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName });
+  const basicUsers = secrets.get({ key: "WEBVIEW_BASIC_USERS" as KeyName });
+  return ok({
+    ...roles.login,
+    hmacKey: hmacKey.value,
+    ...(assertionKey === undefined ? {} : { assertionKey }),
+    ...(basicUsers === undefined ? {} : { basicUsers }),
+  });
+}
+
+function gatewayRole(
+  from: Sources,
+  { paths, hostname }: HostSite,
+): Result<GatewayRole | undefined> {
+  const { roles, ledger, markers, secrets } = from;
+  if (roles.gateway === undefined) return ok(undefined);
+  const agents = [...ledger.agents.values()];
+  const key = requireRoleKey(secrets.shards, "WEBVIEW_ASSERTION_KEY", {
+    file: paths.env("gateway"),
+    hostname,
+  });
+  if (!key.ok && roles.gateway.trust === "assertion") return key;
+  return ok({
+    ...roles.gateway,
+    ledgerJson: renderWebviewLedger(agents).text,
+    adminsJson: renderWebviewAdmins(agents),
+    ...(key.ok ? { assertionKey: key.value } : {}),
+    dialKeys: new Map(
+      agents.flatMap(({ name, dialKeys }) => dialKeys === undefined ? [] : [[name, dialKeys]]),
+    ),
+    ...(markers.isDialKeyRequired ? { settings: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } } : {}),
+  });
+}

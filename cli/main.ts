@@ -1,0 +1,42 @@
+/**
+ * Composition root of `fleetctl`. Help and the version are another program (`cli/help/main.ts`,
+ * chosen by the launcher); what a verb does not need is loaded when it is asked for.
+ *
+ * @module
+ */
+
+import { VERSION } from "core/version.ts";
+
+Deno.exit(await runVerbs(Deno.args));
+
+async function runVerbs(argv: readonly string[]): Promise<number> {
+  const [{ runCli }, { openTerminal }, { splitArguments }] = await Promise.all([
+    import("cli/run.ts"),
+    import("core/os/terminal.ts"),
+    import("core/os/argv.ts"),
+  ]);
+  // As much of it as the permission set names.
+  const env = Deno.env.toObject();
+  const terminal = openTerminal(env.NO_COLOR);
+  return await runCli(argv, {
+    version: VERSION,
+    env,
+    cwd: Deno.cwd(),
+    terminal,
+    tokenize: splitArguments,
+    takeOverStop,
+    openPorts: async () => (await import("core/os/verb_ports.ts")).openVerbPorts("fleetctl"),
+    out: terminal.out,
+    err: terminal.err,
+    readStdin: terminal.readStdin,
+    promptSecret: terminal.promptSecret,
+  });
+}
+
+function takeOverStop(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    Deno.addSignalListener(signal, () => stop.abort(signal));
+  }
+  return stop.signal;
+}

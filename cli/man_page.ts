@@ -1,0 +1,59 @@
+/**
+ * The manual page `fleetctl(1)` in roff, from the verb table. Pure.
+ *
+ * @module
+ */
+
+import { shownVerbs, usageLine } from "cli/help.ts";
+import { GLOBAL_OPTIONS, type Option } from "core/verbs/verb.ts";
+
+/** Returns the manual page. */
+export function manPage(version: string): string {
+  const lines = [
+    `.TH FLEETCTL 1 "" "fleetctl ${version}" "User Commands"`,
+    ".SH NAME",
+    "fleetctl \\- keep a fleet of agents, their MCP tool servers and their gateways",
+    ".SH SYNOPSIS",
+    ".B fleetctl",
+    ".I verb",
+    "[\\fIarguments\\fR] [\\fIoptions\\fR]",
+    ".SH VERBS",
+  ];
+  for (const verb of shownVerbs()) {
+    lines.push(".TP", `.B ${roff(usageLine(verb))}`, roff(verb.summary) + ".");
+    for (const option of verb.options) lines.push(...optionLines(option));
+    lines.push(".br", `Example: \\fB${roff(verb.example)}\\fR`);
+  }
+  lines.push(".SH OPTIONS OF EVERY VERB");
+  for (const option of GLOBAL_OPTIONS) {
+    lines.push(".TP", `.B ${roff(optionName(option))}`, `${roff(option.summary)}.`);
+  }
+  lines.push(
+    ".SH EXIT STATUS",
+    "0 done, 1 refused or failed, 2 usage or settings, 4 denied.",
+    ".SH ENVIRONMENT",
+    ".TP",
+    ".B FLEETCTL_ROOT",
+    "Folder that holds the whole host; / when not set.",
+    ".TP",
+    ".B NO_COLOR",
+    "No colour when set to anything but the empty string.",
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+function optionLines(option: Option): readonly string[] {
+  return [".br", `\\fB${roff(optionName(option))}\\fR  ${roff(option.summary)}.`];
+}
+
+function optionName(option: Option): string {
+  return option.value === undefined ? `--${option.name}` : `--${option.name} <${option.value}>`;
+}
+
+/** Escapes text for roff: backslashes, hyphens that must stay ASCII, control lines, ellipses. */
+function roff(text: string): string {
+  return text.replace(/\\/g, "\\e").replace(/-/g, "\\-").replace(/…/g, "...").replace(
+    /^([.'])/,
+    "\\&$1",
+  );
+}

@@ -1,0 +1,165 @@
+/**
+ * `fleetctl mcp add`: wires a catalogued MCP to an agent. Spec "`mcp add` steps": credential gate,
+ * units and client config by the planner, delta in the shard, and a last line that says when it is
+ * live. The planner runs first with the new delta, so that a package that cannot be installed
+ * leaves no promise in the ledger.
+ *
+ * @module
+ */
+
+import { agentHere } from "cli/agent_here.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import { checkCredentials } from "cli/mcp/credentials.ts";
+import { wiredMcps } from "cli/mcp/wired.ts";
+import type { VerbReport } from "cli/output.ts";
+import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { findEntry } from "core/catalog/catalog.ts";
+import { withTool } from "core/catalog/defaults.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { changeAgent } from "core/ledger/agents.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { isUnchanged, type Report } from "units/reconcile/report.ts";
+import { mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** What `fleetctl mcp add` was asked for; the agent is the context's target. */
+export interface Options {
+  readonly mcp: McpName;
+  readonly isForced: boolean;
+  readonly isDryRun: boolean;
+}
+
+/** Parses the arguments. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  if (!mcp.ok) return mcp;
+  return ok({
+    mcp: mcp.value,
+    isForced: invocation.switches.has("force"),
+    isDryRun: invocation.switches.has("dry-run"),
+  });
+}
+
+/** Wires the MCP. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const before = await readFacts(context);
+    if (!before.ok) return before;
+    const { catalog, ledger, defaults, secrets } = before.value;
+    const agent = await agentHere(context, ledger);
+    if (!agent.ok) return agent;
+    const manifest = findEntry(catalog, options.mcp);
+    if (!manifest.ok) return manifest;
+    const gate = checkCredentials(secrets.shards, agent.value.name, manifest.value);
+    if (!gate.ok && !options.isForced) return gate;
+    const changed = { ...agent.value, tools: withTool(agent.value, options.mcp, defaults) };
+    const wired = await wire(context, options, {
+      before: before.value,
+      changed,
+      manifest: manifest.value,
+    });
+    if (!wired.ok || gate.ok) return wired;
+    // The warning is the refusal's own text: one wording for one fact.
+    return ok({ ...wired.value, warnings: [gate.error, ...wired.value.warnings ?? []] });
+  });
+}
+
+interface Change {
+  readonly before: Gathered;
+  readonly changed: AgentRecord;
+  readonly manifest: Manifest;
+}
+
+async function wire(
+  context: VerbContext,
+  options: Options,
+  { changed, manifest }: Change,
+): Promise<Result<VerbReport>> {
+  const gathered = await readFacts(context, changed);
+  if (!gathered.ok) return gathered;
+  const report = await reconcileFacts(context, gathered.value, {
+    dryRun: options.isDryRun,
+    restartAgents: false,
+  });
+  if (!report.ok) return report;
+  if (!isInPlace(report.value, manifest, changed)) {
+    return err(notWired(report.value, options, changed));
+  }
+  if (!options.isDryRun) {
+    const recorded = await changeAgent(context.ports, context.paths, {
+      ...authorOf(context, "mcp add"),
+      agent: changed.name,
+      summary: `"${options.mcp}" to agent "${changed.name}"`,
+      decide: (record) => ok({ tools: withTool(record, options.mcp, gathered.value.defaults) }),
+    });
+    if (!recorded.ok) return recorded;
+  }
+  const isLive = await isLiveNow(context, gathered.value, {
+    report: report.value,
+    changed,
+    manifest,
+  });
+  // The last line says it for this agent.
+  const shown = {
+    ...report.value,
+    restartPending: report.value.restartPending.filter((name) => name !== changed.name),
+  };
+  return ok(planReport(shown, gathered.value, {
+    json: {
+      mcp: options.mcp,
+      agent: changed.name,
+      state: isLive ? "live" : options.isDryRun ? "planned" : "wired",
+    },
+    last: lastLines(options, changed, isLive),
+  }));
+}
+
+/** Nothing had to be done, and the agent was started after the MCP was wired. */
+async function isLiveNow(
+  context: VerbContext,
+  gathered: Gathered,
+  of: { readonly report: Report; readonly changed: AgentRecord; readonly manifest: Manifest },
+): Promise<boolean> {
+  if (!isUnchanged(of.report) || of.report.restartPending.includes(of.changed.name)) return false;
+  const mcps = await wiredMcps(context, gathered, of.changed);
+  return mcps.some((mcp) => mcp.name === of.manifest.name && mcp.state === "live");
+}
+
+function lastLines(options: Options, { name }: AgentRecord, isLive: boolean): readonly string[] {
+  const { mcp, isDryRun } = options;
+  const would = isDryRun ? "would be" : "was";
+  if (isLive) {
+    return [`MCP "${mcp}" is wired to agent "${name}" and live, nothing ${would} changed`];
+  }
+  return [
+    `MCP "${mcp}" ${isDryRun ? "would be" : "is"} wired to agent "${name}"`,
+    `it is live only after the agent restarts: fleetctl agents restart ${name}`,
+  ];
+}
+
+/** The planner leaves out what it cannot put in place, and says why; an MCP by URL has no units. */
+function isInPlace(report: Report, manifest: Manifest, agent: AgentRecord): boolean {
+  if (manifest.transport === "http") return report.faults.length === 0;
+  // The unit is there, but it is that of another MCP.
+  if (report.faults.some((fault) => fault.code === "mcp-names-collide")) return false;
+  const owner = manifest.sharing === "shared" ? undefined : agent.name;
+  const unit = `/${mcpSocketUnit(manifest.name, owner)}`;
+  return report.files.some((file) => file.path.endsWith(unit) && file.change !== "removed");
+}
+
+function notWired(report: Report, options: Options, agent: AgentRecord) {
+  const [first] = report.faults;
+  return refusal(
+    first?.code ?? "mcp-not-wired",
+    `Cannot add MCP "${options.mcp}" to agent "${agent.name}": it could not be put in place, ` +
+      `nothing was recorded`,
+    {
+      details: report.faults.flatMap((fault) => [fault.message, ...fault.details]),
+      hints: report.faults.flatMap((fault) => fault.hints),
+    },
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * `fleetctl mcp remove`: takes an MCP away from an agent. Its units and client entry go with the
+ * planner; a shared socket stays while another agent keeps the MCP, and the report says which.
+ *
+ * @module
+ */
+
+import { agentHere } from "cli/agent_here.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import type { VerbReport } from "cli/output.ts";
+import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { withoutTool } from "core/catalog/defaults.ts";
+import { refusal } from "core/errors.ts";
+import { changeAgent } from "core/ledger/agents.ts";
+import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl mcp remove` was asked for; the agent is the context's target. */
+export interface Options {
+  readonly mcp: McpName;
+  readonly isDryRun: boolean;
+}
+
+/** Parses the arguments. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  if (!mcp.ok) return mcp;
+  return ok({ mcp: mcp.value, isDryRun: invocation.switches.has("dry-run") });
+}
+
+/** Records the delta and runs the planner. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { mcp, isDryRun } = options;
+  return await underVerbLock(context, async () => {
+    const before = await readFacts(context);
+    if (!before.ok) return before;
+    const agent = await agentHere(context, before.value.ledger);
+    if (!agent.ok) return agent;
+    const { name } = agent.value;
+    if (!before.value.facts.wired.get(name)?.includes(mcp)) return err(notWired(mcp, name));
+    const { defaults } = before.value;
+    if (!isDryRun) {
+      // The ledger first: a planner that is cut short is finished by the next apply.
+      const recorded = await changeAgent(context.ports, context.paths, {
+        ...authorOf(context, "mcp remove"),
+        agent: name,
+        summary: `"${mcp}" from agent "${name}"`,
+        decide: (record) => ok({ tools: withoutTool(record, mcp, defaults) }),
+      });
+      if (!recorded.ok) return recorded;
+    }
+    const changed = { ...agent.value, tools: withoutTool(agent.value, mcp, defaults) };
+    const gathered = await readFacts(context, changed);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: isDryRun,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const keepers = keepersOf(gathered.value, mcp);
+    const shown = {
+      ...report.value,
+      restartPending: report.value.restartPending.filter((agentName) => agentName !== name),
+    };
+    return ok(planReport(shown, gathered.value, {
+      json: { mcp, agent: name, kept_by: keepers, state: isDryRun ? "planned" : "not wired" },
+      last: [
+        `MCP "${mcp}" ${isDryRun ? "would be" : "is"} taken away from agent "${name}"`,
+        ...keptLines(mcp, keepers),
+        `the agent forgets it when it restarts: fleetctl agents restart ${name}`,
+      ],
+    }));
+  });
+}
+
+/** Agents of this host that keep the shared socket of an MCP alive. */
+function keepersOf({ facts }: Gathered, mcp: McpName): readonly AgentName[] {
+  if (facts.catalog.get(mcp)?.sharing !== "shared") return [];
+  return [...facts.wired].flatMap(([agent, mcps]) => mcps.includes(mcp) ? [agent] : []);
+}
+
+function keptLines(mcp: McpName, keepers: readonly AgentName[]): readonly string[] {
+  if (keepers.length === 0) return [];
+  const names = keepers.map((agent) => `"${agent}"`).join(", ");
+  return [`the shared socket of "${mcp}" stays, because it is wired to: ${names}`];
+}
+
+function notWired(mcp: McpName, agent: AgentName) {
+  return refusal(
+    "mcp-not-wired",
+    `Cannot remove MCP "${mcp}" from agent "${agent}": it is not wired to that agent`,
+    { hints: [`fleetctl mcp wired ${agent}`] },
+  );
+}

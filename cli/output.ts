@@ -1,0 +1,124 @@
+/**
+ * How a verb's report becomes text: lines, tables cut to the terminal's width, colour only on a
+ * terminal. Pure: printing is the composition root's. Reports are data, so that `--json` and the
+ * text say the same.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import type { Terminal } from "core/verbs/daemon_frames.ts";
+
+/** How a piece of text is meant. */
+export type Tone = "good" | "bad" | "warn" | "dim" | "head";
+
+/** Text, or text with a tone. */
+export type Cell = string | { readonly text: string; readonly tone: Tone };
+
+/** One part of a report. */
+export type Block =
+  | { readonly kind: "lines"; readonly lines: readonly Cell[] }
+  | {
+    readonly kind: "table";
+    readonly title?: string;
+    readonly columns: readonly string[];
+    readonly rows: readonly (readonly Cell[])[];
+    /** Printed instead of a table without rows. */
+    readonly empty: string;
+  };
+
+/** What a verb has to say when it is done. */
+export interface VerbReport {
+  /** The document that `--json` prints; keys are snake_case. */
+  readonly json: unknown;
+  readonly blocks: readonly Block[];
+  /** Printed to stderr with `warning:`; reuses the text of the refusal it replaces. */
+  readonly warnings?: readonly Refusal[];
+  /** What could not be done although the verb went on; the exit code is 1. */
+  readonly faults?: readonly Refusal[];
+}
+
+const TONES: Readonly<Record<Tone, string>> = {
+  good: "32",
+  bad: "31",
+  warn: "33",
+  dim: "2",
+  head: "1",
+};
+const GAP = "  ";
+/** A column is never cut below this. */
+const CELL_WIDTH_MIN = 8;
+
+/** Returns a report of plain lines. */
+export function linesReport(json: unknown, lines: readonly Cell[]): VerbReport {
+  return { json, blocks: [{ kind: "lines", lines }] };
+}
+
+/** Prints blocks, separated by an empty line, with a final newline. */
+export function printBlocks(blocks: readonly Block[], terminal: Terminal): string {
+  const parts = blocks.map((block) => printBlock(block, terminal)).filter((part) => part !== "");
+  return parts.length === 0 ? "" : `${parts.join("\n\n")}\n`;
+}
+
+function printBlock(block: Block, terminal: Terminal): string {
+  if (block.kind === "lines") {
+    return block.lines.map((line) => printCell(line, terminal)).join("\n");
+  }
+  const title = block.title === undefined
+    ? []
+    : [printCell({ text: block.title, tone: "head" }, terminal)];
+  if (block.rows.length === 0) return [...title, block.empty].join("\n");
+  return [...title, ...printTable(block.columns, block.rows, terminal)].join("\n");
+}
+
+function printTable(
+  columns: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  terminal: Terminal,
+): readonly string[] {
+  const widths = columns.map((name, index) =>
+    Math.max(name.length, ...rows.map((row) => plain(row[index] ?? "").length))
+  );
+  shrink(widths, terminal.columns);
+  const line = (cells: readonly Cell[]) =>
+    cells.map((cell, index) => {
+      const isLast = index === columns.length - 1;
+      return printCell(cell, terminal, widths[index] ?? 0, isLast);
+    }).join(GAP).trimEnd();
+  const head = columns.map((text): Cell => ({ text: text.toUpperCase(), tone: "dim" }));
+  return [line(head), ...rows.map(line)];
+}
+
+/** Takes from the widest column until the line fits; 0 columns is no terminal, and nothing is cut. */
+function shrink(widths: number[], columns: number): void {
+  if (columns === 0) return;
+  const room = columns - GAP.length * (widths.length - 1);
+  for (let total = sum(widths); total > room; total--) {
+    const widest = widths.indexOf(Math.max(...widths));
+    const width = widths[widest] ?? 0;
+    if (width <= CELL_WIDTH_MIN) return;
+    widths[widest] = width - 1;
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
+
+function plain(cell: Cell): string {
+  return safeText(typeof cell === "string" ? cell : cell.text);
+}
+
+function printCell(cell: Cell, terminal: Terminal, width = 0, isLast = true): string {
+  const whole = plain(cell);
+  const text = width > 0 && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
+  const padded = isLast ? text : text.padEnd(width);
+  if (typeof cell === "string" || !terminal.color) return padded;
+  return `\x1b[${TONES[cell.tone]}m${padded}\x1b[0m`;
+}
+
+/** Text from files and servers must not steer the terminal: control characters are shown as `?`. */
+export function safeText(text: string): string {
+  // deno-lint-ignore no-control-regex -- control characters are what is looked for
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "?");
+}

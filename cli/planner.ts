@@ -1,0 +1,133 @@
+/**
+ * The one way in which verbs change a host: facts, perhaps with one change tried out, then the
+ * planner, under one lock (decision 5). A change of the ledger is recorded by the verb after the
+ * planner took it, so that a verb that was cut short leaves no promise behind.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { refusalOfFault } from "cli/exit.ts";
+import { type Gathered, gatherFacts, type HostSite } from "cli/facts.ts";
+import { reconcilePorts } from "cli/reconcile_ports.ts";
+import type { Block, VerbReport } from "cli/output.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { err, type Result } from "core/result.ts";
+import { callerAgent, GATEWAY_USER } from "core/verbs/caller.ts";
+import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
+import { reconcile, type StepProgress } from "units/reconcile/run.ts";
+
+/** How a verb reconciles. */
+export interface PlanOptions {
+  readonly dryRun: boolean;
+  readonly restartAgents: boolean;
+}
+
+/** Steps that may take seconds. */
+const LONG_STEPS: readonly StepProgress["kind"][] = [
+  "vendor",
+  "start",
+  "restart",
+  "bounce",
+  "stop",
+];
+
+/** Returns what gathering needs, from a context. */
+export function siteOf(context: VerbContext): HostSite {
+  const { ports, paths } = context;
+  return { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
+}
+
+/** Returns who a commit in the ledger names: `root`, the agent, or the gateway's user. */
+export function authorOf(context: VerbContext, verb: string) {
+  const { caller } = context;
+  const name = caller.kind === "gateway" ? GATEWAY_USER : callerAgent(caller);
+  return { verb, caller: name ?? "root" };
+}
+
+/** Reads all facts of this host. */
+export function readFacts(
+  context: VerbContext,
+  changed?: AgentRecord,
+): Promise<Result<Gathered>> {
+  return gatherFacts(context.ports, siteOf(context), changed);
+}
+
+/** Runs `work` while no other verb changes this host; waits for its turn. */
+export async function underVerbLock<T>(
+  context: VerbContext,
+  work: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const { files } = context.ports;
+  const { locks } = context.paths;
+  try {
+    await files.ensureDir(locks, { mode: 0o700 });
+    const lock = await files.tryLock(`${locks}/verb.lock`) ?? await waitForLock(context);
+    try {
+      return await work();
+    } finally {
+      await lock.release();
+    }
+  } catch (thrown) {
+    return err(refusalOfFault(thrown, "change this host"));
+  }
+}
+
+async function waitForLock(context: VerbContext) {
+  context.progress.step({
+    text: "waiting for another verb to end",
+    state: "begin",
+    index: 0,
+    total: 1,
+  });
+  return await context.ports.files.lock(`${context.paths.locks}/verb.lock`);
+}
+
+/** Set in the environment of verbs that the daemon runs. */
+export const UNDER_DAEMON = "FLEETCTL_UNDER_DAEMON";
+
+/** Runs the planner; progress is shown step by step. */
+export async function reconcileFacts(
+  context: VerbContext,
+  gathered: Gathered,
+  options: PlanOptions,
+): Promise<Result<Report>> {
+  const { ports, paths, progress } = context;
+  const machine = reconcilePorts(context, ports.services(paths));
+  return await reconcile(gathered.facts, machine, {
+    ...options,
+    keepDaemon: context.env[UNDER_DAEMON] === "1",
+    onStep: (step) => {
+      // Off a terminal only what takes time gets a line: the report names every file anyway.
+      const isLong = context.terminal.live || LONG_STEPS.includes(step.kind);
+      if (isLong) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
+    },
+  });
+}
+
+/** Returns a report of the planner as the report of a verb; `last` are its closing lines. */
+export function planReport(
+  report: Report,
+  gathered: Gathered,
+  more: { readonly json?: Readonly<Record<string, unknown>>; readonly last?: readonly string[] } =
+    {},
+): VerbReport {
+  const blocks: Block[] = [{ kind: "lines", lines: printReport(report) }];
+  if (more.last !== undefined && more.last.length > 0) {
+    blocks.push({ kind: "lines", lines: more.last });
+  }
+  const faults = uniqueFaults([...gathered.faults, ...report.faults]);
+  return {
+    json: { ...more.json, ...reportJson({ ...report, faults }) },
+    blocks,
+    faults,
+    warnings: report.warnings.map((text) => refusal("planner-warning", text)),
+  };
+}
+
+/** The ledger and the planner may name the same fault; people read it once. */
+export function uniqueFaults(faults: readonly Refusal[]): readonly Refusal[] {
+  const seen = new Map(faults.map((fault) => [`${fault.code} ${fault.message}`, fault]));
+  return [...seen.values()];
+}

@@ -1,0 +1,30 @@
+/**
+ * The machine as the planner sees it, made from what a verb was given. One place, so that `up` and
+ * every other verb vendor and write in the same way.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { vendorEntry } from "core/catalog/vendor.ts";
+import { readRegistryEnv } from "core/catalog/registry_env.ts";
+import type { ServiceManager } from "core/ports.ts";
+import { ok } from "core/result.ts";
+import type { ReconcilePorts, Vendor } from "units/reconcile/run.ts";
+
+/** Returns the planner's ports with this service manager. */
+export function reconcilePorts(context: VerbContext, services: ServiceManager): ReconcilePorts {
+  return { ...context.ports, services, vendor: vendorOf(context) };
+}
+
+function vendorOf(context: VerbContext): Vendor {
+  const { ports, paths } = context;
+  return {
+    ensure: async (manifest) => {
+      // Of the caller's environment the installer keeps what reaches a package registry.
+      const env = { ...await readRegistryEnv(ports.files, paths), ...context.env };
+      const done = await vendorEntry(manifest, ports, paths, { deno: paths.deno, env });
+      return done.ok ? ok({ changed: done.value.changed }) : done;
+    },
+  };
+}

@@ -1,0 +1,240 @@
+/**
+ * From an argument list to an exit code: parse, find out who acts and on what, authorize, then run
+ * the verb here or through the daemon, and print. The same `runVerb` serves the program that the
+ * daemon runs as root, so that output is the same either way.
+ *
+ * @module
+ */
+
+import { COMMANDS } from "cli/commands.ts";
+import type { CliDeps, VerbPorts } from "cli/context.ts";
+import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts";
+import { helpText } from "cli/help.ts";
+import { withLocalHints } from "cli/hints.ts";
+import { versionText } from "cli/help/answer.ts";
+import { printBlocks, type VerbReport } from "cli/output.ts";
+import { createProgress } from "cli/progress.ts";
+import { readSecretValue } from "cli/secret_value.ts";
+import { whoIs } from "core/verbs/who.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { parseAgentName } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ByteStream } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { authorize, needsRoot } from "core/verbs/authorize.ts";
+import { type Caller, callerFor } from "core/verbs/caller.ts";
+import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
+import { type Invocation, parseRequest, printInvocation } from "core/verbs/invocation.ts";
+import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import { verbName } from "core/verbs/verb.ts";
+
+/** Runs the command line and returns its exit code; everything is printed. */
+export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
+  const wantsJson = argv.includes("--json");
+  try {
+    const request = parseRequest(argv, deps.tokenize);
+    if (!request.ok) return await printRefusal(request.error, wantsJson, deps);
+    switch (request.value.kind) {
+      case "version":
+        await deps.out(versionText(deps.version, request.value.json));
+        return 0;
+      case "help":
+        await deps.out(helpText(request.value.words) ?? "");
+        return 0;
+      case "run":
+        return await runInvocation(request.value.invocation, deps);
+    }
+  } catch (thrown) {
+    return await printRefusal(refusalOfFault(thrown, "finish"), wantsJson, deps);
+  }
+}
+
+/** Runs one verb for a caller that is already known, in this process. */
+export async function runVerb(
+  addressed: Addressed,
+  at: { readonly caller: Caller; readonly paths: Paths; readonly ports: VerbPorts },
+  deps: CliDeps & { readonly secretValue: string | undefined },
+): Promise<number> {
+  const { invocation, target } = addressed;
+  const name = verbName(invocation.verb);
+  const load = COMMANDS[name];
+  if (load === undefined) throw new Error(`verb "${name}" has no file`);
+  const progress = createProgress((text) => void deps.err(text), deps.terminal, invocation.json);
+  let outcome: Result<VerbReport>;
+  try {
+    const command = await load();
+    const options = command.parseOptions(invocation);
+    if (!options.ok) return await printRefusal(options.error, invocation.json, deps);
+    outcome = await command.run({
+      ports: at.ports,
+      paths: at.paths,
+      caller: at.caller,
+      target,
+      version: deps.version,
+      env: deps.env,
+      cwd: deps.cwd,
+      terminal: deps.terminal,
+      progress,
+      write: (text) => deps.out(text),
+      takeOverStop: () => deps.takeOverStop(),
+      secretValue: deps.secretValue,
+    }, options.value);
+  } catch (thrown) {
+    outcome = err(refusalOfFault(thrown, `run "${name}"`));
+  } finally {
+    progress.clear();
+  }
+  return outcome.ok
+    ? await printReport(outcome.value, invocation.json, deps)
+    : await printRefusal(outcome.error, invocation.json, deps);
+}
+
+/** Prints a refusal where people or scripts look for it, and returns its exit code. */
+export async function printRefusal(
+  reason: Refusal,
+  json: boolean,
+  deps: Pick<CliDeps, "out" | "err" | "env">,
+): Promise<number> {
+  if (json) await deps.out(`${JSON.stringify(refusalJson(reason))}\n`);
+  else await deps.err(`${refusalLines(withLocalHints(reason, deps.env)).join("\n")}\n`);
+  return exitCode(reason);
+}
+
+async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<number> {
+  const ports = await deps.openPorts();
+  const paths = pathsUnder(rootOf(invocation, deps));
+  const uid = ports.users.currentUid();
+  // Who has no rights of its own over this root leaves every decision to the daemon.
+  const isPlainUser = uid !== 0 && paths.root === "/";
+  const place: Place = { ports, paths, uid };
+  if (isPlainUser && await mustForward(invocation, place)) {
+    const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
+    // The ledger is root's to read, so nothing can be settled without the daemon.
+    return stream === undefined
+      ? await printRefusal(noDaemon(invocation, paths), invocation.json, deps)
+      : await forwardVerb(stream, invocation, deps);
+  }
+  const settled = await settle(invocation, place);
+  if (!settled.ok) return await printRefusal(settled.error, invocation.json, deps);
+  const { addressed, caller } = settled.value;
+  const isForRoot = needsRoot(invocation.verb, caller, addressed.target);
+  if (isForRoot && isPlainUser) {
+    return await printRefusal(noDaemon(invocation, paths), invocation.json, deps);
+  }
+  // An operator reads without the daemon, so that `status` works when the daemon does not.
+  if (isForRoot && invocation.verb.mutates) {
+    const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
+    if (stream !== undefined) return await forwardVerb(stream, invocation, deps);
+  }
+  const secretValue = await readSecretValue(invocation, deps);
+  if (!secretValue.ok) return await printRefusal(secretValue.error, invocation.json, deps);
+  const at = { caller, paths, ports };
+  return await runVerb(addressed, at, { ...deps, secretValue: secretValue.value });
+}
+
+interface Place {
+  readonly ports: VerbPorts;
+  readonly paths: Paths;
+  readonly uid: number;
+}
+
+/** Finds out who acts and on what, and whether that is allowed. */
+async function settle(
+  invocation: Invocation,
+  { ports, paths, uid }: Place,
+): Promise<Result<{ readonly addressed: Addressed; readonly caller: Caller }>> {
+  const { verb, as } = invocation;
+  const isOpen = verb.scope === "anyone" && as === undefined;
+  const caller = isOpen
+    ? ok(callerFor({ uid, root: paths.root, rootOwner: undefined, agent: undefined }))
+    : verb.runs === "root_for_peer" && uid !== 0 && paths.root === "/"
+    ? await ownAgent(ports, uid)
+    : await whoIs(ports, paths, { uid, as });
+  if (!caller.ok) return caller;
+  const addressed = addressFor(invocation, caller.value);
+  if (!addressed.ok) return addressed;
+  const decision = authorize(caller.value, addressed.value);
+  return decision.allowed
+    ? ok({ addressed: addressed.value, caller: caller.value })
+    : err(decision.refusal);
+}
+
+/**
+ * An agent that works on itself with its own rights. The ledger is root's to read, so the user's name
+ * is all there is to go by; nothing is granted with it that this user could not do anyway.
+ */
+async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> {
+  const user = await ports.users.byUid(uid);
+  const agent = user === undefined ? undefined : parseAgentName(user.name);
+  return ok(agent?.ok ? { kind: "agent", uid, agent: agent.value } : { kind: "other", uid });
+}
+
+/** Whether an ordinary user's verb works on more than that user's own agent. */
+async function mustForward(invocation: Invocation, { ports, uid }: Place): Promise<boolean> {
+  const { verb, as } = invocation;
+  if (verb.runs !== "root_for_peer") return verb.runs === "root";
+  const typed = invocation.args[verb.target?.name ?? ""];
+  const own = (await ports.users.byUid(uid))?.name;
+  const isOwn = typed === undefined || typed === "self" || typed === own;
+  return !isOwn || (as !== undefined && as !== own);
+}
+
+async function forwardVerb(
+  stream: ByteStream,
+  invocation: Invocation,
+  deps: CliDeps,
+): Promise<number> {
+  const secretValue = await readSecretValue(invocation, deps);
+  if (!secretValue.ok) {
+    stream.close();
+    return await printRefusal(secretValue.error, invocation.json, deps);
+  }
+  const tree = deps.env.FLEETCTL_FROM_TREE;
+  const code = await forward(stream, {
+    argv: printInvocation(invocation),
+    ...(invocation.as === undefined ? {} : { as: invocation.as }),
+    tty: { ...deps.terminal, ...(tree === undefined ? {} : { tree }) },
+    ...(secretValue.value === undefined ? {} : { stdin: secretValue.value }),
+  }, deps);
+  return code.ok ? code.value : await printRefusal(code.error, invocation.json, deps);
+}
+
+function noDaemon(invocation: Invocation, paths: Paths): Refusal {
+  return refusal(
+    "daemon-not-running",
+    `Cannot run "${verbName(invocation.verb)}": nobody answers on "${paths.daemonSocket}", ` +
+      `the daemon must be running or the caller root`,
+    { hints: ["systemctl start fleetctl-daemon.service"] },
+  );
+}
+
+/**
+ * The root folder: the environment, where `units/prepare/under_root.sh` has put what `--root` means
+ * with links and dots followed, then the option of `up`, then the machine itself.
+ */
+function rootOf(invocation: Invocation, deps: Pick<CliDeps, "env" | "cwd">): string {
+  const isUp = verbName(invocation.verb) === "up";
+  const named = deps.env.FLEETCTL_ROOT || (isUp ? invocation.options.root : undefined);
+  const root = named === undefined || named === "" ? (isUp ? ".fleetctl" : "/") : named;
+  return root.startsWith("/") ? root : `${deps.cwd.replace(/\/$/, "")}/${root}`;
+}
+
+async function printReport(
+  report: VerbReport,
+  json: boolean,
+  deps: Pick<CliDeps, "out" | "err" | "env" | "terminal">,
+): Promise<number> {
+  const { warnings = [], faults = [] } = report;
+  if (json) await deps.out(`${JSON.stringify(report.json)}\n`);
+  else await deps.out(printBlocks(report.blocks, deps.terminal));
+  if (!json) {
+    const local = (reason: Refusal) => withLocalHints(reason, deps.env);
+    const lines = [
+      ...warnings.flatMap((reason) => refusalLines(local(reason), "warning")),
+      ...faults.flatMap((reason) => refusalLines(local(reason))),
+    ];
+    if (lines.length > 0) await deps.err(`${lines.join("\n")}\n`);
+  }
+  const [first] = faults;
+  return first === undefined ? 0 : exitCode(first);
+}

@@ -1,0 +1,56 @@
+/**
+ * `fleetctl secret get`: prints one value. An agent reads what it is given anyway: its own shard,
+ * with the shared one behind it; keys of the host are for operators (decision 41).
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { refusal } from "core/errors.ts";
+import { type KeyName, parseKeyName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { decideReading } from "core/secrets/placement.ts";
+import { resolveKey } from "core/secrets/resolve.ts";
+import type { SecretRef } from "core/secrets/shards.ts";
+import { openSecrets } from "core/secrets/store.ts";
+import { callerAgent, isOperator } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl secret get` was asked for; whose shard is the context's target. */
+export interface Options {
+  readonly key: KeyName;
+}
+
+/** Parses the name of the key. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const key = parseKeyName(invocation.args.KEY ?? "");
+  return key.ok ? ok({ key: key.value }) : key;
+}
+
+/** Reads the value. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths, target, caller } = context;
+  const { key } = options;
+  const ref: SecretRef = target.kind === "agent" ? { key, agent: target.agent } : { key };
+  const agent = callerAgent(caller);
+  const allowed = decideReading({ isOperator: isOperator(caller), agent }, ref);
+  if (!allowed.ok) return allowed;
+  const store = await openSecrets(ports, paths);
+  if (!store.ok) return store;
+  const shared = store.value.get(ref);
+  const found = ref.agent === undefined
+    ? shared === undefined ? undefined : { value: shared, from: "shared" as const }
+    : resolveKey(store.value.shards, ref.agent, key);
+  if (found === undefined) return err(notSet(ref));
+  const shard = found.from === "shared" ? "shared" : `agents.${ref.agent}`;
+  return ok(linesReport({ key, shard, value: found.value }, found.value.split("\n")));
+}
+
+function notSet(ref: SecretRef) {
+  const where = ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`;
+  const flag = ref.agent === undefined ? "" : ` --agent ${ref.agent}`;
+  return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
+    hints: [`fleetctl secret set ${ref.key} --value <value>${flag}`],
+  });
+}

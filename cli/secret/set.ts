@@ -1,0 +1,91 @@
+/**
+ * `fleetctl secret set`: one value into an agent's shard or the shared one. The value arrives
+ * through the context, never through options, and is never printed. Spec "Secret store and rendered
+ * files", "Credential placement rules".
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { refreshEnvFiles } from "cli/env_files.ts";
+import { ensureState } from "cli/facts.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
+import { findAgent, readLedger } from "core/ledger/ledger.ts";
+import { type KeyName, parseKeyName } from "core/names.ts";
+import { ok, type Result } from "core/result.ts";
+import { decidePlacement } from "core/secrets/placement.ts";
+import { isHostOpKey } from "core/secrets/resolve.ts";
+import { checkRoleKey } from "core/secrets/role_key.ts";
+import type { SecretRef } from "core/secrets/shards.ts";
+import { callerAgent, isOperator } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl secret set` was asked for; whose shard is the context's target. */
+export interface Options {
+  readonly key: KeyName;
+}
+
+/** Parses the name of the key. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const key = parseKeyName(invocation.args.KEY ?? "");
+  return key.ok ? ok({ key: key.value }) : key;
+}
+
+/** Stores the value and rewrites the env file that holds it. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, target, caller } = context;
+  const { key } = options;
+  const ref: SecretRef = target.kind === "agent" ? { key, agent: target.agent } : { key };
+  const agent = callerAgent(caller);
+  const placed = decidePlacement({ isOperator: isOperator(caller), agent }, ref);
+  if (!placed.ok) return placed;
+  const value = context.secretValue ?? "";
+  const checked = checkRoleKey(key, value);
+  if (!checked.ok) return checked;
+  const author = authorOf(context, "secret set");
+  return await underVerbLock(context, async () => {
+    const store = await ensureState(ports, siteOf(context), author);
+    if (!store.ok) return store;
+    const known = await checkAgent(context, ref);
+    if (!known.ok) return known;
+    const stored = await store.value.set(ref, value, author);
+    if (!stored.ok) return stored;
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const files = await refreshEnvFiles(context, gathered.value.facts, [envPath(context, ref)]);
+    const shard = ref.agent === undefined ? "shared" : `agents.${ref.agent}`;
+    const isChanged = stored.value.changed.length > 0;
+    return ok(linesReport(
+      { key, shard, changed: isChanged, files },
+      [
+        `${isChanged ? "set" : "unchanged"}  ${key} in ${
+          ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`
+        }`,
+        ...files.map((path) => `updated  ${path}`),
+        ...(files.length === 0 ? [] : ["running programs read it after:", ...laterLines(context)]),
+      ],
+    ));
+  });
+}
+
+/** A shard for an agent that nobody knows would be a secret that nobody can find. */
+async function checkAgent(context: VerbContext, ref: SecretRef): Promise<Result<void>> {
+  if (ref.agent === undefined) return ok(undefined);
+  const ledger = await readLedger(context.ports.files, context.paths);
+  if (!ledger.ok) return ledger;
+  const agent = findAgent(ledger.value, ref.agent);
+  return agent.ok ? ok(undefined) : agent;
+}
+
+function envPath({ paths }: VerbContext, ref: SecretRef): string {
+  if (ref.agent !== undefined) return paths.agentEnv(ref.agent);
+  return isHostOpKey(ref.key) ? paths.hostOpKeys : paths.sharedEnv;
+}
+
+/** First the files and units that the value changes, then the agents that have read older ones. */
+function laterLines({ target, caller }: VerbContext): readonly string[] {
+  const own = target.kind === "agent" && target.agent === callerAgent(caller);
+  const agent = target.kind !== "agent" ? "<agent>" : own ? "self" : target.agent;
+  return [own ? "  fleetctl apply self" : "  fleetctl apply", `  fleetctl agents restart ${agent}`];
+}

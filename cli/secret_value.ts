@@ -1,0 +1,45 @@
+/**
+ * Where the value of a secret option comes from: the option, stdin with `-`, or a prompt without
+ * echo. From here on it travels over stdin only (decision 40). Never prints it.
+ *
+ * @module
+ */
+
+import type { CliDeps } from "cli/context.ts";
+import { refusal } from "core/errors.ts";
+import { DAEMON_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { verbName } from "core/verbs/verb.ts";
+
+/** A value leaves room for the rest of a daemon request, JSON escapes included. */
+const VALUE_BYTES_MAX = DAEMON_LIMITS.requestBytesMax / 8;
+
+/** Returns the value of the verb's secret option; undefined for a verb without one. */
+export async function readSecretValue(
+  invocation: Invocation,
+  deps: Pick<CliDeps, "readStdin" | "promptSecret">,
+): Promise<Result<string | undefined>> {
+  const option = invocation.verb.options.find((one) => one.secret);
+  if (option === undefined) return ok(undefined);
+  const typed = invocation.options[option.name];
+  if (typed !== undefined && typed !== "-") return ok(typed);
+  if (typed === "-") {
+    const text = await deps.readStdin(VALUE_BYTES_MAX);
+    // A pipe ends with a newline that nobody means to be part of the secret.
+    return text.ok ? ok(text.value.replace(/\r?\n$/, "")) : text;
+  }
+  const answer = await deps.promptSecret(`Value of ${invocation.args.KEY ?? option.name}: `);
+  if (answer !== undefined) return ok(answer);
+  return err(refusal(
+    "value-missing",
+    `Cannot run "${verbName(invocation.verb)}": there is no --${option.name}, and no terminal to ` +
+      `ask on`,
+    {
+      kind: "usage",
+      hints: [
+        `fleetctl ${verbName(invocation.verb)} ${invocation.args.KEY ?? ""} --value - < file`,
+      ],
+    },
+  ));
+}

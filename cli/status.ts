@@ -1,0 +1,306 @@
+/**
+ * `fleetctl status`: the host on one screen, what is wrong with it, and the next command for each.
+ * An operator sees the host, an agent itself. Changes nothing; the planner runs dry.
+ *
+ * @module
+ */
+
+import { dialStates } from "cli/agents/list.ts";
+import { type Connection, connectionOf } from "cli/connection.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import { withLocalHints } from "cli/hints.ts";
+import { type WiredMcp, wiredMcps } from "cli/mcp/wired.ts";
+import type { Block, Cell, VerbReport } from "cli/output.ts";
+import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { logHint } from "core/log_hint.ts";
+import type { Paths } from "core/paths.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { UnitStatus } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { callerAgent, isOperator } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { DAEMON_UNIT, dialUnit, GATEWAY_UNIT, LOGIN_UNIT } from "units/render/unit_name.ts";
+
+/** `fleetctl status` takes no options. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+interface RoleLine {
+  readonly role: string;
+  readonly unit: string;
+  readonly state: string;
+  readonly reason: string;
+}
+
+interface AgentLine {
+  readonly agent: AgentRecord;
+  readonly state: string;
+  readonly connection: Connection;
+  readonly mcps: readonly WiredMcp[];
+}
+
+/** Reads facts and units, and tries the planner. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const gathered = await readFacts(context);
+  const isHost = isOperator(context.caller);
+  if (!gathered.ok) return ok(unreadable(context, gathered.error));
+  const own = callerAgent(context.caller);
+  const agents = isHost
+    ? gathered.value.facts.agents
+    : gathered.value.facts.agents.filter((agent) => agent.name === own);
+  const services = context.ports.services(context.paths);
+  const isManaged = await services.isRunning();
+  const roles = isHost && isManaged ? await roleLines(context, gathered.value) : [];
+  const states = await dialStates(services, agents);
+  const lines = await Promise.all(agents.map(async (agent): Promise<AgentLine> => ({
+    agent,
+    state: states.get(agent.name) ?? "unknown",
+    connection: isManaged
+      ? await connectionOf(context, gathered.value.roles, agent)
+      : { state: "unknown" },
+    mcps: await wiredMcps(context, gathered.value, agent),
+  })));
+  const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
+  const problems = uniqueFaults([
+    ...(isManaged ? [] : [noManager(context)]),
+    ...(isHost ? gathered.value.faults : []),
+    ...(isHost ? await planProblems(context, gathered.value) : []),
+    ...roles.flatMap((line) => roleProblem(line, context.paths)),
+    ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),
+    ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, context.paths)),
+  ]);
+  return ok({
+    json: statusJson(context, { roles, lines, problems }),
+    blocks: statusBlocks(context, { roles, lines, problems, isHost }),
+  });
+}
+
+/** A host whose facts cannot be read still has a status: why, and what to run. */
+function unreadable(context: VerbContext, why: Refusal): VerbReport {
+  const shown = { roles: [], lines: [], problems: [why] };
+  return {
+    json: statusJson(context, shown),
+    blocks: [
+      { kind: "lines", lines: [headLine(context)] },
+      { kind: "lines", lines: problemLines([why], context) },
+    ],
+  };
+}
+
+async function roleLines(context: VerbContext, { roles }: Gathered): Promise<readonly RoleLine[]> {
+  const wanted = [
+    ...(roles.isDaemonHere ? [["daemon", DAEMON_UNIT] as const] : []),
+    ...(roles.gateway === undefined ? [] : [["gateway", GATEWAY_UNIT] as const]),
+    ...(roles.login === undefined ? [] : [["login", LOGIN_UNIT] as const]),
+  ];
+  if (wanted.length === 0) return [];
+  const statuses = await context.ports.services(context.paths).status(
+    wanted.map(([, unit]) => unit),
+  );
+  return wanted.map(([role, unit]) => {
+    const status: UnitStatus | undefined = statuses.find((one) => one.unit === unit);
+    const isThere = status !== undefined && status.load === "loaded";
+    return {
+      role,
+      unit,
+      state: isThere ? status.active : "not installed",
+      reason: isThere ? status.reason ?? "" : "",
+    };
+  });
+}
+
+/** What the planner would do, and what it could not: a host that differs from its ledger. */
+async function planProblems(context: VerbContext, gathered: Gathered): Promise<readonly Refusal[]> {
+  const quiet = { ...context, progress: { step() {}, clear() {} } };
+  const report = await reconcileFacts(quiet, gathered, { dryRun: true, restartAgents: false });
+  if (!report.ok) return [report.error];
+  const { files, units, vendored, faults } = report.value;
+  const count = files.filter((file) => file.change !== "unchanged").length + units.length +
+    vendored.length;
+  return [
+    ...faults,
+    ...(count === 0 ? [] : [refusal(
+      "host-differs",
+      `This host differs from its ledger: ${count} changes are pending`,
+      { hints: ["fleetctl apply --dry-run", "fleetctl apply"] },
+    )]),
+  ];
+}
+
+function roleProblem(
+  { role, unit, state, reason }: RoleLine,
+  paths: Paths,
+): readonly Refusal[] {
+  if (state === "active") return [];
+  const why = reason === "" ? "" : ` (${reason})`;
+  return [refusal("role-down", `The ${role} is ${state}${why}, must be active`, {
+    hints: state === "not installed" ? ["fleetctl apply"] : [logHint(paths, unit)],
+  })];
+}
+
+function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly Refusal[] {
+  const { name } = agent;
+  const problems: Refusal[] = [];
+  if (state !== "active") {
+    problems.push(refusal("agent-down", `Agent "${name}" is ${state}, must be active`, {
+      hints: state === "not installed"
+        ? ["fleetctl apply"]
+        : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],
+    }));
+  }
+  for (const mcp of mcps) {
+    if (mcp.state === "live") continue;
+    const at = `MCP "${mcp.name}" of agent "${name}"`;
+    if (mcp.state === "keys missing") {
+      problems.push(refusal("keys-unresolved", `${at} lacks ${mcp.missingKeys.join(", ")}`, {
+        hints: mcp.missingKeys.map((key) =>
+          `fleetctl secret set ${key} --value <value> --agent ${name}`
+        ),
+      }));
+    } else if (mcp.state === "wired" && state === "active") {
+      problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
+        hints: [`fleetctl agents restart ${name}`],
+      }));
+    } else if (mcp.state === "socket down" || mcp.state === "not applied") {
+      problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.state}`, {
+        hints: ["fleetctl apply"],
+      }));
+    }
+  }
+  return problems;
+}
+
+/** A unit that is down has its own line. */
+function connectionProblem(
+  { agent, state, connection }: AgentLine,
+  paths: Paths,
+): readonly Refusal[] {
+  const { name } = agent;
+  if (connection.state === "unknown") {
+    return connection.fault === undefined ? [] : [refusal(
+      "gateway-not-asked",
+      `Cannot ask the gateway who is connected: ${connection.fault}`,
+      { hints: [logHint(paths, GATEWAY_UNIT)] },
+    )];
+  }
+  if (connection.state !== "not connected" || state !== "active") return [];
+  const { reason, key } = connection;
+  return [refusal(
+    "agent-not-connected",
+    `Agent "${name}" is not connected to the gateway: ${reason}`,
+    {
+      hints: [
+        ...(key === undefined ? [] : [`fleetctl agents key enroll ${name} ${key}`]),
+        logHint(paths, dialUnit(name)),
+      ],
+    },
+  )];
+}
+
+function noManager({ paths }: VerbContext): Refusal {
+  return refusal(
+    "manager-not-running",
+    "No service manager runs on this root, must be running for agents to work",
+    { hints: [paths.root === "/" ? "systemctl status" : "fleetctl up"] },
+  );
+}
+
+interface Shown {
+  readonly roles: readonly RoleLine[];
+  readonly lines: readonly AgentLine[];
+  readonly problems: readonly Refusal[];
+}
+
+function statusJson(context: VerbContext, { roles, lines, problems }: Shown) {
+  return {
+    version: context.version,
+    hostname: context.ports.hostname,
+    root: context.paths.root,
+    roles,
+    agents: lines.map(({ agent, state, connection, mcps }) => ({
+      name: agent.name,
+      channel: agent.channel,
+      runtime: agent.runtime,
+      state,
+      gateway: connection.state,
+      mcps: mcps.map(({ name, version, state: mcpState }) => ({ name, version, state: mcpState })),
+    })),
+    problems: problems.map(({ code, message, details, hints }) => ({
+      code,
+      message,
+      details,
+      hints,
+    })),
+    ok: problems.length === 0,
+  };
+}
+
+function statusBlocks(
+  context: VerbContext,
+  { roles, lines, problems, isHost }: Shown & { readonly isHost: boolean },
+): readonly Block[] {
+  return [
+    { kind: "lines", lines: [headLine(context)] },
+    ...(isHost && roles.length > 0
+      ? [{
+        kind: "table" as const,
+        columns: ["role", "state", "reason"],
+        rows: roles.map(({ role, state, reason }) => [role, stateCell(state), reason]),
+        empty: "",
+      }]
+      : []),
+    {
+      kind: "table",
+      columns: ["agent", "channel", "runtime", "state", "gateway", "mcps"],
+      rows: lines.map(({ agent, state, connection, mcps }) => [
+        agent.name,
+        agent.channel,
+        agent.runtime,
+        stateCell(state),
+        connectionCell(connection),
+        mcps.map(mcpText).join(", "),
+      ]),
+      empty: "There are no agents on this host: fleetctl agents add <name> --channel webview",
+    },
+    { kind: "lines", lines: problemLines(problems, context) },
+  ];
+}
+
+function headLine({ version, ports, paths }: VerbContext): string {
+  return `fleetctl ${version} on ${ports.hostname}` +
+    (paths.root === "/" ? "" : `, root ${paths.root}`);
+}
+
+/** `git 2.15.3`, `browser 0.0.83 (wired)`; builtin servers have the version of the product. */
+function mcpText({ name, version, state }: WiredMcp): string {
+  const pin = /^\d/.test(version) ? `${name} ${version}` : name;
+  return state === "live" ? pin : `${pin} (${state})`;
+}
+
+function problemLines(
+  problems: readonly Refusal[],
+  { env }: Pick<VerbContext, "env">,
+): readonly Cell[] {
+  if (problems.length === 0) return [{ text: "nothing is wrong", tone: "good" }];
+  return problems.flatMap((problem): readonly Cell[] => [
+    { text: `! ${problem.message}`, tone: "bad" },
+    ...problem.details.map((line) => `    ${line}`),
+    ...withLocalHints(problem, env).hints.map((line) => `    ${line}`),
+  ]);
+}
+
+function connectionCell({ state }: Connection): Cell {
+  if (state === "connected") return { text: state, tone: "good" };
+  return { text: state, tone: state === "not connected" ? "bad" : "dim" };
+}
+
+function stateCell(state: string): Cell {
+  if (state === "active") return { text: state, tone: "good" };
+  return { text: state, tone: state.startsWith("failed") ? "bad" : "warn" };
+}

@@ -1,0 +1,83 @@
+/**
+ * The Unix user of an agent. Made only on a real host by root: under another root agents are names
+ * in a ledger, and no account of the machine is touched (decision 38).
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Group of all agents of a host. */
+const AGENTS_GROUP = "agents";
+const PROGRAM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
+/** Accounts below this belong to the system; an agent is never one of them. */
+const UID_MIN = 1000;
+
+/** Refuses a name that is an account of the system, before anything is recorded. */
+export async function checkUnixUser(context: VerbContext, agent: AgentName): Promise<Result<void>> {
+  const { users } = context.ports;
+  if (context.paths.root !== "/") return ok(undefined);
+  const user = await users.byName(agent);
+  return user !== undefined && user.uid < UID_MIN ? err(userTaken(agent, user.uid)) : ok(undefined);
+}
+
+/** Creates the group of all agents and the agent's user where they are missing. */
+export async function ensureUnixUser(
+  context: VerbContext,
+  agent: AgentName,
+): Promise<Result<void>> {
+  const { users } = context.ports;
+  if (context.paths.root !== "/" || users.currentUid() !== 0) return ok(undefined);
+  if (await users.groupId(AGENTS_GROUP) === undefined) {
+    const made = await runAsRoot(context, "groupadd", ["--system", "--", AGENTS_GROUP]);
+    if (!made.ok) return made;
+  }
+  const user = await users.byName(agent);
+  if (user === undefined) {
+    return await runAsRoot(context, "useradd", [
+      "--create-home",
+      // Whatever this host's default is: an agent's files are no other agent's to read.
+      "--key=HOME_MODE=0700",
+      "--user-group",
+      `--groups=${AGENTS_GROUP}`,
+      "--shell=/bin/bash",
+      "--",
+      agent,
+    ]);
+  }
+  if (user.uid < UID_MIN) {
+    return err(userTaken(agent, user.uid));
+  }
+  return await runAsRoot(context, "usermod", ["--append", `--groups=${AGENTS_GROUP}`, "--", agent]);
+}
+
+function userTaken(agent: AgentName, uid: number) {
+  return refusal(
+    "user-taken",
+    `Cannot use Unix user "${agent}" for an agent: its uid is ${uid}, must be ${UID_MIN} or more`,
+    { hints: ["fleetctl agents add --help"] },
+  );
+}
+
+async function runAsRoot(
+  context: VerbContext,
+  program: string,
+  args: readonly string[],
+): Promise<Result<void>> {
+  const done = await context.ports.processes.run({
+    command: program,
+    args,
+    env: { PATH: PROGRAM_PATH, LC_ALL: "C" },
+    timeoutMs: 60_000,
+  });
+  if (done.code === 0) return ok(undefined);
+  const words = done.stderr.trim().split("\n").slice(0, 5);
+  return err(refusal(
+    "user-failed",
+    `Cannot create the Unix user: "${program}" ended with ${done.code ?? done.signal}`,
+    { details: words },
+  ));
+}

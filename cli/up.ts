@@ -1,0 +1,24 @@
+/**
+ * `fleetctl up`: the whole service on this machine, as the current user, under one folder, in the
+ * foreground. Starts the embedded service manager, brings the root to what its ledger says, waits until
+ * every agent is connected, and says what to try next; with `--turn` it sends one turn and ends.
+ *
+ * @module
+ */
+
+import { parseUpOptions, type UpOptions } from "cli/up/options.ts";
+import { runUp } from "cli/up/run.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import type { Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What was typed; paths become absolute in `run`, which knows the working folder. */
+export function parseOptions(invocation: Invocation): Result<UpOptions> {
+  return parseUpOptions(invocation.options);
+}
+
+/** Runs until it is told to stop, or until the turn is over. */
+export function run(context: VerbContext, options: UpOptions): Promise<Result<VerbReport>> {
+  return runUp(context, options);
+}

@@ -1,0 +1,195 @@
+/**
+ * The cockpit as `fleetctl up --turn` uses it: the same routes and the same proof as the page.
+ * Opens a resumable event stream and posts turns; prints nothing.
+ * Source: `docs/protocol.md`, decisions 12 and 18.
+ *
+ * @module
+ */
+
+import { createParser } from "eventsource-parser";
+import { errorText, refusal } from "core/errors.ts";
+import type { Clock, HttpClient } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Where the cockpit is and how to prove who asks. */
+export interface CockpitClient {
+  /** `http://127.0.0.1:8731`, without a slash at the end. */
+  readonly base: string;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  /** Headers that name and prove the viewer for one request. */
+  readonly proof: (method: string, path: string) => Promise<Readonly<Record<string, string>>>;
+}
+
+/** One event of a stream; `id` is undefined for previews. */
+export interface StreamedEvent {
+  readonly id: string | undefined;
+  readonly kind: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Lost connections are retried at this pace. */
+const RECONNECT_MS = 300;
+
+interface Problem {
+  readonly text: string;
+  readonly code: string;
+  readonly hints: readonly string[];
+}
+
+/** Reads an RFC 9457 body; an answer of something else is told by its status. */
+async function readProblem(response: Response): Promise<Problem> {
+  const body = await response.text().catch(() => "");
+  try {
+    const problem = JSON.parse(body) as Record<string, unknown>;
+    const code = typeof problem.code === "string" ? problem.code : `http-${response.status}`;
+    const given = Array.isArray(problem.hints) ? problem.hints.map(String) : [];
+    return {
+      text: String(problem.detail ?? problem.title ?? "no reason given"),
+      code,
+      hints: given.length > 0 ? given : code === "storage-full" ? ["df -h"] : ["fleetctl status"],
+    };
+  } catch {
+    return { text: `HTTP ${response.status}`, code: "answer-unreadable", hints: [] };
+  }
+}
+
+/** Posts one turn; the same `idempotencyKey` never makes a second one. Returns its id. */
+export async function postTurn(
+  client: CockpitClient,
+  turn: { readonly agent: string; readonly text: string; readonly idempotencyKey: string },
+): Promise<Result<string>> {
+  const path = "/api/turns";
+  let response: Response;
+  try {
+    response = await client.http.fetch(client.base + path, {
+      method: "POST",
+      headers: {
+        ...(await client.proof("POST", path)),
+        "content-type": "application/json",
+        "idempotency-key": turn.idempotencyKey,
+      },
+      body: JSON.stringify({ agent: turn.agent, text: turn.text }),
+    });
+  } catch (thrown) {
+    return err(
+      refusal("gateway-unreachable", `Cannot send the turn: ${errorText(thrown)}`, {
+        hints: ["fleetctl status"],
+      }),
+    );
+  }
+  if (!response.ok) {
+    const { text, code, hints } = await readProblem(response);
+    return err(
+      refusal("turn-refused", `Cannot send the turn to "${turn.agent}": ${text} (${code})`, {
+        hints,
+      }),
+    );
+  }
+  const answer = await response.json() as { turn_id?: unknown };
+  return typeof answer.turn_id === "string"
+    ? ok(answer.turn_id)
+    : err(refusal("turn-refused", "Cannot send the turn: the gateway gave no turn id"));
+}
+
+/**
+ * Asks for the end of a turn. Whoever asks waits for the turn's own end; a gateway that cannot be
+ * reached is no fault of its own then.
+ */
+export async function cancelTurn(
+  client: CockpitClient,
+  turn: { readonly agent: string; readonly turnId: string },
+): Promise<void> {
+  const path = "/api/turns/cancel";
+  try {
+    const response = await client.http.fetch(client.base + path, {
+      method: "POST",
+      headers: { ...(await client.proof("POST", path)), "content-type": "application/json" },
+      body: JSON.stringify({ agent: turn.agent, turn_id: turn.turnId }),
+    });
+    await response.body?.cancel();
+  } catch {
+    // The wait for the turn's end is bounded; it says what is known.
+  }
+}
+
+async function* parseBody(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamedEvent> {
+  const pending: StreamedEvent[] = [];
+  const parser = createParser({
+    onEvent(event) {
+      pending.push({
+        id: event.id,
+        kind: event.event ?? "message",
+        data: JSON.parse(event.data) as Record<string, unknown>,
+      });
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    while (pending.length > 0) yield pending.shift() as StreamedEvent;
+  }
+}
+
+/** A stream that survives lost connections: it resumes after the last event it gave out. */
+export interface EventStream {
+  readonly events: AsyncGenerator<StreamedEvent>;
+  close(): void;
+}
+
+/**
+ * Opens `/events` for the topics. Resolves once the gateway has answered, so that nothing that
+ * happens afterwards is missed.
+ */
+export async function openEvents(
+  client: CockpitClient,
+  topics: readonly string[],
+): Promise<Result<EventStream>> {
+  const path = "/events";
+  const closing = new AbortController();
+  let lastId: string | undefined;
+  const connect = async () =>
+    await client.http.fetch(
+      `${client.base}${path}?topics=${topics.map(encodeURIComponent).join(",")}`,
+      {
+        headers: {
+          ...(await client.proof("GET", path)),
+          accept: "text/event-stream",
+          ...(lastId === undefined ? {} : { "last-event-id": lastId }),
+        },
+        signal: closing.signal,
+      },
+    );
+  let response: Response | undefined;
+  try {
+    response = await connect();
+  } catch (thrown) {
+    return err(
+      refusal("gateway-unreachable", `Cannot open the event stream: ${errorText(thrown)}`),
+    );
+  }
+  if (!response.ok || response.body === null) {
+    const { text, code, hints } = await readProblem(response);
+    return err(
+      refusal("events-refused", `Cannot open the event stream: ${text} (${code})`, { hints }),
+    );
+  }
+  async function* read(): AsyncGenerator<StreamedEvent> {
+    while (!closing.signal.aborted) {
+      try {
+        response ??= await connect();
+        if (response.ok && response.body !== null) {
+          for await (const event of parseBody(response.body)) {
+            if (event.id !== undefined && event.id !== "") lastId = event.id;
+            yield event;
+          }
+        }
+      } catch {
+        // A lost connection is what this loop is for; the next round resumes after `lastId`.
+      }
+      response = undefined;
+      if (!closing.signal.aborted) await client.clock.sleep(RECONNECT_MS, closing.signal);
+    }
+  }
+  return ok({ events: read(), close: () => closing.abort() });
+}

@@ -1,0 +1,132 @@
+/**
+ * What a root needs before anything can run in it: the ledger, the secret store, the roles file
+ * and, in an empty ledger, two agents to begin with. Each step is done only where it is missing, so that a
+ * start that was cut short goes on where it stopped.
+ *
+ * @module
+ */
+
+import type { UpOptions } from "cli/up/options.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { type HostRoles, parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
+import { readLedger } from "core/ledger/ledger.ts";
+import { commitChange, initRepo } from "core/ledger/repository.ts";
+import { printShard } from "core/ledger/shard.ts";
+import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Host } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { rootRefusal } from "core/root_refusal.ts";
+import { initSecrets } from "core/secrets/init.ts";
+
+/** Where the listeners of one `up` are. */
+export interface UpPorts {
+  readonly cockpit: number;
+  readonly dial: number;
+  readonly login: number;
+}
+
+/** E-mail address that the cockpit knows the person in front of this machine by. */
+export const OWNER_EMAIL = "owner@localhost" as Email;
+/** Owner of the second agent, which is there for team chat. */
+const TEAMCHAT_EMAIL = "bea-owner@localhost" as Email;
+/** A fixed identity-provider object id, so that a local connector can address the owner. */
+const TEAMCHAT_OWNER = "00000000-0000-4000-8000-0000000000be" as ObjectId;
+
+/** Creates the root folder itself, 0755 and owned by who runs this. */
+export async function ensureRoot(host: Pick<Host, "files">, paths: Paths): Promise<Result<void>> {
+  try {
+    for (
+      const dir of [paths.root, paths.etc, paths.envDir, paths.state, paths.logs, paths.mcpRun]
+    ) {
+      await host.files.ensureDir(dir, { mode: 0o755 });
+    }
+    return ok(undefined);
+  } catch (thrown) {
+    return err(rootRefusal(paths.root, thrown));
+  }
+}
+
+/** The two agents of a new root (decision 42: `git` for both kinds of first question). */
+export function firstAgents(hostname: HostName, nowMs: number): readonly AgentRecord[] {
+  const common = {
+    runtime: "runtime-b",
+    runOn: hostname,
+    isAdmin: false,
+    created: new Date(nowMs).toISOString(),
+  };
+  return [
+    {
+      ...common,
+      name: "ada" as AgentName,
+      channel: "webview",
+      userEmail: OWNER_EMAIL,
+      tools: { add: ["git" as McpName], remove: [] },
+    },
+    {
+      ...common,
+      name: "bea" as AgentName,
+      channel: "teamchat",
+      userEmail: TEAMCHAT_EMAIL,
+      ownerAad: TEAMCHAT_OWNER,
+      tools: { add: [], remove: [] },
+    },
+  ];
+}
+
+/** Creates what is missing; returns whether the agents were made just now. */
+export async function prepareRoot(
+  host: Host,
+  paths: Paths,
+  hostname: HostName,
+): Promise<Result<{ readonly isNew: boolean }>> {
+  const repo = await initRepo(host, paths);
+  if (!repo.ok) return repo;
+  const secrets = await initSecrets(host, paths, { verb: "up", caller: "root", hostname });
+  if (!secrets.ok) return secrets;
+  const ledger = await readLedger(host.files, paths);
+  if (!ledger.ok) return ledger;
+  if (ledger.value.agents.size > 0 || ledger.value.faults.length > 0) return ok({ isNew: false });
+  const made = await commitChange(host, paths, {
+    verb: "up",
+    caller: "root",
+    summary: "first agents",
+    edits: firstAgents(hostname, host.clock.now()).map((agent) => ({
+      path: paths.agentShard(agent.name),
+      change: (current: string | undefined) => ok(current ?? printShard(agent)),
+    })),
+  });
+  return made.ok ? ok({ isNew: true }) : made;
+}
+
+/** Writes what this `up` was told into `roles.yaml`; how programs start is kept as it stands. */
+export async function writeRoles(
+  host: Pick<Host, "files">,
+  paths: Paths,
+  up: { readonly options: UpOptions; readonly ports: UpPorts; readonly project: string },
+): Promise<Result<HostRoles>> {
+  const { options, ports } = up;
+  try {
+    const current = parseHostRoles(await host.files.readText(paths.rolesFile), paths.rolesFile);
+    if (!current.ok) return current;
+    const listen = options.listen.includes(":") ? `[${options.listen}]` : options.listen;
+    const roles: HostRoles = {
+      ...current.value,
+      gateway: {
+        cockpitListen: `127.0.0.1:${ports.cockpit}`,
+        dialListen: `${listen}:${ports.dial}`,
+        trust: current.value.gateway?.trust ?? "assertion",
+      },
+      login: {
+        listen: `${listen}:${ports.login}`,
+        driver: current.value.login?.driver ?? "basic",
+      },
+      workdir: options.workdir ?? current.value.workdir,
+      project: up.project,
+    };
+    await host.files.write(paths.rolesFile, printHostRoles(roles), { mode: 0o644 });
+    return ok(roles);
+  } catch (thrown) {
+    return err(rootRefusal(paths.root, thrown));
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The login of the person in front of this machine: one user with a random password, made once. The
+ * secret store keeps its hash for the login proxy; the password itself is in a file that only the owner
+ * of the root can read, so that every `up` can show it. What an operator has set instead stays.
+ *
+ * @module
+ */
+
+import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
+import { fileRefusal } from "core/ledger/file_refusal.ts";
+import type { LedgerPorts } from "core/ledger/git.ts";
+import type { KeyName } from "core/names.ts";
+import { hashPassword, isPasswordOf, PASSWORD_SALT_BYTES } from "core/password.ts";
+import type { Paths } from "core/paths.ts";
+import type { Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { openSecrets, type SecretStore } from "core/secrets/store.ts";
+
+/** Key of the users in the shared shard. */
+export const USERS_KEY = "WEBVIEW_BASIC_USERS" as KeyName;
+/** Letters and digits that nobody takes for one another. */
+const ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const PASSWORD_LENGTH = 20;
+
+/** Who logs in, and with what; the password is undefined when an operator has set another. */
+export interface LoginAccount {
+  readonly user: string;
+  readonly password: string | undefined;
+}
+
+/** Makes the account where it is missing, and returns it as it holds now. */
+export async function ensureLoginAccount(
+  ports: LedgerPorts & { readonly random: Pick<Random, "bytes"> },
+  paths: Paths,
+  user: string,
+): Promise<Result<LoginAccount>> {
+  try {
+    const secrets = await openSecrets(ports, paths);
+    if (!secrets.ok) return secrets;
+    const kept = readPassword(await ports.files.readText(paths.loginAccount), user);
+    const stored = secrets.value.get({ key: USERS_KEY });
+    if (stored !== undefined) {
+      const holds = kept !== undefined && await isPassword(stored, user, kept);
+      return ok({ user, password: holds ? kept : undefined });
+    }
+    const password = kept ?? makePassword(ports.random);
+    // The file first: a start that is cut short here goes on with the same password.
+    if (kept === undefined) {
+      await ports.files.write(paths.loginAccount, printAccount(user, password), { mode: 0o600 });
+    }
+    return await storeHash(secrets.value, { user, password }, ports.random);
+  } catch (thrown) {
+    return err(fileRefusal(thrown, "make the login of this root"));
+  }
+}
+
+/** The line that says how to open the cockpit. */
+export function loginLine(
+  account: LoginAccount,
+  at: { readonly listen: string; readonly port: number },
+): string {
+  const isReached = /^(?:127\.|0\.0\.0\.0$|::1$|::$)/.test(at.listen);
+  const host = isReached ? "localhost" : at.listen.includes(":") ? `[${at.listen}]` : at.listen;
+  const password = account.password === undefined
+    ? `password as set with ${USERS_KEY}`
+    : `password ${account.password}`;
+  return `open http://${host}:${at.port}  user ${account.user}  ${password}`;
+}
+
+async function storeHash(
+  secrets: SecretStore,
+  account: { readonly user: string; readonly password: string },
+  random: Pick<Random, "bytes">,
+): Promise<Result<LoginAccount>> {
+  const stored = await hashPassword(account.password, random.bytes(PASSWORD_SALT_BYTES));
+  const text = printBasicUsers([{ name: account.user, stored }]);
+  const set = await secrets.set({ key: USERS_KEY }, text, { verb: "up", caller: "root" });
+  return set.ok ? ok(account) : set;
+}
+
+async function isPassword(stored: string, user: string, password: string): Promise<boolean> {
+  const users = parseBasicUsers(stored);
+  const credential = users.ok
+    ? users.value.find((one) => one.name === user)?.credential
+    : undefined;
+  if (credential?.kind === "hash") return await isPasswordOf(password, credential.hash);
+  return credential?.kind === "plain" && credential.password === password;
+}
+
+function printAccount(user: string, password: string): string {
+  return `# Login of the cockpit of this root; made by fleetctl up.\nuser: ${user}\npassword: ${password}\n`;
+}
+
+function readPassword(text: string | undefined, user: string): string | undefined {
+  const lines = (text ?? "").split("\n");
+  if (!lines.includes(`user: ${user}`)) return undefined;
+  return lines.find((line) => line.startsWith("password: "))?.slice("password: ".length);
+}
+
+/** Bytes past the last whole alphabet are thrown away, so that no letter is likelier. */
+function makePassword(random: Pick<Random, "bytes">): string {
+  const fair = 256 - 256 % ALPHABET.length;
+  let password = "";
+  while (password.length < PASSWORD_LENGTH) {
+    for (const byte of random.bytes(PASSWORD_LENGTH)) {
+      if (byte < fair && password.length < PASSWORD_LENGTH) {
+        password += ALPHABET[byte % ALPHABET.length] ?? "";
+      }
+    }
+  }
+  return password;
+}

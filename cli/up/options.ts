@@ -1,0 +1,151 @@
+/**
+ * Options of `fleetctl up`: where the root is, which ports, which folder the agents may look at,
+ * and whether one turn is sent. Parses only; nothing here touches the machine.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { DAEMON_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import { type AgentName, parseAgentName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Default `--port-base`: its ports are the described ones (8731, 8735, 8736). */
+export const PORT_BASE_DEFAULT = 8730;
+
+/** A name as long as those of the shipped catalog; sockets are named after an MCP and an agent. */
+const LONGEST = "agent-message";
+
+/** What the command line said, in the words of the verb table. */
+export interface UpArguments {
+  readonly listen?: string | undefined;
+  readonly "port-base"?: string | undefined;
+  readonly workdir?: string | undefined;
+  readonly turn?: string | undefined;
+  readonly agent?: string | undefined;
+}
+
+/** Parsed options. The root is in the context: every verb of a root finds it the same way. */
+export interface UpOptions {
+  /** Address for the dial-in listener (the cockpit always binds 127.0.0.1). */
+  readonly listen: string;
+  /** 0 picks free ports. */
+  readonly portBase: number;
+  /** Folder that the agents' `git` may read; relative to the working folder. */
+  readonly workdir: string | undefined;
+  readonly turn: string | undefined;
+  readonly agent: AgentName;
+}
+
+/** Ports of the listeners for one base. */
+export function portsFrom(base: number): {
+  readonly cockpit: number;
+  readonly dial: number;
+  readonly login: number;
+} {
+  return { cockpit: base + 1, dial: base + 5, login: base + 6 };
+}
+
+/** Returns an absolute path without `.`, `..` and doubled slashes. */
+export function absolutePath(path: string, cwd: string): string {
+  const parts: string[] = [];
+  for (const part of (path.startsWith("/") ? path : `${cwd}/${path}`).split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}
+
+/** Refuses a root that cannot hold a host, before anything is written to it. */
+export function checkRoot(root: string): Result<void> {
+  if (root === "/") {
+    return err(
+      refusal("root-unusable", 'Cannot use root "/": must be a folder of its own', {
+        kind: "usage",
+        hints: ["fleetctl up --root ~/.fleetctl"],
+      }),
+    );
+  }
+  const bytes = new TextEncoder().encode(pathsUnder(root).agentMcpSocket(LONGEST, LONGEST)).length;
+  if (bytes <= DAEMON_LIMITS.socketPathLengthMax) return ok(undefined);
+  return err(
+    refusal(
+      "root-too-long",
+      `Cannot use root "${root}": its sockets would have paths of ${bytes} bytes, must be at most ` +
+        `${DAEMON_LIMITS.socketPathLengthMax}`,
+      { kind: "usage", hints: ["fleetctl up --root /tmp/fleetctl"] },
+    ),
+  );
+}
+
+/** Refuses a working folder that is none: agents would look at it and find nothing. */
+export async function checkWorkdir(
+  files: Pick<Files, "stat">,
+  workdir: string | undefined,
+): Promise<Result<void>> {
+  const stat = workdir === undefined ? undefined : await files.stat(workdir);
+  if (workdir === undefined || stat?.kind === "directory" || stat?.kind === "symlink") {
+    return ok(undefined);
+  }
+  const state = stat === undefined ? "not there" : `a ${stat.kind}`;
+  return err(
+    refusal(
+      "workdir-unusable",
+      `Cannot use working folder "${workdir}": it is ${state}, must be a folder`,
+      { kind: "usage", hints: ["fleetctl up --workdir ~"] },
+    ),
+  );
+}
+
+/** Parses the options. Reports every fault at once. */
+export function parseUpOptions(given: UpArguments): Result<UpOptions> {
+  const faults: string[] = [];
+  const portBase = given["port-base"] === undefined
+    ? PORT_BASE_DEFAULT
+    : /^\d{1,5}$/.test(given["port-base"])
+    ? Number(given["port-base"])
+    : NaN;
+  if (!(portBase === 0 || portBase >= 1024 && portBase <= 65_500)) {
+    faults.push(
+      `--port-base: value is "${
+        given["port-base"]
+      }", must be a number from 1024 to 65500, or 0 for free ports`,
+    );
+  }
+  const listen = given.listen ?? "127.0.0.1";
+  if (!/^[0-9a-fA-F.:]+$/.test(listen)) {
+    faults.push(`--listen: value is "${listen}", must be an IP address such as 0.0.0.0`);
+  }
+  const turnBytes = new TextEncoder().encode(given.turn ?? "").length;
+  if (given.turn !== undefined && given.turn.trim() === "") {
+    faults.push("--turn: the text is empty");
+  }
+  if (turnBytes > TURN_LIMITS.textBytesMax) {
+    faults.push(
+      `--turn: the text has ${turnBytes} bytes, must have at most ${TURN_LIMITS.textBytesMax}`,
+    );
+  }
+  const agent = parseAgentName(given.agent ?? "ada");
+  if (!agent.ok) faults.push(`--agent: ${agent.error.message}`);
+  if (given.agent !== undefined && given.turn === undefined) {
+    faults.push("--agent: names the agent of --turn, which is not given");
+  }
+  if (faults.length > 0 || !agent.ok) {
+    return err(
+      refusal("options-invalid", `Cannot start: ${faults.length} options are unusable`, {
+        kind: "usage",
+        details: faults,
+        hints: ["fleetctl up --help"],
+      }),
+    );
+  }
+  return ok({
+    listen,
+    portBase,
+    workdir: given.workdir,
+    turn: given.turn,
+    agent: agent.value,
+  });
+}

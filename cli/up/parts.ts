@@ -1,0 +1,92 @@
+/**
+ * The lines of `up`: one per part as it becomes ready, and what to try next. Pure.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { callingFor } from "cli/hints.ts";
+import type { UnitEvent } from "core/embedded.ts";
+import type { Paths } from "core/paths.ts";
+import { quoteShell } from "core/quote.ts";
+import type { StepProgress } from "units/reconcile/run.ts";
+
+const NAME_WIDTH = 26;
+
+/** Name of a part as people say it: `gateway`, `dial-ada`, `mcp-git-ada`. */
+export function partName(unit: string): string {
+  return unit.replace(/^fleetctl-/, "").replace(/\.(service|socket)$/, "");
+}
+
+/** One part and its state. */
+export function partLine(name: string, state: string, more?: string): string {
+  return `  ${name.padEnd(NAME_WIDTH)} ${state}${more === undefined ? "" : `  ${more}`}`;
+}
+
+/** A step shorter than this is not worth a line. */
+const NOTICED_MS = 150;
+/** Keys named in the note; the rest is counted. */
+const KEYS_SHOWN = 8;
+
+/** The line for a step of the reconcile, if it is worth one. */
+export function stepLine(step: StepProgress, tookMs: number): string | undefined {
+  if (step.kind !== "vendor") return undefined;
+  if (step.state === "failed") return partLine(step.subject, "not installed");
+  if (step.state === "begin" || tookMs < NOTICED_MS) return undefined;
+  return partLine(step.subject, "installed", `${(tookMs / 1000).toFixed(1)} s`);
+}
+
+/** What an ordinary user cannot have, said once at each start (decision 38). */
+export function relaxedLines(keys: readonly string[]): readonly string[] {
+  if (keys.length === 0) return [];
+  const rest = keys.length - KEYS_SHOWN;
+  const shown = keys.slice(0, KEYS_SHOWN).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+  return [
+    `not enforced without systemd and Unix users: ${shown} (docs/architecture.md)`,
+    "every agent here runs as you: its tools can read and change what you can, " +
+    "the keys of this root too",
+  ];
+}
+
+/** The line for an event of the manager, if it is worth one. */
+export function managerLine(event: UnitEvent): string | undefined {
+  const name = partName(event.unit);
+  // One line per part: a server that comes and goes with its client is not one.
+  if (/@.+/.test(name)) return undefined;
+  switch (event.kind) {
+    case "ready":
+      return partLine(name, event.unit.endsWith(".socket") ? "listening" : "ready");
+    case "failed":
+      return [
+        partLine(name, "failed", event.reason),
+        ...(event.journal ?? []).map((line) => `    ${line}`),
+      ].join("\n");
+    case "restarting":
+      return partLine(name, "restarting", `in ${event.delayMs ?? 0} ms`);
+    case "refused":
+      return [
+        partLine(name, "refused: its unit file is unusable"),
+        ...(event.details ?? []).map((line) => `    ${line}`),
+      ].join("\n");
+    case "starting":
+    case "exited":
+    case "stopped":
+    case "leftover":
+      return undefined;
+  }
+}
+
+/** What to try next, as commands that can be pasted. */
+export function nextSteps(
+  context: { readonly env: VerbContext["env"]; readonly paths: Pick<Paths, "root"> },
+): readonly string[] {
+  const { env, paths } = context;
+  const tree = env.FLEETCTL_FROM_TREE;
+  const { up, upRoot, verb } = callingFor(tree, paths.root);
+  return [
+    "try, in another terminal:",
+    `  ${up}${upRoot} --turn 'what can you do'`,
+    `  ${up}${upRoot} --turn ${quoteShell(`last commit of ${tree ?? env.PWD ?? "."}`)}`,
+    `  ${verb} status`,
+  ];
+}

@@ -1,0 +1,161 @@
+/**
+ * One turn from the command line, shown as a transcript: what was asked, each tool call with its
+ * arguments and result, the answer, and how it ended. Uses the routes of the page.
+ *
+ * @module
+ */
+
+import {
+  cancelTurn,
+  type CockpitClient,
+  openEvents,
+  postTurn,
+  type StreamedEvent,
+} from "cli/up/cockpit_client.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { Clock } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Lines of a tool result that are shown; the rest is counted. */
+const RESULT_LINES_MAX = 40;
+
+/** How the turn ended. */
+export interface TurnReport {
+  readonly turnId: string;
+  readonly seconds: number;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+}
+
+function indented(body: string, prefix: string): readonly string[] {
+  return body.trimEnd().split("\n").map((line) => `${prefix}${printable(line)}`.trimEnd());
+}
+
+/** What a tool gave may be long and is not meant for people first; an answer is shown whole. */
+function firstLines(lines: readonly string[]): readonly string[] {
+  const rest = lines.length - RESULT_LINES_MAX;
+  return rest <= 0 ? lines : [...lines.slice(0, RESULT_LINES_MAX), `    (${rest} more lines)`];
+}
+
+/** Replaces control characters, so that a tool's output cannot drive the terminal. */
+export function printable(line: string): string {
+  // deno-lint-ignore no-control-regex -- control characters are what this removes
+  return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
+}
+
+/** Returns the lines that one durable event adds to the transcript. */
+export function transcriptLines(agent: string, event: StreamedEvent): readonly string[] {
+  const payload = (event.data.payload ?? {}) as Record<string, unknown>;
+  const cut = Number(payload.cut_bytes ?? 0);
+  const cutNote = cut > 0 ? [`    (${cut} bytes cut)`] : [];
+  switch (event.kind) {
+    case "turn_queued":
+      return indented(text(payload.text), "you: ");
+    case "notice":
+      return indented(text(payload.text), "note: ");
+    case "tool_call": {
+      const name = payload.mcp === null || payload.mcp === undefined
+        ? text(payload.tool)
+        : `${text(payload.mcp)}.${text(payload.tool)}`;
+      return [`  → ${printable(name)} ${printable(text(payload.arguments))}`, ...cutNote];
+    }
+    case "tool_result": {
+      const took = `${Math.round(Number(payload.duration_ms ?? 0))} ms`;
+      return [
+        `  ← ${text(payload.status)} in ${took}`,
+        ...firstLines(indented(text(payload.text), "    ")),
+        ...cutNote,
+      ];
+    }
+    case "message":
+      return indented(text(payload.text), `${agent}: `);
+    default:
+      return [];
+  }
+}
+
+/** Where a transcript goes, and what ends the wait for it. */
+export interface TurnWatch {
+  readonly print: (line: string) => void;
+  /** Aborted by Ctrl-C: the turn is cancelled. */
+  readonly stop: AbortSignal;
+}
+
+/** Sends one turn and prints its transcript as it grows. Refuses unless the turn completes. */
+export async function runTurn(
+  client: CockpitClient,
+  turn: { readonly agent: string; readonly text: string; readonly idempotencyKey: string },
+  { print, stop }: TurnWatch,
+): Promise<Result<TurnReport>> {
+  const started = client.clock.monotonic();
+  const stream = await openEvents(client, [`transcript:${turn.agent}`]);
+  if (!stream.ok) return stream;
+  let forgetStop = () => {};
+  try {
+    const posted = await postTurn(client, turn);
+    if (!posted.ok) return posted;
+    const turnId = posted.value;
+    forgetStop = onStop(stop, client.clock, {
+      cancel: () => cancelTurn(client, { agent: turn.agent, turnId }),
+      giveUp: () => stream.value.close(),
+    });
+    for await (const event of stream.value.events) {
+      if (event.data.turn_id !== turnId) continue;
+      for (const line of transcriptLines(turn.agent, event)) print(line);
+      if (event.kind !== "turn_ended") continue;
+      const payload = event.data.payload as Record<string, unknown>;
+      const seconds = (client.clock.monotonic() - started) / 1000;
+      return payload.outcome === "completed" ? ok({ turnId, seconds }) : err(notCompleted(payload));
+    }
+    return err(stop.aborted ? turnStopped() : turnUnknown());
+  } finally {
+    forgetStop();
+    stream.value.close();
+  }
+}
+
+/** A turn that was cancelled has this long to say how it ended. */
+const CANCEL_MS = 5_000;
+
+/** Cancels at the first stop and gives up a while later; returns how to take that back. */
+function onStop(
+  stop: AbortSignal,
+  clock: Pick<Clock, "after">,
+  act: { readonly cancel: () => Promise<void>; readonly giveUp: () => void },
+): () => void {
+  let forget = () => {};
+  const stopped = () => {
+    forget = clock.after(CANCEL_MS, act.giveUp);
+    void act.cancel();
+  };
+  if (stop.aborted) stopped();
+  else stop.addEventListener("abort", stopped, { once: true });
+  return () => {
+    stop.removeEventListener("abort", stopped);
+    forget();
+  };
+}
+
+function notCompleted(payload: Readonly<Record<string, unknown>>): Refusal {
+  const outcome = text(payload.outcome);
+  const how = outcome === "failed" ? "failed" : `was ${outcome}`;
+  const why = payload.reason === undefined ? "" : `: ${printable(text(payload.reason))}`;
+  return refusal(
+    text(payload.code) || `turn-${outcome}`,
+    `Cannot complete the turn: it ${how}${why}`,
+  );
+}
+
+function turnUnknown(): Refusal {
+  return refusal("turn-unknown", "Cannot tell how the turn ended: the event stream closed");
+}
+
+function turnStopped(): Refusal {
+  return refusal(
+    "turn-stopped",
+    "Cannot complete the turn: it was to be cancelled, and did not end in time",
+    { hints: ["fleetctl status"] },
+  );
+}

@@ -1,0 +1,123 @@
+/**
+ * The short-lived statement by which the login proxy tells the cockpit who asks for what
+ * (decision 18): a JWT with HS256 over audience, subject, method, path, expiry and key id.
+ * No I/O, no clock: `nowMs` is passed in. Without it any local process could name any identity.
+ *
+ * @module
+ */
+
+import { jwtVerify, SignJWT } from "jose";
+import { err, ok, type Result } from "core/result.ts";
+import { deriveKeyBytes, parseKeyRing } from "core/signed_value.ts";
+
+/** Header that carries the assertion. */
+export const ASSERTION_HEADER = "X-Fleetctl-Assertion";
+/** Longest life of an assertion. */
+export const ASSERTION_SECONDS_MAX = 60;
+
+const AUDIENCE = "fleetctl-cockpit";
+const TYPE = "fleetctl-assertion+jwt";
+/** Clocks of two processes of one host; nothing needs more. */
+const SKEW_SECONDS = 2;
+const PURPOSE = "cockpit-assertion";
+/** Key id of a single key without a name. */
+const DEFAULT_KID = "default";
+
+/** One key of the ring. */
+export interface AssertionKey {
+  readonly kid: string;
+  readonly secret: Uint8Array<ArrayBuffer>;
+}
+/** Keys in order: the first signs, all verify. */
+export type AssertionKeys = readonly [AssertionKey, ...AssertionKey[]];
+
+/** What is asserted. `path` is the path of the URL without its query. */
+export interface Assertion {
+  readonly subject: string;
+  readonly method: string;
+  readonly path: string;
+}
+
+/**
+ * Parses `WEBVIEW_ASSERTION_KEY`: `key`, or a ring `kid:key,kid:key`; the key that signs is derived
+ * for this one purpose.
+ */
+export async function parseAssertionKeys(text: string): Promise<Result<AssertionKeys>> {
+  const ring = parseKeyRing(text, "WEBVIEW_ASSERTION_KEY");
+  if (!ring.ok) return ring;
+  const [first, ...rest] = await Promise.all(ring.value.map(async (key) => ({
+    kid: key.kid === "" ? DEFAULT_KID : key.kid,
+    secret: await deriveKeyBytes(key, PURPOSE),
+  })));
+  if (first === undefined) throw new TypeError("a key ring holds at least one key");
+  return ok([first, ...rest]);
+}
+
+/** Signs an assertion that lives for `seconds` (at most a minute). */
+export function mintAssertion(
+  keys: AssertionKeys,
+  assertion: Assertion,
+  at: { readonly nowMs: number; readonly seconds?: number },
+): Promise<string> {
+  const now = Math.floor(at.nowMs / 1000);
+  const seconds = Math.min(at.seconds ?? 30, ASSERTION_SECONDS_MAX);
+  return new SignJWT({ htm: assertion.method.toUpperCase(), htu: assertion.path })
+    .setProtectedHeader({ alg: "HS256", kid: keys[0].kid, typ: TYPE })
+    .setAudience(AUDIENCE)
+    .setSubject(assertion.subject)
+    .setIssuedAt(now)
+    .setExpirationTime(now + seconds)
+    .sign(keys[0].secret);
+}
+
+/** Why an assertion is not believed; for the log. */
+export type AssertionFault =
+  | "malformed"
+  | "key-unknown"
+  | "signature"
+  | "expired"
+  | "other-request";
+
+/** Verifies an assertion for exactly this request and returns its subject. */
+export async function verifyAssertion(
+  keys: AssertionKeys,
+  token: string,
+  request: { readonly method: string; readonly path: string; readonly nowMs: number },
+): Promise<Result<string, AssertionFault>> {
+  const kid = keyIdOf(token);
+  if (kid === undefined) return err("malformed");
+  const key = keys.find((one) => one.kid === kid);
+  if (key === undefined) return err("key-unknown");
+  try {
+    const { payload } = await jwtVerify(token, key.secret, {
+      algorithms: ["HS256"],
+      audience: AUDIENCE,
+      typ: TYPE,
+      clockTolerance: SKEW_SECONDS,
+      maxTokenAge: ASSERTION_SECONDS_MAX,
+      currentDate: new Date(request.nowMs),
+      requiredClaims: ["sub", "htm", "htu", "exp", "iat"],
+    });
+    const life = (payload.exp ?? 0) - (payload.iat ?? 0);
+    if (life > ASSERTION_SECONDS_MAX) return err("expired");
+    if (payload.htm !== request.method.toUpperCase() || payload.htu !== request.path) {
+      return err("other-request");
+    }
+    return payload.sub === undefined || payload.sub === "" ? err("malformed") : ok(payload.sub);
+  } catch (thrown) {
+    const code = (thrown as { code?: unknown }).code;
+    return err(code === "ERR_JWT_EXPIRED" ? "expired" : "signature");
+  }
+}
+
+function keyIdOf(token: string): string | undefined {
+  const head = token.split(".")[0] ?? "";
+  if (token.length > 4096 || head === "") return undefined;
+  try {
+    const bytes = Uint8Array.fromBase64(head, { alphabet: "base64url" });
+    const header = JSON.parse(new TextDecoder().decode(bytes)) as { kid?: unknown };
+    return typeof header.kid === "string" ? header.kid : undefined;
+  } catch {
+    return undefined;
+  }
+}

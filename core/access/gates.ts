@@ -1,0 +1,67 @@
+/**
+ * The gates of the cockpit: a route names one, and this file alone decides (decision 17). No I/O.
+ *
+ * | Gate | Passes |
+ * |---|---|
+ * | open | everybody who reaches the listener |
+ * | loopback | a local program; never a request that came through a proxy |
+ * | viewer | an identity of the ledger |
+ * | allowAgent | the owner of every agent that the request names, or an admin |
+ * | fleetView | an admin |
+ *
+ * @module
+ */
+
+import type { Viewer } from "core/access/viewer.ts";
+
+/** Names of the gates. */
+export const GATES = ["open", "loopback", "viewer", "allowAgent", "fleetView"] as const;
+/** One of `GATES`. */
+export type Gate = typeof GATES[number];
+
+/** What a gate looks at. */
+export interface GateInput {
+  readonly viewer: Viewer;
+  /** The TCP peer is this host, and no header shows a proxy in between. */
+  readonly isLocalProgram: boolean;
+  /** Agents that the request names; empty for gates that name none. */
+  readonly agents: readonly string[];
+}
+
+/** The decision; `code` is public, `reason` is for the log. */
+export type GateDecision =
+  | { readonly allow: true }
+  | { readonly allow: false; readonly code: GateDenial; readonly reason: string };
+
+/** Public codes of denials. */
+export type GateDenial = "viewer-denied" | "agent-denied" | "fleet-denied" | "local-only";
+
+const ALLOW: GateDecision = { allow: true };
+
+/** Decides whether a request passes its gate. */
+export function decideGate(gate: Gate, input: GateInput): GateDecision {
+  const { viewer } = input;
+  if (gate === "open") return ALLOW;
+  if (gate === "loopback") {
+    if (input.isLocalProgram) return ALLOW;
+    return { allow: false, code: "local-only", reason: "not-a-local-program" };
+  }
+  if (viewer.kind === "nobody") {
+    return { allow: false, code: "viewer-denied", reason: viewer.reason };
+  }
+  switch (gate) {
+    case "viewer":
+      return ALLOW;
+    case "fleetView":
+      if (viewer.isAdmin) return ALLOW;
+      return { allow: false, code: "fleet-denied", reason: "not-an-admin" };
+    case "allowAgent": {
+      if (input.agents.length === 0) {
+        return { allow: false, code: "agent-denied", reason: "no-agent-named" };
+      }
+      const foreign = input.agents.find((agent) => agent !== viewer.agent);
+      if (foreign === undefined || viewer.isAdmin) return ALLOW;
+      return { allow: false, code: "agent-denied", reason: `not-the-owner-of-${foreign}` };
+    }
+  }
+}

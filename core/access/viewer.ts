@@ -1,0 +1,61 @@
+/**
+ * Who looks at the cockpit. There is no unscoped operator: a viewer is an agent's owner, possibly
+ * with the admin marker, or nobody (spec "Cockpit identity and scope"; decisions 18 and 41). No I/O.
+ *
+ * @module
+ */
+
+import { agentOf, type IdentityLedger } from "core/access/identity.ts";
+import type { AgentName } from "core/names.ts";
+
+/** A caller of the cockpit. `reason` is for the log only. */
+export type Viewer =
+  | { readonly kind: "nobody"; readonly reason: NobodyReason }
+  | {
+    readonly kind: "owner";
+    readonly email: string;
+    readonly agent: AgentName;
+    readonly isAdmin: boolean;
+  };
+
+/** Why a caller is nobody. */
+export type NobodyReason =
+  | "identity-absent"
+  | "identity-unknown"
+  | "assertion-absent"
+  | "assertion-invalid"
+  | "assertion-other-identity";
+
+/** How far `X-User-Email` is believed (decision 18). */
+export type Trust = "assertion" | "header";
+
+/** What a request says about its caller; `assertedEmail` is the subject of a verified assertion. */
+export interface ViewerClaim {
+  readonly headerEmail: string | null;
+  readonly assertion:
+    | { readonly kind: "absent" }
+    | { readonly kind: "invalid" }
+    | { readonly kind: "verified"; readonly subject: string };
+}
+
+/** The ledger and the roster that viewers are looked up in. */
+export interface Roster {
+  readonly ledger: IdentityLedger;
+  readonly admins: ReadonlySet<AgentName>;
+}
+
+/** Decides who the caller is; deny-all for everything that is not exactly right. */
+export function decideViewer(claim: ViewerClaim, trust: Trust, roster: Roster): Viewer {
+  const email = (claim.headerEmail ?? "").trim().toLowerCase();
+  if (email === "") return { kind: "nobody", reason: "identity-absent" };
+  if (trust === "assertion") {
+    if (claim.assertion.kind === "absent") return { kind: "nobody", reason: "assertion-absent" };
+    if (claim.assertion.kind === "invalid") return { kind: "nobody", reason: "assertion-invalid" };
+    if (claim.assertion.subject.trim().toLowerCase() !== email) {
+      return { kind: "nobody", reason: "assertion-other-identity" };
+    }
+  }
+  const agent = agentOf(roster.ledger, email);
+  if (agent === undefined) return { kind: "nobody", reason: "identity-unknown" };
+  return { kind: "owner", email, agent, isAdmin: roster.admins.has(agent) };
+}

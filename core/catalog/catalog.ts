@@ -1,0 +1,164 @@
+/**
+ * The host's catalog: the repo overlay over the runtime catalog over the shipped entries.
+ * Reads through `Files` only. A broken entry is a fault of its own name: it hides no other entry,
+ * and it is not replaced by the one below it, because that could undo a `risk: block`.
+ *
+ * @module
+ */
+
+import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
+import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** A folder of the catalog that cannot be used, and why. */
+export interface CatalogFault {
+  readonly name: string;
+  readonly file: string;
+  readonly refusal: Refusal;
+}
+
+/** What this host knows of MCPs. `entries` is sorted by name. */
+export interface Catalog {
+  readonly entries: ReadonlyMap<McpName, Manifest>;
+  readonly faults: readonly CatalogFault[];
+}
+
+/** Entries in one catalog folder; a folder with more is not a catalog. */
+const ENTRIES_MAX = 1000;
+
+type Reader = Pick<Files, "list" | "readText" | "stat">;
+
+/** Reads the catalog of a host. Refuses only when a catalog folder itself cannot be read. */
+export async function readCatalog(
+  ports: { readonly files: Reader },
+  paths: Pick<Paths, "overlayCatalog" | "runtimeCatalog">,
+): Promise<Result<Catalog>> {
+  const layers: Layer[] = [readShipped()];
+  for (
+    const [folder, origin] of [
+      [paths.runtimeCatalog, "runtime"],
+      [paths.overlayCatalog, "overlay"],
+    ] as const
+  ) {
+    const layer = await readLayer(ports.files, folder, origin);
+    if (!layer.ok) return layer;
+    layers.push(layer.value);
+  }
+  return ok(mergeLayers(layers));
+}
+
+/** Returns the entry, or a refusal that says what the catalog knows of the name. */
+export function findEntry(catalog: Catalog, name: string): Result<Manifest> {
+  const entry = catalog.entries.get(name as McpName);
+  if (entry !== undefined) return ok(entry);
+  const fault = catalog.faults.find((one) => one.name === name);
+  if (fault !== undefined) return err(fault.refusal);
+  return err(refusal(
+    "mcp-not-catalogued",
+    `Cannot find MCP ${JSON.stringify(name.slice(0, 60))}: the catalog has no such entry`,
+    { hints: ["fleetctl mcp catalog list"] },
+  ));
+}
+
+type Layer = ReadonlyMap<string, Result<Manifest, CatalogFault>>;
+
+function mergeLayers(layers: readonly Layer[]): Catalog {
+  const merged = new Map<string, Result<Manifest, CatalogFault>>();
+  for (const layer of layers) {
+    for (const [name, entry] of layer) merged.set(name, entry);
+  }
+  const entries = new Map<McpName, Manifest>();
+  const faults: CatalogFault[] = [];
+  for (const name of [...merged.keys()].sort()) {
+    const entry = merged.get(name);
+    if (entry?.ok === true) entries.set(entry.value.name, entry.value);
+    else if (entry !== undefined) faults.push(entry.error);
+  }
+  return { entries, faults };
+}
+
+/** The shipped layer is part of the program and never changes. */
+let shippedLayer: Layer | undefined;
+
+function readShipped(): Layer {
+  shippedLayer ??= new Map(SHIPPED_ENTRIES.map((entry) => [
+    entry.name,
+    parseEntry(entry.manifest, {
+      name: entry.name,
+      file: `shipped/${entry.name}/mcp.yaml`,
+      origin: "shipped",
+      lock: entry.lock,
+    }),
+  ]));
+  return shippedLayer;
+}
+
+async function readLayer(
+  files: Reader,
+  folder: string,
+  origin: "overlay" | "runtime",
+): Promise<Result<Layer>> {
+  let names: readonly string[];
+  try {
+    names = (await files.list(folder)).filter((name) => !name.startsWith("."));
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return err(refusal(
+      "catalog-unreadable",
+      `Cannot read the catalog "${folder}": ${thrown.code}, must be a readable folder`,
+    ));
+  }
+  if (names.length > ENTRIES_MAX) {
+    return err(refusal(
+      "catalog-too-large",
+      `Cannot read the catalog "${folder}": it has ${names.length} entries, at most ${ENTRIES_MAX}`,
+    ));
+  }
+  const layer = new Map<string, Result<Manifest, CatalogFault>>();
+  for (const name of names) {
+    const entry = await readEntry(files, { folder, name, origin });
+    if (entry !== undefined) layer.set(name, entry);
+  }
+  return ok(layer);
+}
+
+async function readEntry(
+  files: Reader,
+  at: { readonly folder: string; readonly name: string; readonly origin: "overlay" | "runtime" },
+): Promise<Result<Manifest, CatalogFault> | undefined> {
+  const { name, origin } = at;
+  const file = `${at.folder}/${name}/mcp.yaml`;
+  const fault = (reason: Refusal) => err({ name, file, refusal: reason });
+  try {
+    const stat = await files.stat(`${at.folder}/${name}`);
+    // A README or an editor's backup beside the entries is not an entry.
+    if (stat?.kind !== "directory") return undefined;
+    const parsedName = parseMcpName(name);
+    if (!parsedName.ok) return fault(parsedName.error);
+    const manifest = await files.readText(file);
+    if (manifest === undefined) {
+      return fault(refusal(
+        "manifest-missing",
+        `Cannot use MCP "${name}": there is no file "${file}"`,
+      ));
+    }
+    const lock = await files.readText(`${at.folder}/${name}/deno.lock`);
+    return parseEntry(manifest, { file, name, origin, lock });
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return fault(refusal(
+      "manifest-unreadable",
+      `Cannot use MCP ${JSON.stringify(name)}: "${thrown.path}" cannot be read, ${thrown.code}`,
+    ));
+  }
+}
+
+function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {
+  const parsed = parseManifest(text, site);
+  return parsed.ok ? parsed : err({ name: site.name, file: site.file, refusal: parsed.error });
+}

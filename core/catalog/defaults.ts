@@ -1,0 +1,162 @@
+/**
+ * Which MCPs an agent has without asking, and how its deltas change that. No I/O except
+ * `readDefaults`, which reads one file.
+ * Design: spec "Default MCP sets (deb defaults)". A credentialed MCP never stands in a shipped
+ * set: `tests/core/catalog/defaults_test.ts` fails when one does.
+ *
+ * @module
+ */
+
+import type { Catalog } from "core/catalog/catalog.ts";
+import { createFieldReader } from "core/field_reader.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord, Channel } from "core/ledger/agent.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { editYaml, parseYaml } from "core/yaml.ts";
+
+const NAMES = ["browser", "messenger", "teamchat", "workchat"] as const;
+type DefaultName = typeof NAMES[number];
+const named = (name: DefaultName) => name as string as McpName;
+
+/** The default MCPs of each channel (spec table). */
+export const CHANNEL_DEFAULTS: Readonly<Record<Channel, readonly McpName[]>> = {
+  webview: [named("browser")],
+  messenger: [named("browser"), named("messenger")],
+  teamchat: [named("browser"), named("teamchat")],
+  workchat: [named("browser"), named("workchat")],
+};
+
+/** What every agent of this host has: its channel's set, and the host's own additions. */
+export interface Defaults {
+  readonly channels: Readonly<Record<Channel, readonly McpName[]>>;
+  /** `tools` of `/etc/fleetctl/defaults.yaml`, in order. */
+  readonly hostTools: readonly McpName[];
+  /** What is wrong with the host's file; the usable part of it is in `hostTools`. */
+  readonly faults: readonly Refusal[];
+}
+
+/** The shipped sets alone. */
+export const SHIPPED_DEFAULTS: Defaults = {
+  channels: CHANNEL_DEFAULTS,
+  hostTools: [],
+  faults: [],
+};
+
+/** Reads the host's defaults overlay; a name that is not in the whole catalog is a fault. */
+export async function readDefaults(
+  ports: { readonly files: Pick<Files, "readText"> },
+  paths: Pick<Paths, "defaultsFile">,
+  catalog: Catalog,
+): Promise<Defaults> {
+  try {
+    const text = await ports.files.readText(paths.defaultsFile);
+    return text === undefined ? SHIPPED_DEFAULTS : parseDefaults(text, paths.defaultsFile, catalog);
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    const fault = refusal(
+      "defaults-unreadable",
+      `Cannot read the defaults "${paths.defaultsFile}": ${thrown.code}, must be readable`,
+    );
+    return { ...SHIPPED_DEFAULTS, faults: [fault] };
+  }
+}
+
+/** Parses the host's defaults overlay: `tools: [name, …]`. */
+export function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
+  const yaml = parseYaml(text, file);
+  if (!yaml.ok) return { ...SHIPPED_DEFAULTS, faults: [yaml.error] };
+  const read = createFieldReader(yaml.value);
+  read.onlyKeys([], ["tools"]);
+  const hostTools = read.strings(
+    ["tools"],
+    (name) =>
+      catalog.entries.has(name as McpName)
+        ? undefined
+        : "must be the name of a catalog entry that can be used",
+  ) as readonly McpName[];
+  const faults = read.faults.length === 0 ? [] : [refusal(
+    "defaults-invalid",
+    `Cannot use all of the defaults "${file}": ${read.faults.length} entries are unusable`,
+    { details: read.faults, hints: ["fleetctl mcp catalog list"] },
+  )];
+  return { channels: CHANNEL_DEFAULTS, hostTools, faults };
+}
+
+/** Adds an MCP to the text of the host's defaults overlay; validates against the whole catalog. */
+export function addDefaultTool(text: string, name: string, catalog: Catalog): Result<string> {
+  const parsed = parseMcpName(name);
+  if (!parsed.ok) return parsed;
+  if (!catalog.entries.has(parsed.value)) {
+    return err(refusal(
+      "mcp-not-catalogued",
+      `Cannot add MCP "${name}" to the defaults: the catalog has no such entry`,
+      { hints: ["fleetctl mcp catalog list"] },
+    ));
+  }
+  return editYaml(text, (editor) => editor.addToList(["tools"], parsed.value), "defaults.yaml");
+}
+
+type Wanting = Pick<AgentRecord, "channel" | "tools">;
+
+/** Returns the MCPs of an agent: defaults, host additions, its own; `remove` wins. Known ones only. */
+export function resolveTools(
+  agent: Wanting,
+  catalog: Catalog,
+  defaults: Defaults,
+): readonly McpName[] {
+  return wantedTools(agent, defaults).filter((name) => catalog.entries.has(name));
+}
+
+/** Returns the MCPs that an agent asks for and the catalog cannot give. */
+export function missingTools(
+  agent: Wanting,
+  catalog: Catalog,
+  defaults: Defaults,
+): readonly McpName[] {
+  return wantedTools(agent, defaults).filter((name) => !catalog.entries.has(name));
+}
+
+function wantedTools(agent: Wanting, defaults: Defaults): readonly McpName[] {
+  const wanted = new Set([
+    ...defaults.channels[agent.channel],
+    ...defaults.hostTools,
+    ...agent.tools.add,
+  ]);
+  for (const name of agent.tools.remove) wanted.delete(name);
+  return [...wanted];
+}
+
+/** Returns the deltas after `mcp add` of a name: as few words in the shard as say it. */
+export function withTool(agent: Wanting, name: McpName, defaults: Defaults): AgentRecord["tools"] {
+  const remove = agent.tools.remove.filter((one) => one !== name);
+  const isDefault = defaults.channels[agent.channel].includes(name) ||
+    defaults.hostTools.includes(name);
+  const add = isDefault || agent.tools.add.includes(name)
+    ? agent.tools.add
+    : [...agent.tools.add, name];
+  return { add, remove };
+}
+
+/** Returns the deltas after `mcp remove` of a name. */
+export function withoutTool(
+  agent: Wanting,
+  name: McpName,
+  defaults: Defaults,
+): AgentRecord["tools"] {
+  const add = agent.tools.add.filter((one) => one !== name);
+  const isDefault = defaults.channels[agent.channel].includes(name) ||
+    defaults.hostTools.includes(name);
+  const remove = !isDefault || agent.tools.remove.includes(name)
+    ? agent.tools.remove
+    : [...agent.tools.remove, name];
+  return { add, remove };
+}
+
+/** Tells a usable result from a refusal; kept beside the sets because callers chain them. */
+export function checkDefaults(defaults: Defaults): Result<Defaults> {
+  const [first] = defaults.faults;
+  return first === undefined ? ok(defaults) : err(first);
+}

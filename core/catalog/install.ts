@@ -1,0 +1,145 @@
+/**
+ * Running the pinned Deno's npm installer for one package tree: what it is given, and what its
+ * failures mean. Starts a program through `Processes`; touches files through `Files` only.
+ *
+ * No install script ever runs: Deno skips lifecycle scripts unless `--allow-scripts` is given.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import type { Processes } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Longest install from the registry, and from the cache alone. */
+const ONLINE_MS_MAX = 300_000;
+const OFFLINE_MS_MAX = 120_000;
+const OUTPUT_BYTES_MAX = 256 * 1024;
+const DETAIL_LINES_MAX = 6;
+
+/** Variables that say how a site reaches its registry; everything else is kept from the installer. */
+export const REGISTRY_VARIABLES: ReadonlySet<string> = new Set([
+  "PATH",
+  "HOME",
+  "TMPDIR",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "DENO_CERT",
+  "DENO_TLS_CA_STORE",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "NODE_EXTRA_CA_CERTS",
+]);
+
+/** One install to run. */
+export interface Install {
+  readonly mcp: string;
+  readonly package: string;
+  readonly version: string;
+  /** Folder with `deno.json` and, unless it is to be made, `deno.lock`. */
+  readonly folder: string;
+  readonly cache: string;
+  /** The pinned Deno. */
+  readonly deno: string;
+  /** Environment of the caller. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Returns the text of the `deno.json` that asks for exactly one package. */
+export function installConfig(pin: { readonly package: string; readonly version: string }): string {
+  const imports = { [pin.package]: `npm:${pin.package}@${pin.version}` };
+  return `${JSON.stringify({ nodeModulesDir: "auto", imports }, null, 2)}\n`;
+}
+
+/** Installs into `<folder>/node_modules`: `frozen` by the lock there, else writing one. */
+export async function runInstall(
+  processes: Pick<Processes, "run">,
+  install: Install,
+  how: { readonly frozen: boolean; readonly offline: boolean },
+): Promise<Result<void>> {
+  const ended = await processes.run({
+    command: install.deno,
+    args: [
+      "install",
+      "-q",
+      how.frozen ? "--frozen" : "--frozen=false",
+      ...(how.offline ? ["--cached-only"] : []),
+    ],
+    cwd: install.folder,
+    env: installEnv(install),
+    timeoutMs: how.offline ? OFFLINE_MS_MAX : ONLINE_MS_MAX,
+    outputBytesMax: OUTPUT_BYTES_MAX,
+  });
+  if (ended.code === 0) return ok(undefined);
+  return err(installRefusal(install, `${ended.stderr}\n${ended.stdout}`, ended.timedOut));
+}
+
+function installEnv(install: Install): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(install.env)) {
+    if (REGISTRY_VARIABLES.has(name) || /^npm_config_/i.test(name)) env[name] = value;
+  }
+  return { ...env, DENO_DIR: install.cache, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" };
+}
+
+/** Says what the installer's output means, and what to do about it. */
+export function installRefusal(
+  install: Pick<Install, "mcp" | "package" | "version">,
+  output: string,
+  timedOut: boolean,
+): Refusal {
+  const pinned = `"${install.package}@${install.version}"`;
+  const start = `Cannot install MCP "${install.mcp}"`;
+  const details = outputLines(output);
+  const registry = ["fleetctl mcp catalog list", "npm config get registry"];
+  if (timedOut) {
+    return refusal("registry-unreachable", `${start}: the registry did not answer in time`, {
+      details,
+      hints: registry,
+    });
+  }
+  if (/integrity|checksum/i.test(output)) {
+    return refusal(
+      "package-altered",
+      `${start}: what the registry serves for ${pinned} or a package below it is not what the ` +
+        `lock names; nothing was installed`,
+      { details, hints: registry },
+    );
+  }
+  if (/could not find npm package|does not exist|404|version.*not found|no match/i.test(output)) {
+    return refusal("package-not-found", `${start}: the registry has no package ${pinned}`, {
+      details,
+      hints: [
+        `npm view ${install.package} versions`,
+        `fleetctl mcp catalog upgrade ${install.mcp} --to <version>`,
+      ],
+    });
+  }
+  if (/no space left/i.test(output)) {
+    return refusal("disk-full", `${start}: no space left on the disk`, {
+      details,
+      hints: ["df -h"],
+    });
+  }
+  if (/error sending request|not found in cache|dns error|connect|timed out/i.test(output)) {
+    return refusal(
+      "registry-unreachable",
+      `${start}: the registry cannot be reached, and the cache does not hold all of ${pinned}`,
+      { details, hints: registry },
+    );
+  }
+  return refusal("install-failed", `${start}: the installer failed for ${pinned}`, { details });
+}
+
+/** The lines that say something, without stack traces and without credentials in URLs. */
+function outputLines(output: string): readonly string[] {
+  return output.replace(/\/\/[^/\s@]+@/g, "//")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/^(stack backtrace|\d+: <unknown>)/i.test(line))
+    .slice(0, DETAIL_LINES_MAX);
+}

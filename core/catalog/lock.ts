@@ -1,0 +1,107 @@
+/**
+ * Judging an entry's `deno.lock` before anything is fetched: it must be the text that the manifest
+ * pins, name the pinned package with the pinned integrity, and carry a hash for every package.
+ * No I/O. Decision 30: a full dependency lock with integrity.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Packages in one lock; far more than any known server has. */
+const PACKAGES_MAX = 5000;
+const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
+/** Sections of a Deno lock that name code from elsewhere than npm. */
+const FOREIGN_SECTIONS = ["jsr", "remote", "redirects"] as const;
+
+/** What is needed of a checked lock. */
+export interface CheckedLock {
+  readonly text: string;
+  readonly integrity: string;
+  readonly packages: number;
+}
+
+/** Returns the SHA-256 of a text in the form of the manifest. */
+export async function hashText(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return `sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}`;
+}
+
+/** Checks the lock of an npm entry against its manifest. */
+export async function checkLock(manifest: Manifest): Promise<Result<CheckedLock>> {
+  const bad = (state: string) =>
+    err(refusal(
+      "lock-invalid",
+      `Cannot install MCP "${manifest.name}": its deno.lock ${state}`,
+      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to <version>`] },
+    ));
+  if (manifest.source.kind !== "npm") return bad("has no meaning for its kind of source");
+  const text = manifest.lock;
+  if (text === undefined) return bad("is missing");
+  const integrity = await hashText(text);
+  if (integrity !== manifest.lockIntegrity) {
+    return bad(`has the hash ${integrity}, must have ${manifest.lockIntegrity ?? "one"}`);
+  }
+  const packages = npmPackages(text);
+  if (packages === undefined) return bad("is not a lock file of npm packages");
+  const pinned = `${manifest.source.package}@${manifest.source.version}`;
+  if (packages.length > PACKAGES_MAX) return bad(`names more than ${PACKAGES_MAX} packages`);
+  const bare = packages.find((one) => one.integrity === undefined || !SHA512.test(one.integrity));
+  if (bare !== undefined) return bad(`has no sha512 integrity for "${bare.name}"`);
+  const addressed = packages.find((one) => one.hasAddress);
+  if (addressed !== undefined) {
+    return bad(`names an address for "${addressed.name}", must leave that to the host's registry`);
+  }
+  const own = packages.find((one) => one.name === pinned);
+  if (own === undefined) return bad(`does not name "${pinned}"`);
+  if (own.integrity !== manifest.integrity) {
+    return bad(`has another integrity for "${pinned}" than the manifest`);
+  }
+  return ok({ text, integrity, packages: packages.length });
+}
+
+/**
+ * Returns a lock without the addresses that Deno notes for packages of a mirror: every host asks
+ * its own registry, and the integrity decides what is taken.
+ */
+export function portableLock(text: string): string {
+  const value = JSON.parse(text) as { npm?: Record<string, Record<string, unknown>> };
+  for (const entry of Object.values(value.npm ?? {})) delete entry["tarball"];
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Returns the integrity that a lock states for a package, or undefined. */
+export function lockedIntegrity(text: string, pinned: string): string | undefined {
+  return npmPackages(text)?.find((one) => one.name === pinned)?.integrity;
+}
+
+interface LockedPackage {
+  readonly name: string;
+  readonly integrity: string | undefined;
+  readonly hasAddress: boolean;
+}
+
+function npmPackages(text: string): readonly LockedPackage[] | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || !isRecord(value["npm"])) return undefined;
+  if (FOREIGN_SECTIONS.some((section) => value[section] !== undefined)) return undefined;
+  return Object.entries(value["npm"]).map(([name, entry]) => {
+    const integrity = isRecord(entry) ? entry["integrity"] : undefined;
+    return {
+      name,
+      integrity: typeof integrity === "string" ? integrity : undefined,
+      hasAddress: isRecord(entry) && "tarball" in entry,
+    };
+  });
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

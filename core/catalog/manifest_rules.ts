@@ -1,0 +1,113 @@
+/**
+ * Rules for single values of a manifest, and the `permissions` block. No I/O.
+ * A permission names what a server may reach under Deno (decision 36); anything that Deno would
+ * read as "all" is spelled out here, so that an empty list always means "none".
+ *
+ * @module
+ */
+
+import type { FieldReader } from "core/field_reader.ts";
+import type { ServerPermissions } from "core/catalog/manifest.ts";
+
+/** Kinds of permission, in the order of Deno's flags. */
+export const PERMISSION_KINDS = ["net", "read", "write", "env", "run", "sys"] as const;
+
+/** Folders that a manifest may name without knowing the host. */
+export const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "lib"] as const;
+
+const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$/;
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+/** A host, optionally with a port; `*` alone is every host and is shown as such by the catalog. */
+const NET_TARGET = /^(\*|(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
+const PROGRAM = /^([A-Za-z0-9][A-Za-z0-9._+-]*|(\{lib\})?\/[^\s,{}]+)$/;
+/** What `Deno.permissions` calls "sys". */
+const SYS_NAMES: ReadonlySet<string> = new Set([
+  "cpus",
+  "getegid",
+  "geteuid",
+  "getgid",
+  "getPriority",
+  "getuid",
+  "gid",
+  "homedir",
+  "hostname",
+  "loadavg",
+  "networkInterfaces",
+  "osRelease",
+  "osUptime",
+  "setPriority",
+  "statfs",
+  "systemMemoryInfo",
+  "uid",
+  "userInfo",
+  "username",
+]);
+
+/** Checks the name of a tool as a server declares it. */
+export function checkToolName(text: string): string | undefined {
+  return TOOL_NAME.test(text)
+    ? undefined
+    : "must be a tool name of at most 128 letters, digits, _ . / -";
+}
+
+/** Checks the name of an environment variable. */
+export function checkVariableName(text: string): string | undefined {
+  return VARIABLE_NAME.test(text) ? undefined : "must be the name of an environment variable";
+}
+
+/** Checks an argument or a fixed value: one line, known placeholders only. */
+export function checkArgument(text: string): string | undefined {
+  if (/\p{Cc}/u.test(text)) return "must hold no control characters";
+  return unknownPlaceholder(text);
+}
+
+/** Checks the server's own file: below the tree, whatever links say. */
+export function checkServerPath(text: string): string | undefined {
+  return /^[\w@.+/-]+$/.test(text) && !text.startsWith("/") && isPlain(text)
+    ? undefined
+    : "must be a relative path inside the package tree without ..";
+}
+
+function checkFolder(text: string): string | undefined {
+  if (/[\p{Cc},]/u.test(text)) return "must hold no comma and no control characters";
+  if (!/^(\/|\{(tree|home|workdir|lib)\}(\/|$))/.test(text)) {
+    return "must start with {tree}, {home}, {workdir}, {lib} or /";
+  }
+  return isPlain(text) ? unknownPlaceholder(text) : "must hold no . or .. parts";
+}
+
+function isPlain(path: string): boolean {
+  return path.split("/").every((part) => part !== ".." && part !== ".");
+}
+
+function unknownPlaceholder(text: string): string | undefined {
+  for (const [, name = ""] of text.matchAll(/\{([^{}]*)\}/g)) {
+    if (!(FOLDER_PLACEHOLDERS as readonly string[]).includes(name)) {
+      return `holds {${name}}, must use only {tree}, {home}, {workdir} and {lib}`;
+    }
+  }
+  return undefined;
+}
+
+/** Reads the `permissions` block; an absent list grants nothing. */
+export function parsePermissions(read: FieldReader): ServerPermissions {
+  read.onlyKeys(["permissions"], PERMISSION_KINDS);
+  const path = (kind: string) => ["permissions", kind];
+  return {
+    net: read.strings(
+      path("net"),
+      (text) => NET_TARGET.test(text) ? undefined : 'must be host, host:port or "*"',
+    ),
+    read: read.strings(path("read"), checkFolder),
+    write: read.strings(path("write"), checkFolder),
+    env: read.strings(path("env"), checkVariableName),
+    run: read.strings(
+      path("run"),
+      (text) => PROGRAM.test(text) ? undefined : "must be a program name or an absolute path",
+    ),
+    sys: read.strings(
+      path("sys"),
+      (text) => SYS_NAMES.has(text) ? undefined : "must be one of Deno's sys names",
+    ),
+  };
+}

@@ -1,0 +1,328 @@
+/**
+ * `mcp.yaml` text → `Manifest`. No I/O. Unknown keys, bad values and ranges are refused by file,
+ * line and key, all of them in one refusal (decision 7, spec "MCP manifest fields").
+ *
+ * @module
+ */
+
+import { createFieldReader, type FieldReader } from "core/field_reader.ts";
+import { type Exposure, EXPOSURES, type Manifest } from "core/catalog/manifest.ts";
+import {
+  checkArgument,
+  checkServerPath,
+  checkToolName,
+  checkVariableName,
+  parsePermissions,
+} from "core/catalog/manifest_rules.ts";
+import { parseSource } from "core/catalog/manifest_source.ts";
+import { refusal } from "core/errors.ts";
+import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseYaml } from "core/yaml.ts";
+
+const KNOWN_KEYS = [
+  "name",
+  "summary",
+  "source",
+  "integrity",
+  "command",
+  "args",
+  "environment",
+  "auth",
+  "required_env",
+  "user_env",
+  "optional_env",
+  "scope",
+  "transport",
+  "exposure",
+  "tool_exposure",
+  "tools",
+  "engine",
+  "engine_reason",
+  "permissions",
+  "run_as",
+  "oauth",
+  "limits",
+  "host_programs",
+] as const;
+/** Keys that mean nothing for a server which is reached by URL. */
+const PROCESS_KEYS = [
+  "command",
+  "args",
+  "environment",
+  "engine",
+  "permissions",
+  "run_as",
+  "limits",
+  "host_programs",
+] as const;
+const SUMMARY_LENGTH_MAX = 200;
+const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
+
+/** Defaults of `limits`: room for one Node-sized server, and the idle stop of decision 31. */
+export const SERVER_LIMITS = { memoryMib: 512, tasks: 128, idleStopSeconds: 900 } as const;
+
+/** Where a manifest came from; `name` is that of its folder and must match. */
+export interface ManifestSite {
+  readonly file: string;
+  readonly name: string;
+  readonly origin: Manifest["origin"];
+  /** Text of the `deno.lock` beside the manifest. */
+  readonly lock?: string | undefined;
+}
+
+/** Parses one manifest. */
+export function parseManifest(text: string, site: ManifestSite): Result<Manifest> {
+  const yaml = parseYaml(text, site.file);
+  if (!yaml.ok) return yaml;
+  const read = createFieldReader(yaml.value);
+  if (typeof yaml.value.value !== "object" || yaml.value.value === null) {
+    read.fault([], "must be a mapping with the keys of a manifest");
+  }
+  read.onlyKeys([], KNOWN_KEYS);
+  const manifest = readManifest(read, site);
+  if (read.faults.length === 0 && manifest !== undefined) return ok(manifest);
+  return err(refusal(
+    "manifest-invalid",
+    `Cannot use MCP ${JSON.stringify(site.name)}: its manifest has ${
+      read.faults.length === 1 ? "1 fault" : `${read.faults.length} faults`
+    }`,
+    { details: read.faults },
+  ));
+}
+
+function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefined {
+  const name = readName(read, site.name);
+  const summary = read.string(
+    ["summary"],
+    (text) =>
+      text.trim() !== "" && text.length <= SUMMARY_LENGTH_MAX && !/\p{Cc}/u.test(text)
+        ? undefined
+        : `must be one line of at most ${SUMMARY_LENGTH_MAX} characters`,
+  );
+  for (const key of ["summary", "source"]) {
+    if (!read.has([key])) read.fault([key], "is missing");
+  }
+  const keys = readKeys(read);
+  const declared = [...keys.requiredEnv, ...keys.userEnv, ...keys.optionalEnv];
+  const source = parseSource(read, declared);
+  const auth = read.choice(["auth"], ["none", "env", "oauth"]) ?? "none";
+  const oauth = readOauth(read, auth);
+  if (auth === "none" && (keys.requiredEnv.length > 0 || keys.userEnv.length > 0)) {
+    read.fault(["auth"], 'is "none" although keys are required, must be "env"');
+  }
+  const engine = readEngine(read);
+  const runAs = read.choice(["run_as"], ["root"]);
+  const command = read.string(["command"], checkServerPath);
+  const rest = {
+    ...keys,
+    auth,
+    sharing: read.choice(["scope"], ["shared", "per_user"]) ?? "per_user",
+    transport: read.choice(["transport"], ["stdio", "http"]),
+    ...readExposure(read),
+    risk: readRisk(read),
+    args: readArguments(read),
+    environment: readEnvironment(read, declared),
+    permissions: parsePermissions(read),
+    limits: readLimits(read),
+    hostPrograms: readHostPrograms(read),
+    origin: site.origin,
+  };
+  if (source === undefined || name === undefined || summary === undefined) return undefined;
+  const kind = source.source.kind;
+  const transport = rest.transport ?? (kind === "http" ? "http" : "stdio");
+  if ((transport === "http") !== (kind === "http")) {
+    read.fault(["transport"], `is "${transport}", must match the source kind "${kind}"`);
+  }
+  checkKind(read, kind, site);
+  return {
+    name,
+    summary,
+    ...source,
+    ...rest,
+    ...engine,
+    transport,
+    ...(command === undefined ? {} : { command }),
+    ...(runAs === undefined ? {} : { runAs }),
+    ...(oauth === undefined ? {} : { oauth }),
+    ...(site.lock === undefined || kind !== "npm" ? {} : { lock: site.lock }),
+  };
+}
+
+/** Faults what is missing or out of place for the kind of source. */
+function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: ManifestSite): void {
+  if (kind === "http") {
+    for (const key of PROCESS_KEYS) {
+      if (read.has([key])) read.fault([key], "has no meaning for an http source");
+    }
+  }
+  if (kind === "builtin") {
+    for (const key of ["command", "args", "engine", "permissions"] as const) {
+      if (read.has([key])) read.fault([key], "is fixed for a builtin source");
+    }
+  }
+  if (kind === "npm" && !read.has(["command"])) {
+    read.fault(["command"], "is missing, must be the server's file under node_modules/");
+  }
+  if (kind === "npm" && site.lock === undefined) {
+    read.fault(["source"], 'is an npm package, but there is no "deno.lock" beside the manifest');
+  }
+  if (kind === "npm" || kind === "uvx") {
+    for (const key of kind === "npm" ? ["package", "lock"] : ["lock"]) {
+      if (!read.has(["integrity", key])) read.fault(["integrity", key], "is missing");
+    }
+  } else if (read.has(["integrity"])) {
+    read.fault(["integrity"], `has no meaning for a source of kind "${kind}"`);
+  }
+}
+
+function readName(read: FieldReader, folder: string): McpName | undefined {
+  const name = read.string(
+    ["name"],
+    (text) =>
+      !parseMcpName(text).ok
+        ? "must start with a lowercase letter and hold at most 31 of a-z, 0-9 and -"
+        : text === folder
+        ? undefined
+        : `must be the name of its folder, ${JSON.stringify(folder)}`,
+  );
+  if (!read.has(["name"])) read.fault(["name"], "is missing");
+  return name as McpName | undefined;
+}
+
+function readKeys(read: FieldReader) {
+  const keys = (key: string) =>
+    read.strings(
+      [key],
+      (text) =>
+        parseKeyName(text).ok
+          ? undefined
+          : "must start with an uppercase letter and hold at most 64 of A-Z, 0-9 and _",
+    ) as readonly KeyName[];
+  return {
+    requiredEnv: keys("required_env"),
+    userEnv: keys("user_env"),
+    optionalEnv: keys("optional_env"),
+  };
+}
+
+function readOauth(read: FieldReader, auth: Manifest["auth"]) {
+  read.onlyKeys(["oauth"], ["provider", "scopes"]);
+  const provider = read.string(
+    ["oauth", "provider"],
+    (text) => PROVIDER.test(text) ? undefined : "must be a name of a-z, 0-9 and -",
+  );
+  const scopes = read.strings(
+    ["oauth", "scopes"],
+    (text) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text) ? undefined : "must be one OAuth scope",
+  );
+  if (auth === "oauth" && provider === undefined && !read.has(["oauth", "provider"])) {
+    read.fault(["oauth", "provider"], 'is missing although auth is "oauth"');
+  }
+  if (auth !== "oauth" && read.has(["oauth"])) {
+    read.fault(["oauth"], `has no meaning when auth is "${auth}"`);
+  }
+  return provider === undefined ? undefined : { provider, scopes };
+}
+
+function readEngine(read: FieldReader): Pick<Manifest, "engine" | "engineReason"> {
+  const engine = read.choice(["engine"], ["deno", "node"]) ?? "deno";
+  const engineReason = read.string(["engine_reason"]);
+  if (engine === "node" && engineReason === undefined && !read.has(["engine_reason"])) {
+    read.fault(["engine_reason"], 'is missing, must say why when engine is "node"');
+  }
+  if (engine === "deno" && engineReason !== undefined) {
+    read.fault(["engine_reason"], 'has no meaning when engine is "deno"');
+  }
+  return engineReason === undefined ? { engine } : { engine, engineReason };
+}
+
+function readExposure(read: FieldReader) {
+  const toolExposure = new Map<string, Exposure>();
+  for (const [tool] of read.entries(["tool_exposure"])) {
+    const path = ["tool_exposure", tool];
+    const wanted = checkToolName(tool);
+    if (wanted !== undefined) read.fault(path, wanted);
+    const exposure = read.choice(path, EXPOSURES);
+    if (exposure !== undefined) toolExposure.set(tool, exposure);
+  }
+  return { exposure: read.choice(["exposure"], EXPOSURES) ?? "codemode" as Exposure, toolExposure };
+}
+
+function readRisk(read: FieldReader): ReadonlyMap<string, "block" | "ask"> {
+  const risk = new Map<string, "block" | "ask">();
+  for (const [tool] of read.entries(["tools"])) {
+    const path = ["tools", tool];
+    const wanted = checkToolName(tool);
+    if (wanted !== undefined) read.fault(path, wanted);
+    read.onlyKeys(path, ["risk"]);
+    const value = read.choice([...path, "risk"], ["block", "ask"]);
+    if (value !== undefined) risk.set(tool, value);
+    else if (!read.has([...path, "risk"])) read.fault(path, "says nothing, must have a risk");
+  }
+  return risk;
+}
+
+function readArguments(read: FieldReader): readonly string[] {
+  const args: string[] = [];
+  for (let index = 0; index < read.count(["args"]); index++) {
+    const value = read.string(["args", index], checkArgument);
+    if (value !== undefined) args.push(value);
+    else if (!read.has(["args", index])) read.fault(["args", index], "is empty, must be a string");
+  }
+  return args;
+}
+
+function readEnvironment(
+  read: FieldReader,
+  declared: readonly KeyName[],
+): Readonly<Record<string, string>> {
+  const environment: Record<string, string> = {};
+  for (const [name] of read.entries(["environment"])) {
+    const path = ["environment", name];
+    const wanted = checkVariableName(name);
+    if (wanted !== undefined) read.fault(path, wanted);
+    if ((declared as readonly string[]).includes(name)) {
+      read.fault(path, "is also a secret key of this manifest, must be one or the other");
+    }
+    const value = read.string(path, checkArgument);
+    if (value !== undefined) environment[name] = value;
+    else if (!read.has(path)) read.fault(path, "is empty, must be a string");
+  }
+  return environment;
+}
+
+function readLimits(read: FieldReader): Manifest["limits"] {
+  read.onlyKeys(["limits"], ["memory_mib", "tasks", "idle_stop_seconds"]);
+  const memoryMib = read.integer(["limits", "memory_mib"], [64, 16_384]);
+  const tasks = read.integer(["limits", "tasks"], [8, 4096]);
+  const idle = read.integer(["limits", "idle_stop_seconds"], [10, 86_400]);
+  return {
+    memoryBytesMax: (memoryMib ?? SERVER_LIMITS.memoryMib) * 1024 * 1024,
+    tasksMax: tasks ?? SERVER_LIMITS.tasks,
+    idleStopSeconds: idle ?? SERVER_LIMITS.idleStopSeconds,
+  };
+}
+
+function readHostPrograms(read: FieldReader): Manifest["hostPrograms"] {
+  const programs: { anyOf: readonly string[]; install: string }[] = [];
+  for (let index = 0; index < read.count(["host_programs"]); index++) {
+    const path = ["host_programs", index];
+    read.onlyKeys(path, ["any_of", "install"]);
+    const anyOf = read.strings(
+      [...path, "any_of"],
+      (text) => /^[A-Za-z0-9][A-Za-z0-9._+-]*$/.test(text) ? undefined : "must be a program name",
+    );
+    const install = read.string([...path, "install"], checkArgument);
+    if (anyOf.length === 0) read.fault(path, "names no program, must have any_of");
+    if (install === undefined) read.fault(path, "must have install, what to run when it is absent");
+    else programs.push({ anyOf, install });
+  }
+  return programs;
+}
+
+/** Returns whether an MCP needs no credential (spec "Catalog": the six). */
+export function isCredentialFree(manifest: Manifest): boolean {
+  return manifest.auth === "none" && manifest.requiredEnv.length === 0 &&
+    manifest.userEnv.length === 0;
+}

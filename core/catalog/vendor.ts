@@ -1,0 +1,310 @@
+/**
+ * Vendoring one npm entry: stage, install by lock, copy, hash, switch. Effects through ports only.
+ * Decision 30 and spec "Catalog". `deploy/<mcp>/current` is a link that is replaced in one step, so
+ * a crash at any point leaves the old tree or the new one; leftovers of a crash are swept next time.
+ *
+ * @module
+ */
+
+import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
+import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseTreeRecord, type TreeRecord, type VendoredTree } from "core/catalog/vendored_tree.ts";
+import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files, type Processes, type Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Trees } from "core/tree_port.ts";
+
+/** What vendoring needs of the machine. */
+export interface VendorPorts {
+  readonly files: Files;
+  readonly processes: Pick<Processes, "run">;
+  readonly random: Pick<Random, "uuid">;
+  readonly trees: Trees;
+}
+
+/** Which Deno installs, and how the site reaches its registry. */
+export interface VendorOptions {
+  /** Absolute path of the pinned Deno. */
+  readonly deno: string;
+  /** Environment of the caller; only proxy, certificate and npm settings of it are used. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What Deno writes into a tree for itself; differs from run to run. */
+const SKIPPED = [".deno.lock", ".setup-cache.bin"];
+/** The link to the tree in use. */
+const CURRENT = "current";
+const STAGE_PREFIX = ".stage-";
+
+/** Returns the folder that a manifest's `{tree}` stands for. */
+export function treePath(paths: Pick<Paths, "deploy">, mcp: string): string {
+  return `${paths.deploy(mcp)}/${CURRENT}`;
+}
+
+/** Tells whether an entry has files to install. */
+export function needsVendoring(manifest: Manifest): boolean {
+  return manifest.source.kind === "npm" || manifest.source.kind === "uvx";
+}
+
+/** Makes sure that the tree of an entry is there and unaltered. Idempotent. */
+export async function vendorEntry(
+  manifest: Manifest,
+  ports: VendorPorts,
+  paths: Paths,
+  options: VendorOptions,
+): Promise<Result<VendoredTree>> {
+  if (!needsVendoring(manifest)) {
+    return ok({ treeHash: "none", changed: false, folder: paths.deploy(manifest.name) });
+  }
+  if (manifest.source.kind === "uvx") {
+    return err(refusal(
+      "source-unsupported",
+      `Cannot install MCP "${manifest.name}": this version installs npm packages only, and the ` +
+        `source is a Python package`,
+    ));
+  }
+  const lock = await checkLock(manifest);
+  if (!lock.ok) return lock;
+  const folder = paths.deploy(manifest.name);
+  try {
+    await ports.files.ensureDir(paths.locks);
+    const held = await ports.files.lock(`${paths.locks}/vendor-${manifest.name}.lock`);
+    try {
+      return await vendorLocked({ manifest, lock: lock.value, ports, paths, options, folder });
+    } finally {
+      await held.release();
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return err(fileRefusal(manifest, thrown));
+  }
+}
+
+function fileRefusal(manifest: Manifest, fault: FileFault) {
+  const isFull = fault.code === "ENOSPC";
+  return refusal(
+    isFull ? "disk-full" : "vendor-failed",
+    `Cannot install MCP "${manifest.name}": ${
+      isFull ? "no space left on the disk" : `"${fault.path}" cannot be used, ${fault.code}`
+    }; the tree in use was not touched`,
+    { details: [fault.message], hints: isFull ? ["df -h"] : [] },
+  );
+}
+
+interface Job {
+  readonly manifest: Manifest;
+  readonly lock: CheckedLock;
+  readonly ports: VendorPorts;
+  readonly paths: Paths;
+  readonly options: VendorOptions;
+  /** `deploy/<mcp>`. */
+  readonly folder: string;
+}
+
+async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
+  const { files } = job.ports;
+  await files.ensureDir(job.folder, { mode: 0o755 });
+  const current = await files.readLink(`${job.folder}/${CURRENT}`);
+  const inUse = current === undefined ? undefined : await readUsable(job, current);
+  if (current !== undefined && inUse !== undefined && isWanted(job, inUse)) {
+    return ok({ treeHash: inUse.treeHash, changed: false, folder: `${job.folder}/${current}` });
+  }
+  await sweepStages(job);
+  const kept = await findKept(job, current);
+  if (kept !== undefined) return await switchTo(job, kept, current);
+  const made = await makeTree(job);
+  return made.ok ? await switchTo(job, made.value, current) : made;
+}
+
+function isWanted(job: Job, record: TreeRecord): boolean {
+  return record.lockIntegrity === job.lock.integrity && record.mcp === job.manifest.name &&
+    (job.manifest.treeIntegrity ?? record.treeHash) === record.treeHash;
+}
+
+interface NamedTree {
+  /** Folder below `deploy/<mcp>`. */
+  readonly name: string;
+  readonly record: TreeRecord;
+}
+
+/** Returns the record of a tree whose bytes are those that were recorded. */
+async function readUsable(job: Job, name: string): Promise<TreeRecord | undefined> {
+  const { files, trees } = job.ports;
+  const tree = `${job.folder}/${name}`;
+  const text = await files.readText(`${tree}.json`);
+  const record = text === undefined ? undefined : parseTreeRecord(text);
+  if (record === undefined || (await files.stat(tree))?.kind !== "directory") return undefined;
+  try {
+    if (await trees.fingerprint(tree) === record.fingerprint) return record;
+    const summary = await trees.summarize(tree);
+    if (summary.treeHash !== record.treeHash) return undefined;
+    // The same bytes on other inodes, as after a restore from a backup.
+    await writeRecord(job, name, { ...record, fingerprint: summary.fingerprint });
+    return record;
+  } catch (thrown) {
+    if (thrown instanceof FileFault && thrown.code !== "EACCES") return undefined;
+    throw thrown;
+  }
+}
+
+async function writeRecord(job: Job, name: string, record: TreeRecord): Promise<void> {
+  await job.ports.files.write(
+    `${job.folder}/${name}.json`,
+    `${JSON.stringify(record, null, 2)}\n`,
+    { mode: 0o644 },
+  );
+}
+
+async function sweepStages(job: Job): Promise<void> {
+  for (const name of await job.ports.files.list(job.folder)) {
+    if (name.startsWith(STAGE_PREFIX)) {
+      await job.ports.files.remove(`${job.folder}/${name}`, { recursive: true });
+    }
+  }
+}
+
+/** A tree that was in use before and is what is wanted now: rollback needs no registry. */
+async function findKept(job: Job, current: string | undefined): Promise<NamedTree | undefined> {
+  for (const file of await job.ports.files.list(job.folder)) {
+    const name = file.endsWith(".json") ? file.slice(0, -".json".length) : undefined;
+    if (name === undefined || name === current) continue;
+    const record = await readUsable(job, name);
+    if (record !== undefined && isWanted(job, record)) return { name, record };
+  }
+  return undefined;
+}
+
+async function makeTree(job: Job): Promise<Result<NamedTree>> {
+  const { files } = job.ports;
+  const stage = `${job.folder}/${STAGE_PREFIX}${job.ports.random.uuid()}`;
+  try {
+    const cached = await installStaged(job, `${stage}/a`, { offline: true });
+    const first = cached.ok ? await sealStaged(job, `${stage}/a`) : cached;
+    if (first.ok) return first;
+    // Whatever is wrong with the cache, the registry and the lock decide.
+    if (cached.ok) await files.remove(cacheOf(job), { recursive: true });
+    const fetched = await installStaged(job, `${stage}/b`, { offline: false });
+    return fetched.ok ? await sealStaged(job, `${stage}/b`) : fetched;
+  } finally {
+    await files.remove(stage, { recursive: true });
+  }
+}
+
+function cacheOf(job: Job): string {
+  return `${job.paths.vendorCache}/${job.manifest.name}`;
+}
+
+async function installStaged(
+  job: Job,
+  folder: string,
+  how: { readonly offline: boolean },
+): Promise<Result<void>> {
+  const { manifest, ports } = job;
+  if (manifest.source.kind !== "npm") throw new Error("only npm sources are installed");
+  await ports.files.ensureDir(folder, { mode: 0o700 });
+  await ports.files.ensureDir(cacheOf(job), { mode: 0o700 });
+  await ports.files.write(`${folder}/deno.json`, installConfig(manifest.source));
+  await ports.files.write(`${folder}/deno.lock`, job.lock.text);
+  const install: Install = {
+    mcp: manifest.name,
+    package: manifest.source.package,
+    version: manifest.source.version,
+    folder,
+    cache: cacheOf(job),
+    ...job.options,
+  };
+  return await runInstall(ports.processes, install, { frozen: true, ...how });
+}
+
+/** Copies what was installed into a tree of its own, hashes it and gives it its name. */
+async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> {
+  const { manifest, ports } = job;
+  const tree = `${folder}/tree`;
+  await ports.trees.copy(`${folder}/node_modules`, `${tree}/node_modules`, SKIPPED);
+  const command = await findServer(job, tree);
+  if (!command.ok) return command;
+  const sealed = await ports.trees.summarize(tree);
+  const wanted = manifest.treeIntegrity;
+  if (wanted !== undefined && wanted !== sealed.treeHash) {
+    return err(refusal(
+      "tree-altered",
+      `Cannot install MCP "${manifest.name}": the installed tree has the hash ${sealed.treeHash}, ` +
+        `must have ${wanted}; nothing was installed`,
+    ));
+  }
+  const version = "version" in manifest.source ? manifest.source.version : "0";
+  const name = `${version.replace(/[^\w.-]/g, "_")}-${ports.random.uuid().slice(0, 8)}`;
+  await ports.files.chmod(tree, 0o755);
+  await ports.files.rename(tree, `${job.folder}/${name}`);
+  const record: TreeRecord = {
+    mcp: manifest.name,
+    version,
+    lockIntegrity: job.lock.integrity,
+    ...sealed,
+    fingerprint: await ports.trees.fingerprint(`${job.folder}/${name}`),
+  };
+  await writeRecord(job, name, record);
+  return ok({ name, record });
+}
+
+/** The file that the unit will start must be in the package. */
+async function findServer(job: Job, tree: string): Promise<Result<void>> {
+  const { manifest } = job;
+  const stat = await job.ports.files.stat(`${tree}/${manifest.command ?? ""}`);
+  if (stat?.kind === "file") return ok(undefined);
+  return err(refusal(
+    "server-file-missing",
+    `Cannot install MCP "${manifest.name}": its tree has no file "${manifest.command ?? ""}", ` +
+      `must be the server's own file`,
+  ));
+}
+
+async function switchTo(
+  job: Job,
+  next: NamedTree,
+  before: string | undefined,
+): Promise<Result<VendoredTree>> {
+  const { files } = job.ports;
+  await files.symlink(next.name, `${job.folder}/${CURRENT}`);
+  for (const name of await files.list(job.folder)) {
+    const tree = name.endsWith(".json") ? name.slice(0, -".json".length) : name;
+    if (tree === next.name || tree === before || name === CURRENT) continue;
+    await files.remove(`${job.folder}/${name}`, { recursive: true });
+  }
+  return ok({
+    treeHash: next.record.treeHash,
+    changed: true,
+    folder: `${job.folder}/${next.name}`,
+  });
+}
+
+/** Checks the tree in use before a server is started from it; reads every byte when in doubt. */
+export async function checkTree(
+  mcp: string,
+  ports: Pick<VendorPorts, "files" | "trees">,
+  paths: Pick<Paths, "deploy">,
+): Promise<Result<TreeRecord>> {
+  const bad = (state: string) =>
+    err(refusal("tree-altered", `Cannot start MCP "${mcp}": ${state}`, {
+      hints: ["fleetctl apply"],
+    }));
+  const folder = paths.deploy(mcp);
+  try {
+    const current = await ports.files.readLink(`${folder}/${CURRENT}`);
+    if (current === undefined || current.includes("/")) return bad("it is not installed");
+    const text = await ports.files.readText(`${folder}/${current}.json`);
+    const record = text === undefined ? undefined : parseTreeRecord(text);
+    if (record === undefined) return bad("the record of its files cannot be read");
+    const tree = `${folder}/${current}`;
+    if (await ports.trees.fingerprint(tree) === record.fingerprint) return ok(record);
+    const { treeHash } = await ports.trees.summarize(tree);
+    return treeHash === record.treeHash
+      ? ok(record)
+      : bad("its files are not those that were installed");
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return bad(`"${thrown.path}" cannot be read, ${thrown.code}`);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The dial unit's end of a connection as a pure machine: state × input → state, effects.
+ *
+ * | State | Input | Next | Effects |
+ * |---|---|---|---|
+ * | opening | opened, our subprotocol | greeting | – |
+ * | opening | opened, none | registering | register without proof |
+ * | greeting | challenge | proving | sign the nonce |
+ * | proving | signed | registering | register with proof |
+ * | registering | registered | registered | resume from the acknowledged number |
+ * | registered | ack, turn, cancel, answers, closing | registered | hand it on |
+ * | any but registered | time is up | ended | close |
+ * | any | a frame that makes no sense here | ended | close 1008 |
+ * | any | closed | ended | – |
+ *
+ * Unknown frame types are skipped in every state.
+ *
+ * @module
+ */
+
+import { CLOSE, decodeServerFrame, DIAL_SUBPROTOCOL, type ServerFrame } from "core/dial/frames.ts";
+
+/** Where the connection stands. */
+export type ClientState =
+  | "opening"
+  | "greeting"
+  | "proving"
+  | "registering"
+  | "registered"
+  | "ended";
+
+/** What happens to the connection. */
+export type ClientInput =
+  | { readonly kind: "opened"; readonly protocol: string }
+  | { readonly kind: "signed"; readonly key: string; readonly proof: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "time-is-up" }
+  | { readonly kind: "closed" };
+
+/** Frames that are handed on once registered. */
+export type InboundFrame = Exclude<ServerFrame, { type: "challenge" | "registered" }>;
+
+/** What has to be done. */
+export type ClientEffect =
+  | { readonly kind: "sign"; readonly nonce: string }
+  | { readonly kind: "register"; readonly proof?: { readonly key: string; readonly proof: string } }
+  | { readonly kind: "resume"; readonly ackedSeq: number; readonly version: string }
+  | { readonly kind: "deliver"; readonly frame: InboundFrame }
+  | { readonly kind: "skip"; readonly type: string }
+  | { readonly kind: "close"; readonly code: number; readonly reason: string };
+
+/** The next state and what has to be done. */
+export interface ClientStep {
+  readonly state: ClientState;
+  readonly effects: readonly ClientEffect[];
+}
+
+/** Takes one step. */
+export function stepClient(state: ClientState, input: ClientInput): ClientStep {
+  if (state === "ended") return { state, effects: [] };
+  switch (input.kind) {
+    case "opened":
+      if (state !== "opening") return { state, effects: [] };
+      return input.protocol === DIAL_SUBPROTOCOL
+        ? { state: "greeting", effects: [] }
+        : { state: "registering", effects: [{ kind: "register" }] };
+    case "signed":
+      if (state !== "proving") return { state, effects: [] };
+      return {
+        state: "registering",
+        effects: [{ kind: "register", proof: { key: input.key, proof: input.proof } }],
+      };
+    case "time-is-up":
+      if (state === "registered") return { state, effects: [] };
+      return end("the gateway did not answer in time");
+    case "closed":
+      return { state: "ended", effects: [] };
+    case "text":
+      return stepText(state, input.text);
+  }
+}
+
+function stepText(state: ClientState, text: string): ClientStep {
+  const decoded = decodeServerFrame(text);
+  if (decoded.kind === "unknown") {
+    return { state, effects: [{ kind: "skip", type: decoded.type }] };
+  }
+  if (decoded.kind === "garbage") return end("invalid frame");
+  const { frame } = decoded;
+  if (frame.type === "challenge") {
+    if (state !== "greeting") return end("unexpected challenge");
+    return { state: "proving", effects: [{ kind: "sign", nonce: frame.nonce }] };
+  }
+  if (frame.type === "registered") {
+    if (state !== "registering") return end("unexpected registered");
+    return {
+      state: "registered",
+      effects: [{ kind: "resume", ackedSeq: frame.acked_seq, version: frame.version }],
+    };
+  }
+  if (state !== "registered" && frame.type !== "closing") return end(`unexpected ${frame.type}`);
+  return { state, effects: [{ kind: "deliver", frame }] };
+}
+
+function end(reason: string): ClientStep {
+  return { state: "ended", effects: [{ kind: "close", code: CLOSE.policyViolation, reason }] };
+}

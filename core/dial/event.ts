@@ -1,0 +1,140 @@
+/**
+ * Events of an agent: what is stored and replayed (durable), and what is shown and forgotten
+ * (previews). Wire shapes with zod; documented in `docs/protocol.md` (decision 12). No I/O.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+
+/** Agent process states (decision 9). `offline` is never sent: it is the gateway's own finding. */
+export const AGENT_STATES = [
+  "stopped",
+  "starting",
+  "idle",
+  "working",
+  "waiting-approval",
+  "stopping",
+  "failed",
+] as const;
+/** One of `AGENT_STATES`. */
+export type AgentState = typeof AGENT_STATES[number];
+
+const turnId = z.string().min(1).max(64);
+
+/** Latest moment that a date can hold, in milliseconds. */
+const MOMENT_MAX = 8.64e15;
+/**
+ * Milliseconds since the epoch by the clock of somebody else, which may be set to anything: taken to
+ * the nearest whole moment that stores and dates can hold, because the event itself still counts.
+ */
+const moment = z.number().overwrite((ms) => Math.trunc(Math.min(Math.max(ms, 0), MOMENT_MAX)));
+
+/** Payloads of durable events by kind. Unknown fields are dropped. */
+export const EVENT_PAYLOADS = {
+  /** Gateway: a turn was accepted and stored. This is the owner's message. */
+  turn_queued: z.object({
+    text: z.string(),
+    origin: z.string(),
+    /** Messages between agents that led to this turn; 0 for an owner's own. */
+    hops: z.number().int().nonnegative().default(0),
+  }),
+  /** Gateway: the agent's dial unit has stored the turn; it will run exactly once. */
+  turn_delivered: z.object({}),
+  /** Agent: the runtime was given the turn. */
+  turn_started: z.object({}),
+  /** Agent: a whole message of the assistant. */
+  message: z.object({
+    message_id: z.string(),
+    role: z.literal("assistant"),
+    text: z.string(),
+    cut_bytes: z.number().int().nonnegative().default(0),
+  }),
+  /** Agent: a tool call; `mcp` is null for a built-in tool. */
+  tool_call: z.object({
+    call_id: z.string(),
+    mcp: z.string().nullable(),
+    tool: z.string(),
+    arguments: z.unknown(),
+    cut_bytes: z.number().int().nonnegative().default(0),
+  }),
+  /** Agent: what the call gave. */
+  tool_result: z.object({
+    call_id: z.string(),
+    status: z.enum(["completed", "failed", "denied", "stopped"]),
+    text: z.string(),
+    cut_bytes: z.number().int().nonnegative().default(0),
+    duration_ms: z.number().nonnegative(),
+  }),
+  /** Agent, or gateway when a turn is refused or withdrawn before delivery. */
+  turn_ended: z.object({
+    outcome: z.enum(["completed", "cancelled", "failed", "interrupted"]),
+    code: z.string().optional(),
+    reason: z.string().optional(),
+  }),
+  /** Agent: its process state changed. */
+  agent_state: z.object({
+    state: z.enum(AGENT_STATES),
+    reason: z.string().optional(),
+    since: moment,
+  }),
+  /** Agent: something the owner should know, such as "this is the demo model". */
+  notice: z.object({ text: z.string() }),
+} as const;
+
+/** Kind of a durable event. */
+export type EventKind = keyof typeof EVENT_PAYLOADS;
+
+/** A durable event as its sender numbers it: `seq` counts from 1 without gaps within `epoch`. */
+export const durableEvent = z.object({
+  seq: z.number().int().positive(),
+  /** Milliseconds since the epoch, by the sender's clock. */
+  at: moment,
+  turn_id: turnId.optional(),
+  /** One of `EVENT_PAYLOADS`, or a kind that only the sender's version knows. */
+  kind: z.string().regex(/^[a-z][a-z_]{0,39}$/),
+  payload: z.record(z.string(), z.unknown()),
+});
+/** Parsed durable event; its payload still has to go through `readAgentEvent`. */
+export type DurableEvent = z.infer<typeof durableEvent>;
+
+/** Kinds that only the gateway writes; from an agent they would be a forged message of the owner. */
+const GATEWAY_KINDS: ReadonlySet<string> = new Set(["turn_queued", "turn_delivered"]);
+
+/** Tells whether this version knows the payload of `kind`. */
+export function isEventKind(kind: string): kind is EventKind {
+  return Object.hasOwn(EVENT_PAYLOADS, kind);
+}
+
+/**
+ * Returns what is stored for an event of an agent. A kind of a newer version is kept as it is; a
+ * payload that does not fit its kind, or a kind that is the gateway's own, becomes a notice: its
+ * number must be taken, or the sender's outbox would offer it for ever.
+ */
+export function readAgentEvent(
+  event: DurableEvent,
+): { readonly kind: string; readonly payload: Record<string, unknown> } {
+  const { kind, payload } = event;
+  if (GATEWAY_KINDS.has(kind)) return unreadable(kind);
+  if (!isEventKind(kind)) return { kind, payload };
+  const parsed = EVENT_PAYLOADS[kind].safeParse(payload);
+  return parsed.success ? { kind, payload: parsed.data } : unreadable(kind);
+}
+
+function unreadable(kind: string) {
+  return { kind: "notice", payload: { text: `An event of kind "${kind}" could not be read` } };
+}
+
+/** A preview: never stored, never numbered, dropped first when a buffer is full. */
+export const previewEvent = z.object({
+  turn_id: turnId,
+  kind: z.literal("text_delta"),
+  payload: z.object({
+    message_id: z.string(),
+    text: z.string(),
+    /** Characters of the message before this text, so that a reader notices a dropped preview. */
+    offset: z.number().int().nonnegative().optional(),
+  }),
+});
+/** Parsed preview. */
+export type PreviewEvent = z.infer<typeof previewEvent>;

@@ -1,0 +1,162 @@
+/**
+ * Frames between a dial unit and the gateway, one JSON object per WebSocket text frame
+ * (decision 11, `docs/protocol.md`). Unknown fields are ignored, unknown types are skipped, so
+ * that one minor version of skew works both ways (decision 16). No I/O.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { durableEvent, previewEvent } from "core/dial/event.ts";
+
+/** Subprotocol whose clients get a `challenge` first and may prove a key. */
+export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
+/** Version of the frames; counts up when a frame changes meaning. */
+export const DIAL_PROTOCOL = 1;
+
+/** Close codes (RFC 6455 section 7.4.1 and the private range). */
+export const CLOSE = {
+  normal: 1000,
+  goingAway: 1001,
+  policyViolation: 1008,
+  tooBig: 1009,
+  /** The receiver cannot store at the moment; come back later. */
+  tryAgainLater: 1013,
+  /** Another connection registered as the same agent. */
+  replaced: 4000,
+} as const;
+
+/** Dial unit → gateway. */
+export const clientFrame = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("register"),
+    user_email: z.string(),
+    agent: z.string(),
+    host: z.string().optional(),
+    version: z.string().optional(),
+    protocol: z.number().int().optional(),
+    capabilities: z.array(z.string()).optional(),
+    /** Identity of the sender's outbox; a new one starts its numbers from 1 again. */
+    epoch: z.string().max(64).optional(),
+    /** Last number the outbox has given out in `epoch`. */
+    last_seq: z.number().int().nonnegative().optional(),
+    /** Turns accepted whose end is not acknowledged; others that were delivered are lost. */
+    open_turns: z.array(z.string().max(64)).max(1024).optional(),
+    /** Raw Ed25519 public key, base64url. */
+    key: z.string().max(64).optional(),
+    /** Signature over `dialProofText(...)`, base64url. */
+    proof: z.string().max(128).optional(),
+  }),
+  z.object({ type: z.literal("event"), event: durableEvent }),
+  z.object({ type: z.literal("preview"), event: previewEvent }),
+  /** The turn is stored at the agent and will run exactly once; sent again for a repeated turn. */
+  z.object({ type: z.literal("turn_accepted"), turn_id: z.string().max(64) }),
+  /** A message of this agent to another one; `id` makes a repeated frame harmless. */
+  z.object({
+    type: z.literal("message"),
+    id: z.string().min(1).max(64),
+    to: z.string().max(64),
+    text: z.string(),
+  }),
+  /** Asks for the names of the agents that can be written to. */
+  z.object({ type: z.literal("agents"), id: z.string().min(1).max(64) }),
+  z.object({ type: z.literal("bye"), reason: z.string() }),
+]);
+/** Parsed frame of a dial unit. */
+export type ClientFrame = z.infer<typeof clientFrame>;
+
+/** Gateway → dial unit. */
+export const serverFrame = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("challenge"), nonce: z.string() }),
+  z.object({
+    type: z.literal("registered"),
+    version: z.string(),
+    protocol: z.number().int(),
+    /** Last number of the client's epoch that is stored at the gateway. */
+    acked_seq: z.number().int().nonnegative(),
+    heartbeat_seconds: z.number(),
+  }),
+  z.object({ type: z.literal("ack"), seq: z.number().int().positive() }),
+  z.object({
+    type: z.literal("turn"),
+    turn_id: z.string(),
+    text: z.string(),
+    origin: z.string(),
+    created: z.number(),
+  }),
+  z.object({ type: z.literal("cancel"), turn_id: z.string() }),
+  /** Answer to `message`: the turn is stored for the other agent, or why not. */
+  z.object({
+    type: z.literal("message_result"),
+    id: z.string(),
+    ok: z.boolean(),
+    code: z.string().optional(),
+    message: z.string().optional(),
+  }),
+  /** Answer to `agents`. */
+  z.object({ type: z.literal("agents_result"), id: z.string(), names: z.array(z.string()) }),
+  /** Planned shutdown: come back after this long (jittered by the gateway). */
+  z.object({ type: z.literal("closing"), reason: z.string(), retry_after_ms: z.number() }),
+]);
+/** Parsed frame of the gateway. */
+export type ServerFrame = z.infer<typeof serverFrame>;
+
+/** What a received text turned out to be. */
+export type Decoded<F> =
+  | { readonly kind: "frame"; readonly frame: F }
+  /** A type that this version does not know: skip it. */
+  | { readonly kind: "unknown"; readonly type: string }
+  /** No frame at all, or a known type with fields that do not fit. */
+  | { readonly kind: "garbage"; readonly why: string };
+
+/** Reads a frame of a dial unit. */
+export function decodeClientFrame(text: string): Decoded<ClientFrame> {
+  return decode(clientFrame, text);
+}
+
+/** Reads a frame of the gateway. */
+export function decodeServerFrame(text: string): Decoded<ServerFrame> {
+  return decode(serverFrame, text);
+}
+
+function decode<F>(
+  schema: z.ZodType<F> & {
+    readonly options: readonly { readonly shape: { type: z.ZodLiteral } }[];
+  },
+  text: string,
+): Decoded<F> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: "garbage", why: "not JSON" };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { kind: "garbage", why: "not an object" };
+  }
+  const type = (value as { type?: unknown }).type;
+  if (typeof type !== "string") return { kind: "garbage", why: "no type" };
+  const known = schema.options.some((option) => option.shape.type.value === type);
+  if (!known) return { kind: "unknown", type: type.slice(0, 40) };
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { kind: "frame", frame: parsed.data };
+  const issue = parsed.error.issues[0];
+  return {
+    kind: "garbage",
+    why: `${type}.${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`,
+  };
+}
+
+/** Returns the exact text that a dial key signs; binds the nonce to who, where and to which gateway. */
+export function dialProofText(of: {
+  readonly nonce: string;
+  readonly agent: string;
+  readonly userEmail: string;
+  readonly host: string;
+  /** `host:port` as the client dialled it. */
+  readonly gateway: string;
+}): string {
+  return ["fleetctl dial proof 1", of.nonce, of.agent, of.userEmail, of.host, of.gateway].join(
+    "\n",
+  );
+}

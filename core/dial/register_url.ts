@@ -1,0 +1,83 @@
+/**
+ * The URL at which an agent finds its gateway (spec "Dial-in listener"; decision 11 for TLS).
+ * No I/O. A marker is a hostname; written as `wss://<hostname>[:port]` it names a gateway behind
+ * TLS. An IP address is refused: the gateway host is recognized by its name.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { type HostName, parseHostName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Port of the dial-in listener. */
+export const DIAL_PORT = 8735;
+
+/** What the marker `host.webview_gateway` says. */
+export interface GatewayMarker {
+  readonly host: HostName;
+  readonly isTls: boolean;
+  /** Present only when the marker states one. */
+  readonly port: number | undefined;
+}
+
+/** Parses the value of `host.webview_gateway`. */
+export function parseGatewayMarker(text: string): Result<GatewayMarker> {
+  const trimmed = text.trim();
+  const match = /^(?:(wss?):\/\/)?([^/:]+)(?::([0-9]{1,5}))?\/?$/i.exec(trimmed);
+  const port = match?.[3] === undefined ? undefined : Number(match[3]);
+  if (match === null || (port !== undefined && (port < 1 || port > 65_535))) {
+    return err(
+      refusal(
+        "marker-invalid",
+        `Cannot use ${JSON.stringify(trimmed.slice(0, 80))} as gateway: ` +
+          "must be a hostname, or wss://<hostname> for a gateway behind TLS",
+        { kind: "usage" },
+      ),
+    );
+  }
+  const host = parseHostName(match[2] ?? "");
+  if (!host.ok) return host;
+  return ok({ host: host.value, isTls: match[1]?.toLowerCase() === "wss", port });
+}
+
+/** Addresses that stand for every address, loopback included. */
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "[::]", ""]);
+
+/**
+ * Returns the register URL of a host: the gateway's own listener when it is this host or no marker
+ * exists (over loopback where it listens on every address), else the gateway's name. `listen` is
+ * the dial-in listener of this installation, `host:port`.
+ */
+export function registerUrl(of: {
+  readonly marker: GatewayMarker | undefined;
+  readonly hostname: HostName;
+  readonly listen?: string;
+}): string {
+  const listen = /^(.*):(\d+)$/.exec(of.listen ?? "");
+  const port = listen === null ? DIAL_PORT : Number(listen[2]);
+  if (of.marker === undefined || of.marker.host === of.hostname) {
+    const host = listen?.[1] ?? "";
+    return `ws://${WILDCARDS.has(host) ? "127.0.0.1" : host}:${port}`;
+  }
+  if (!of.marker.isTls) return `ws://${of.marker.host}:${of.marker.port ?? port}`;
+  return `wss://${of.marker.host}${of.marker.port === undefined ? "" : `:${of.marker.port}`}`;
+}
+
+/** Parses `CHANNEL_WEBVIEW_GATEWAY_URL`; only `ws:` and `wss:` without credentials, query or path. */
+export function parseRegisterUrl(text: string): Result<URL> {
+  const bad = (why: string) =>
+    err(
+      refusal("register-url-invalid", `Cannot dial the gateway: the register URL ${why}`, {
+        kind: "settings",
+      }),
+    );
+  if (!URL.canParse(text)) return bad("is no URL, must be ws://<host>:<port>");
+  const url = new URL(text);
+  if (url.protocol !== "ws:" && url.protocol !== "wss:") {
+    return bad(`has the scheme "${url.protocol}", must be ws: or wss:`);
+  }
+  if (url.username !== "" || url.password !== "") return bad("holds credentials, must hold none");
+  if (url.search !== "" || url.hash !== "") return bad("has a query, must have none");
+  return ok(url);
+}

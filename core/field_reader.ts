@@ -1,0 +1,172 @@
+/**
+ * Reads fields out of a parsed YAML file and collects every fault, each with file, line and key.
+ * No I/O. A reader never stops at the first fault: the author sees all of them at once.
+ *
+ * @module
+ */
+
+import type { YamlFile, YamlPath } from "core/yaml.ts";
+
+/** Checks one string; returns what it must be when it is not, else undefined. */
+export type StringRule = (text: string) => string | undefined;
+
+/** Reads typed values at paths of one file. A wrong value is a fault and reads as absent. */
+export interface FieldReader {
+  readonly faults: readonly string[];
+  /** Adds a fault about the value at `path`. */
+  fault(path: YamlPath, text: string): void;
+  /** Whether there is a value other than null at `path`. */
+  has(path: YamlPath): boolean;
+  string(path: YamlPath, rule?: StringRule): string | undefined;
+  strings(path: YamlPath, rule?: StringRule): readonly string[];
+  integer(path: YamlPath, range: readonly [min: number, max: number]): number | undefined;
+  choice<const T extends string>(path: YamlPath, choices: readonly T[]): T | undefined;
+  /** Entries of a mapping, in order; empty when absent. */
+  entries(path: YamlPath): readonly (readonly [string, unknown])[];
+  /** Faults every key of the mapping at `path` that is not in `known`. */
+  onlyKeys(path: YamlPath, known: readonly string[]): void;
+  /** Length of the list at `path`; 0 when absent. */
+  count(path: YamlPath): number;
+}
+
+/** Faults kept for one file; a file with more is not worth more lines. */
+const FAULTS_MAX = 50;
+/** Items of one list and entries of one mapping. */
+const ITEMS_MAX = 256;
+/** Bytes of one string value. */
+const STRING_LENGTH_MAX = 4096;
+
+/** Creates a reader over one file. */
+export function createFieldReader(yaml: YamlFile): FieldReader {
+  const faults: string[] = [];
+  const fault = (path: YamlPath, text: string) => {
+    if (faults.length < FAULTS_MAX) {
+      const key = path.length === 0 ? "" : ` ${keyText(path)}:`;
+      faults.push(`${yaml.file}:${yaml.lineOf(path)}:${key} ${text}`);
+    }
+  };
+  const at = (path: YamlPath) => valueAt(yaml.value, path);
+
+  const string = (path: YamlPath, rule?: StringRule): string | undefined => {
+    const value = at(path);
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== "string") {
+      fault(path, `is ${kindOf(value)}, must be a string${quoteAdvice(value)}`);
+      return undefined;
+    }
+    if (value.length > STRING_LENGTH_MAX) {
+      fault(path, `is longer than ${STRING_LENGTH_MAX} characters`);
+      return undefined;
+    }
+    const wanted = rule?.(value);
+    if (wanted === undefined) return value;
+    fault(path, `is ${shown(value)}, ${wanted}`);
+    return undefined;
+  };
+
+  const count = (path: YamlPath): number => {
+    const value = at(path);
+    if (value === undefined || value === null) return 0;
+    if (!Array.isArray(value)) {
+      fault(path, `is ${kindOf(value)}, must be a list`);
+      return 0;
+    }
+    if (value.length > ITEMS_MAX) fault(path, `has more than ${ITEMS_MAX} items`);
+    return Math.min(value.length, ITEMS_MAX);
+  };
+
+  const entries = (path: YamlPath) => {
+    const value = at(path);
+    if (value === undefined || value === null) return [];
+    if (typeof value !== "object" || Array.isArray(value)) {
+      fault(path, `is ${kindOf(value)}, must be a mapping`);
+      return [];
+    }
+    const all = Object.entries(value as Record<string, unknown>);
+    if (all.length > ITEMS_MAX) fault(path, `has more than ${ITEMS_MAX} entries`);
+    return all.slice(0, ITEMS_MAX);
+  };
+
+  return {
+    faults,
+    fault,
+    has: (path) => at(path) !== undefined && at(path) !== null,
+    string,
+    strings: (path, rule) => {
+      const values: string[] = [];
+      const length = count(path);
+      for (let index = 0; index < length; index++) {
+        const item = [...path, index];
+        if (!isPresent(at(item))) fault(item, "is empty, must be a string");
+        const value = string(item, rule);
+        if (value === undefined) continue;
+        if (values.includes(value)) fault(item, `${shown(value)} is there twice`);
+        else values.push(value);
+      }
+      return values;
+    },
+    integer: (path, [min, max]) => {
+      const value = at(path);
+      if (!isPresent(value)) return undefined;
+      if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) {
+        return Number(value);
+      }
+      fault(path, `is ${shown(String(value))}, must be a whole number from ${min} to ${max}`);
+      return undefined;
+    },
+    choice: (path, choices) => {
+      const value = string(
+        path,
+        (text) =>
+          (choices as readonly string[]).includes(text)
+            ? undefined
+            : `must be ${choices.map((choice) => `"${choice}"`).join(" or ")}`,
+      );
+      return value as typeof choices[number] | undefined;
+    },
+    entries,
+    onlyKeys: (path, known) => {
+      for (const [key] of entries(path)) {
+        if (!known.includes(key)) {
+          fault([...path, key], `unknown key, must be one of ${known.join(", ")}`);
+        }
+      }
+    },
+    count,
+  };
+}
+
+function valueAt(root: unknown, path: YamlPath): unknown {
+  let value = root;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) {
+      return undefined;
+    }
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return value;
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function keyText(path: YamlPath): string {
+  return path.map((step, index) =>
+    typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
+  ).join("");
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "empty";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "a mapping" : `the ${typeof value} ${String(value)}`;
+}
+
+function quoteAdvice(value: unknown): string {
+  return typeof value === "number" || typeof value === "boolean" ? " (put it in quotes)" : "";
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}

@@ -1,0 +1,117 @@
+/**
+ * IP addresses and networks as bytes: parsing, containment, and the prefix that stands for one
+ * client. No I/O. An IPv4 address inside IPv6 is that IPv4 address, so that it cannot pass for another.
+ *
+ * @module
+ */
+
+/** An address: 4 or 16 bytes. */
+export type IpAddress = Uint8Array;
+
+/** A network, such as 10.0.0.0/8. */
+export interface IpNetwork {
+  readonly address: IpAddress;
+  readonly bits: number;
+}
+
+/** Bits of an IPv6 address that one subscriber has to himself. */
+const CLIENT_BITS_V6 = 64;
+const MAPPED_PREFIX_BYTES = 12;
+const TEXT_LENGTH_MAX = 64;
+
+/** Parses an address, without a port; undefined when it is none. */
+export function parseIp(text: string): IpAddress | undefined {
+  if (text.length > TEXT_LENGTH_MAX) return undefined;
+  const bare = text.replace(/^\[(.*)\]$/, "$1").replace(/%[A-Za-z0-9._-]+$/, "");
+  const address = bare.includes(":") ? parseV6(bare) : parseV4(bare);
+  return address === undefined ? undefined : unmapped(address);
+}
+
+/** Parses the address of a peer: `1.2.3.4:80`, `[::1]:80`, or an address alone. */
+export function parsePeer(text: string): IpAddress | undefined {
+  const bracketed = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text);
+  if (bracketed !== null) return parseIp(bracketed[1] ?? "");
+  return parseIp(/^[0-9.]+:\d{1,5}$/.test(text) ? text.slice(0, text.indexOf(":")) : text);
+}
+
+/** Parses `address` or `address/bits`; undefined when it is neither. */
+export function parseNetwork(text: string): IpNetwork | undefined {
+  const [, addressText = "", bitsText] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const raw = addressText.includes(":") ? parseV6(addressText) : parseV4(addressText);
+  if (raw === undefined) return undefined;
+  const rawBits = bitsText === undefined ? raw.length * 8 : Number(bitsText);
+  if (rawBits > raw.length * 8) return undefined;
+  const address = unmapped(raw);
+  const bits = rawBits - (raw.length - address.length) * 8;
+  return bits < 0 ? undefined : { address, bits };
+}
+
+/** Tells whether a network holds an address. */
+export function holds(network: IpNetwork, address: IpAddress): boolean {
+  return network.address.length === address.length &&
+    masked(network.address, network.bits) === masked(address, network.bits);
+}
+
+/** Returns one text for all addresses of one client: IPv4 as it is, IPv6 by its /64. */
+export function clientKey(address: IpAddress): string {
+  return address.length === 4 ? masked(address, 32) : masked(address, CLIENT_BITS_V6);
+}
+
+/** Prints an address; IPv6 without shortening. */
+export function printIp(address: IpAddress): string {
+  if (address.length === 4) return address.join(".");
+  const groups = Array.from(
+    { length: 8 },
+    (_, index) => ((address[index * 2] ?? 0) << 8 | (address[index * 2 + 1] ?? 0)).toString(16),
+  );
+  return groups.join(":");
+}
+
+function masked(address: IpAddress, bits: number): string {
+  const kept = address.map((byte, index) => {
+    const left = Math.min(8, Math.max(0, bits - index * 8));
+    return byte & (0xff << (8 - left));
+  });
+  return `${address.length}/${kept.join(".")}`;
+}
+
+function unmapped(address: IpAddress): IpAddress {
+  const isMapped = address.length === 16 && address[10] === 0xff && address[11] === 0xff &&
+    address.subarray(0, 10).every((byte) => byte === 0);
+  return isMapped ? address.slice(MAPPED_PREFIX_BYTES) : address;
+}
+
+function parseV4(text: string): IpAddress | undefined {
+  const parts = text.split(".");
+  const isGood = parts.length === 4 &&
+    parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
+  return isGood ? Uint8Array.from(parts, Number) : undefined;
+}
+
+function parseV6(text: string): IpAddress | undefined {
+  const halves = text.split("::");
+  if (halves.length > 2) return undefined;
+  const [head, tail] = halves.map((half, index) => groupsOf(half, index === halves.length - 1));
+  if (head === undefined || (halves.length === 2 && tail === undefined)) return undefined;
+  const missing = 8 - head.length - (tail?.length ?? 0);
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  const groups = [...head, ...Array<number>(missing).fill(0), ...(tail ?? [])];
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+/** Sixteen-bit groups of one side of `::`; the very last may be written as IPv4. */
+function groupsOf(half: string, isLast: boolean): number[] | undefined {
+  if (half === "") return [];
+  const groups: number[] = [];
+  const parts = half.split(":");
+  for (const [index, part] of parts.entries()) {
+    if (/^[0-9A-Fa-f]{1,4}$/.test(part)) {
+      groups.push(parseInt(part, 16));
+      continue;
+    }
+    const v4 = isLast && index === parts.length - 1 ? parseV4(part) : undefined;
+    if (v4 === undefined) return undefined;
+    groups.push((v4[0] ?? 0) << 8 | (v4[1] ?? 0), (v4[2] ?? 0) << 8 | (v4[3] ?? 0));
+  }
+  return groups;
+}

@@ -1,0 +1,44 @@
+/**
+ * The record of one agent as its shard `agents.d/<agent>.yaml` holds it (decision 8).
+ * No I/O. An empty `run_on` means that the agent runs on every host.
+ *
+ * @module
+ */
+
+import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
+
+/** Where an agent's owner talks to it (spec "Default MCP sets"). */
+export const CHANNELS = ["webview", "messenger", "teamchat", "workchat"] as const;
+/** One of `CHANNELS`. */
+export type Channel = typeof CHANNELS[number];
+
+/** The `tools` category: deltas against the default set, MCP names only. */
+export interface ToolDeltas {
+  readonly add: readonly McpName[];
+  readonly remove: readonly McpName[];
+}
+
+/** One agent of the fleet. */
+export interface AgentRecord {
+  readonly name: AgentName;
+  readonly channel: Channel;
+  readonly userEmail?: Email;
+  readonly ownerAad?: ObjectId;
+  readonly ownerEmail?: Email;
+  /** Name of a runtime definition: `runtime-a`, `runtime-b` or a host's own. */
+  readonly runtime: string;
+  /** Model provider and model; absent means the runtime's own default. */
+  readonly provider?: string;
+  readonly model?: string;
+  readonly runOn?: HostName;
+  /** Root-equivalent on its host. */
+  readonly isAdmin: boolean;
+  readonly tools: ToolDeltas;
+  /** ISO 8601 UTC. */
+  readonly created?: string;
+  /**
+   * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes (decision 11). Absent: none yet, and
+   * the first that is proven is enrolled. Empty: every key was revoked, and none gets in by itself.
+   */
+  readonly dialKeys?: readonly string[];
+}

@@ -1,0 +1,146 @@
+/**
+ * The file `roles.yaml`: which roles run on this host, where they listen, and how their programs
+ * are started. Written by `up` and by the `… install` verbs, read by everything that reconciles, so
+ * that nothing is configured twice. Pure. It holds no secret.
+ *
+ * Design: decisions 3 and 34. Example:
+ *
+ * ```yaml
+ * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
+ * login: { listen: 127.0.0.1:8736, driver: basic }
+ * daemon: true
+ * dial: true
+ * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
+ * workdir: /
+ * ```
+ *
+ * @module
+ */
+
+import { createFieldReader } from "core/field_reader.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseYaml, printYaml } from "core/yaml.ts";
+
+/** What `roles.yaml` says. */
+export interface HostRoles {
+  readonly gateway?: {
+    readonly cockpitListen: string;
+    readonly dialListen: string;
+    readonly trust: "assertion" | "header";
+  };
+  readonly login?: {
+    readonly listen: string;
+    /** `entra` and `google` are other spellings of `oidc`. */
+    readonly driver: "basic" | "oidc";
+  };
+  readonly isDaemonHere: boolean;
+  readonly areDialUnitsHere: boolean;
+  /** How launchers start programs: from the tree, or from one bundled file each. */
+  readonly shape: {
+    readonly kind: "tree" | "bundle";
+    readonly dir: string;
+    readonly denoDir: string;
+  };
+  /** Folder that `{workdir}` of a manifest stands for. */
+  readonly workdir: string;
+  /** Folder that people mean by "this project"; the working folder when absent. */
+  readonly project?: string;
+}
+
+/** What a host runs that has no `roles.yaml`: its agents' dial units and the daemon. */
+export const DEFAULT_ROLES: HostRoles = {
+  isDaemonHere: true,
+  areDialUnitsHere: true,
+  shape: { kind: "bundle", dir: "/usr/lib/fleetctl", denoDir: "/var/cache/fleetctl/deno" },
+  workdir: "/",
+};
+
+const LISTEN = /^(\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+):\d{1,5}$/;
+
+function listenRule(text: string): string | undefined {
+  return LISTEN.test(text) ? undefined : "must be host:port";
+}
+
+function absoluteRule(text: string): string | undefined {
+  return text.startsWith("/") ? undefined : "must be an absolute path";
+}
+
+/** Parses `roles.yaml`; an absent or empty file means `DEFAULT_ROLES`. */
+export function parseHostRoles(text: string | undefined, file: string): Result<HostRoles> {
+  if (text === undefined) return ok(DEFAULT_ROLES);
+  const yaml = parseYaml(text, file);
+  if (!yaml.ok) return rolesRefusal(file, yaml.error.details);
+  if (yaml.value.value === null) return ok(DEFAULT_ROLES);
+  const read = createFieldReader(yaml.value);
+  read.onlyKeys([], ["gateway", "login", "daemon", "dial", "shape", "workdir", "project"]);
+  const top = new Map(read.entries([]));
+  const flag = (key: string, absent: boolean) => {
+    const value = top.get(key) ?? absent;
+    if (typeof value !== "boolean") read.fault([key], "must be true or false");
+    return value === true;
+  };
+  const isDaemonHere = flag("daemon", true);
+  const areDialUnitsHere = flag("dial", true);
+  const hasGateway = read.has(["gateway"]);
+  if (hasGateway) read.onlyKeys(["gateway"], ["cockpit_listen", "dial_listen", "trust"]);
+  const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
+  const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
+  const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
+  const hasLogin = read.has(["login"]);
+  if (hasLogin) read.onlyKeys(["login"], ["listen", "driver"]);
+  const login = {
+    listen: read.string(["login", "listen"], listenRule) ?? "0.0.0.0:8736",
+    driver: read.choice(["login", "driver"], ["basic", "oidc"]) ?? "oidc" as const,
+  };
+  read.onlyKeys(["shape"], ["kind", "dir", "deno_dir"]);
+  const shape = {
+    kind: read.choice(["shape", "kind"], ["tree", "bundle"]) ?? DEFAULT_ROLES.shape.kind,
+    dir: read.string(["shape", "dir"], absoluteRule) ?? DEFAULT_ROLES.shape.dir,
+    denoDir: read.string(["shape", "deno_dir"], absoluteRule) ?? DEFAULT_ROLES.shape.denoDir,
+  };
+  const workdir = read.string(["workdir"], absoluteRule) ?? DEFAULT_ROLES.workdir;
+  const project = read.string(["project"], absoluteRule);
+  if (read.faults.length > 0) return rolesRefusal(file, read.faults);
+  return ok({
+    ...(hasGateway ? { gateway: { cockpitListen, dialListen, trust } } : {}),
+    ...(hasLogin ? { login } : {}),
+    isDaemonHere,
+    areDialUnitsHere,
+    shape,
+    workdir,
+    ...(project === undefined ? {} : { project }),
+  });
+}
+
+/** Prints `roles.yaml`; the inverse of `parseHostRoles`. */
+export function printHostRoles(roles: HostRoles): string {
+  return "# Which roles run on this host; written by fleetctl.\n" + printYaml({
+    ...(roles.gateway === undefined ? {} : {
+      gateway: {
+        cockpit_listen: roles.gateway.cockpitListen,
+        dial_listen: roles.gateway.dialListen,
+        trust: roles.gateway.trust,
+      },
+    }),
+    ...(roles.login === undefined ? {} : { login: roles.login }),
+    daemon: roles.isDaemonHere,
+    dial: roles.areDialUnitsHere,
+    shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
+    workdir: roles.workdir,
+    ...(roles.project === undefined ? {} : { project: roles.project }),
+  });
+}
+
+function rolesRefusal(file: string, details: readonly string[]): Result<never> {
+  return err(
+    refusal(
+      "roles-file-invalid",
+      `Cannot read the roles file "${file}": ${details.length} faults`,
+      {
+        details,
+        hints: [`edit ${file}, then run: fleetctl apply`],
+      },
+    ),
+  );
+}

@@ -1,0 +1,167 @@
+/**
+ * The ledger as one value: every agent whose shard can be read, and every fault of the others.
+ * Reads files, writes none. One corrupt shard never hides another agent (decision 27); what two
+ * agents claim at once is a fault of both and counts for neither.
+ *
+ * @module
+ */
+
+import { fileKindText } from "core/file_kind.ts";
+import { FileFault, type Files } from "core/ports.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { fileRefusal } from "core/ledger/file_refusal.ts";
+import { parseShard, shardFile } from "core/ledger/shard.ts";
+import { type AgentName, parseAgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Shards read at once: enough to hide the latency, few enough for the descriptor limit. */
+const READS_AT_ONCE = 32;
+
+/** The agents of the fleet, and what is wrong with the rest. */
+export interface Ledger {
+  /** In order of their names. */
+  readonly agents: ReadonlyMap<AgentName, AgentRecord>;
+  /** One refusal per bad shard, then one per claim that two agents share. */
+  readonly faults: readonly Refusal[];
+  /**
+   * Agents whose shard cannot be read. They are no agents for any decision, but what runs for
+   * them was not taken away by anybody: whoever reconciles leaves it as it is.
+   */
+  readonly unreadable: readonly AgentName[];
+}
+
+/** One shard as it was found; `name` is that of its file. */
+export interface FoundShard {
+  readonly name: string;
+  readonly record: Result<AgentRecord>;
+}
+
+/** Reads all shards. Refuses only when the folder itself cannot be read. */
+export async function readLedger(
+  files: Pick<Files, "list" | "readText" | "stat">,
+  paths: Paths,
+): Promise<Result<Ledger>> {
+  let names: readonly string[];
+  try {
+    names = (await files.list(paths.agentsDir)).filter((name) =>
+      name.endsWith(".yaml") && !name.startsWith(".")
+    );
+  } catch (thrown) {
+    return err(fileRefusal(thrown, "read the ledger"));
+  }
+  const read: (FoundShard | undefined)[] = [];
+  for (let start = 0; start < names.length; start += READS_AT_ONCE) {
+    const batch = names.slice(start, start + READS_AT_ONCE);
+    read.push(...await Promise.all(batch.map((name) => readShard(files, paths, name))));
+  }
+  return ok(joinLedger(read.filter((shard) => shard !== undefined)));
+}
+
+/** Builds a ledger from parsed shards; adds a fault for each claim that two agents share. */
+export function joinLedger(shards: readonly FoundShard[]): Ledger {
+  const agents = new Map<AgentName, AgentRecord>();
+  const faults: Refusal[] = [];
+  const unreadable: AgentName[] = [];
+  for (const { name, record } of shards) {
+    if (record.ok) agents.set(record.value.name, record.value);
+    else {
+      faults.push(record.error);
+      const agent = parseAgentName(name);
+      if (agent.ok) unreadable.push(agent.value);
+    }
+  }
+  faults.push(
+    ...sharedClaims(agents.values(), "userEmail", "user_email"),
+    ...sharedClaims(agents.values(), "ownerAad", "owner_aad"),
+  );
+  return { agents, faults, unreadable };
+}
+
+/** Finds one agent, or says why there is none: unknown, or its shard cannot be read. */
+export function findAgent(ledger: Ledger, name: string): Result<AgentRecord> {
+  const parsed = parseAgentName(name);
+  if (!parsed.ok) return parsed;
+  const agent = ledger.agents.get(parsed.value);
+  if (agent !== undefined) return ok(agent);
+  const file = shardFile(parsed.value);
+  const fault = ledger.faults.find((each) =>
+    each.details.some((line) => line.startsWith(`${file}:`))
+  );
+  return err(
+    fault ??
+      refusal("agent-unknown", `Cannot find agent "${name}": it is not in the ledger`, {
+        hints: ["fleetctl agents list", `fleetctl agents add ${name} --channel webview`],
+      }),
+  );
+}
+
+/** Refuses a record whose e-mail or owner another agent has; for before a shard is written. */
+export function checkUnique(ledger: Ledger, record: AgentRecord): Result<void> {
+  for (const other of ledger.agents.values()) {
+    if (other.name === record.name) continue;
+    for (const [field, key] of [["userEmail", "user_email"], ["ownerAad", "owner_aad"]] as const) {
+      const claim = record[field];
+      if (claim === undefined || other[field] !== claim) continue;
+      return err(refusal(
+        "claim-taken",
+        `Cannot set ${key} of agent "${record.name}": "${claim}" belongs to agent "${other.name}"`,
+        { hints: ["fleetctl agents list"] },
+      ));
+    }
+  }
+  return ok(undefined);
+}
+
+/** Undefined when the shard was removed while the folder was read. */
+async function readShard(
+  files: Pick<Files, "readText" | "stat">,
+  paths: Paths,
+  name: string,
+): Promise<FoundShard | undefined> {
+  const file = `agents.d/${name}`;
+  const path = `${paths.agentsDir}/${name}`;
+  const found = (record: Result<AgentRecord>) => ({ name: name.slice(0, -".yaml".length), record });
+  const bad = (state: string) =>
+    found(err(refusal("shard-invalid", `Cannot read the shard "${file}": ${state}`, {
+      details: [`${file}:1: ${state}`],
+      hints: [`ls -l ${path}`],
+    })));
+  try {
+    const stat = await files.stat(path);
+    if (stat === undefined) return undefined;
+    // A link in a shared repository may point at any file of root's.
+    if (stat.kind !== "file") {
+      return bad(`it is ${fileKindText(stat.kind)}, must be a regular file`);
+    }
+    const text = await files.readText(path);
+    if (text === undefined) return undefined;
+    return text.includes("\ufffd") ? bad("it is not UTF-8 text") : found(parseShard(text, file));
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return bad(thrown.code === "EACCES" ? "permission denied" : thrown.message);
+  }
+}
+
+function sharedClaims(
+  agents: Iterable<AgentRecord>,
+  field: "userEmail" | "ownerAad",
+  key: string,
+): readonly Refusal[] {
+  const holders = new Map<string, AgentName[]>();
+  for (const agent of agents) {
+    const claim = agent[field];
+    if (claim !== undefined) holders.set(claim, [...holders.get(claim) ?? [], agent.name]);
+  }
+  return [...holders].filter(([, names]) => names.length > 1).map(([claim, names]) =>
+    refusal(
+      "claim-shared",
+      `Cannot map ${key} "${claim}": ${names.length} agents have it, must be one`,
+      {
+        details: names.map((name) => `${shardFile(name)}: ${key}: is also that of another agent`),
+        hints: names.map((name) => `edit ${shardFile(name)}, then run: fleetctl apply`),
+      },
+    )
+  );
+}

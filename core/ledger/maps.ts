@@ -1,0 +1,104 @@
+/**
+ * The maps that roles get from the ledger at apply time: `WEBVIEW_LEDGER`, `WEBVIEW_ADMINS` and
+ * `TEAMS_AGENTS` (decision 34), and the settings types that read them back. Pure; the same ledger
+ * gives the same text. A claim that two agents share maps to neither of them.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { IdentityMap } from "core/ledger/identity.ts";
+import {
+  type AgentName,
+  type Email,
+  type ObjectId,
+  parseAgentName,
+  parseEmail,
+  parseObjectId,
+} from "core/names.ts";
+import { jsonList, jsonMap, parsed, type SettingType } from "core/setting_types.ts";
+
+/** A rendered map, and what had to be left out of it. */
+export interface RenderedMap {
+  /** One line of JSON. */
+  readonly text: string;
+  readonly faults: readonly Refusal[];
+}
+
+/** Renders `WEBVIEW_LEDGER`: e-mail to agent, sorted by e-mail. */
+export function renderWebviewLedger(agents: Iterable<AgentRecord>): RenderedMap {
+  return renderMap(agents, "user_email", (agent) => agent.userEmail);
+}
+
+/** Renders `TEAMS_AGENTS`: owner object id to agent, of the agents whose channel is `teamchat`. */
+export function renderTeamsAgents(agents: Iterable<AgentRecord>): RenderedMap {
+  const inTeams = [...agents].filter((agent) => agent.channel === "teamchat");
+  return renderMap(inTeams, "owner_aad", (agent) => agent.ownerAad);
+}
+
+/** Renders `WEBVIEW_ADMINS`: names of admin agents; `[]` when there is none. */
+export function renderWebviewAdmins(agents: Iterable<AgentRecord>): string {
+  return JSON.stringify([...agents].filter((each) => each.isAdmin).map((each) => each.name).sort());
+}
+
+/** Returns the e-mails that map to exactly one agent. */
+export function identityMap(agents: Iterable<AgentRecord>): IdentityMap {
+  const { single } = claims(agents, (agent) => agent.userEmail);
+  return new Map(single);
+}
+
+/** Type of the setting `WEBVIEW_LEDGER`. */
+export function webviewLedgerType(): SettingType<ReadonlyMap<Email, AgentName>> {
+  return jsonMap(parsed(parseEmail), parsed(parseAgentName));
+}
+
+/** Type of the setting `WEBVIEW_ADMINS`. */
+export function webviewAdminsType(): SettingType<readonly AgentName[]> {
+  return jsonList(parsed(parseAgentName));
+}
+
+/** Type of the setting `TEAMS_AGENTS`. */
+export function teamsAgentsType(): SettingType<ReadonlyMap<ObjectId, AgentName>> {
+  return jsonMap(parsed(parseObjectId), parsed(parseAgentName));
+}
+
+function renderMap<Claim extends string>(
+  agents: Iterable<AgentRecord>,
+  key: string,
+  claim: (agent: AgentRecord) => Claim | undefined,
+): RenderedMap {
+  const { single, shared } = claims(agents, claim);
+  return {
+    // Entries are printed one by one: no key, `__proto__` included, is special.
+    text: `{${single.map((pair) => pair.map((part) => JSON.stringify(part)).join(":")).join(",")}}`,
+    faults: shared.map(([value, names]) =>
+      refusal("claim-shared", `Cannot map ${key} "${value}": ${names.length} agents have it`, {
+        details: names.map((name) =>
+          `agents.d/${name}.yaml: ${key}: is also that of another agent`
+        ),
+        hints: names.map((name) => `edit agents.d/${name}.yaml, then run: fleetctl apply`),
+      })
+    ),
+  };
+}
+
+function claims<Claim extends string>(
+  agents: Iterable<AgentRecord>,
+  claim: (agent: AgentRecord) => Claim | undefined,
+) {
+  const holders = new Map<Claim, AgentName[]>();
+  for (const agent of agents) {
+    const value = claim(agent);
+    if (value !== undefined) holders.set(value, [...holders.get(value) ?? [], agent.name]);
+  }
+  const sorted = [...holders].sort(([left], [right]) => left < right ? -1 : left > right ? 1 : 0);
+  const single: [Claim, AgentName][] = [];
+  const shared: [Claim, readonly AgentName[]][] = [];
+  for (const [value, names] of sorted) {
+    const [first] = names;
+    if (names.length === 1 && first !== undefined) single.push([value, first]);
+    else shared.push([value, names]);
+  }
+  return { single, shared };
+}

@@ -1,0 +1,350 @@
+/**
+ * The ledger as a git repository: one lock, one commit per change, naming verb and caller
+ * (decisions 4 and 6). Nothing else writes below `paths.repo`.
+ *
+ * A change goes through these steps, and a crash after any of them leaves the old or the new state:
+ *
+ * | Step | On disk | A crash here leaves |
+ * |---|---|---|
+ * | heal | what a crash or a hand left changed is committed as `recovered` | old state |
+ * | edit | nothing: every edit is computed in memory first | old state |
+ * | stage | new files under hidden names, with mode, synced | old state; the next change sweeps |
+ * | record | git objects of the new tree and commit, reached by no reference | old state |
+ * | prepare | git holds the lock of `HEAD` and has written where it moves | old state |
+ * | switch | each file renamed into place | old or new, file by file; healed |
+ * | publish | `HEAD` moves | new state |
+ *
+ * All space is taken before the first file is switched, so a full disk refuses and changes nothing.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { fileRefusal } from "core/ledger/file_refusal.ts";
+import {
+  type Git,
+  indexFile,
+  type LedgerPorts,
+  openGit,
+  type PreparedHead,
+} from "core/ledger/git.ts";
+import {
+  type LedgerEdit,
+  readEdits,
+  type StagedFile,
+  stageFiles,
+  sweepFolders,
+} from "core/ledger/stage.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** One change, one commit. */
+export interface LedgerChange {
+  /** The verb as typed: `mcp add`. First part of the commit's subject. */
+  readonly verb: string;
+  /** Who asked: `root`, or the name of an agent. */
+  readonly caller: string;
+  /** Rest of the subject: `"git" to agent "ada"`. Never a secret. */
+  readonly summary: string;
+  /** Asked under the lock, before the edits; for rules that span several files. */
+  readonly check?: () => Promise<Result<void>>;
+  readonly edits: readonly LedgerEdit[];
+}
+
+/** What a change did. */
+export interface Committed {
+  /** The commit that holds the state after the change. */
+  readonly commit: string;
+  /** Paths that changed, relative to the repository; empty when the edits changed nothing. */
+  readonly changed: readonly string[];
+  /** Whether an earlier change, cut short or made by hand, was committed first. */
+  readonly hasRecovered: boolean;
+}
+
+/** A live git holds the lock of a reference for milliseconds; after this it is left over. */
+const REF_LOCK_MS_MAX = 2_000;
+const REF_LOCK_POLL_MS = 25;
+/** Stands for "no commit yet" where a reference moves. */
+const NO_COMMIT = "0".repeat(40);
+/** Characters of each part of a commit message. */
+const MESSAGE_LENGTH_MAX = 200;
+
+/**
+ * Creates the folders and the repository with an empty first commit. Does nothing where they
+ * are, so that it may be run at each start.
+ */
+export async function initRepo(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
+  return await underLock(ports, paths, "create the ledger", async (git) => {
+    const { files } = ports;
+    await files.ensureDir(paths.repo, { mode: 0o755 });
+    // Shards hold e-mail addresses and the history holds the store: both are root's to read.
+    await files.ensureDir(paths.agentsDir, { mode: 0o700 });
+    for (const dir of [paths.hostsDir, paths.overlayCatalog]) {
+      await files.ensureDir(dir, { mode: 0o755 });
+    }
+    if ((await files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
+      const made = await git.run(["init", "--quiet", "--template=", "--initial-branch=main"]);
+      if (!made.ok) return made;
+    }
+    await files.ensureDir(`${paths.repo}/.git`, { mode: 0o700 });
+    if (await readHead(git) !== undefined) {
+      const packed = await git.run(["gc", "--auto", "--quiet"]);
+      if (!packed.ok) ports.log.warning("ledger-gc-failed", { details: packed.error.details });
+      return ok(undefined);
+    }
+    await files.remove(`${indexFile(paths)}.lock`);
+    const commit = await record(git, "fleetctl: start the ledger", []);
+    return commit.ok ? await publish(ports, paths, git, [commit.value, NO_COMMIT]) : commit;
+  });
+}
+
+/** Applies all edits of a change, or none, and commits them. */
+export async function commitChange(
+  ports: LedgerPorts,
+  paths: Paths,
+  change: LedgerChange,
+): Promise<Result<Committed>> {
+  return await underLock(ports, paths, `record "${change.verb}"`, async (git) => {
+    const healed = await heal(ports, paths, git);
+    if (!healed.ok) return healed;
+    const { head, hasRecovered } = healed.value;
+    const checked = await change.check?.() ?? ok(undefined);
+    if (!checked.ok) return checked;
+    const edits = await readEdits(ports.files, paths, change.edits);
+    if (!edits.ok) return edits;
+    if (edits.value.length === 0) return ok({ commit: head, changed: [], hasRecovered });
+    const staged = await stageFiles(ports.files, edits.value);
+    const commit = await recordStaged(git, { change, staged, head });
+    const prepared = commit.ok ? await prepare(ports, paths, git, [commit.value, head]) : commit;
+    if (!commit.ok || !prepared.ok) {
+      await dropStaged(ports, staged);
+      return commit.ok ? prepared as Result<never> : commit;
+    }
+    // From here on nothing takes space: names are switched, and `HEAD` moves.
+    let moved: Result<void>;
+    try {
+      for (const file of staged) await switchFile(ports, file);
+      moved = await prepared.value.commit();
+    } catch (thrown) {
+      await prepared.value.abort();
+      throw thrown;
+    }
+    // The files are in place, so the next change records them if this one could not.
+    if (!moved.ok) return moved;
+    await refreshPersonsIndex(ports, git);
+    const changed = staged.map((file) => file.name);
+    return ok({ commit: commit.value, changed, hasRecovered });
+  });
+}
+
+/** Returns the id of the newest commit, or undefined when there is no ledger yet. */
+export async function headCommit(
+  ports: Pick<LedgerPorts, "files" | "processes" | "clock">,
+  paths: Paths,
+): Promise<Result<string | undefined>> {
+  if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) return ok(undefined);
+  const git = await openGit(ports, paths);
+  return git.ok ? ok(await readHead(git.value)) : git;
+}
+
+/** Returns the newest commit that left a file in place, or undefined when none ever did. */
+export async function lastCommitOf(
+  ports: Pick<LedgerPorts, "processes" | "clock">,
+  paths: Paths,
+  path: string,
+): Promise<Result<string | undefined>> {
+  const git = await openGit(ports, paths);
+  if (!git.ok) return git;
+  const found = await git.value.run([
+    "log",
+    "-1",
+    "--diff-filter=AM",
+    "--format=%H",
+    "--",
+    path,
+  ]);
+  return found.ok ? ok(found.value.trim() || undefined) : found;
+}
+
+/** Runs `work` while no other process changes the ledger; file faults become refusals. */
+async function underLock<T>(
+  ports: LedgerPorts,
+  paths: Paths,
+  action: string,
+  work: (git: Git) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const git = await openGit(ports, paths);
+  if (!git.ok) return git;
+  try {
+    await ports.files.ensureDir(paths.locks, { mode: 0o700 });
+    const lock = await ports.files.lock(`${paths.locks}/ledger.lock`);
+    try {
+      return await work(git.value);
+    } finally {
+      await lock.release();
+    }
+  } catch (thrown) {
+    return err(fileRefusal(thrown, action));
+  }
+}
+
+/** Commits what differs from `HEAD`, and sweeps what a crash left half-written. */
+async function heal(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+): Promise<Result<{ readonly head: string; readonly hasRecovered: boolean }>> {
+  if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
+    return err(
+      refusal("ledger-missing", `Cannot use the ledger: there is none in "${paths.repo}"`, {
+        hints: ["fleetctl apply"],
+      }),
+    );
+  }
+  // Only holders of our lock use this index, so a lock file of it is left over.
+  await ports.files.remove(`${indexFile(paths)}.lock`);
+  await sweepFolders(ports.files, paths);
+  const added = await git.run(["add", "--all", "--", ".", ":(exclude,glob)**/.*.fleetctl-*"]);
+  if (!added.ok) return added;
+  const tree = await git.run(["write-tree"]);
+  if (!tree.ok) return tree;
+  const heads = await git.run(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
+  if (!heads.ok) return heads;
+  const [head = "", headTree] = heads.value.trim().split("\n");
+  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false });
+  const commit = await commitTree(
+    git,
+    tree.value.trim(),
+    "recovered: files changed outside of a recorded change",
+    [head],
+  );
+  if (!commit.ok) return commit;
+  const published = await publish(ports, paths, git, [commit.value, head]);
+  if (!published.ok) return published;
+  ports.log.warning("ledger-recovered", { commit: commit.value });
+  return ok({ head: commit.value, hasRecovered: true });
+}
+
+/** Writes the objects of the new state; no reference reaches them yet. */
+async function recordStaged(
+  git: Git,
+  { change, staged, head }: {
+    readonly change: LedgerChange;
+    readonly staged: readonly StagedFile[];
+    readonly head: string;
+  },
+): Promise<Result<string>> {
+  const written = staged.filter((file) => file.stagedPath !== undefined);
+  let ids: readonly string[] = [];
+  if (written.length > 0) {
+    const hashed = await git.run(["hash-object", "-w", "--no-filters", "--stdin-paths"], {
+      input: written.map((file) => `${file.stagedPath}\n`).join(""),
+    });
+    if (!hashed.ok) return hashed;
+    ids = hashed.value.trim().split("\n");
+  }
+  const entries = staged.map((file) => {
+    const id = ids[written.indexOf(file)];
+    return id === undefined ? `0 ${NO_COMMIT}\t${file.name}\0` : `100644 ${id}\t${file.name}\0`;
+  });
+  const indexed = await git.run(["update-index", "-z", "--index-info"], {
+    input: entries.join(""),
+  });
+  if (!indexed.ok) return indexed;
+  const subject = `${oneLine(change.verb)}: ${oneLine(change.summary)}`;
+  const body = `Verb: ${oneLine(change.verb)}\nCaller: ${oneLine(change.caller)}`;
+  return await record(git, `${subject}\n\n${body}`, [head]);
+}
+
+async function record(
+  git: Git,
+  message: string,
+  parents: readonly string[],
+): Promise<Result<string>> {
+  const tree = await git.run(["write-tree"]);
+  return tree.ok ? await commitTree(git, tree.value.trim(), message, parents) : tree;
+}
+
+async function commitTree(
+  git: Git,
+  tree: string,
+  message: string,
+  parents: readonly string[],
+): Promise<Result<string>> {
+  const commit = await git.run(
+    ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])],
+    { input: `${message}\n` },
+  );
+  return commit.ok ? ok(commit.value.trim()) : commit;
+}
+
+/** Gets `HEAD` ready to move, if it still is where this change began. */
+async function prepare(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  [commit, old]: readonly [commit: string, old: string],
+): Promise<Result<PreparedHead>> {
+  const prepared = await git.prepareHead(commit, old);
+  return prepared.ok || !await clearRefLock(ports, paths)
+    ? prepared
+    : await git.prepareHead(commit, old);
+}
+
+/** Moves `HEAD` at once, where no file has to be switched with it. */
+async function publish(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  [commit, old]: readonly [commit: string, old: string],
+): Promise<Result<void>> {
+  const prepared = await prepare(ports, paths, git, [commit, old]);
+  const moved = prepared.ok ? await prepared.value.commit() : prepared;
+  if (!moved.ok) return moved;
+  await refreshPersonsIndex(ports, git);
+  return ok(undefined);
+}
+
+/** For people only: their `git status` compares with their own index. */
+async function refreshPersonsIndex(ports: LedgerPorts, git: Git): Promise<void> {
+  const refreshed = await git.run(["read-tree", "HEAD"], { isPersonsIndex: true });
+  if (!refreshed.ok) ports.log.warning("ledger-index-stale", { details: refreshed.error.details });
+}
+
+/** Waits for the lock of the head to go; takes it away when it was left by a killed git. */
+async function clearRefLock(ports: LedgerPorts, paths: Paths): Promise<boolean> {
+  const head = await ports.files.readText(`${paths.repo}/.git/HEAD`);
+  const branch = head?.match(/^ref: (refs\/heads\/[A-Za-z0-9._/-]+)\n?$/)?.[1];
+  const locks = [branch ?? "HEAD", "HEAD"].map((name) => `${paths.repo}/.git/${name}.lock`);
+  let hasWaited = false;
+  for (const path of locks) {
+    for (let waited = 0; await ports.files.stat(path) !== undefined; waited += REF_LOCK_POLL_MS) {
+      hasWaited = true;
+      if (waited >= REF_LOCK_MS_MAX) await ports.files.remove(path);
+      else await ports.clock.sleep(REF_LOCK_POLL_MS);
+    }
+  }
+  return hasWaited;
+}
+
+async function switchFile(ports: LedgerPorts, file: StagedFile): Promise<void> {
+  if (file.stagedPath === undefined) await ports.files.remove(file.path);
+  else await ports.files.rename(file.stagedPath, file.path);
+}
+
+async function dropStaged(ports: LedgerPorts, staged: readonly StagedFile[]): Promise<void> {
+  for (const file of staged) {
+    if (file.stagedPath !== undefined) await ports.files.remove(file.stagedPath);
+  }
+}
+
+async function readHead(git: Git): Promise<string | undefined> {
+  const head = await git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+  return head.ok ? head.value.trim() : undefined;
+}
+
+/** A commit message line: no control character starts a line or a trailer of its own. */
+function oneLine(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim().slice(0, MESSAGE_LENGTH_MAX);
+}

@@ -1,0 +1,293 @@
+/**
+ * Text of one agent shard, `agents.d/<agent>.yaml`, to record and back (decision 8). No I/O.
+ * Every fault is named by file, line and key, unknown keys included; an edit keeps comments, order
+ * and everything it does not change, and never turns a shard into one that cannot be read.
+ *
+ * @module
+ */
+
+import { createFieldReader, type FieldReader, type StringRule } from "core/field_reader.ts";
+import { refusal } from "core/errors.ts";
+import { type AgentRecord, type Channel, CHANNELS, type ToolDeltas } from "core/ledger/agent.ts";
+import {
+  type AgentName,
+  type Email,
+  type HostName,
+  type McpName,
+  nameFault,
+  type ObjectId,
+  parseAgentName,
+  parseEmail,
+  parseHostName,
+  parseMcpName,
+  parseObjectId,
+} from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { editYaml, parseYaml, printYaml, type YamlEditor } from "core/yaml.ts";
+
+/** Runtime of a shard that names none: the one that ships with a program of its own. */
+export const DEFAULT_RUNTIME = "runtime-b";
+/** Enrolled dial keys of one agent: a few hosts and their replacements. */
+export const DIAL_KEYS_MAX = 16;
+
+/** Keys of a shard in the order in which a new one is printed. */
+const KEYS = [
+  "name",
+  "channel",
+  "user_email",
+  "owner_aad",
+  "owner_email",
+  "runtime",
+  "provider",
+  "model",
+  "run_on",
+  "admin",
+  "tools",
+  "created",
+  "dial_keys",
+] as const;
+const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
+/** Provider and model names: what vendors use, never a blank, so that they can stand in a unit. */
+const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
+const CREATED = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
+/** Raw Ed25519 public key: 32 bytes are 43 characters of unpadded base64url. */
+const DIAL_KEY = /^[A-Za-z0-9_-]{43}$/;
+
+/** Tells whether a text has the form of an enrolled dial key. */
+export function isDialKey(text: string): boolean {
+  return DIAL_KEY.test(text);
+}
+
+/** Fields to change; `undefined` takes the key out of the shard. The name is never changed. */
+export interface ShardEdit {
+  readonly channel?: Channel;
+  readonly userEmail?: Email | undefined;
+  readonly ownerAad?: ObjectId | undefined;
+  readonly ownerEmail?: Email | undefined;
+  readonly runtime?: string;
+  readonly provider?: string | undefined;
+  readonly model?: string | undefined;
+  readonly runOn?: HostName | undefined;
+  readonly isAdmin?: boolean;
+  readonly tools?: ToolDeltas;
+  readonly dialKeys?: readonly string[];
+}
+
+/** Returns the file name of an agent's shard inside the ledger. */
+export function shardFile(agent: AgentName): string {
+  return `agents.d/${agent}.yaml`;
+}
+
+/** Parses one shard. `file` is how messages name it; its last part must be `<name>.yaml`. */
+export function parseShard(text: string, file: string): Result<AgentRecord> {
+  const yaml = parseYaml(text, file);
+  if (!yaml.ok) {
+    return err(
+      shardRefusal(
+        file,
+        yaml.error.details.length > 0 ? yaml.error.details : [`${file}:1: ${yaml.error.message}`],
+      ),
+    );
+  }
+  const { value } = yaml.value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return err(shardRefusal(file, [`${file}:1: must be a mapping with at least name and channel`]));
+  }
+  const read = createFieldReader(yaml.value);
+  read.onlyKeys([], KEYS);
+  const record = readRecord(read, file);
+  return record === undefined || read.faults.length > 0
+    ? err(shardRefusal(file, read.faults))
+    : ok(record);
+}
+
+/** Prints the shard of a new agent; absent fields are left out. */
+export function printShard(record: AgentRecord): string {
+  const { tools } = record;
+  return printYaml({
+    name: record.name,
+    channel: record.channel,
+    ...optionalFields(record),
+    runtime: record.runtime,
+    ...(record.provider === undefined ? {} : { provider: record.provider }),
+    ...(record.model === undefined ? {} : { model: record.model }),
+    ...(record.runOn === undefined ? {} : { run_on: record.runOn }),
+    ...(record.isAdmin ? { admin: true } : {}),
+    ...(tools.add.length + tools.remove.length === 0 ? {} : {
+      tools: { add: tools.add, remove: tools.remove },
+    }),
+    ...(record.created === undefined ? {} : { created: record.created }),
+    ...(record.dialKeys === undefined ? {} : { dial_keys: record.dialKeys }),
+  });
+}
+
+/**
+ * Edits the text of a shard. Refuses a shard that cannot be read, and an edit whose result could
+ * not be read again. An edit that changes nothing returns the very same text.
+ */
+export function editShard(text: string, edit: ShardEdit, file = "the shard"): Result<string> {
+  const before = parseShard(text, file);
+  if (!before.ok) return before;
+  const edited = editYaml(text, (yaml) => applyEdit(yaml, edit), file);
+  if (!edited.ok) return edited;
+  const after = parseShard(edited.value, file);
+  return after.ok ? edited : after;
+}
+
+function optionalFields(record: AgentRecord) {
+  return {
+    ...(record.userEmail === undefined ? {} : { user_email: record.userEmail }),
+    ...(record.ownerAad === undefined ? {} : { owner_aad: record.ownerAad }),
+    ...(record.ownerEmail === undefined ? {} : { owner_email: record.ownerEmail }),
+  };
+}
+
+function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
+  const text = (key: string, rule?: StringRule) => {
+    const value = read.string([key], (given) => given === "" ? undefined : rule?.(given));
+    return value === "" ? undefined : value;
+  };
+  const name = text("name", nameRule(parseAgentName));
+  const stem = file.slice(file.lastIndexOf("/") + 1);
+  if (!read.has(["name"])) read.fault(["name"], "not set, must be the agent's name");
+  else if (name !== undefined && stem.endsWith(".yaml") && stem !== `${name}.yaml`) {
+    read.fault(["name"], `is "${name}", must be "${stem.slice(0, -5)}" as the file is named`);
+  }
+  const channel = read.choice(["channel"], CHANNELS);
+  if (!read.has(["channel"])) read.fault(["channel"], `not set, must be ${CHANNELS.join(", ")}`);
+  const userEmail = text("user_email", nameRule(parseEmail));
+  const ownerAad = text("owner_aad", nameRule(parseObjectId));
+  const ownerEmail = text("owner_email", nameRule(parseEmail));
+  const runOn = text("run_on", nameRule(parseHostName));
+  const provider = text("provider", patternRule(MODEL_NAME, "a provider name"));
+  const model = text("model", patternRule(MODEL_NAME, "a model name"));
+  const created = text("created", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
+  const rest = {
+    runtime: text("runtime", patternRule(RUNTIME_NAME, "a runtime name")) ?? DEFAULT_RUNTIME,
+    isAdmin: readFlag(read, "admin"),
+    tools: readTools(read),
+  };
+  const dialKeys = readDialKeys(read);
+  if (name === undefined || channel === undefined) return undefined;
+  return {
+    name: name as AgentName,
+    channel,
+    ...(userEmail === undefined ? {} : { userEmail: normal(parseEmail, userEmail) }),
+    ...(ownerAad === undefined ? {} : { ownerAad: normal(parseObjectId, ownerAad) }),
+    ...(ownerEmail === undefined ? {} : { ownerEmail: normal(parseEmail, ownerEmail) }),
+    ...(provider === undefined ? {} : { provider }),
+    ...(model === undefined ? {} : { model }),
+    ...(runOn === undefined ? {} : { runOn: normal(parseHostName, runOn) }),
+    ...(created === undefined ? {} : { created }),
+    ...(dialKeys === undefined ? {} : { dialKeys }),
+    ...rest,
+  };
+}
+
+/** Absent and empty say different things, so a key without a value may not stand for either. */
+function readDialKeys(read: FieldReader): readonly string[] | undefined {
+  const path = ["dial_keys"];
+  if (!read.has(path)) {
+    if (read.entries([]).some(([key]) => key === "dial_keys")) {
+      read.fault(path, "has no value, must be a list ([] when every key was revoked)");
+    }
+    return undefined;
+  }
+  const keys = read.strings(path, patternRule(DIAL_KEY, "an Ed25519 key in base64url"));
+  if (keys.length > DIAL_KEYS_MAX) {
+    read.fault(path, `holds ${keys.length} keys, must be at most ${DIAL_KEYS_MAX}`);
+  }
+  return keys;
+}
+
+function readTools(read: FieldReader): ToolDeltas {
+  if (!read.has(["tools"])) return { add: [], remove: [] };
+  read.onlyKeys(["tools"], ["add", "remove"]);
+  const names = (key: string) =>
+    read.strings(["tools", key], nameRule(parseMcpName)) as readonly McpName[];
+  const tools = { add: names("add"), remove: names("remove") };
+  for (const both of tools.add.filter((name) => tools.remove.includes(name))) {
+    read.fault(["tools", "remove"], `"${both}" is added too, must be in one of the two lists`);
+  }
+  return tools;
+}
+
+function readFlag(read: FieldReader, key: string): boolean {
+  const [value] = read.entries([]).filter(([name]) => name === key).map(([, given]) => given);
+  if (value === undefined || value === null) return false;
+  if (typeof value === "boolean") return value;
+  read.fault([key], "must be true or false");
+  return false;
+}
+
+function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
+  const put = (key: string, field: keyof ShardEdit) => {
+    if (!Object.hasOwn(edit, field)) return;
+    const value = edit[field];
+    if (value === undefined) yaml.remove([key]);
+    else if (yaml.get([key]) !== value) yaml.set([key], value);
+  };
+  put("channel", "channel");
+  put("user_email", "userEmail");
+  put("owner_aad", "ownerAad");
+  put("owner_email", "ownerEmail");
+  put("runtime", "runtime");
+  put("provider", "provider");
+  put("model", "model");
+  put("run_on", "runOn");
+  if (edit.isAdmin === false) yaml.remove(["admin"]);
+  else put("admin", "isAdmin");
+  if (edit.tools !== undefined) {
+    putList(yaml, ["tools", "add"], edit.tools.add);
+    putList(yaml, ["tools", "remove"], edit.tools.remove);
+    const tools = yaml.get(["tools"]);
+    if (isEmptyMapping(tools)) yaml.remove(["tools"]);
+  }
+  if (edit.dialKeys !== undefined) putDialKeys(yaml, edit.dialKeys);
+}
+
+/** Like `putList`, but an empty list stays: it says that every key was revoked. */
+function putDialKeys(yaml: YamlEditor, keys: readonly string[]): void {
+  if (keys.length > 0) return putList(yaml, ["dial_keys"], keys);
+  const now = yaml.get(["dial_keys"]);
+  if (!Array.isArray(now) || now.length > 0) yaml.set(["dial_keys"], []);
+}
+
+/** Makes a list hold exactly `items`, touching only those that come or go. */
+function putList(yaml: YamlEditor, path: readonly string[], items: readonly string[]): void {
+  const now = yaml.get(path);
+  for (const item of Array.isArray(now) ? now : []) {
+    if (typeof item === "string" && !items.includes(item)) yaml.removeFromList(path, item);
+  }
+  for (const item of items) yaml.addToList(path, item);
+  const left = yaml.get(path);
+  if (Array.isArray(left) && left.length === 0) yaml.remove(path);
+}
+
+function isEmptyMapping(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    Object.keys(value).length === 0;
+}
+
+function nameRule(parse: (text: string) => Result<string>): StringRule {
+  return (text) => nameFault(parse, text);
+}
+
+function patternRule(pattern: RegExp, what: string): StringRule {
+  return (text) => pattern.test(text) ? undefined : `must be ${what}`;
+}
+
+/** The text passed the same parser as a rule before. */
+function normal<T>(parse: (text: string) => Result<T>, text: string): T {
+  const parsed = parse(text);
+  if (!parsed.ok) throw new TypeError(parsed.error.message);
+  return parsed.value;
+}
+
+function shardRefusal(file: string, details: readonly string[]) {
+  const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
+  return refusal("shard-invalid", `Cannot read the shard ${JSON.stringify(file)}: ${count}`, {
+    details,
+    hints: [`edit ${file}, then run: fleetctl apply`],
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * The file half of a ledger change: compute every edit in memory, then write the new texts under
+ * hidden names beside the old ones. Nothing here touches a file that a reader sees.
+ *
+ * @module
+ */
+
+import { fileKindText } from "core/file_kind.ts";
+import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** A change of one file. */
+export interface LedgerEdit {
+  /** Absolute, below `paths.repo`. */
+  readonly path: string;
+  /** Permission bits; 0o600 when absent. */
+  readonly mode?: number;
+  /** From the current text to the next one; undefined stands for "no file" on both sides. */
+  readonly change: (
+    current: string | undefined,
+  ) => Result<string | undefined> | Promise<Result<string | undefined>>;
+}
+
+/** A file whose next text is known. */
+export interface ComputedFile {
+  readonly path: string;
+  /** Path relative to the repository. */
+  readonly name: string;
+  readonly mode: number;
+  /** Undefined: the file goes away. */
+  readonly text: string | undefined;
+}
+
+/** A file whose next text is on disk under a hidden name. */
+export interface StagedFile extends ComputedFile {
+  readonly stagedPath: string | undefined;
+}
+
+/** Largest file of the ledger; the store of a big fleet stays well below. */
+const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
+const LEFT_OVER = /^\..*\.fleetctl-(?:tmp|staged)$/;
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
+
+/** Computes all edits; leaves out those that change nothing, and refuses when one of them does. */
+export async function readEdits(
+  files: Files,
+  paths: Paths,
+  edits: readonly LedgerEdit[],
+): Promise<Result<readonly ComputedFile[]>> {
+  const computed: ComputedFile[] = [];
+  for (const edit of edits) {
+    const name = nameInside(paths, edit.path);
+    const safe = await checkFolders(files, paths, name);
+    if (!safe.ok) return safe;
+    const current = await files.readText(edit.path);
+    const next = await edit.change(current);
+    if (!next.ok) return next;
+    if (next.value === current) continue;
+    if ((next.value?.length ?? 0) > TEXT_LENGTH_MAX) {
+      return err(refusal("ledger-too-large", `Cannot write "${edit.path}": it would be too large`));
+    }
+    computed.push({ path: edit.path, name, mode: edit.mode ?? 0o600, text: next.value });
+  }
+  return ok(computed);
+}
+
+/** Writes the new texts under hidden names; takes all of them away again when one fails. */
+export async function stageFiles(
+  files: Files,
+  computed: readonly ComputedFile[],
+): Promise<readonly StagedFile[]> {
+  const staged: StagedFile[] = [];
+  try {
+    for (const file of computed) {
+      if (file.text === undefined) {
+        staged.push({ ...file, stagedPath: undefined });
+        continue;
+      }
+      const slash = file.path.lastIndexOf("/");
+      await files.ensureDir(file.path.slice(0, slash));
+      const stagedPath = `${file.path.slice(0, slash)}/.${
+        file.path.slice(slash + 1)
+      }.fleetctl-staged`;
+      staged.push({ ...file, stagedPath });
+      await files.write(stagedPath, file.text, { mode: file.mode });
+    }
+    return staged;
+  } catch (thrown) {
+    for (const { stagedPath } of staged) {
+      if (stagedPath !== undefined) await files.remove(stagedPath);
+    }
+    throw thrown;
+  }
+}
+
+/** Removes temp and staged files that a killed process left. Only for the holder of the lock. */
+export async function sweepFolders(files: Files, paths: Paths): Promise<void> {
+  const entries = (await files.list(paths.overlayCatalog)).map((name) =>
+    `${paths.overlayCatalog}/${name}`
+  );
+  for (const folder of [paths.repo, paths.agentsDir, paths.hostsDir, ...entries]) {
+    if ((await files.stat(folder))?.kind !== "directory") continue;
+    for (const name of await files.list(folder)) {
+      if (LEFT_OVER.test(name)) await files.remove(`${folder}/${name}`);
+    }
+  }
+}
+
+/** Paths come from parsed names, so anything else is a bug of the caller. */
+function nameInside(paths: Paths, path: string): string {
+  const name = path.startsWith(`${paths.repo}/`) ? path.slice(paths.repo.length + 1) : "";
+  if (!NAME.test(name)) throw new TypeError(`not a path of the ledger: ${path}`);
+  return name;
+}
+
+/** A folder of a shared repository may be a link somewhere else: it is refused, not followed. */
+async function checkFolders(files: Files, paths: Paths, name: string): Promise<Result<void>> {
+  const parts = name.split("/");
+  for (let length = 1; length <= parts.length; length++) {
+    const path = `${paths.repo}/${parts.slice(0, length).join("/")}`;
+    const stat = await files.stat(path);
+    const wanted = length === parts.length ? "file" : "directory";
+    if (stat !== undefined && stat.kind !== wanted) {
+      return err(refusal(
+        "ledger-unsafe",
+        `Cannot write "${path}": it is ${fileKindText(stat.kind)}, must be ${fileKindText(wanted)}`,
+        { hints: [`ls -ld ${path}`] },
+      ));
+    }
+  }
+  return ok(undefined);
+}

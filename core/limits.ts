@@ -1,0 +1,195 @@
+/**
+ * Every number that bounds something, with its unit in its name and its reason beside it.
+ * A limit lives here and nowhere else, so that a reader can judge them together.
+ *
+ * @module
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Frames between dial unit and gateway (decision 11, docs/protocol.md). */
+export const DIAL_LIMITS = {
+  /** The register frame must arrive within this time. */
+  registerSeconds: 5,
+  /** Size of a frame before registration. */
+  unregisteredFrameBytesMax: 64 * KIB,
+  /** Size of a frame after registration; one durable event fits with room for its envelope. */
+  frameBytesMax: MIB,
+  /** The gateway pings at this pace and ends a connection that missed two pongs. */
+  heartbeatSeconds: 15,
+  /**
+   * The gateway looks this often whether the enrolled keys have changed, while anybody is connected:
+   * a revoked key ends its session well within a second.
+   */
+  keyFileLookMs: 250,
+  /** Keys that wait for the ledger are sent again after this long, doubling. */
+  keyForwardFirstMs: 1_000,
+  /** Longest wait while nobody answers on the daemon's socket. */
+  keyForwardAwayMsMax: 15_000,
+  /** Longest wait after the daemon refused, which each time costs it a program and an audit row. */
+  keyForwardRefusedMsMax: 600_000,
+  /** A dial unit that heard nothing for this long gives the connection up. */
+  silenceSecondsMax: 45,
+  /** Bytes that may wait in a socket before the sender stops (previews) or closes it (events). */
+  socketBufferBytesMax: MIB,
+  /** Unacknowledged durable events in flight; more wait in the outbox. */
+  unacknowledgedEventsMax: 256,
+  /** Frames of one connection that wait to be stored; more means that the peer ignores the window. */
+  unstoredEventsMax: 1024,
+  /** The same in bytes. */
+  unstoredBytesMax: 16 * MIB,
+  /**
+   * Connections that have not registered yet, all peers together. When they are that many, the
+   * oldest of the address that holds most makes room.
+   */
+  unregisteredConnectionsMax: 256,
+  /**
+   * The same of one address (IPv6: one /64): a host whose agents all come back at once fits, four
+   * such hosts fit together.
+   */
+  unregisteredPerAddressMax: 64,
+  /** The same of loopback, where a whole fleet may live; a quarter stays for other hosts. */
+  unregisteredLoopbackMax: 192,
+  /** A gateway that closes on purpose spreads the return of its agents over this time. */
+  returnSpreadMs: 5_000,
+  /** The outbox on disk; when it is full the runtime is not read from until it drains. */
+  outboxBytesMax: 64 * MIB,
+} as const;
+
+/** Reconnect ladder of a dial unit: doubling, full jitter, reset after a stable connection. */
+export const BACKOFF_LIMITS = {
+  firstMs: 500,
+  maxMs: 15_000,
+  stableMs: 5_000,
+} as const;
+
+/** Turns and events. */
+export const TURN_LIMITS = {
+  textBytesMax: 256 * KIB,
+  /** Turns waiting at the gateway for one agent. */
+  queuedTurnsMax: 64,
+  /** Text of one tool result as stored in the event log; the rest is cut and the cut is stated. */
+  toolResultBytesMax: 256 * KIB,
+  /** Arguments of one tool call as stored in the event log. */
+  toolArgumentsBytesMax: 64 * KIB,
+  /** One message of the assistant in one event; longer ones are split. */
+  messageBytesMax: 256 * KIB,
+  idempotencyKeyLengthMax: 128,
+  /** Ended turns that a dial unit remembers, so that a repeated one is not run again. */
+  endedTurnsKept: 1024,
+} as const;
+
+/** Messages between agents. */
+export const MESSAGE_LIMITS = {
+  textBytesMax: 64 * KIB,
+  /** Messages of one agent in one minute. */
+  perMinuteMax: 30,
+  /** Turns that follow from one another by messages; ends two agents that thank each other. */
+  hopsMax: 8,
+  /** How long a sender waits for the gateway's answer. */
+  answerSeconds: 30,
+} as const;
+
+/** Streams from the gateway to browsers. */
+export const STREAM_LIMITS = {
+  /** Bytes queued for one client before it is told `lagged` and must refetch. */
+  clientBufferBytesMax: MIB,
+  /** Events replayed at once from the log for one resume; more means `lagged`. */
+  replayEventsMax: 10_000,
+  keepAliveSeconds: 15,
+  requestBodyBytesMax: MIB,
+  /** Events and bytes of one page of a transcript. */
+  pageEventsMax: 500,
+  pageEventsDefault: 100,
+  pageBytesMax: 4 * MIB,
+  /** Agents named in one `topics` list. */
+  topicsMax: 64,
+  /** Open streams of one viewer. */
+  streamsPerViewerMax: 64,
+} as const;
+
+/** Every HTTP listener: cockpit, dial-in and login. */
+export const HTTP_LIMITS = {
+  /** A peer has this long to send its headers, from its connection or its last answer on. */
+  headersMsMax: 10_000,
+  /** The same for a request with its body; an answer may take any time. */
+  requestMsMax: 30_000,
+  /** A connection without a request is kept this long for the next one. */
+  keepAliveMs: 5_000,
+  /** How often the two bounds above are looked at, so a connection may live this much longer. */
+  checkMs: 2_500,
+} as const;
+
+/** MCP path. */
+export const MCP_LIMITS = {
+  /** One JSON-RPC message on the way through the proxy. */
+  messageBytesMax: 16 * MIB,
+  /** What the model sees of one tool result; the rest is cut and the cut is stated. */
+  modelResultBytesMax: 64 * KIB,
+  connectSeconds: 10,
+  handshakeSeconds: 30,
+  callSeconds: 300,
+  /** Connections of one MCP socket at once. */
+  connectionsMax: 64,
+} as const;
+
+/** The root daemon's socket. */
+export const DAEMON_LIMITS = {
+  requestBytesMax: MIB,
+  argumentsMax: 256,
+  /** One argument, in UTF-16 units; JSON arguments of a tool fit. */
+  argumentLengthMax: 64 * KIB,
+  connectionsPerUidMax: 16,
+  /** A client that takes no output for this long is dropped. */
+  writeSeconds: 30,
+  requestSeconds: 5,
+  /** Longest path of a unix socket (sockaddr_un, less the terminating NUL). */
+  socketPathLengthMax: 107,
+} as const;
+
+/** The built-in runtime. */
+export const RUNTIME_LIMITS = {
+  /** Model calls in one turn before the loop stops and says so. */
+  stepsMax: 64,
+  /** Assumed window of a model that does not state one, in tokens. */
+  contextTokensDefault: 128_000,
+  bashSeconds: 600,
+  bashOutputBytesMax: 64 * KIB,
+  readBytesMax: 256 * KIB,
+} as const;
+
+/** The login proxy (spec "Limits"). */
+export const LOGIN_LIMITS = {
+  /** Failed attempts of one client in the window; one bucket for the form and the Basic header. */
+  failedAttemptsMax: 8,
+  failedWindowSeconds: 60,
+  /** Clients whose failures are remembered; the one seen longest ago makes room. */
+  clientsKept: 10_000,
+  /** Passwords that are checked at once, all clients together; more wait. */
+  checksAtOnceMax: 4,
+  /** Believed Basic headers, so that a script does not pay for the hash at each request. */
+  basicKept: 256,
+  basicKeptSeconds: 300,
+  /** A login form that is older than this has to be loaded again. */
+  formSeconds: 3_600,
+  /** Form tokens that are remembered as used. */
+  usedFormsKept: 10_000,
+  formBytesMax: 16 * KIB,
+  /** Longest name and password that are looked at. */
+  nameLengthMax: 254,
+  passwordLengthMax: 1_024,
+  returnPathLengthMax: 2_048,
+  /** Hops of `X-Forwarded-For` that are walked, from the nearest. */
+  forwardedHopsMax: 32,
+  /** Body of a request on its way to the cockpit, whose own bound is lower for most routes. */
+  requestBodyBytesMax: 16 * MIB,
+  /** Time for the cockpit to begin its answer. */
+  answerSeconds: 60,
+  /** Tokens and assertions that are remembered, because their signatures cost most of a request. */
+  signaturesKept: 1_024,
+  /** An assertion is handed out again for the same request within this time; it lives longer. */
+  assertionKeptSeconds: 10,
+  /** Sessions of one principal; the oldest ends when there are more. */
+  sessionsPerPrincipalMax: 100,
+} as const;

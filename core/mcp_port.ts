@@ -1,0 +1,44 @@
+/**
+ * The port through which verbs speak to MCP servers. Types only; the adapter is
+ * `core/os/mcp_client.ts`. Apart from `core/ports.ts` because only `mcp read` and `mcp call` need it.
+ *
+ * @module
+ */
+
+import type { ProcessSpec } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+
+/** One tool as a server lists it. */
+export interface McpTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** What a tool answered. */
+export interface McpAnswer {
+  readonly isError: boolean;
+  /** The texts of the answer, joined by line breaks. */
+  readonly text: string;
+  /** The whole result as the server sent it. */
+  readonly result: Readonly<Record<string, unknown>>;
+}
+
+/** Where an MCP server is: its socket starts it on connect, or it is a program on stdio. */
+export type McpEndpoint =
+  | { readonly socket: string }
+  | ProcessSpec;
+
+/** A short-lived MCP client: one connection per call. It does not gate: `core/risk/admission.ts` does. */
+export interface McpClient {
+  listTools(mcp: string, at: McpEndpoint): Promise<Result<readonly McpTool[]>>;
+  callTool(
+    mcp: string,
+    at: McpEndpoint,
+    call: {
+      readonly tool: string;
+      readonly arguments: Readonly<Record<string, unknown>>;
+      readonly timeoutMs?: number;
+    },
+  ): Promise<Result<McpAnswer>>;
+}

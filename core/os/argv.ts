@@ -1,0 +1,58 @@
+/**
+ * Splitting an argument list into options and words with the platform's own parser.
+ * Faults are not judged here: the verb table knows what is allowed (`core/verbs/invocation.ts`).
+ *
+ * @module
+ */
+
+import { parseArgs } from "node:util";
+
+/** An option as far as splitting needs it: with `value` it takes one. */
+export interface SplitOption {
+  readonly name: string;
+  readonly value?: string;
+}
+
+/** One piece of an argument list. */
+export type SplitToken =
+  | { readonly kind: "positional"; readonly value: string }
+  | {
+    readonly kind: "option";
+    readonly name: string;
+    readonly rawName: string;
+    readonly value: string | undefined;
+    readonly isInline: boolean;
+  };
+
+/** Splits `argv`; options after `--` are words, unknown options are kept as switches. */
+export function splitArguments(
+  argv: readonly string[],
+  options: readonly SplitOption[],
+): readonly SplitToken[] {
+  const known: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};
+  for (const option of options) {
+    known[option.name] = {
+      type: option.value === undefined ? "boolean" : "string",
+      multiple: true,
+      ...(option.name === "help" ? { short: "h" } : {}),
+    };
+  }
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: known,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  return tokens.flatMap((token): SplitToken[] => {
+    if (token.kind === "positional") return [{ kind: "positional", value: token.value }];
+    if (token.kind !== "option") return [];
+    return [{
+      kind: "option",
+      name: token.name,
+      rawName: token.rawName,
+      value: token.value,
+      isInline: token.inlineValue ?? false,
+    }];
+  });
+}

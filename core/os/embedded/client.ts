@@ -1,0 +1,86 @@
+/**
+ * The embedded service manager as other programs of the same root see it: over its control
+ * socket. One connection per call; a call ends with the manager's answer or with a `ServiceFault`
+ * when the manager goes away.
+ *
+ * @module
+ */
+
+import { ServiceFault, type ServiceManager, type Sockets, type UnitStatus } from "core/ports.ts";
+import type { Paths } from "core/paths.ts";
+import {
+  CONTROL_LIMITS,
+  type ControlRequest,
+  parseAnswer,
+  readBoundedLines,
+} from "core/os/embedded/control_frames.ts";
+
+/** Returns the manager of `fleetctl up` under this root. */
+export function embeddedServices(
+  paths: Paths,
+  sockets: Pick<Sockets, "connectUnix">,
+): ServiceManager {
+  const ask = (request: ControlRequest) => askManager(paths.managerSocket, sockets, request);
+  const act =
+    (verb: "start" | "stop" | "restart" | "enable" | "disable") => async (unit: string) => {
+      await ask({ verb, unit });
+    };
+  return {
+    name: "embedded",
+    async isRunning() {
+      try {
+        await ask({ verb: "status", units: [] });
+        return true;
+      } catch {
+        // No socket, nobody behind it, or not for this user: there is nobody to be asked.
+        return false;
+      }
+    },
+    async reload() {
+      await ask({ verb: "reload" });
+    },
+    start: act("start"),
+    stop: act("stop"),
+    restart: act("restart"),
+    enable: act("enable"),
+    disable: act("disable"),
+    async status(units) {
+      return await ask({ verb: "status", units }) as readonly UnitStatus[];
+    },
+    async journal(unit, lines) {
+      return await ask({ verb: "journal", unit, lines }) as readonly string[];
+    },
+  };
+}
+
+async function askManager(
+  path: string,
+  sockets: Pick<Sockets, "connectUnix">,
+  request: ControlRequest,
+): Promise<unknown> {
+  const unit = "unit" in request ? request.unit : "";
+  const what = `Cannot ${request.verb} ${unit === "" ? "units" : JSON.stringify(unit)}`;
+  const gone = () => new ServiceFault(unit, `${what}: the service manager went away`);
+  let stream: Awaited<ReturnType<Sockets["connectUnix"]>>;
+  try {
+    stream = await sockets.connectUnix(path);
+  } catch {
+    throw new ServiceFault(unit, `${what}: no service manager answers on ${JSON.stringify(path)}`);
+  }
+  try {
+    const writer = stream.writable.getWriter();
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`));
+    for await (const line of readBoundedLines(stream.readable, CONTROL_LIMITS.answerBytesMax)) {
+      const answer = parseAnswer(line);
+      if (answer === undefined) throw new ServiceFault(unit, `${what}: the answer is unreadable`);
+      if (answer.ok) return answer.value;
+      throw new ServiceFault(answer.unit || unit, answer.message, answer.journal);
+    }
+    throw gone();
+  } catch (thrown) {
+    if (thrown instanceof ServiceFault) throw thrown;
+    throw gone();
+  } finally {
+    stream.close();
+  }
+}

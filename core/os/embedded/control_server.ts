@@ -1,0 +1,92 @@
+/**
+ * The manager's end of its control socket: 0600, and each peer must be the same user by the
+ * kernel's word. Requests of one connection are answered in order.
+ *
+ * @module
+ */
+
+import type { Clock, Log, PeerStream, ServiceManager, Sockets } from "core/ports.ts";
+import { errorText } from "core/errors.ts";
+import {
+  CONTROL_LIMITS,
+  type ControlAnswer,
+  type ControlRequest,
+  faultAnswer,
+  parseRequest,
+  readBoundedLines,
+} from "core/os/embedded/control_frames.ts";
+
+const SOCKET_MODE = 0o600;
+
+/** What the server needs. */
+export interface ControlDeps {
+  readonly path: string;
+  readonly ownUid: number;
+  readonly sockets: Pick<Sockets, "serveUnix">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly manager: Omit<ServiceManager, "name" | "isRunning">;
+}
+
+/** Starts to answer on the control socket. */
+export function serveControl(deps: ControlDeps): Promise<{ close(): Promise<void> }> {
+  let open = 0;
+  return deps.sockets.serveUnix(deps.path, SOCKET_MODE, (stream) => {
+    const isForeign = stream.peer.uid !== deps.ownUid;
+    if (isForeign || open >= CONTROL_LIMITS.connectionsMax) {
+      const reason = isForeign ? "another user" : "too many connections";
+      deps.log.warning("control_refused", { reason, uid: stream.peer.uid, pid: stream.peer.pid });
+      stream.close();
+      return;
+    }
+    open++;
+    void converse(stream, deps).finally(() => open--);
+  });
+}
+
+async function converse(stream: PeerStream, deps: ControlDeps): Promise<void> {
+  const writer = stream.writable.getWriter();
+  let cancelIdle = deps.clock.after(CONTROL_LIMITS.idleMs, () => stream.close());
+  try {
+    for await (const line of readBoundedLines(stream.readable, CONTROL_LIMITS.requestBytesMax)) {
+      cancelIdle();
+      const answer = await answerTo(line, deps);
+      await writer.write(new TextEncoder().encode(`${JSON.stringify(answer)}\n`));
+      cancelIdle = deps.clock.after(CONTROL_LIMITS.idleMs, () => stream.close());
+    }
+  } catch (thrown) {
+    // A client that leaves before its answer has come is no fault of ours.
+    deps.log.debug("control_ended", { error: errorText(thrown) });
+  } finally {
+    cancelIdle();
+    stream.close();
+  }
+}
+
+async function answerTo(line: string, deps: ControlDeps): Promise<ControlAnswer> {
+  const request = parseRequest(line);
+  if (request === undefined) return faultAnswer(new Error("Cannot read the request: unknown form"));
+  try {
+    return { ok: true, value: await execute(request, deps.manager) };
+  } catch (thrown) {
+    return faultAnswer(thrown);
+  }
+}
+
+async function execute(
+  request: ControlRequest,
+  manager: ControlDeps["manager"],
+): Promise<Extract<ControlAnswer, { ok: true }>["value"]> {
+  switch (request.verb) {
+    case "status":
+      return await manager.status(request.units);
+    case "journal":
+      return await manager.journal(request.unit, request.lines);
+    case "reload":
+      await manager.reload();
+      return null;
+    default:
+      await manager[request.verb](request.unit);
+      return null;
+  }
+}

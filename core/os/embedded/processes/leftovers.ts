@@ -1,0 +1,141 @@
+/**
+ * Ends what an earlier manager of the same root left behind when it was killed. Three signs tell
+ * that a process is ours: it carries this root's manager in its environment, which is there from
+ * its first instruction on; its pid *and* start time are in the list of children of this boot; or
+ * it is below, or in the group of, one of those. A pid that was given to someone else has another
+ * start time and is never touched.
+ *
+ * @module
+ */
+
+import type { Clock } from "core/ports.ts";
+import type { Leftover } from "core/embedded.ts";
+import type { ChildRecord } from "core/os/embedded/processes/child_records.ts";
+import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import { KILL_MS_MAX, signalAll, waitUntilNone } from "core/os/embedded/processes/members.ts";
+import {
+  findMembers,
+  type ProcessEntry,
+  processKey,
+  readTable,
+  readVariable,
+} from "core/os/embedded/processes/process_table.ts";
+import { MANAGER_VARIABLE, UNIT_VARIABLE } from "core/os/embedded/runs/surroundings.ts";
+import { SIGNALS } from "core/os/embedded/units/unit_numbers.ts";
+
+/** Time between asking and killing. */
+const TERM_MS = 3_000;
+
+/** What is known of an earlier manager. */
+export interface Earlier {
+  readonly records: readonly ChildRecord[];
+  readonly boot: string;
+  /** Path of the control socket, as children carry it. */
+  readonly managerSocket: string;
+  readonly ownPid: number;
+}
+
+/** What was found and what of it could not be ended. */
+export interface Cleaning {
+  readonly ended: readonly Leftover[];
+  readonly survivors: readonly number[];
+}
+
+/** Ends everything that is left; resolves when it is gone. */
+export async function endLeftovers(
+  earlier: Earlier,
+  deps: { readonly kernel: Kernel; readonly clock: Clock },
+): Promise<Cleaning> {
+  const { kernel, clock } = deps;
+  const units = new Map<string, string>();
+  const look = () => lookForLeftovers(earlier, kernel, units);
+  const found = look();
+  if (found.length === 0) return { ended: [], survivors: [] };
+  signalAll(kernel, found, SIGNALS["TERM"] as number);
+  await waitUntilNone(clock, look, { ms: TERM_MS, signal: undefined });
+  const survivors = await waitUntilNone(clock, () => {
+    const left = look();
+    signalAll(kernel, left, SIGNALS["KILL"] as number);
+    return left;
+  }, { ms: KILL_MS_MAX, signal: undefined });
+  return {
+    ended: found.map((entry) => ({
+      unit: units.get(processKey(entry)) ?? "unknown",
+      pid: entry.pid,
+    })),
+    survivors: survivors.map((entry) => entry.pid),
+  };
+}
+
+/** Returns the live processes that are ours; `units` remembers what was seen, with its unit. */
+function lookForLeftovers(
+  earlier: Earlier,
+  kernel: Kernel,
+  units: Map<string, string>,
+): readonly ProcessEntry[] {
+  const table = withoutOwn(readTable(kernel), earlier.ownPid);
+  const recorded = new Map(
+    earlier.records.filter((record) => record.boot === earlier.boot)
+      .map((record) => [processKey(record), record.unit] as const),
+  );
+  for (const entry of table) {
+    const key = processKey(entry);
+    const unit = recorded.get(key);
+    if (unit !== undefined) units.set(key, unit);
+    else if (!units.has(key) && isMarked(kernel, entry, earlier)) {
+      units.set(key, readVariable(kernel, entry.pid, UNIT_VARIABLE) ?? "unknown");
+    }
+  }
+  // A group or session is ours while its head is: then its number cannot be anyone else's.
+  const heads = table.filter((entry) => units.has(processKey(entry)) && entry.pid === entry.group);
+  const leaders = new Map(heads.map((entry) => [entry.pid, units.get(processKey(entry))] as const));
+  const members = findMembers(table, new Set(leaders.keys()), new Set(units.keys()));
+  const names = new Map(members.map((entry) => [entry.pid, entry] as const));
+  for (const entry of members) {
+    const key = processKey(entry);
+    if ((units.get(key) ?? "unknown") !== "unknown") continue;
+    units.set(key, unitAbove(entry, names, units, leaders));
+  }
+  return members;
+}
+
+/**
+ * Leaves out this process, its ancestors and its session: whoever started this manager may carry
+ * the mark of the earlier one, when it was started from inside it.
+ */
+function withoutOwn(
+  table: readonly ProcessEntry[],
+  ownPid: number,
+): readonly ProcessEntry[] {
+  const byPid = new Map(table.map((entry) => [entry.pid, entry] as const));
+  const session = byPid.get(ownPid)?.session;
+  const ancestors = new Set<number>();
+  for (let at = byPid.get(ownPid); at !== undefined && !ancestors.has(at.pid);) {
+    ancestors.add(at.pid);
+    at = byPid.get(at.parent);
+  }
+  return table.filter((entry) => !ancestors.has(entry.pid) && entry.session !== session);
+}
+
+function unitAbove(
+  entry: ProcessEntry,
+  members: ReadonlyMap<number, ProcessEntry>,
+  units: ReadonlyMap<string, string>,
+  leaders: ReadonlyMap<number, string | undefined>,
+): string {
+  const seen = new Set<number>();
+  for (
+    let at: ProcessEntry | undefined = entry;
+    at !== undefined && !seen.has(at.pid);
+    at = members.get(at.parent)
+  ) {
+    seen.add(at.pid);
+    const unit = units.get(processKey(at)) ?? leaders.get(at.group) ?? leaders.get(at.session);
+    if (unit !== undefined && unit !== "unknown") return unit;
+  }
+  return "unknown";
+}
+
+function isMarked(kernel: Kernel, entry: ProcessEntry, earlier: Earlier): boolean {
+  return readVariable(kernel, entry.pid, MANAGER_VARIABLE) === earlier.managerSocket;
+}

@@ -1,0 +1,73 @@
+/**
+ * Processes that may outlive the run they came from (`KillMode=process`): a verb that the daemon
+ * started ends its step while the daemon is started again. They are looked after until they end
+ * by themselves or the manager does; then they are ended, too.
+ *
+ * @module
+ */
+
+import type { ChildRecords } from "core/os/embedded/processes/child_records.ts";
+import type { Members } from "core/os/embedded/processes/members.ts";
+import {
+  type ProcessEntry,
+  processKey,
+  type ProcessName,
+} from "core/os/embedded/processes/process_table.ts";
+
+interface Rest {
+  readonly unit: string;
+  readonly members: Members;
+  readonly outputEnded: Promise<void>;
+  /** What is in the list of children, so that a later manager knows it, too. */
+  readonly recorded: Map<string, ProcessName>;
+}
+
+/** All processes that have outlived their run. */
+export class Lingering {
+  readonly #records: ChildRecords;
+  readonly #rests = new Set<Rest>();
+
+  constructor(records: ChildRecords) {
+    this.#records = records;
+  }
+
+  /** Takes over what is left of a run; its output is read on, so that writing does not end it. */
+  add(unit: string, members: Members, outputEnded: Promise<void>): void {
+    const rest: Rest = { unit, members, outputEnded, recorded: new Map() };
+    this.#rests.add(rest);
+    this.#look(rest);
+  }
+
+  get size(): number {
+    return this.#rests.size;
+  }
+
+  /** Notes who has come and who has gone. */
+  watch(table: readonly ProcessEntry[]): void {
+    for (const rest of this.#rests) this.#look(rest, table);
+  }
+
+  /** Asks all of them to end, kills them after `ms` or when told to; resolves when they are gone. */
+  async end(ms: number, kill: AbortSignal): Promise<void> {
+    await Promise.all([...this.#rests].map(async (rest) => {
+      rest.members.signal("SIGTERM");
+      await rest.members.waitGone(ms, kill);
+      const survivors = await rest.members.killAll();
+      if (survivors.length === 0) await rest.outputEnded;
+      this.#look(rest);
+    }));
+  }
+
+  #look(rest: Rest, table?: readonly ProcessEntry[]): void {
+    const now = new Map(rest.members.look(table).map((one) => [processKey(one), one] as const));
+    for (const [key, process] of now) {
+      if (!rest.recorded.has(key)) this.#records.add(rest.unit, process);
+    }
+    for (const [key, process] of rest.recorded) {
+      if (!now.has(key)) this.#records.remove(process);
+    }
+    rest.recorded.clear();
+    for (const [key, process] of now) rest.recorded.set(key, process);
+    if (now.size === 0) this.#rests.delete(rest);
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Starts one program as the head of a session and group of its own, with its output as lines and,
+ * for the server of a connection, the connection as stdin and stdout.
+ * `node:child_process` is used because it can hand over a socket; raw descriptors lost data.
+ *
+ * @module
+ */
+
+import { spawn, type StdioOptions } from "node:child_process";
+import type { Socket } from "node:net";
+import type { ProcessExit } from "core/ports.ts";
+import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import { parseStat, type ProcessName } from "core/os/embedded/processes/process_table.ts";
+import { createLineSplitter } from "core/os/embedded/runs/unit_log.ts";
+
+/** A program to start. */
+export interface ChildPlan {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly umask: number;
+  /** Handed to the child as stdin and stdout; the caller still closes its own end. */
+  readonly connection: Socket | undefined;
+  /** Called in the same turn in which the child was started. */
+  readonly onStarted: (process: ProcessName) => void;
+  readonly onLines: (lines: readonly string[], stream: "stdout" | "stderr") => void;
+}
+
+/** A child that was started. */
+export interface StartedChild extends ProcessName {
+  /** Resolves when the process has ended; never rejects. */
+  readonly exited: Promise<ProcessExit>;
+  /** Resolves when the last holder of its output has closed it. */
+  readonly outputEnded: Promise<void>;
+  /** Stops reading the output, whoever still holds it. */
+  dropOutput(): void;
+}
+
+/** Starts a program; rejects with one sentence when it cannot be started. */
+export async function startChild(kernel: Kernel, plan: ChildPlan): Promise<StartedChild> {
+  const stdio: StdioOptions = plan.connection === undefined
+    ? ["ignore", "pipe", "pipe"]
+    : [plan.connection, plan.connection, "pipe"];
+  // Sockets that the manager listens on, or holds for other children, are none of this one's business.
+  kernel.keepDescriptors();
+  // The mask is in force for this one call: the child is forked before `spawn` returns.
+  const child = kernel.withUmask(plan.umask, () =>
+    spawn(plan.program, [...plan.args], {
+      detached: true,
+      env: { ...plan.env },
+      cwd: plan.cwd,
+      stdio,
+    }));
+  const { pid } = child;
+  if (pid === undefined) {
+    const failure = await new Promise<Error>((resolve) => child.once("error", resolve));
+    throw new Error(`Cannot start ${JSON.stringify(plan.program)}: ${startFault(failure)}`);
+  }
+  child.on("error", () => {});
+  const exited = new Promise<ProcessExit>((resolve) => {
+    child.once(
+      "exit",
+      (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }),
+    );
+  });
+  // A child that has ended already is still there to be looked at: nobody has waited for it yet.
+  const start = parseStat(kernel.readProc(`/proc/${pid}/stat`) ?? "")?.start ?? "0";
+  plan.onStarted({ pid, start });
+  const outputs = [child.stdout, child.stderr].filter((stream) => stream !== null);
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  for (const stream of outputs) {
+    readLines(
+      stream,
+      (lines) => plan.onLines(lines, stream === child.stderr ? "stderr" : "stdout"),
+    );
+  }
+  return {
+    pid,
+    start,
+    exited,
+    outputEnded: closed,
+    dropOutput: () => outputs.forEach((stream) => stream.destroy()),
+  };
+}
+
+function readLines(
+  stream: NonNullable<ReturnType<typeof spawn>["stdout"]>,
+  onLines: (lines: readonly string[]) => void,
+): void {
+  const splitter = createLineSplitter();
+  stream.on("data", (chunk: Uint8Array) => onLines(splitter.push(chunk)));
+  stream.on("error", () => {});
+  stream.once("close", () => onLines(splitter.end()));
+}
+
+function startFault(thrown: Error): string {
+  const code = (thrown as { code?: unknown }).code;
+  if (thrown.name === "NotCapable") return "outside the permission set of this program";
+  if (code === "ENOENT") return "no such program or working directory";
+  return code === "EACCES" ? "not executable for this user" : thrown.message;
+}

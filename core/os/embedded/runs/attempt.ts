@@ -1,0 +1,121 @@
+/**
+ * One attempt to run a service: prepare, run `ExecStartPre=`, run the program, clean up. Ends when
+ * the last process of it is gone. Start and run time limits are kept here; whether there is
+ * another attempt is decided elsewhere (`core/os/embedded/runs/verdict.ts`).
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { Clock } from "core/ports.ts";
+import type { ExecLine } from "core/os/embedded/units/exec_line.ts";
+import {
+  type Execution,
+  type ExecutionDeps,
+  startExecution,
+} from "core/os/embedded/runs/execution.ts";
+import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import {
+  prepareSurroundings,
+  removeSurroundings,
+  type Surroundings,
+  type SurroundingsDeps,
+} from "core/os/embedded/runs/surroundings.ts";
+import type { UnitLog } from "core/os/embedded/runs/unit_log.ts";
+import { failureOf, type RunEnd } from "core/os/embedded/runs/verdict.ts";
+
+/** What an attempt needs of the manager. */
+export interface AttemptDeps {
+  readonly clock: Clock;
+  readonly execution: ExecutionDeps;
+  readonly surroundings: SurroundingsDeps;
+}
+
+/** How an attempt tells what it does, and asks whether it should go on. */
+export interface AttemptHooks {
+  /** A program was started, so that it can be stopped. */
+  onExecution(execution: Execution): void;
+  /** The service is ready; called at most once. */
+  onReady(): void;
+  isStopAsked(): boolean;
+}
+
+const CLEAN: RunEnd = { exit: { code: 0, signal: undefined }, cause: undefined, detail: "" };
+
+/** Runs a service once; never rejects. */
+export async function runAttempt(
+  of: { readonly unit: string; readonly spec: ServiceSpec; readonly log: UnitLog },
+  deps: AttemptDeps,
+  hooks: AttemptHooks,
+): Promise<RunEnd> {
+  const { unit, spec, log } = of;
+  let current: Execution | undefined;
+  const timers = createTimers(deps.clock, spec, () => current);
+  try {
+    const surroundings = await prepareSurroundings(unit, spec, deps.surroundings);
+    const start = async (line: ExecLine) => {
+      current = await startExecution(planOf(of, line, surroundings), deps.execution);
+      hooks.onExecution(current);
+      return current;
+    };
+    for (const line of spec.execBefore) {
+      if (hooks.isStopAsked()) return CLEAN;
+      const end = await (await start(line)).finished;
+      if (failureOf(spec.restart, end) !== undefined && !line.mayFail) return end;
+    }
+    if (hooks.isStopAsked()) return CLEAN;
+    const main = await start(spec.exec);
+    if (spec.type !== "oneshot") void main.ready.then(() => timers.ready(hooks.onReady));
+    const end = await main.finished;
+    const isForgiven = spec.exec.mayFail && end.cause === undefined;
+    const isClean = isForgiven || failureOf(spec.restart, end) === undefined;
+    if (isClean && spec.type === "oneshot") hooks.onReady();
+    return isForgiven ? CLEAN : end;
+  } catch (thrown) {
+    log.append([errorText(thrown)]);
+    return { exit: undefined, cause: "resources", detail: errorText(thrown) };
+  } finally {
+    timers.end();
+    await removeSurroundings(unit, spec, deps.surroundings).catch((thrown) => {
+      log.append([`Cannot remove the credentials of the run: ${errorText(thrown)}`]);
+    });
+  }
+}
+
+function planOf(
+  of: { readonly unit: string; readonly spec: ServiceSpec; readonly log: UnitLog },
+  line: ExecLine,
+  surroundings: Surroundings,
+) {
+  return { ...of, line, surroundings, connection: undefined, linePrefix: "" };
+}
+
+/** The start limit runs until the service is ready, the run limit from then on. */
+function createTimers(
+  clock: Clock,
+  spec: ServiceSpec,
+  current: () => Execution | undefined,
+): { ready(onReady: () => void): void; end(): void } {
+  let isOver = false;
+  let cancel = after(clock, spec.startMs, () => {
+    current()?.stop("timeout", `not ready within ${spec.startMs / 1000} s`);
+  });
+  return {
+    ready(onReady) {
+      if (isOver) return;
+      cancel();
+      cancel = after(clock, spec.runtimeMaxMs, () => {
+        current()?.stop("runtime-limit", `of ${spec.runtimeMaxMs / 1000} s`);
+      });
+      onReady();
+    },
+    end() {
+      isOver = true;
+      cancel();
+    },
+  };
+}
+
+function after(clock: Clock, ms: number, run: () => void): () => void {
+  return ms === Infinity ? () => {} : clock.after(ms, run);
+}

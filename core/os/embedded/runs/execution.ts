@@ -1,0 +1,229 @@
+/**
+ * One execution of one program of a unit: from the start of its process until the last process
+ * that it brought along is gone. Knows when it is ready, ends it gently or at once, and keeps the
+ * reason when the manager was the one who ended it.
+ *
+ * |            | main process | others: `control-group`     | `mixed`   | `process`   |
+ * |------------|--------------|-----------------------------|-----------|-------------|
+ * | `stop`     | `KillSignal` | `KillSignal`                | –         | –           |
+ * | main ended | gone         | `KillSignal`, then as below | `SIGKILL` | linger      |
+ * | `TimeoutStopSec` over | `SIGKILL` | `SIGKILL`           | `SIGKILL` | linger      |
+ * | `kill`     | `SIGKILL`    | `SIGKILL`                   | `SIGKILL` | `SIGKILL`   |
+ *
+ * @module
+ */
+
+import type { Socket } from "node:net";
+import type { Clock } from "core/ports.ts";
+import type { ExecLine } from "core/os/embedded/units/exec_line.ts";
+import { expandVariables } from "core/os/embedded/units/exec_line.ts";
+import type { ChildRecords } from "core/os/embedded/processes/child_records.ts";
+import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import type { Lingering } from "core/os/embedded/processes/lingering.ts";
+import { INVOCATION_VARIABLE, Members } from "core/os/embedded/processes/members.ts";
+import type { ProcessEntry } from "core/os/embedded/processes/process_table.ts";
+import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import { startChild, type StartedChild } from "core/os/embedded/processes/started_child.ts";
+import type { Surroundings } from "core/os/embedded/runs/surroundings.ts";
+import type { UnitLog } from "core/os/embedded/runs/unit_log.ts";
+import type { ManagerCause, RunEnd } from "core/os/embedded/runs/verdict.ts";
+
+/** Output that comes after the last process of a run has gone is waited for this long. */
+const OUTPUT_MS_MAX = 1_000;
+
+/** What an execution needs of the manager. */
+export interface ExecutionDeps {
+  readonly kernel: Kernel;
+  readonly clock: Clock;
+  readonly records: ChildRecords;
+  /** Executions that the manager looks after while they last. */
+  readonly running: Set<Execution>;
+  /** Takes over what may outlive its run. */
+  readonly lingering: Lingering;
+}
+
+/** What is executed. */
+export interface ExecutionPlan {
+  readonly unit: string;
+  readonly line: ExecLine;
+  readonly spec: ServiceSpec;
+  readonly surroundings: Surroundings;
+  readonly log: UnitLog;
+  readonly connection: Socket | undefined;
+  /** Put in front of each line, where several share a log. */
+  readonly linePrefix: string;
+}
+
+/** Starts an execution; rejects with one sentence when the program cannot be started. */
+export async function startExecution(
+  plan: ExecutionPlan,
+  deps: ExecutionDeps,
+): Promise<Execution> {
+  const ready = Promise.withResolvers<void>();
+  if (!plan.spec.isReadyByLog) ready.resolve();
+  const child = await startChild(deps.kernel, {
+    program: plan.line.program,
+    args: expandVariables(plan.line.args, plan.surroundings.env),
+    env: plan.surroundings.env,
+    cwd: plan.surroundings.cwd,
+    umask: plan.spec.umask,
+    connection: plan.connection,
+    onStarted: (process) => deps.records.add(plan.unit, process),
+    onLines: (lines, stream) => {
+      plan.log.append(plan.linePrefix === "" ? lines : lines.map((it) => plan.linePrefix + it));
+      if (stream === "stderr" && lines.some(saysReady)) ready.resolve();
+    },
+  });
+  return new Execution(plan, child, deps, ready.promise);
+}
+
+function saysReady(line: string): boolean {
+  if (!line.includes('"ready"')) return false;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && "event" in value &&
+      value.event === "ready";
+  } catch {
+    return false;
+  }
+}
+
+/** A running execution. */
+export class Execution {
+  readonly plan: ExecutionPlan;
+  readonly pid: number;
+  /** Resolves when the program says that it serves (at once when it need not say so). */
+  readonly ready: Promise<void>;
+  /** Resolves when every process of it is gone; never rejects. */
+  readonly finished: Promise<RunEnd>;
+  readonly #child: StartedChild;
+  readonly #deps: ExecutionDeps;
+  readonly #members: Members;
+  readonly #killing = new AbortController();
+  #cause: ManagerCause | undefined;
+  #detail = "";
+  #isStopping = false;
+  #hasExited = false;
+  #isClientGone = false;
+  #killLoop: Promise<unknown> | undefined;
+  #cancelTimer = () => {};
+
+  constructor(
+    plan: ExecutionPlan,
+    child: StartedChild,
+    deps: ExecutionDeps,
+    ready: Promise<void>,
+  ) {
+    this.plan = plan;
+    this.pid = child.pid;
+    this.ready = ready;
+    this.#child = child;
+    this.#deps = deps;
+    this.#members = new Members(deps, child, plan.surroundings.env[INVOCATION_VARIABLE] ?? "");
+    deps.running.add(this);
+    this.finished = this.#follow();
+  }
+
+  /** Asks it to end, and kills it after `TimeoutStopSec`; `cause` when the manager wanted it. */
+  stop(cause?: ManagerCause, detail = ""): void {
+    this.#blame(cause, detail);
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    // What the main process leaves behind is being ended already.
+    if (this.#hasExited) return;
+    const { killMode, killSignal, stopMs } = this.plan.spec;
+    this.#members.signal(killSignal, killMode === "control-group" ? undefined : this.pid);
+    this.#killAfter(stopMs);
+  }
+
+  /** Kills every process of it now. */
+  kill(cause?: ManagerCause, detail = ""): void {
+    this.#blame(cause, detail);
+    this.#isStopping = true;
+    this.#cancelTimer();
+    this.#killing.abort();
+    this.#killLoop ??= this.#members.killAll();
+  }
+
+  /** Looks who belongs to it and how much memory they use. */
+  watch(table: readonly ProcessEntry[]): void {
+    const limit = this.plan.spec.memoryBytesMax;
+    if (limit === Infinity) return void this.#members.look(table);
+    const bytes = this.#members.memoryBytes(table);
+    if (bytes > limit) this.kill("memory-limit", `${mebibytes(bytes)} of ${mebibytes(limit)}`);
+  }
+
+  /** Descriptor of the connection that it serves. */
+  connectionDescriptor(): number | undefined {
+    const handle = (this.plan.connection as unknown as { _handle?: { fd?: unknown } } | undefined)
+      ?._handle;
+    return typeof handle?.fd === "number" && handle.fd >= 0 ? handle.fd : undefined;
+  }
+
+  /** The client has gone: the server has read the end of its input and has `TimeoutStopSec`. */
+  clientGone(): void {
+    if (this.#isClientGone || this.#isStopping || this.#hasExited) return;
+    this.#isClientGone = true;
+    this.#killAfter(this.plan.spec.stopMs);
+  }
+
+  #killAfter(ms: number): void {
+    this.#cancelTimer();
+    if (ms === Infinity) return;
+    this.#cancelTimer = this.#deps.clock.after(ms, () => {
+      if (this.plan.spec.killMode !== "process") return this.kill();
+      this.#members.signal("SIGKILL", this.pid);
+    });
+  }
+
+  /** Only what came before the end can have been its cause. */
+  #blame(cause: ManagerCause | undefined, detail: string): void {
+    if (cause === undefined || this.#cause !== undefined || this.#hasExited) return;
+    this.#cause = cause;
+    this.#detail = detail;
+  }
+
+  async #follow(): Promise<RunEnd> {
+    const exit = await this.#child.exited;
+    this.#hasExited = true;
+    this.#cancelTimer();
+    const others = this.#members.mainEnded();
+    const doLinger = others.length > 0 && this.plan.spec.killMode === "process" &&
+      !this.#killing.signal.aborted;
+    if (doLinger) {
+      this.#deps.lingering.add(this.plan.unit, this.#members, this.#child.outputEnded);
+    } else if (others.length > 0) await this.#endOthers();
+    await this.#killLoop;
+    this.#deps.records.remove(this.#child);
+    this.#deps.running.delete(this);
+    this.plan.connection?.destroy();
+    if (!doLinger) await this.#endOutput();
+    return { exit, cause: this.#cause, detail: this.#detail };
+  }
+
+  async #endOutput(): Promise<void> {
+    const waiting = new AbortController();
+    await Promise.race([
+      this.#child.outputEnded,
+      this.#deps.clock.sleep(OUTPUT_MS_MAX, waiting.signal),
+    ]);
+    waiting.abort();
+    this.#child.dropOutput();
+  }
+
+  async #endOthers(): Promise<void> {
+    const { killMode, killSignal, stopMs } = this.plan.spec;
+    if (killMode === "control-group" && !this.#killing.signal.aborted) {
+      this.#members.signal(killSignal);
+      await this.#members.waitGone(stopMs, this.#killing.signal);
+    }
+    const survivors = await this.#members.killAll();
+    if (survivors.length === 0) return;
+    const pids = survivors.map((member) => member.pid).join(", ");
+    this.plan.log.append([`Processes ${pids} did not end after SIGKILL and are left alone`]);
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 / 1024)} MiB`;
+}

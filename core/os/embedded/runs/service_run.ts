@@ -1,0 +1,237 @@
+/**
+ * The life of one service unit: started, ready, ended, started again.
+ *
+ * | state          | means                                              |
+ * |----------------|----------------------------------------------------|
+ * | `inactive`     | never started, stopped, or ended cleanly           |
+ * | `activating`   | being started, or waiting to be started again      |
+ * | `active`       | ready (a one-shot that remains: has run)           |
+ * | `deactivating` | asked to end                                       |
+ * | `failed`       | ended badly and will not be started again          |
+ *
+ * @module
+ */
+
+import { ServiceFault, type UnitStatus } from "core/ports.ts";
+import type { UnitEvent } from "core/embedded.ts";
+import { type AttemptDeps, runAttempt } from "core/os/embedded/runs/attempt.ts";
+import type { Execution } from "core/os/embedded/runs/execution.ts";
+import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import type { UnitBase } from "core/os/embedded/units/unit_spec.ts";
+import { excerptSince, type UnitLog } from "core/os/embedded/runs/unit_log.ts";
+import {
+  describeExit,
+  failureOf,
+  RESTART_LIMITS,
+  restartDelayMs,
+  type RunEnd,
+  shouldRestart,
+  StartLimit,
+} from "core/os/embedded/runs/verdict.ts";
+
+/** What a service needs of the manager. */
+export interface ServiceDeps extends AttemptDeps {
+  readonly log: UnitLog;
+  readonly onEvent: (event: UnitEvent) => void;
+  /** The service has come to rest without having been asked to. */
+  readonly onRest: () => void;
+}
+
+/** One service. */
+export class ServiceRun {
+  readonly unit: string;
+  /** Replaced by a reload; used from the next start on. */
+  spec: UnitBase & ServiceSpec;
+  readonly #deps: ServiceDeps;
+  readonly #limit = new StartLimit();
+  #active: UnitStatus["active"] = "inactive";
+  #since: number | undefined;
+  #reason: string | undefined;
+  #restarts = 0;
+  /** Restarts since the last run that lasted. */
+  #rung = 0;
+  #readyAt = Infinity;
+  /** Where the lines of the last run begin. */
+  #logStart = 0;
+  #execution: Execution | undefined;
+  #life: Promise<void> | undefined;
+  #started = Promise.withResolvers<void>();
+  #asked: "run" | "stop" | "kill" = "stop";
+  #pause = new AbortController();
+
+  constructor(spec: UnitBase & ServiceSpec, deps: ServiceDeps) {
+    this.unit = spec.unit;
+    this.spec = spec;
+    this.#deps = deps;
+  }
+
+  status(): UnitStatus {
+    return {
+      unit: this.unit,
+      load: "loaded",
+      active: this.#active,
+      mainPid: this.#execution?.pid,
+      since: this.#since,
+      reason: this.#reason,
+      restarts: this.#restarts,
+    };
+  }
+
+  /** Resolves when the service is ready; rejects with `ServiceFault` when its run fails first. */
+  async start(): Promise<void> {
+    while (this.#asked !== "run" && this.#life !== undefined) await this.#life;
+    if (this.#active === "active") return;
+    if (this.#life === undefined) {
+      this.#asked = "run";
+      this.#limit.reset();
+      this.#restarts = 0;
+      this.#rung = 0;
+      this.#await();
+      this.#life = this.#live().finally(() => this.#life = undefined);
+    } else {
+      // Someone asks while it waits to be started again: now is as good as later.
+      this.#pause.abort();
+    }
+    await this.#started.promise;
+  }
+
+  /** Resolves when every process of the service is gone. */
+  async stop(): Promise<void> {
+    if (this.#life === undefined) {
+      if (this.#active === "active") this.#set("inactive", undefined);
+      return;
+    }
+    if (this.#asked === "run") this.#asked = "stop";
+    this.#pause.abort();
+    if (this.#execution !== undefined) {
+      this.#set("deactivating", undefined);
+      this.#execution.stop();
+    }
+    await this.#life;
+  }
+
+  /** Kills every process of the service now and starts none again. */
+  kill(): void {
+    this.#asked = "kill";
+    this.#pause.abort();
+    this.#execution?.kill();
+  }
+
+  async #live(): Promise<void> {
+    while (true) {
+      const { restart } = this.spec;
+      if (!this.#limit.take(restart, this.#deps.clock.monotonic())) {
+        const span = `${restart.burst} starts within ${restart.intervalMs / 1000} s`;
+        return this.#fail(`start-limit ${span}`);
+      }
+      const end = await this.#runOnce();
+      if (this.#asked !== "run") return this.#stopped();
+      const failure = failureOf(restart, end);
+      if (!shouldRestart(restart, end)) {
+        return failure === undefined ? this.#exited(end) : this.#fail(failure);
+      }
+      await this.#pauseBeforeRestart(failure ?? describeExit(end.exit));
+      if (this.#asked !== "run") return this.#stopped();
+      this.#restarts++;
+    }
+  }
+
+  async #runOnce(): Promise<RunEnd> {
+    this.#readyAt = Infinity;
+    this.#logStart = this.#deps.log.appended();
+    this.#set("activating", this.#reason);
+    this.#deps.onEvent({ kind: "starting", unit: this.unit });
+    const end = await runAttempt(
+      { unit: this.unit, spec: this.spec, log: this.#deps.log },
+      this.#deps,
+      {
+        onExecution: (execution) => {
+          this.#execution = execution;
+          if (this.#asked === "kill") execution.kill();
+          else if (this.#asked === "stop") execution.stop();
+        },
+        onReady: () => this.#ready(),
+        isStopAsked: () => this.#asked !== "run",
+      },
+    );
+    this.#execution = undefined;
+    return end;
+  }
+
+  #ready(): void {
+    if (this.#asked !== "run") return;
+    this.#readyAt = this.#deps.clock.monotonic();
+    this.#set("active", undefined);
+    this.#started.resolve();
+    const pid = this.#execution?.pid;
+    this.#deps.onEvent({ kind: "ready", unit: this.unit, ...(pid === undefined ? {} : { pid }) });
+  }
+
+  async #pauseBeforeRestart(reason: string): Promise<void> {
+    const { clock } = this.#deps;
+    if (clock.monotonic() - this.#readyAt >= RESTART_LIMITS.stableMs) this.#rung = 0;
+    const delayMs = restartDelayMs(this.spec.restart, this.#rung++);
+    this.#note(`${reason}, starting again in ${Math.round(delayMs)} ms`);
+    this.#started.reject(this.#fault(reason));
+    this.#await();
+    this.#pause = new AbortController();
+    this.#set("activating", reason);
+    this.#deps.onEvent({
+      kind: "restarting",
+      unit: this.unit,
+      reason,
+      delayMs,
+      journal: excerptSince(this.#deps.log, this.#logStart),
+    });
+    await clock.sleep(delayMs, this.#pause.signal);
+  }
+
+  #fail(reason: string): void {
+    this.#note(reason);
+    this.#set("failed", reason);
+    this.#started.reject(this.#fault(reason));
+    const journal = excerptSince(this.#deps.log, this.#logStart);
+    this.#deps.onEvent({ kind: "failed", unit: this.unit, reason, journal });
+    this.#deps.onRest();
+  }
+
+  #stopped(): void {
+    this.#set("inactive", undefined);
+    this.#started.reject(this.#fault("stopped before it was ready"));
+    this.#deps.onEvent({ kind: "stopped", unit: this.unit });
+  }
+
+  #exited(end: RunEnd): void {
+    const isDone = this.spec.type === "oneshot";
+    if (isDone && this.spec.remainsAfterExit) return;
+    this.#set("inactive", undefined);
+    this.#started.reject(this.#fault("ended before it was ready"));
+    this.#deps.onEvent({ kind: "exited", unit: this.unit, reason: describeExit(end.exit) });
+    this.#deps.onRest();
+  }
+
+  /** A failure that nobody waits for is in the status and in the events. */
+  #await(): void {
+    this.#started = Promise.withResolvers();
+    this.#started.promise.catch(() => {});
+  }
+
+  #set(active: UnitStatus["active"], reason: string | undefined): void {
+    if (active !== this.#active) this.#since = this.#deps.clock.now();
+    this.#active = active;
+    this.#reason = reason;
+  }
+
+  #note(text: string): void {
+    this.#deps.log.append([`${this.unit}: ${text}`]);
+  }
+
+  #fault(reason: string): ServiceFault {
+    const journal = excerptSince(this.#deps.log, this.#logStart);
+    return new ServiceFault(
+      this.unit,
+      `Cannot start unit ${JSON.stringify(this.unit)}: ${reason}`,
+      journal,
+    );
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * What a service finds around it when it starts: environment, working directory, folders and
+ * credentials. Reads the environment files at each start, as systemd does. A fault is one
+ * sentence that names the file and never a value.
+ *
+ * @module
+ */
+
+import type { Files } from "core/ports.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import type { Paths } from "core/paths.ts";
+import { INVOCATION_VARIABLE } from "core/os/embedded/processes/members.ts";
+import type { ServiceFolder, ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+
+/** Set in every child at this manager's socket, so that the next manager knows whose it was. */
+export const MANAGER_VARIABLE = "FLEETCTL_MANAGED_BY";
+
+/** Set in every child at its unit, so that what is found later can be named. */
+export const UNIT_VARIABLE = "FLEETCTL_UNIT";
+
+/** Where programs are looked for unless the unit says otherwise (systemd's own default). */
+const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const FOLDER_BASES: Readonly<Record<ServiceFolder["kind"], string>> = {
+  Runtime: "/run",
+  State: "/var/lib",
+  Cache: "/var/cache",
+  Logs: "/var/log",
+};
+const FOLDER_VARIABLES: Readonly<Record<ServiceFolder["kind"], string>> = {
+  Runtime: "RUNTIME_DIRECTORY",
+  State: "STATE_DIRECTORY",
+  Cache: "CACHE_DIRECTORY",
+  Logs: "LOGS_DIRECTORY",
+};
+const CREDENTIAL_FOLDER_MODE = 0o700;
+const CREDENTIAL_MODE = 0o400;
+
+/** What is needed to prepare a start. */
+export interface SurroundingsDeps {
+  readonly paths: Paths;
+  readonly files: Files;
+  /** Variables that every service gets, such as `LANG`. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** A new name for each start. */
+  readonly invocation: () => string;
+}
+
+/** What a child is started with. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/** Returns where the copies of a unit's credentials are while it runs. */
+export function credentialFolder(paths: Paths, unit: string): string {
+  return `${paths.managerState}/credentials/${unit}`;
+}
+
+/** Makes ready what a service needs; throws an `Error` that says what is missing. */
+export async function prepareSurroundings(
+  unit: string,
+  spec: ServiceSpec,
+  deps: SurroundingsDeps,
+): Promise<Surroundings> {
+  const { paths, files } = deps;
+  const env: Record<string, string> = {
+    PATH: DEFAULT_PATH,
+    FLEETCTL_ROOT: paths.root,
+    ...deps.environment,
+    [INVOCATION_VARIABLE]: deps.invocation(),
+    [MANAGER_VARIABLE]: paths.managerSocket,
+    [UNIT_VARIABLE]: unit,
+    ...(spec.user === undefined ? {} : userVariables(paths, spec.user)),
+    ...await makeFolders(spec.folders, deps),
+  };
+  if (spec.credentials.length > 0) {
+    env["CREDENTIALS_DIRECTORY"] = await copyCredentials(unit, spec, deps);
+  }
+  for (const [name, value] of spec.environment) env[name] = value;
+  for (const { path, isOptional } of spec.environmentFiles) {
+    const text = await files.readText(path);
+    if (text === undefined && !isOptional) {
+      throw new Error(`the environment file ${JSON.stringify(path)} is not there`);
+    }
+    const values = parseEnvFile(text ?? "");
+    if (!values.ok) {
+      throw new Error(
+        `the environment file ${JSON.stringify(path)} is unusable: ` +
+          values.error.details.join("; "),
+      );
+    }
+    for (const [name, value] of values.value) env[name] = value;
+  }
+  for (const word of spec.unset) {
+    const [name, value] = word.split(/=(.*)/s);
+    if (name !== undefined && (value === undefined || env[name] === value)) delete env[name];
+  }
+  return { env, cwd: await chooseFolder(spec, env, deps) };
+}
+
+/** Removes what was prepared for one run. */
+export async function removeSurroundings(
+  unit: string,
+  spec: ServiceSpec,
+  deps: SurroundingsDeps,
+): Promise<void> {
+  if (spec.credentials.length === 0) return;
+  await deps.files.remove(credentialFolder(deps.paths, unit), { recursive: true });
+}
+
+/** What systemd sets for `User=`; everything still runs as the user of the manager. */
+function userVariables(paths: Paths, user: string): Readonly<Record<string, string>> {
+  const home = user === "root" ? paths.at("/root") : paths.home(user);
+  return { USER: user, LOGNAME: user, HOME: home, SHELL: "/bin/sh" };
+}
+
+async function makeFolders(
+  folders: readonly ServiceFolder[],
+  deps: SurroundingsDeps,
+): Promise<Readonly<Record<string, string>>> {
+  const variables: Record<string, string> = {};
+  for (const { kind, name, mode } of folders) {
+    const path = deps.paths.at(`${FOLDER_BASES[kind]}/${name}`);
+    // The run folder of the manager holds its own socket: what is there keeps its mode.
+    if (await deps.files.stat(path) === undefined) await deps.files.ensureDir(path, { mode });
+    const variable = FOLDER_VARIABLES[kind];
+    const before = variables[variable];
+    variables[variable] = before === undefined ? path : `${before}:${path}`;
+  }
+  return variables;
+}
+
+async function copyCredentials(
+  unit: string,
+  spec: ServiceSpec,
+  { paths, files }: SurroundingsDeps,
+): Promise<string> {
+  const folder = credentialFolder(paths, unit);
+  await files.ensureDir(folder, { mode: CREDENTIAL_FOLDER_MODE });
+  for (const { id, path } of spec.credentials) {
+    const bytes = await files.readBytes(path);
+    if (bytes === undefined) {
+      throw new Error(`the credential file ${JSON.stringify(path)} is not there`);
+    }
+    await files.write(`${folder}/${id}`, bytes, { mode: CREDENTIAL_MODE });
+  }
+  return folder;
+}
+
+async function chooseFolder(
+  spec: ServiceSpec,
+  env: Readonly<Record<string, string>>,
+  { paths, files }: SurroundingsDeps,
+): Promise<string> {
+  const wanted = spec.workingDirectory;
+  if (wanted === undefined) return paths.root;
+  const path = wanted.path === "~" ? env["HOME"] ?? paths.root : wanted.path;
+  if ((await files.stat(path)) !== undefined) return path;
+  if (wanted.isOptional) return paths.root;
+  throw new Error(`the working directory ${JSON.stringify(path)} is not there`);
+}

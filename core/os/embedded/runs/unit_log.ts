@@ -1,0 +1,168 @@
+/**
+ * The journal of one unit: a log file that is rotated at a fixed size, 0600, and the last lines in
+ * memory. A disk that is full stops the file, never the unit; `tail` then answers from memory.
+ * Terminal control sequences are taken out when lines are shown, not when they are written.
+ *
+ * @module
+ */
+
+import fs from "node:fs";
+
+/** Sizes of a journal. */
+export const UNIT_LOG_LIMITS = {
+  /** At this size the file becomes `<name>.1`, and the one before it goes. */
+  fileBytesMax: 4 * 1024 * 1024,
+  /** A longer line is cut into several. */
+  lineLengthMax: 16 * 1024,
+  /** Lines kept in memory. */
+  memoryLinesMax: 200,
+  /** Bytes read from the end of the file for one request. */
+  tailBytesMax: 512 * 1024,
+  /** Lines given out for one request. */
+  tailLinesMax: 2000,
+} as const;
+
+const FILE_MODE = 0o600;
+/** Control sequences (CSI, OSC) and every other control character but the tab. */
+const CONTROLS = new RegExp(
+  String.raw`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|` +
+    String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f]`,
+  "g",
+);
+
+/** Takes lines and gives back the last ones. */
+export interface UnitLog {
+  append(lines: readonly string[]): void;
+  /** The last lines, oldest first, fit to be printed. */
+  tail(lines: number): readonly string[];
+  /** How many lines were appended since it was opened: where a run begins. */
+  appended(): number;
+  close(): void;
+}
+
+/** Lines of a log that go with a fault. */
+const FAULT_LINES = 20;
+
+/** The last lines since `start`, as `appended()` told it: those of older runs mislead. */
+export function excerptSince(log: UnitLog, start: number): readonly string[] {
+  return log.tail(Math.min(FAULT_LINES, log.appended() - start));
+}
+
+/** Opens the log at `path`; `onFault` is told once each time writing stops working. */
+export function openUnitLog(path: string, onFault: (thrown: unknown) => void): UnitLog {
+  const memory: string[] = [];
+  let file: { descriptor: number; size: number } | undefined;
+  let isFaulty = false;
+  let appended = 0;
+  const close = () => {
+    if (file !== undefined) fs.closeSync(file.descriptor);
+    file = undefined;
+  };
+  const write = (text: Uint8Array) => {
+    if (file !== undefined && file.size + text.length > UNIT_LOG_LIMITS.fileBytesMax) {
+      close();
+      fs.renameSync(path, `${path}.1`);
+    }
+    file ??= openLogFile(path);
+    for (let at = 0; at < text.length;) at += fs.writeSync(file.descriptor, text, at);
+    file.size += text.length;
+  };
+  return {
+    append(lines) {
+      if (lines.length === 0) return;
+      appended += lines.length;
+      memory.push(...lines.slice(-UNIT_LOG_LIMITS.memoryLinesMax));
+      memory.splice(0, memory.length - UNIT_LOG_LIMITS.memoryLinesMax);
+      try {
+        write(new TextEncoder().encode(`${lines.join("\n")}\n`));
+        isFaulty = false;
+      } catch (thrown) {
+        if (!isFaulty) onFault(thrown);
+        isFaulty = true;
+      }
+    },
+    tail(wanted) {
+      const count = Math.min(Math.max(0, Math.trunc(wanted)), UNIT_LOG_LIMITS.tailLinesMax);
+      if (count === 0) return [];
+      const isEnough = memory.length >= count || isFaulty;
+      const lines = isEnough ? memory : readLastLines(path);
+      return lines.slice(-count).map((line) => line.replace(CONTROLS, ""));
+    },
+    appended: () => appended,
+    close,
+  };
+}
+
+function openLogFile(path: string): { descriptor: number; size: number } {
+  const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = fs.constants;
+  const descriptor = fs.openSync(path, O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW, FILE_MODE);
+  return { descriptor, size: fs.fstatSync(descriptor).size };
+}
+
+/** Reads the end of the file before the current one, too, so that a rotation hides nothing. */
+function readLastLines(path: string): readonly string[] {
+  const newer = readEnd(path, UNIT_LOG_LIMITS.tailBytesMax);
+  const older = newer.length >= UNIT_LOG_LIMITS.tailBytesMax
+    ? new Uint8Array()
+    : readEnd(`${path}.1`, UNIT_LOG_LIMITS.tailBytesMax - newer.length);
+  const text = new TextDecoder().decode(older) + new TextDecoder().decode(newer);
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+function readEnd(path: string, bytesMax: number): Uint8Array {
+  let descriptor: number;
+  try {
+    descriptor = fs.openSync(path, "r");
+  } catch {
+    // A unit that has said nothing has no file.
+    return new Uint8Array();
+  }
+  try {
+    const size = fs.fstatSync(descriptor).size;
+    const bytes = new Uint8Array(Math.min(size, bytesMax));
+    const count = fs.readSync(descriptor, bytes, 0, bytes.length, size - bytes.length);
+    return bytes.subarray(0, count);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** Cuts a byte stream into lines of bounded length. */
+export interface LineSplitter {
+  /** Returns the lines that are complete now. */
+  push(chunk: Uint8Array): readonly string[];
+  /** Returns what is left without an end of line. */
+  end(): readonly string[];
+}
+
+/** Starts splitting. */
+export function createLineSplitter(): LineSplitter {
+  const decoder = new TextDecoder();
+  let rest = "";
+  const cut = (line: string): readonly string[] => {
+    const pieces: string[] = [];
+    for (let at = 0; at === 0 || at < line.length; at += UNIT_LOG_LIMITS.lineLengthMax) {
+      pieces.push(line.slice(at, at + UNIT_LOG_LIMITS.lineLengthMax));
+    }
+    return pieces;
+  };
+  return {
+    push(chunk) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      const done = lines.map((line) => line.endsWith("\r") ? line.slice(0, -1) : line);
+      while (rest.length > UNIT_LOG_LIMITS.lineLengthMax) {
+        done.push(rest.slice(0, UNIT_LOG_LIMITS.lineLengthMax));
+        rest = rest.slice(UNIT_LOG_LIMITS.lineLengthMax);
+      }
+      return done.flatMap(cut);
+    },
+    end() {
+      const last = rest + decoder.decode();
+      rest = "";
+      return last === "" ? [] : cut(last);
+    },
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * How a run of a service ended, whether it is started again, and when. Pure.
+ * Table: systemd.service(5) `Restart=`, "Exit causes and the effect of the Restart= settings".
+ *
+ * | cause \ Restart= | no | always | on-success | on-failure | on-abnormal | on-abort |
+ * |------------------|----|--------|------------|------------|-------------|----------|
+ * | clean            |    | x      | x          |            |             |          |
+ * | unclean code     |    | x      |            | x          |             |          |
+ * | unclean signal   |    | x      |            | x          | x           | x        |
+ * | time-out         |    | x      |            | x          | x           |          |
+ *
+ * The delay doubles with each restart (or follows `RestartSteps=`) and starts over after a run
+ * that lasted.
+ *
+ * @module
+ */
+
+import type { ProcessExit } from "core/ports.ts";
+import type { RestartPolicy } from "core/os/embedded/units/service_spec.ts";
+
+/** Numbers of the back-off. */
+export const RESTART_LIMITS = {
+  /** A doubling delay grows no further than this unless the unit says otherwise. */
+  delayMsMax: 30_000,
+  /** A run that was active this long starts the ladder over. */
+  stableMs: 10_000,
+} as const;
+
+/** Why the manager itself ended a run. */
+export type ManagerCause = "timeout" | "runtime-limit" | "memory-limit" | "resources";
+
+/** How a run ended. */
+export interface RunEnd {
+  /** Undefined when no process was started. */
+  readonly exit: ProcessExit | undefined;
+  /** Set when the manager ended it, or could not start it. */
+  readonly cause: ManagerCause | undefined;
+  /** Words that go with the cause. */
+  readonly detail: string;
+}
+
+const CLEAN_SIGNALS: ReadonlySet<string> = new Set(["SIGHUP", "SIGINT", "SIGTERM", "SIGPIPE"]);
+
+type Kind = "clean" | "code" | "signal" | "timeout";
+
+const RESTARTS: Readonly<Record<RestartPolicy["when"], readonly Kind[]>> = {
+  "no": [],
+  "always": ["clean", "code", "signal", "timeout"],
+  "on-success": ["clean"],
+  "on-failure": ["code", "signal", "timeout"],
+  "on-abnormal": ["signal", "timeout"],
+  "on-abort": ["signal"],
+};
+
+function kindOf(policy: RestartPolicy, end: RunEnd): Kind {
+  if (end.cause === "memory-limit") return "signal";
+  if (end.cause === "resources") return "code";
+  if (end.cause !== undefined) return "timeout";
+  const { code, signal } = end.exit ?? {};
+  if (signal !== undefined) {
+    return CLEAN_SIGNALS.has(signal) || policy.success.has(signal) ? "clean" : "signal";
+  }
+  return code === 0 || policy.success.has(code ?? -1) ? "clean" : "code";
+}
+
+/** Returns the reason a run failed, or undefined when it ended cleanly. */
+export function failureOf(policy: RestartPolicy, end: RunEnd): string | undefined {
+  if (end.cause !== undefined) return end.detail === "" ? end.cause : `${end.cause} ${end.detail}`;
+  return kindOf(policy, end) === "clean" ? undefined : describeExit(end.exit);
+}
+
+/** Returns `exit-code 1` or `signal SIGKILL`. */
+export function describeExit(exit: ProcessExit | undefined): string {
+  return exit?.signal !== undefined ? `signal ${exit.signal}` : `exit-code ${exit?.code ?? 0}`;
+}
+
+/** Decides whether a run that nobody asked to stop is followed by another. */
+export function shouldRestart(policy: RestartPolicy, end: RunEnd): boolean {
+  const status = end.cause === undefined ? end.exit?.signal ?? end.exit?.code : undefined;
+  if (status !== undefined && policy.prevent.has(status)) return false;
+  if (status !== undefined && policy.force.has(status)) return true;
+  return RESTARTS[policy.when].includes(kindOf(policy, end));
+}
+
+/** Returns the delay before restart number `count` (0 is the first) since the last stable run. */
+export function restartDelayMs(policy: RestartPolicy, count: number): number {
+  const first = policy.firstMs;
+  if (first === 0) return 0;
+  if (policy.steps > 0 && policy.maxMs !== undefined) {
+    if (count >= policy.steps) return policy.maxMs;
+    return first * (policy.maxMs / first) ** (count / policy.steps);
+  }
+  const max = policy.maxMs ?? Math.max(first, RESTART_LIMITS.delayMsMax);
+  return Math.min(first * 2 ** Math.min(count, 30), max);
+}
+
+/** Counts starts and says when there were too many within the interval. */
+export class StartLimit {
+  #starts: number[] = [];
+
+  /** Notes a start at `now`; returns false when the limit forbids it. */
+  take(policy: RestartPolicy, now: number): boolean {
+    if (policy.burst === 0 || policy.intervalMs === 0) return true;
+    this.#starts = this.#starts.filter((at) => now - at < policy.intervalMs);
+    if (this.#starts.length >= policy.burst) return false;
+    this.#starts.push(now);
+    return true;
+  }
+
+  /** Forgets what was: someone asked for a start by hand. */
+  reset(): void {
+    this.#starts = [];
+  }
+}

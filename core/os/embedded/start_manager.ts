@@ -1,0 +1,252 @@
+/**
+ * The embedded service manager of `fleetctl up`: takes the root, ends what an earlier manager left
+ * behind, reads the units, and serves the control socket until it is closed (decision 3).
+ *
+ * @module
+ */
+
+import process from "node:process";
+import type { Clock, Files, Lock, Log, Random, Sockets } from "core/ports.ts";
+import { errorText, refusal } from "core/errors.ts";
+import type { EmbeddedManager, Leftover, UnitEvent } from "core/embedded.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { serveControl } from "core/os/embedded/control_server.ts";
+import { lockRoot } from "core/os/embedded/root_lock.ts";
+import { Supervisor } from "core/os/embedded/supervisor.ts";
+import { startSweep, SWEEP_MS } from "core/os/embedded/sweep.ts";
+import { UnitStore } from "core/os/embedded/unit_store.ts";
+import {
+  type ChildRecords,
+  openChildRecords,
+  readChildRecords,
+} from "core/os/embedded/processes/child_records.ts";
+import { type Kernel, openKernel } from "core/os/embedded/processes/kernel.ts";
+import { Lingering } from "core/os/embedded/processes/lingering.ts";
+import { type Earlier, endLeftovers } from "core/os/embedded/processes/leftovers.ts";
+import { readBootId } from "core/os/embedded/processes/process_table.ts";
+import type { Execution } from "core/os/embedded/runs/execution.ts";
+
+/** What the manager needs. */
+export interface EmbeddedOptions {
+  readonly paths: Paths;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "uuid">;
+  readonly sockets: Pick<Sockets, "serveUnix">;
+  readonly log: Log;
+  /** Variables that every service gets unless its unit sets them. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Told of everything that happens to a unit, in order. Must not throw. */
+  readonly onEvent?: (event: UnitEvent) => void;
+  /** Pace of the memory and client checks; one second when absent. */
+  readonly sweepMs?: number;
+}
+
+const PRIVATE = 0o700;
+/** What outlived its run has this long to end when the manager closes. */
+const LINGER_MS = 10_000;
+
+/** Starts the manager of a root; refuses with `already-running` or `leftovers-alive`. */
+export async function startEmbeddedManager(
+  options: EmbeddedOptions,
+): Promise<Result<EmbeddedManager>> {
+  const { paths, files } = options;
+  await files.ensureDir(paths.run, { mode: 0o755 });
+  await files.ensureDir(paths.managerState, { mode: PRIVATE });
+  await files.ensureDir(paths.logs, { mode: PRIVATE });
+  const lock = await lockRoot(paths, files, process.pid);
+  if (!lock.ok) return lock;
+  try {
+    const manager = await startLocked(options, lock.value);
+    if (!manager.ok) await lock.value.release();
+    return manager;
+  } catch (thrown) {
+    await lock.value.release();
+    throw thrown;
+  }
+}
+
+async function startLocked(
+  options: EmbeddedOptions,
+  lock: Lock,
+): Promise<Result<EmbeddedManager>> {
+  const kernel = openKernel();
+  try {
+    const manager = await startWith(options, lock, kernel);
+    if (!manager.ok) kernel.close();
+    return manager;
+  } catch (thrown) {
+    kernel.close();
+    throw thrown;
+  }
+}
+
+async function startWith(
+  options: EmbeddedOptions,
+  lock: Lock,
+  kernel: Kernel,
+): Promise<Result<EmbeddedManager>> {
+  const { paths, files, clock, log } = options;
+  const onEvent = options.onEvent ?? (() => {});
+  const recordsPath = `${paths.managerState}/children`;
+  const boot = readBootId(kernel);
+  const earlier: Earlier = {
+    records: readChildRecords(recordsPath),
+    boot,
+    managerSocket: paths.managerSocket,
+    ownPid: process.pid,
+  };
+  const cleaning = await endLeftovers(earlier, { kernel, clock });
+  for (const { unit, pid } of cleaning.ended) onEvent({ kind: "leftover", unit, pid });
+  if (cleaning.survivors.length > 0) return err(leftoversAlive(paths, cleaning.survivors));
+  await files.remove(`${paths.managerState}/credentials`, { recursive: true });
+  const records = openChildRecords(recordsPath, boot);
+  const running = new Set<Execution>();
+  const lingering = new Lingering(records);
+  const store = new UnitStore(paths, files);
+  const supervisor = new Supervisor({
+    paths,
+    files,
+    clock,
+    store,
+    bindPath: `${paths.managerState}/listen`,
+    execution: { kernel, clock, records, running, lingering },
+    surroundings: {
+      paths,
+      files,
+      environment: options.environment ?? {},
+      invocation: () => options.random.uuid().replaceAll("-", ""),
+    },
+    onEvent,
+    onLogFault: (unit, thrown) => log.error("unit_log_failed", { unit, error: errorText(thrown) }),
+  });
+  const parts: Parts = {
+    options,
+    kernel,
+    records,
+    running,
+    lingering,
+    store,
+    supervisor,
+    earlier,
+    lock,
+  };
+  const manager = createManager(parts, cleaning.ended);
+  try {
+    await manager.reload();
+    await manager.open();
+  } catch (thrown) {
+    records.close();
+    throw thrown;
+  }
+  return ok(manager);
+}
+
+interface Parts {
+  readonly options: EmbeddedOptions;
+  readonly kernel: Kernel;
+  readonly records: ChildRecords;
+  readonly running: ReadonlySet<Execution>;
+  readonly lingering: Lingering;
+  readonly store: UnitStore;
+  readonly supervisor: Supervisor;
+  readonly earlier: Earlier;
+  readonly lock: Lock;
+}
+
+function createManager(
+  parts: Parts,
+  leftovers: readonly Leftover[],
+): EmbeddedManager & { open(): Promise<void> } {
+  const { options, store, supervisor, running, lingering, kernel } = parts;
+  const killing = new AbortController();
+  const { clock, paths } = options;
+  killing.signal.addEventListener("abort", () => supervisor.killAll());
+  let control: { close(): Promise<void> } | undefined;
+  let endSweep = () => {};
+  let closing: Promise<void> | undefined;
+  const manager: EmbeddedManager & { open(): Promise<void> } = {
+    name: "embedded",
+    leftovers,
+    async open() {
+      const ownUid = process.getuid?.() ?? -1;
+      const { sockets, log } = options;
+      control = await serveControl({
+        path: paths.managerSocket,
+        ownUid,
+        sockets,
+        clock,
+        log,
+        manager,
+      });
+      endSweep = startSweep(running, lingering, {
+        kernel,
+        clock,
+        everyMs: options.sweepMs ?? SWEEP_MS,
+      });
+    },
+    isRunning: () => Promise.resolve(closing === undefined),
+    async reload() {
+      await store.reload();
+      supervisor.adopt();
+      for (const { unit, details } of store.faults()) {
+        options.onEvent?.({ kind: "refused", unit, details });
+      }
+    },
+    faults: () => store.faults(),
+    relaxedKeys: () => store.relaxedKeys(),
+    start: (unit) => supervisor.start(unit),
+    stop: (unit) => supervisor.stop(unit),
+    restart: (unit) => supervisor.restart(unit),
+    enable: (unit) => store.enable(unit),
+    disable: (unit) => store.disable(unit),
+    status: (units) => Promise.resolve(supervisor.status(units)),
+    journal: async (unit, lines) => supervisor.journal(unit, lines),
+    startEnabled: async () => await supervisor.startEach(await store.enabled()),
+    kill: () => killing.abort(),
+    close: () =>
+      closing ??= closeManager(parts, killing, async () => {
+        await control?.close();
+        endSweep();
+      }),
+  };
+  return manager;
+}
+
+async function closeManager(
+  parts: Parts,
+  killing: AbortController,
+  endService: () => Promise<void>,
+): Promise<void> {
+  const { options, supervisor, lingering, records, lock, kernel, earlier } = parts;
+  const { paths, files, clock, log } = options;
+  // The first Ctrl-C is why we are here; whoever presses it again does not want to wait.
+  const killNow = () => killing.abort();
+  process.on("SIGINT", killNow);
+  try {
+    await supervisor.stopAll();
+    await lingering.end(LINGER_MS, killing.signal);
+    await endService();
+    // What had slipped out of its unit still carries this root's mark.
+    const rest = await endLeftovers({ ...earlier, records: [] }, { kernel, clock });
+    for (const { unit, pid } of rest.ended) log.warning("straggler_ended", { unit, pid });
+    if (rest.survivors.length > 0) log.error("processes_left", { pids: rest.survivors });
+  } finally {
+    process.off("SIGINT", killNow);
+    supervisor.closeLogs();
+    records.close();
+    kernel.close();
+    await files.remove(`${paths.managerState}/pid`);
+    await lock.release();
+  }
+}
+
+function leftoversAlive(paths: Paths, pids: readonly number[]) {
+  return refusal(
+    "leftovers-alive",
+    `Cannot start services under ${JSON.stringify(paths.root)}: ` +
+      `processes ${pids.join(", ")} of an earlier run do not end, must be gone`,
+    { hints: [`kill -9 ${pids.join(" ")}`] },
+  );
+}

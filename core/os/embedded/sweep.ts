@@ -1,0 +1,48 @@
+/**
+ * The manager's regular look at what runs: who belongs to which unit, who uses too much memory,
+ * and whose client has gone. One look at the process table serves all units, and nobody looks
+ * while nothing runs.
+ *
+ * @module
+ */
+
+import type { Clock } from "core/ports.ts";
+import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import type { Lingering } from "core/os/embedded/processes/lingering.ts";
+import { readTable } from "core/os/embedded/processes/process_table.ts";
+import type { Execution } from "core/os/embedded/runs/execution.ts";
+
+/** Time between two looks. */
+export const SWEEP_MS = 1_000;
+
+/** Starts to look; returns what ends it. */
+export function startSweep(
+  running: ReadonlySet<Execution>,
+  lingering: Lingering,
+  deps: { readonly kernel: Kernel; readonly clock: Clock; readonly everyMs: number },
+): () => void {
+  let cancel = () => {};
+  const next = () => {
+    cancel = deps.clock.after(deps.everyMs, () => {
+      if (running.size + lingering.size > 0) sweep(running, lingering, deps.kernel);
+      next();
+    });
+  };
+  next();
+  return () => cancel();
+}
+
+function sweep(running: ReadonlySet<Execution>, lingering: Lingering, kernel: Kernel): void {
+  const table = readTable(kernel);
+  lingering.watch(table);
+  const connected: { readonly execution: Execution; readonly descriptor: number }[] = [];
+  for (const execution of running) {
+    execution.watch(table);
+    const descriptor = execution.connectionDescriptor();
+    if (descriptor !== undefined) connected.push({ execution, descriptor });
+  }
+  const hungUp = kernel.hungUp(connected.map((one) => one.descriptor));
+  connected.forEach(({ execution }, index) => {
+    if (hungUp[index] === true) execution.clientGone();
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * What a socket unit says: a unix stream whose every connection gets a server of its own.
+ * No I/O. `Accept=no` is refused by name: descriptors are not handed to a server that outlives
+ * the connection.
+ *
+ * @module
+ */
+
+import { DAEMON_LIMITS, MCP_LIMITS } from "core/limits.ts";
+import { err, ok } from "core/result.ts";
+import { readCount, readFlag, readMode } from "core/os/embedded/units/unit_numbers.ts";
+import { textWith, type UnitReader } from "core/os/embedded/units/unit_reader.ts";
+import type { Read, Specifiers } from "core/os/embedded/units/words.ts";
+
+/** A socket that is listened on. */
+export interface SocketSpec {
+  readonly kind: "socket";
+  readonly path: string;
+  readonly mode: number;
+  readonly directoryMode: number;
+  readonly connectionsMax: number;
+  readonly backlog: number;
+}
+
+/** systemd's default for `SocketMode=` is open to all; the unit says what it wants. */
+const SOCKET_MODE_DEFAULT = 0o666;
+const DIRECTORY_MODE_DEFAULT = 0o755;
+const BACKLOG_DEFAULT = 511;
+
+/** Reads the `[Socket]` section. */
+export function readSocket(reader: UnitReader, specifiers: Specifiers): SocketSpec {
+  const section = reader.section("Socket");
+  const text = textWith(specifiers);
+  const paths = section.each("ListenStream", (value) => {
+    const path = text(value);
+    return path.ok ? checkSocketPath(path.value) : path;
+  });
+  if (paths.length !== 1) {
+    section.fault("ListenStream", `${paths.length} usable addresses, must be exactly one`);
+  }
+  if (!section.one("Accept", readFlag, false)) {
+    section.fault("Accept", "must be yes: a server for each connection is all that is supported");
+  }
+  section.one("RemoveOnStop", readFlag, true);
+  return {
+    kind: "socket",
+    path: paths[0] ?? "",
+    mode: section.one("SocketMode", readMode, SOCKET_MODE_DEFAULT),
+    directoryMode: section.one("DirectoryMode", readMode, DIRECTORY_MODE_DEFAULT),
+    connectionsMax: section.one("MaxConnections", readCount, MCP_LIMITS.connectionsMax),
+    backlog: section.one("Backlog", readCount, BACKLOG_DEFAULT),
+  };
+}
+
+function checkSocketPath(path: string): Read<string> {
+  if (!path.startsWith("/")) return err("must be the absolute path of a unix socket");
+  const bytes = new TextEncoder().encode(path).length;
+  return bytes <= DAEMON_LIMITS.socketPathLengthMax ? ok(path) : err(
+    `the path has ${bytes} bytes, must have at most ${DAEMON_LIMITS.socketPathLengthMax}`,
+  );
+}

@@ -1,0 +1,87 @@
+/**
+ * Reads single keys of a unit and collects every fault with unit, section, key and reason, so
+ * that one look tells all that is wrong with a file. No I/O.
+ *
+ * @module
+ */
+
+import { type Unit, unitValue, unitValues } from "core/unit_file.ts";
+import { judgeKey } from "core/os/embedded/units/unit_keys.ts";
+import { expandSpecifiers, type Read, type Specifiers } from "core/os/embedded/units/words.ts";
+
+/** Access to one section of a unit. */
+export interface SectionReader {
+  /** Returns the last value of a key as `read` understands it, or `fallback`. */
+  one<T, F = T>(key: string, read: (value: string) => Read<T>, fallback: F): T | F;
+  /** Returns each value of a key as `read` understands it. */
+  each<T>(key: string, read: (value: string) => Read<T>): readonly T[];
+  /** Notes a fault of a key. */
+  fault(key: string, reason: string): void;
+}
+
+/** A unit being read. */
+export interface UnitReader {
+  readonly faults: readonly string[];
+  section(name: string): SectionReader;
+}
+
+/** Starts reading a unit; keys that the table refuses are faults at once. */
+export function createUnitReader(unit: Unit): UnitReader {
+  const faults: string[] = [];
+  for (const section of unit.sections) {
+    for (const { key } of section.entries) {
+      const rule = judgeKey(section.name, key);
+      if (rule.treatment === "refused") {
+        faults.push(`${unit.name}: [${section.name}] ${key}: ${rule.why}`);
+      }
+    }
+  }
+  return {
+    faults,
+    section: (name) => {
+      const note = (key: string, reason: string) => {
+        faults.push(`${unit.name}: [${name}] ${key}: ${reason}`);
+      };
+      const readOr = <T, F>(
+        key: string,
+        value: string,
+        read: (value: string) => Read<T>,
+        or: F,
+      ) => {
+        const result = read(value);
+        if (result.ok) return result.value;
+        note(key, result.error);
+        return or;
+      };
+      return {
+        one: (key, read, fallback) => {
+          const value = unitValue(unit, name, key);
+          return value === undefined ? fallback : readOr(key, value, read, fallback);
+        },
+        each: (key, read) =>
+          unitValues(unit, name, key).flatMap((value) => {
+            const item = readOr(key, value, read, undefined);
+            return item === undefined ? [] : [item];
+          }),
+        fault: note,
+      };
+    },
+  };
+}
+
+/** Returns the keys of a unit that an ordinary user cannot have, as `[Section] Key`. */
+export function relaxedKeysOf(unit: Unit): readonly string[] {
+  const keys: string[] = [];
+  for (const section of unit.sections) {
+    for (const { key } of section.entries) {
+      const rule = judgeKey(section.name, key);
+      if (rule.treatment === "relaxed" && rule.isSilent !== true) keys.push(key);
+    }
+  }
+  return keys;
+}
+
+/** Returns a reader of text with specifiers. */
+export function textWith(specifiers: Specifiers): (value: string) => Read<string> {
+  return (value) => expandSpecifiers(value, specifiers);
+}

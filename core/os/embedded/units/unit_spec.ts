@@ -1,0 +1,144 @@
+/**
+ * What a unit says, in the manager's own words: services, sockets and targets with every value
+ * read and checked. No I/O. A unit with a fault has no spec: it is refused with all its faults.
+ *
+ * @module
+ */
+
+import { err, ok, type Result } from "core/result.ts";
+import type { Unit } from "core/unit_file.ts";
+import { readService, type ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import { readSocket, type SocketSpec } from "core/os/embedded/units/socket_spec.ts";
+import {
+  createUnitReader,
+  type SectionReader,
+  type UnitReader,
+} from "core/os/embedded/units/unit_reader.ts";
+import { readWords, type Specifiers, unescapeInstance } from "core/os/embedded/units/words.ts";
+
+/** Where one unit stands to others. */
+export interface Relations {
+  readonly after: readonly string[];
+  readonly before: readonly string[];
+  readonly requires: readonly string[];
+  readonly wants: readonly string[];
+  /** Like `requires`; also stopped when the other ends by itself. */
+  readonly bindsTo: readonly string[];
+  readonly partOf: readonly string[];
+}
+
+/** What every kind of unit has. */
+export interface UnitBase {
+  readonly unit: string;
+  readonly relations: Relations;
+  readonly wantedBy: readonly string[];
+  /** Started only while each path is there (`!` in front: is not there). */
+  readonly conditionPaths: readonly string[];
+}
+
+/** A target: a name to order by. */
+export interface TargetSpec extends UnitBase {
+  readonly kind: "target";
+}
+
+/** One unit as the manager sees it. */
+export type UnitSpec =
+  | (UnitBase & ServiceSpec)
+  | (UnitBase & SocketSpec)
+  | TargetSpec;
+
+/** Folders that specifiers name. */
+export interface SpecifierPlaces {
+  readonly at: (path: string) => string;
+  /** Where the credentials of a unit are (`%d`). */
+  readonly credentials: (unit: string) => string;
+}
+
+/** Splits `mcp-git@3-1-0.service` into its template's name and instance. */
+export function splitUnitName(
+  name: string,
+): { readonly prefix: string; readonly instance: string | undefined; readonly suffix: string } {
+  const dot = name.lastIndexOf(".");
+  const stem = name.slice(0, dot);
+  const at = stem.indexOf("@");
+  return {
+    prefix: at < 0 ? stem : stem.slice(0, at),
+    instance: at < 0 ? undefined : stem.slice(at + 1),
+    suffix: name.slice(dot),
+  };
+}
+
+/** Returns what specifiers mean in a unit (systemd.unit(5), those that a root prefix can carry). */
+export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers {
+  const { prefix, instance, suffix } = splitUnitName(name);
+  const stem = name.slice(0, name.length - suffix.length);
+  return new Map([
+    ["n", name],
+    ["N", stem],
+    ["p", prefix],
+    ["i", instance ?? ""],
+    ["I", unescapeInstance(instance ?? "")],
+    ["h", places.at("/root")],
+    ["t", places.at("/run")],
+    ["S", places.at("/var/lib")],
+    ["C", places.at("/var/cache")],
+    ["L", places.at("/var/log")],
+    ["E", places.at("/etc")],
+    ["d", places.credentials(name)],
+  ]);
+}
+
+/** Reads a unit under the name of the instance that is to run; all faults come together. */
+export function readUnitSpec(
+  unit: Unit,
+  name: string,
+  places: SpecifierPlaces,
+): Result<UnitSpec, readonly string[]> {
+  const reader = createUnitReader(unit);
+  const specifiers = specifiersOf(name, places);
+  const base = readBase(reader, name, specifiers);
+  const spec = readKind(reader, base, name, specifiers);
+  return spec === undefined || reader.faults.length > 0 ? err(reader.faults) : ok(spec);
+}
+
+function readKind(
+  reader: UnitReader,
+  base: UnitBase,
+  name: string,
+  specifiers: Specifiers,
+): UnitSpec | undefined {
+  const { suffix } = splitUnitName(name);
+  switch (suffix) {
+    case ".service":
+      return { ...base, ...readService(reader, specifiers) };
+    case ".socket":
+      return { ...base, ...readSocket(reader, specifiers) };
+    case ".target":
+      return { ...base, kind: "target" };
+    default:
+      reader.section("Unit").fault(
+        "Description",
+        `units of the kind "${suffix}" are not supported`,
+      );
+      return undefined;
+  }
+}
+
+function readBase(reader: UnitReader, name: string, specifiers: Specifiers): UnitBase {
+  const section = reader.section("Unit");
+  const names = (from: SectionReader, key: string) =>
+    from.each(key, (value) => readWords(value, specifiers)).flat().map((word) => word.text);
+  return {
+    unit: name,
+    relations: {
+      after: names(section, "After"),
+      before: names(section, "Before"),
+      requires: names(section, "Requires"),
+      wants: names(section, "Wants"),
+      bindsTo: names(section, "BindsTo"),
+      partOf: names(section, "PartOf"),
+    },
+    wantedBy: names(reader.section("Install"), "WantedBy"),
+    conditionPaths: names(section, "ConditionPathExists"),
+  };
+}

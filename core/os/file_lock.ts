@@ -1,0 +1,137 @@
+/**
+ * Exclusive locks between processes: flock(2) on a lock file that is made 0600 and stays.
+ * The kernel lets go when the holder dies, however it dies, so no lock is ever stale.
+ * Waiters of one process queue in order; between processes the lock is tried at a short,
+ * growing pace, because a blocking flock would hold a worker thread and could not be given up.
+ *
+ * @module
+ */
+
+import { FileFault, type Files, type Lock } from "core/ports.ts";
+import { fileFault, posixCode } from "core/os/file_fault.ts";
+import { systemClock } from "core/os/clock.ts";
+
+const RETRY_MS_FIRST = 2;
+const RETRY_MS_MAX = 50;
+
+/** Returns the two lock operations of `Files`. */
+export function fileLocks(): Pick<Files, "lock" | "tryLock"> {
+  const clock = systemClock();
+  /** The end of the queue of this process for each path. */
+  const queues = new Map<string, Promise<void>>();
+
+  async function lock(path: string, signal?: AbortSignal): Promise<Lock> {
+    const turn = Promise.withResolvers<void>();
+    const before = queues.get(path);
+    const mine = (before ?? Promise.resolve()).then(() => turn.promise);
+    queues.set(path, mine);
+    const leave = () => {
+      turn.resolve();
+      if (queues.get(path) === mine) queues.delete(path);
+    };
+    try {
+      await waitFor(before, signal);
+      let pause = RETRY_MS_FIRST;
+      for (;;) {
+        signal?.throwIfAborted();
+        const file = await tryOnce(path);
+        if (file !== undefined) return heldLock(file, leave);
+        await clock.sleep(pause, signal);
+        pause = Math.min(pause * 2, RETRY_MS_MAX);
+      }
+    } catch (thrown) {
+      leave();
+      throw thrown;
+    }
+  }
+
+  async function tryLock(path: string): Promise<Lock | undefined> {
+    if (queues.has(path)) return undefined;
+    const file = await tryOnce(path);
+    return file === undefined ? undefined : heldLock(file, () => {});
+  }
+
+  return { lock, tryLock };
+}
+
+/** Rejects with the signal's reason when it fires first. */
+async function waitFor(
+  before: Promise<void> | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  signal?.throwIfAborted();
+  if (before === undefined) return;
+  if (signal === undefined) return await before;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    await Promise.race([before, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function heldLock(file: Deno.FsFile, leave: () => void): Lock {
+  let isHeld = true;
+  return {
+    release: () => {
+      if (isHeld) {
+        isHeld = false;
+        // Closing the only descriptor of this open file is what unlocks it.
+        file.close();
+        leave();
+      }
+      return Promise.resolve();
+    },
+  };
+}
+
+async function tryOnce(path: string): Promise<Deno.FsFile | undefined> {
+  try {
+    const file = await openLockFile(path);
+    let isOurs = false;
+    try {
+      isOurs = await file.tryLock(true) && await isStillThere(file, path);
+      return isOurs ? file : undefined;
+    } finally {
+      if (!isOurs) file.close();
+    }
+  } catch (thrown) {
+    throw fileFault("lock", path, thrown);
+  }
+}
+
+/** Creates the file when it is absent; a link at the path is never written through. */
+async function openLockFile(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
+  } catch (thrown) {
+    if (posixCode(thrown) !== "EEXIST") throw thrown;
+  }
+  try {
+    return await Deno.open(path, { read: true });
+  } catch (thrown) {
+    if (posixCode(thrown) !== "ENOENT") throw thrown;
+    // Removed in between, or a link to nowhere: the first is made again, the second refused.
+    const info = await Deno.lstat(path).catch(() => undefined);
+    if (info?.isSymlink === true) throw linkFault(path);
+    return await openLockFile(path);
+  }
+}
+
+/** A lock on a file that was removed or replaced excludes nobody, so it does not count. */
+async function isStillThere(file: Deno.FsFile, path: string): Promise<boolean> {
+  const held = await file.stat();
+  const now = await Deno.lstat(path).catch(() => undefined);
+  if (now?.isSymlink === true) throw linkFault(path);
+  return now !== undefined && now.ino === held.ino && now.dev === held.dev;
+}
+
+function linkFault(path: string): FileFault {
+  return new FileFault(
+    "ELOOP",
+    path,
+    `Cannot lock ${JSON.stringify(path)}: it is a symbolic link, must be a file`,
+  );
+}

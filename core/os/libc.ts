@@ -1,0 +1,42 @@
+/**
+ * The calls into the C library that the platform does not offer: who is at the other end of a unix
+ * socket, the file mode creation mask, and which descriptors a child may inherit. The library is named by absolute path, so that
+ * a permission set can name exactly this file under `ffi`.
+ *
+ * @module
+ */
+
+/** Where the C library is, by architecture. Permission sets name the same path. */
+export const LIBC_PATHS = {
+  x86_64: "/lib/x86_64-linux-gnu/libc.so.6",
+  aarch64: "/lib/aarch64-linux-gnu/libc.so.6",
+} as const;
+
+const SYMBOLS = {
+  getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
+  umask: { parameters: ["u32"], result: "u32" },
+  close_range: { parameters: ["u32", "u32", "i32"], result: "i32" },
+} as const;
+
+/** The calls, as typed functions; who opened the library closes it. */
+export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
+
+/** Opens the library; throws where it is absent or not in the permission set. */
+export function openLibc(): Libc {
+  return Deno.dlopen(LIBC_PATHS[Deno.build.arch], SYMBOLS);
+}
+
+/** First descriptor after stdin, stdout and stderr. */
+const FIRST_OWN = 3;
+const LAST = 0xffff_ffff;
+const CLOSE_RANGE_CLOEXEC = 4;
+
+/**
+ * Keeps every descriptor that is open now from children. The platform opens the unix sockets of
+ * `node:net` inheritable: a child would hold its parent's listeners, and go on holding them after
+ * the parent's death (close_range(2), Linux 5.11).
+ */
+export function keepDescriptors(libc: Libc): void {
+  if (libc.symbols.close_range(FIRST_OWN, LAST, CLOSE_RANGE_CLOEXEC) === 0) return;
+  throw new Error("Cannot keep descriptors from children: the kernel refuses, must be Linux 5.11");
+}

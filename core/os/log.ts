@@ -1,0 +1,113 @@
+/**
+ * The `Log` port on stderr: one line per event, JSON for machines and `key=value` on a terminal.
+ * Lines are written directly. `@logtape/logtape` was measured for this and left out: importing it
+ * takes 9 to 27 ms, where a whole program starts in 25; what is needed of it is in this file.
+ * Never prints a secret (`core/os/redact.ts`), and never fails its caller when stderr is gone.
+ *
+ * @module
+ */
+
+import type { Log, LogLevel } from "core/ports.ts";
+import { redactFields } from "core/os/redact.ts";
+
+/** Where lines go and how they look. */
+export interface LogOptions {
+  /** Name of the program in each line: `fleetctl-gateway`. */
+  readonly program: string;
+  /** Least severity that is printed; `info` when absent. */
+  readonly level?: LogLevel;
+  /** `json` unless stderr is a terminal. */
+  readonly format?: "json" | "logfmt";
+  /** Takes a whole line with its newline; stderr when absent. */
+  readonly write?: (line: string) => void;
+  /** Time of a line; the machine's clock when absent. */
+  readonly now?: () => number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const SEVERITY: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warning: 2, error: 3 };
+
+/** Opens a log on stderr. */
+export function stderrLog(options: LogOptions): Log {
+  const format = options.format ?? (Deno.stderr.isTerminal() ? "logfmt" : "json");
+  const write = options.write ?? stderrWriter();
+  const now = options.now ?? Date.now;
+  const least = SEVERITY[options.level ?? "info"];
+  const print = format === "json" ? printJson : printLogfmt;
+  const emit = (level: LogLevel, event: string, fields: Fields) => {
+    if (SEVERITY[level] < least) return;
+    const at = new Date(now()).toISOString();
+    write(print({ at, level, program: options.program, event }, redactFields(fields)));
+  };
+  return createLog(emit, {});
+}
+
+function createLog(
+  emit: (level: LogLevel, event: string, fields: Fields) => void,
+  base: Fields,
+): Log {
+  const at = (level: LogLevel) => (event: string, fields: Fields = {}) =>
+    emit(level, event, { ...base, ...fields });
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warning: at("warning"),
+    error: at("error"),
+    with: (fields) => createLog(emit, { ...base, ...fields }),
+  };
+}
+
+interface Head {
+  readonly at: string;
+  readonly level: LogLevel;
+  readonly program: string;
+  readonly event: string;
+}
+
+/** A field cannot take the place of the head: readers rely on `event` and `level`. */
+function printJson(head: Head, fields: Fields): string {
+  return `${JSON.stringify({ ...head, ...fields, ...head })}\n`;
+}
+
+function printLogfmt(head: Head, fields: Fields): string {
+  const time = head.at.slice(11, 23);
+  const words = [time, head.level, `${head.program}:`, quoteWord(head.event)];
+  for (const [name, value] of Object.entries(fields)) {
+    words.push(`${quoteWord(name)}=${quoteWord(printValue(value))}`);
+  }
+  return `${words.join(" ")}\n`;
+}
+
+function printValue(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value) ?? "undefined";
+}
+
+/** Keeps text from others from moving the cursor or faking a second line. */
+function quoteWord(text: string): string {
+  if (/^[\w.:/@+,-]+$/.test(text)) return text;
+  return JSON.stringify(text).replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/**
+ * Writes whole lines and blocks while the reader is slow, so that the last words of a dying
+ * program arrive. A line that cannot be written is counted and the count is told once it can.
+ */
+function stderrWriter(): (line: string) => void {
+  const encoder = new TextEncoder();
+  let dropped = 0;
+  return (line) => {
+    const note = dropped === 0 ? "" : `{"event":"log_lines_dropped","count":${dropped}}\n`;
+    const bytes = encoder.encode(note + line);
+    try {
+      for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
+      dropped = 0;
+    } catch {
+      // The reader is gone or the pipe is full and non-blocking: there is nowhere to say it.
+      dropped++;
+    }
+  };
+}

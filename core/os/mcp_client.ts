@@ -1,0 +1,216 @@
+/**
+ * The adapter of `McpClient`: the official SDK's client over a unix socket or a program's stdio, at
+ * whichever protocol revision the server speaks. Bounded in time and in bytes; never gates.
+ *
+ * @module
+ */
+
+import { Client, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { errorText, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
+import type { ByteStream, Processes, Sockets } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { VERSION } from "core/version.ts";
+
+/** A server that stays silent to the probe of the newer revision gets the older handshake. */
+const PROBE_MS = 5_000;
+const NEWLINE = 0x0a;
+const TOOLS_MAX = 2_000;
+
+/** What the client needs of the machine. */
+export interface McpClientPorts {
+  readonly sockets: Pick<Sockets, "connectUnix">;
+  readonly processes: Pick<Processes, "spawn">;
+}
+
+/** Creates a client. */
+export function systemMcpClient(ports: McpClientPorts): McpClient {
+  return {
+    listTools: (mcp, at) =>
+      withClient(mcp, at, ports, async (client) => {
+        const { tools } = await client.listTools(undefined, {
+          timeout: MCP_LIMITS.handshakeSeconds * 1000,
+        });
+        return tools.slice(0, TOOLS_MAX).map((tool): McpTool => ({
+          name: tool.name,
+          description: tool.description ?? tool.title ?? "",
+          inputSchema: tool.inputSchema as Readonly<Record<string, unknown>>,
+        }));
+      }),
+    callTool: (mcp, at, call) =>
+      withClient(mcp, at, ports, async (client) => {
+        const result = await client.callTool(
+          { name: call.tool, arguments: { ...call.arguments } },
+          { timeout: call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000 },
+        );
+        return toAnswer(result as unknown as Readonly<Record<string, unknown>>);
+      }),
+  };
+}
+
+function toAnswer(result: Readonly<Record<string, unknown>>): McpAnswer {
+  const content: readonly unknown[] = Array.isArray(result["content"]) ? result["content"] : [];
+  const texts = content.flatMap((block) => {
+    const { type, text } = block as { type?: unknown; text?: unknown };
+    return type === "text" && typeof text === "string" ? [text] : [];
+  });
+  return { isError: result["isError"] === true, text: texts.join("\n"), result };
+}
+
+async function withClient<T>(
+  mcp: string,
+  at: McpEndpoint,
+  ports: McpClientPorts,
+  work: (client: Client) => Promise<T>,
+): Promise<Result<T>> {
+  let stream: ByteStream;
+  try {
+    stream = await openStream(at, ports);
+  } catch (thrown) {
+    return err(refusal(
+      "mcp-unreachable",
+      `Cannot reach MCP ${JSON.stringify(mcp)}: ${reachText(at, thrown)}`,
+      { hints: ["fleetctl apply"] },
+    ));
+  }
+  const { transport, fault } = streamTransport(stream);
+  const client = new Client({ name: "fleetctl", version: VERSION }, {
+    versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+  });
+  try {
+    await client.connect(transport, { timeout: MCP_LIMITS.handshakeSeconds * 1000 });
+    return ok(await work(client));
+  } catch (thrown) {
+    return err(callRefusal(mcp, thrown, fault()));
+  } finally {
+    await client.close().catch(() => {/* the connection is gone already */});
+    stream.close();
+  }
+}
+
+async function openStream(at: McpEndpoint, ports: McpClientPorts): Promise<ByteStream> {
+  if ("socket" in at) return await ports.sockets.connectUnix(at.socket);
+  const child = await ports.processes.spawn({ ...at, group: true });
+  // What it says on stderr is not ours to show; unread, it would stop the server.
+  void child.stderr.pipeTo(new WritableStream()).catch(() => {/* it ended with the process */});
+  return {
+    readable: child.stdout,
+    writable: child.stdin,
+    close: () => child.kill("SIGTERM"),
+  };
+}
+
+function reachText(at: McpEndpoint, thrown: unknown): string {
+  if (!("socket" in at)) return errorText(thrown);
+  const name = thrown instanceof Error ? thrown.name : "";
+  const state = name === "NotFound"
+    ? "does not exist"
+    : name === "ConnectionRefused"
+    ? "has nobody listening on it"
+    : name === "PermissionDenied"
+    ? "belongs to another user"
+    : `cannot be used: ${errorText(thrown)}`;
+  return `its socket "${at.socket}" ${state}`;
+}
+
+function callRefusal(mcp: string, thrown: unknown, fault: string | undefined) {
+  const text = errorText(thrown).replace(/\s+/g, " ").slice(0, 600);
+  const name = JSON.stringify(mcp);
+  if (fault !== undefined) {
+    return refusal("mcp-ended", `Cannot finish the call of MCP ${name}: ${fault}`, {
+      hints: [`journalctl -u "mcp-${mcp}*" -n 50`],
+    });
+  }
+  const code = (thrown as { code?: unknown } | null)?.code;
+  if (code === "REQUEST_TIMEOUT" || /timed out/i.test(text)) {
+    return refusal("mcp-timeout", `Cannot finish the call of MCP ${name}: no answer in time`);
+  }
+  return refusal("mcp-failed", `Cannot finish the call of MCP ${name}: it answered: ${text}`);
+}
+
+/** The SDK's transport over a byte stream; `fault` says how the stream ended, once it did. */
+function streamTransport(stream: ByteStream) {
+  const writer = stream.writable.getWriter();
+  writer.closed.catch(() => {/* the reader sees the end too */});
+  const encoder = new TextEncoder();
+  let fault: string | undefined;
+  let isClosing = false;
+
+  const transport: Transport = {
+    start() {
+      void receive();
+      return Promise.resolve();
+    },
+    async send(message: JSONRPCMessage) {
+      await writer.write(encoder.encode(`${JSON.stringify(message)}\n`));
+    },
+    close() {
+      isClosing = true;
+      stream.close();
+      transport.onclose?.();
+      return Promise.resolve();
+    },
+  };
+
+  async function receive(): Promise<void> {
+    try {
+      for await (const line of boundedLines(stream.readable)) {
+        const message = parseMessage(line);
+        if (message !== undefined) transport.onmessage?.(message);
+      }
+      if (!isClosing) fault = "the server ended";
+    } catch (thrown) {
+      if (!isClosing) fault = errorText(thrown);
+    }
+    if (isClosing) return;
+    isClosing = true;
+    stream.close();
+    transport.onclose?.();
+  }
+
+  return { transport, fault: () => fault };
+}
+
+/** A server may print other things on stdout; they are not ours to judge. */
+function parseMessage(line: Uint8Array): JSONRPCMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(line));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as JSONRPCMessage
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function* boundedLines(
+  readable: ReadableStream<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of readable) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
+      yield joined([...parts, chunk.subarray(from, end)]);
+      parts = [];
+      size = 0;
+      from = end + 1;
+    }
+    size += chunk.length - from;
+    if (size > MCP_LIMITS.messageBytesMax) {
+      throw new Error(`its answer has more than ${MCP_LIMITS.messageBytesMax} bytes`);
+    }
+    if (from < chunk.length) parts.push(chunk.slice(from));
+  }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,122 @@
+/**
+ * Translates between `node:http` and `Request`/`Response`, streams both ways with back-pressure.
+ * Used by the WebSocket listener, which needs `node:http` for its upgrades. No policy.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { Readable } from "node:stream";
+import { STATUS_CODES } from "node:http";
+
+const BODYLESS_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+/** Statuses that must not carry a body (RFC 9110). */
+const BODYLESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+/** Headers that belong to one connection, not to the message. */
+const HOP_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Returns the address of the peer as text. */
+export function peerOf(message: IncomingMessage): string {
+  const { remoteAddress = "unknown", remotePort = 0 } = message.socket;
+  return remoteAddress.includes(":")
+    ? `[${remoteAddress}]:${remotePort}`
+    : `${remoteAddress}:${remotePort}`;
+}
+
+/** Builds a `Request`; undefined when its target or a header is not one that HTTP allows. */
+export function requestOf(
+  message: IncomingMessage,
+  options: { readonly authority: string; readonly signal?: AbortSignal; readonly body: boolean },
+): Request | undefined {
+  const method = message.method ?? "GET";
+  const target = message.url ?? "/";
+  if (!target.startsWith("/")) return undefined;
+  try {
+    const headers = new Headers();
+    for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
+      const name = message.rawHeaders[index] ?? "";
+      const value = message.rawHeaders[index + 1] ?? "";
+      const cookies = name.toLowerCase() === "cookie" ? headers.get(name) : null;
+      // Cookies of several lines are one list with its own separator (RFC 9113, 8.2.3).
+      if (cookies !== null) headers.set(name, `${cookies}; ${value}`);
+      else headers.append(name, value);
+    }
+    const host = message.headers.host ?? options.authority;
+    const hasBody = options.body && !BODYLESS_METHODS.has(method);
+    return new Request(`http://${host}${target}`, {
+      method,
+      headers,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...(hasBody
+        ? { body: Readable.toWeb(message) as unknown as ReadableStream<Uint8Array<ArrayBuffer>> }
+        : {}),
+    });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes a `Response` and waits until the peer has taken it or is gone. */
+export async function sendResponse(response: Response, to: ServerResponse): Promise<void> {
+  to.writeHead(response.status, headerPairs(response));
+  const mayHaveBody = to.req.method !== "HEAD" && !BODYLESS_STATUSES.has(response.status);
+  if (response.body === null || !mayHaveBody) {
+    await response.body?.cancel();
+    to.end();
+    return;
+  }
+  to.flushHeaders();
+  const reader = response.body.getReader();
+  const onClose = () => void reader.cancel().catch(() => {});
+  to.once("close", onClose);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || to.destroyed) break;
+      if (!to.write(value)) await drained(to);
+    }
+    to.end();
+  } catch {
+    // The body failed half-way: a cut connection is the only honest end of this answer.
+    to.destroy();
+  } finally {
+    to.off("close", onClose);
+  }
+}
+
+function drained(to: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const finish = () => {
+    to.off("drain", finish);
+    to.off("close", finish);
+    resolve();
+  };
+  to.once("drain", finish);
+  to.once("close", finish);
+  return promise;
+}
+
+/** Answers a refused upgrade on its bare connection and ends it. */
+export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];
+  for (const [name, value] of headerPairs(response)) lines.push(`${name}: ${value}`);
+  lines.push(`content-length: ${body.length}`, "connection: close", "", "");
+  if (socket.destroyed) return;
+  socket.write(lines.join("\r\n"));
+  socket.end(body);
+}
+
+function headerPairs(response: Response): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (const [name, value] of response.headers) {
+    if (!HOP_HEADERS.has(name) && name !== "content-length") pairs.push([name, value]);
+  }
+  return pairs;
+}

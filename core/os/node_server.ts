@@ -1,0 +1,94 @@
+/**
+ * The `node:http` server under every listener: answers requests through a handler, and bounds the
+ * time that a peer may take for headers and request, so that idle connections end. An error that a
+ * handler lets out becomes an empty 500 and goes to the log, never into the answer. No policy.
+ *
+ * @module
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { HTTP_LIMITS } from "core/limits.ts";
+import type { ListenAddress, Log, Processes } from "core/ports.ts";
+import { addressFault } from "core/os/address.ts";
+import { peerOf, requestOf, sendResponse } from "core/os/node_http.ts";
+
+/** Time that open work gets when the owner names none. */
+export const CLOSE_GRACE_MS = 1_000;
+
+/** Answers one request; `peer` is the address of the other end. */
+export type HttpHandler = (request: Request, peer: string) => Response | Promise<Response>;
+
+/** Times of a server; tests shorten them. */
+export type ServerTimes = { readonly [Name in keyof typeof HTTP_LIMITS]: number };
+
+/** What a server is made of. */
+export interface ServerOptions {
+  /** Host and port for requests that name none. */
+  readonly authority: string;
+  readonly handler: HttpHandler;
+  readonly log: Log;
+  readonly times?: ServerTimes;
+}
+
+/** Makes a server that does not listen yet. */
+export function nodeServer(options: ServerOptions): Server {
+  const times = options.times ?? HTTP_LIMITS;
+  const server = createServer({
+    headersTimeout: times.headersMsMax,
+    requestTimeout: times.requestMsMax,
+    keepAliveTimeout: times.keepAliveMs,
+    connectionsCheckingInterval: times.checkMs,
+  });
+  server.on("request", (message, response) => void answer(message, response, options));
+  return server;
+}
+
+/** Listens, and returns the bound address; rejects with `AddressFault`. */
+export async function listenOn(
+  server: Server,
+  at: ListenAddress,
+  processes: Processes,
+): Promise<ListenAddress> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject);
+  try {
+    server.listen({ host: at.hostname, port: at.port }, resolve);
+    await promise;
+  } catch (thrown) {
+    throw await addressFault(at, thrown, processes);
+  }
+  server.off("error", reject);
+  // An error after this point belongs to one connection, which ends by itself.
+  server.on("error", () => {});
+  const bound = server.address() as AddressInfo;
+  return { hostname: bound.address, port: bound.port };
+}
+
+async function answer(
+  message: IncomingMessage,
+  response: ServerResponse,
+  options: ServerOptions,
+): Promise<void> {
+  const abort = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) abort.abort(new DOMException("Peer is gone", "AbortError"));
+  });
+  const request = requestOf(message, {
+    authority: options.authority,
+    signal: abort.signal,
+    body: true,
+  });
+  try {
+    await sendResponse(
+      request === undefined
+        ? new Response(null, { status: 400 })
+        : await options.handler(request, peerOf(message)),
+      response,
+    );
+  } catch (thrown) {
+    options.log.error("http_handler_failed", { error: thrown });
+    if (response.headersSent) response.destroy();
+    else response.writeHead(500).end();
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Starting programs: argv only, never a shell, and an environment that is exactly what was given.
+ * Output is bounded, time-outs end the whole group, and a program that cannot be started is a
+ * `FileFault` with code and path. `Deno.Command` gives web streams with back-pressure.
+ *
+ * @module
+ */
+
+import { FileFault, type Processes, type ProcessSpec } from "core/ports.ts";
+import { posixCode } from "core/os/file_fault.ts";
+import { childOf, type StartedChild } from "core/os/child.ts";
+import { runToEnd } from "core/os/run_to_end.ts";
+
+/** Returns the machine's processes. */
+export function systemProcesses(): Processes {
+  return {
+    run: async (spec) => await runToEnd(startChild({ ...spec, group: true }), spec),
+    spawn: async (spec) => startChild(spec),
+    which,
+  };
+}
+
+function startChild(spec: ProcessSpec & { readonly group?: boolean }): StartedChild {
+  try {
+    const started = new Deno.Command(spec.command, {
+      args: [...spec.args],
+      env: { ...spec.env },
+      clearEnv: true,
+      ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+      detached: spec.group === true,
+    }).spawn();
+    return childOf(started, spec.group === true);
+  } catch (thrown) {
+    throw startFault(spec, thrown);
+  }
+}
+
+/** Says whether the program or its working folder is what is missing. */
+function startFault(spec: ProcessSpec, thrown: unknown): FileFault {
+  const code = posixCode(thrown);
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  if (code === "ENOENT" && spec.cwd !== undefined && text.includes("No such cwd")) {
+    return new FileFault(
+      code,
+      spec.cwd,
+      `Cannot start ${JSON.stringify(spec.command)} in ${JSON.stringify(spec.cwd)}: no such folder`,
+    );
+  }
+  const state = thrown instanceof Deno.errors.NotCapable
+    ? "outside the permission set of this program"
+    : code === "ENOENT"
+    ? "no such program"
+    : code === "EACCES"
+    ? "not executable for this user"
+    : text;
+  return new FileFault(
+    code,
+    spec.command,
+    `Cannot start ${JSON.stringify(spec.command)}: ${state}`,
+  );
+}
+
+async function which(...names: readonly string[]): Promise<string | undefined> {
+  const folders = (Deno.env.get("PATH") ?? "").split(":").filter((folder) =>
+    folder.startsWith("/")
+  );
+  for (const name of names) {
+    if (name.includes("/") || name === "") continue;
+    for (const folder of folders) {
+      const path = `${folder.replace(/\/+$/, "")}/${name}`;
+      if (await isExecutable(path)) return path;
+    }
+  }
+  return undefined;
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    const info = await Deno.stat(path);
+    return info.isFile && ((info.mode ?? 0) & 0o111) !== 0;
+  } catch {
+    // Unreadable and absent are the same here: the next folder is tried.
+    return false;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Takes secrets out of log fields, by the name of the field and by the shape of the text.
+ * A safety net, not a licence: callers do not log secrets. Never throws, whatever it is given.
+ * Rule: "never a secret, token, code or cookie" (design, section 7).
+ *
+ * @module
+ */
+
+/** What stands in place of a value that was taken out. */
+export const REDACTED = "[redacted]";
+
+const TEXT_LENGTH_MAX = 4_096;
+const ITEMS_MAX = 100;
+const DEPTH_MAX = 6;
+
+/** Parts of a field name that mark its value as secret. */
+const SECRET_NAME =
+  /token|secret|passw(or)?d|passphrase|authorization|cookie|credential|assertion|signature|hmac/;
+/** Names ending in `key` hold key material, but for these: names of keys and public halves. */
+const KEY_NAME = /key(_?value)?s?$/;
+const HARMLESS_KEY_NAME = /^(key|keys|mcp_?keys?|public_?key|.*_?public_?key)$/;
+/** `Authorization` values, and user information in URLs, inside longer texts. */
+const SCHEME = /\b(Bearer|Basic|Negotiate)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
+const USER_INFORMATION = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
+const QUERY_SECRET = /([?&;](?:[a-z_-]*(?:token|secret|password|signature|code|key))=)[^&#\s"']+/gi;
+
+/** Says whether a field of this name may hold a secret. */
+export function isSecretName(name: string): boolean {
+  const lower = name.toLowerCase();
+  return SECRET_NAME.test(lower) || (KEY_NAME.test(lower) && !HARMLESS_KEY_NAME.test(lower));
+}
+
+/** Returns a copy that is safe to print as JSON: redacted, bounded, without cycles. */
+export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return redactRecord(fields, new Set(), 0);
+}
+
+function redactRecord(
+  record: object,
+  above: Set<object>,
+  depth: number,
+): Record<string, unknown> {
+  const safe: Record<string, unknown> = {};
+  let count = 0;
+  for (const [name, value] of Object.entries(record)) {
+    if (value === undefined) continue;
+    if (++count > ITEMS_MAX) {
+      safe["more"] = `${Object.keys(record).length - ITEMS_MAX} fields left out`;
+      break;
+    }
+    safe[name] = isSecretName(name) && isRevealing(value) ? REDACTED : redact(value, above, depth);
+  }
+  return safe;
+}
+
+/** Counts and flags reveal nothing: `tokens: 812`, `has_secret: true`. */
+function isRevealing(value: unknown): boolean {
+  return !(typeof value === "number" || typeof value === "boolean" || value === null);
+}
+
+function redact(value: unknown, above: Set<object>, depth: number): unknown {
+  if (typeof value === "string") return redactText(value);
+  if (typeof value === "bigint" || typeof value === "symbol") return String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value === "function") return "[function]";
+  if (typeof value !== "object" || value === null) return value;
+  if (above.has(value)) return "[circular]";
+  if (depth >= DEPTH_MAX) return "[deep]";
+  above.add(value);
+  try {
+    return redactObject(value, above, depth + 1);
+  } catch {
+    // A getter that throws must not take the log line with it.
+    return "[unreadable]";
+  } finally {
+    above.delete(value);
+  }
+}
+
+function redactObject(value: object, above: Set<object>, depth: number): unknown {
+  if (value instanceof Error) return redactError(value, above, depth);
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? "invalid date" : value.toISOString();
+  }
+  if (value instanceof URL) return redactText(value.href);
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+  if (Array.isArray(value)) {
+    const items = value.slice(0, ITEMS_MAX).map((item) => redact(item, above, depth));
+    return value.length > ITEMS_MAX ? [...items, `${value.length - ITEMS_MAX} more`] : items;
+  }
+  if (value instanceof Map || value instanceof Set) {
+    return redact([...value.keys()], above, depth);
+  }
+  return redactRecord(value, above, depth);
+}
+
+function redactError(error: Error, above: Set<object>, depth: number): Record<string, unknown> {
+  const { code } = error as { code?: unknown };
+  return {
+    name: error.name,
+    message: redactText(error.message),
+    ...(typeof code === "string" ? { code } : {}),
+    ...(error.cause === undefined ? {} : { cause: redact(error.cause, above, depth) }),
+    ...(error.stack === undefined ? {} : { stack: redactText(error.stack) }),
+  };
+}
+
+function redactText(text: string): string {
+  const safe = text
+    .replace(SCHEME, `$1 ${REDACTED}`)
+    .replace(USER_INFORMATION, `$1${REDACTED}@`)
+    .replace(QUERY_SECRET, `$1${REDACTED}`);
+  return safe.length > TEXT_LENGTH_MAX
+    ? `${safe.slice(0, TEXT_LENGTH_MAX)}… (${safe.length - TEXT_LENGTH_MAX} more)`
+    : safe;
+}

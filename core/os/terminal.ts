@@ -1,0 +1,131 @@
+/**
+ * The terminal of a command: writing to stdout and stderr, reading stdin, asking without echo.
+ * A reader that went away (`| head`) is no fault of ours: writing to it ends quietly.
+ *
+ * @module
+ */
+
+import { errorText, refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What a command line program needs of its terminal. */
+export interface CommandTerminal {
+  /** Width of stdout; 0 when it is no terminal. */
+  readonly columns: number;
+  readonly color: boolean;
+  /** Whether stderr can redraw a line. */
+  readonly live: boolean;
+  out(text: string): Promise<void>;
+  err(text: string): Promise<void>;
+  /** All of stdin, as UTF-8 text of at most `bytesMax` bytes. */
+  readStdin(bytesMax: number): Promise<Result<string>>;
+  /** Asks on stderr without echo; undefined when stdin or stderr is no terminal. */
+  promptSecret(label: string): Promise<string | undefined>;
+}
+
+/** Opens the terminal of this process; `noColor` is what `NO_COLOR` says. */
+export function openTerminal(noColor: string | undefined): CommandTerminal {
+  const isTerminal = Deno.stdout.isTerminal();
+  return {
+    columns: isTerminal ? width() : 0,
+    color: isTerminal && (noColor === undefined || noColor === ""),
+    live: Deno.stderr.isTerminal(),
+    out: (text) => writeAll(Deno.stdout, text),
+    err: (text) => writeAll(Deno.stderr, text),
+    readStdin,
+    promptSecret,
+  };
+}
+
+function width(): number {
+  try {
+    return Deno.consoleSize().columns;
+  } catch {
+    return 80;
+  }
+}
+
+async function writeAll(
+  to: { write(bytes: Uint8Array): Promise<number> },
+  text: string,
+): Promise<void> {
+  let bytes = new TextEncoder().encode(text);
+  try {
+    while (bytes.length > 0) bytes = bytes.subarray(await to.write(bytes));
+  } catch (thrown) {
+    if (!(thrown instanceof Deno.errors.BrokenPipe)) throw thrown;
+  }
+}
+
+async function readStdin(bytesMax: number): Promise<Result<string>> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of Deno.stdin.readable) {
+    parts.push(part);
+    length += part.length;
+    if (length > bytesMax) {
+      return err(refusal(
+        "stdin-too-long",
+        `Cannot read stdin: it is longer than ${bytesMax} bytes`,
+        { kind: "usage" },
+      ));
+    }
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  try {
+    return ok(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (thrown) {
+    return err(refusal("stdin-not-text", `Cannot read stdin: ${errorText(thrown)}`, {
+      kind: "usage",
+    }));
+  }
+}
+
+const ENTER = [10, 13];
+const ERASE = [8, 127];
+const INTERRUPT = 3;
+const END = 4;
+const LINE_BYTES_MAX = 64 * 1024;
+
+async function promptSecret(label: string): Promise<string | undefined> {
+  if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
+  await writeAll(Deno.stderr, label);
+  Deno.stdin.setRaw(true);
+  try {
+    return await readHidden();
+  } finally {
+    Deno.stdin.setRaw(false);
+    await writeAll(Deno.stderr, "\n");
+  }
+}
+
+/** Reads to the end of the line; undefined when it is interrupted. */
+async function readHidden(): Promise<string | undefined> {
+  const typed: number[] = [];
+  const chunk = new Uint8Array(256);
+  while (typed.length < LINE_BYTES_MAX) {
+    const count = await Deno.stdin.read(chunk);
+    if (count === null) break;
+    for (const byte of chunk.subarray(0, count)) {
+      if (ENTER.includes(byte) || byte === END) return decode(typed);
+      if (byte === INTERRUPT) return undefined;
+      if (ERASE.includes(byte)) dropCharacter(typed);
+      else typed.push(byte);
+    }
+  }
+  return decode(typed);
+}
+
+/** Takes the last character away, all of its UTF-8 bytes. */
+function dropCharacter(typed: number[]): void {
+  while (((typed.pop() ?? 0) & 0xc0) === 0x80);
+}
+
+function decode(bytes: readonly number[]): string {
+  return new TextDecoder().decode(Uint8Array.from(bytes));
+}

@@ -1,0 +1,101 @@
+/**
+ * Accounts and groups of the machine, read from `/etc/passwd` and `/etc/group`.
+ * Never caches: an account made by a verb is there for the next call. Accounts that only a
+ * directory service knows are asked of `getent`, where this process may run it.
+ *
+ * @module
+ */
+
+import type { Processes, User, Users } from "core/ports.ts";
+
+type Database = "passwd" | "group";
+
+/** Fields of both files, counted from 0. */
+const NAME_FIELD = 0;
+const ID_FIELD = 2;
+const GETENT = "/usr/bin/getent";
+const GETENT_MS_MAX = 5_000;
+
+/** Returns the machine's accounts. */
+export function systemUsers(processes: Processes): Users {
+  /** The first line of the file, or of what `getent` says, whose field has the value. */
+  const find = async (database: Database, field: number, value: string) => {
+    const fields = findLine(await readLines(`/etc/${database}`), field, value);
+    // The answer is looked at again, because getent also takes a number for a name.
+    return fields ?? findLine(await askGetent(processes, database, value), field, value);
+  };
+  return {
+    currentUid: effectiveUid,
+    byName: async (name) => parseUser(await find("passwd", NAME_FIELD, name)),
+    byUid: async (uid) => parseUser(await find("passwd", ID_FIELD, String(uid))),
+    groupId: async (name) => parseId((await find("group", NAME_FIELD, name))?.[ID_FIELD]),
+  };
+}
+
+/** No program of ours is set-uid, so the real uid is the effective one. */
+function effectiveUid(): number {
+  const uid = Deno.uid();
+  if (uid === null) throw new Error("Cannot read the uid of this process: not on this system");
+  return uid;
+}
+
+async function readLines(file: string): Promise<readonly string[]> {
+  try {
+    return (await Deno.readTextFile(file)).split("\n");
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return [];
+    throw thrown;
+  }
+}
+
+function findLine(
+  lines: readonly string[],
+  field: number,
+  value: string,
+): readonly string[] | undefined {
+  for (const line of lines) {
+    const fields = line.split(":");
+    if (fields[field] === value) return fields;
+  }
+  return undefined;
+}
+
+/** Asks the name service switch; nothing where `getent` is absent or may not be run. */
+async function askGetent(
+  processes: Processes,
+  database: Database,
+  key: string,
+): Promise<readonly string[]> {
+  // `getent` takes a leading dash for an option, and no account has such a name.
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.$-]*$/.test(key) || !mayRun(GETENT)) return [];
+  try {
+    const answer = await processes.run({
+      command: GETENT,
+      args: [database, key],
+      env: { PATH: "/usr/bin:/bin" },
+      timeoutMs: GETENT_MS_MAX,
+    });
+    return answer.code === 0 ? answer.stdout.split("\n") : [];
+  } catch {
+    // A minimal image has no getent; then the files are all there is.
+    return [];
+  }
+}
+
+function mayRun(command: string): boolean {
+  return Deno.permissions.querySync({ name: "run", command }).state === "granted";
+}
+
+function parseUser(fields: readonly string[] | undefined): User | undefined {
+  const [name, , uidText, gidText, , home] = fields ?? [];
+  const uid = parseId(uidText);
+  const gid = parseId(gidText);
+  if (name === undefined || home === undefined || uid === undefined || gid === undefined) {
+    return undefined;
+  }
+  return { name, uid, gid, home };
+}
+
+function parseId(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}

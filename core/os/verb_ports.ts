@@ -1,0 +1,77 @@
+/**
+ * The machine as verbs see it: the ports of a host, and what only some verbs need.
+ * Shared by the composition roots of the command line; everything else takes ports as parameters.
+ *
+ * @module
+ */
+
+import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
+import { embeddedServices } from "core/os/embedded/client.ts";
+import { openHost } from "core/os/host.ts";
+import { systemdServices } from "core/os/systemd.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import { type HostName, parseHostName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { McpClient } from "core/mcp_port.ts";
+import type { Host, LogLevel, ServiceManager } from "core/ports.ts";
+import type { Trees } from "core/tree_port.ts";
+import type { Result } from "core/result.ts";
+
+/** What verbs need besides a host. */
+export interface VerbMachine extends Host {
+  readonly trees: Trees;
+  /** Loads the MCP SDK, which only `mcp read` and `mcp call` need. */
+  openMcpClient(): Promise<McpClient>;
+  readonly hostname: HostName;
+  services(paths: Paths): ServiceManager;
+  startManager(
+    paths: Paths,
+    onEvent: (event: UnitEvent) => void,
+  ): Promise<Result<EmbeddedManager>>;
+}
+
+/** Opens the machine for a program that runs verbs. */
+export function openVerbPorts(program: string, level: LogLevel = "warning"): VerbMachine {
+  const host = openHost({ log: { program, level } });
+  return {
+    ...host,
+    trees: denoTrees(),
+    openMcpClient: async () => {
+      const { systemMcpClient } = await import("core/os/mcp_client.ts");
+      return systemMcpClient(host);
+    },
+    // Asked for only where it is needed: not every permission set allows it.
+    get hostname() {
+      return ownHostName();
+    },
+    services: (paths) =>
+      paths.root === "/" ? systemdServices(host.processes) : embeddedServices(paths, host.sockets),
+    startManager: (paths, onEvent) => startManager(host, paths, onEvent),
+  };
+}
+
+/** Where services look for programs: the caller's own PATH, which is how it knows git and bash. */
+function servicePath(): string {
+  return Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin";
+}
+
+/** A machine whose name is no hostname is called as systemd calls one without a name. */
+function ownHostName(): HostName {
+  const parsed = parseHostName(Deno.hostname());
+  return parsed.ok ? parsed.value : "localhost" as HostName;
+}
+
+/** Loaded only here: no other verb needs the manager itself. */
+async function startManager(
+  host: Host,
+  paths: Paths,
+  onEvent: (event: UnitEvent) => void,
+): Promise<Result<EmbeddedManager>> {
+  const { startEmbeddedManager } = await import("core/os/embedded/start_manager.ts");
+  return await startEmbeddedManager({
+    ...host,
+    paths,
+    onEvent,
+    environment: { PATH: servicePath() },
+  });
+}

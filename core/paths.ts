@@ -1,0 +1,84 @@
+/**
+ * Every absolute path of the product, as a function of the root prefix (decision 2).
+ * No I/O. Layout: design "Data on disk" and spec "Secret store and rendered files".
+ *
+ * @module
+ */
+
+/** The whole layout under one root. */
+export type Paths = ReturnType<typeof pathsUnder>;
+
+/** Returns the layout under `root` (`/` for a real host). */
+export function pathsUnder(root: string) {
+  const prefix = root === "/" ? "" : root.replace(/\/+$/, "");
+  const at = (path: string) => `${prefix}${path}`;
+  return {
+    root: prefix === "" ? "/" : prefix,
+    at,
+
+    /** Program files: the pinned Deno and one launcher per role (decision 39). */
+    lib: at("/usr/lib/fleetctl"),
+    deno: at("/usr/lib/fleetctl/deno"),
+    /** The page of the cockpit, built. */
+    web: at("/usr/lib/fleetctl/web"),
+    program: (name: string) => at(`/usr/lib/fleetctl/${name}`),
+    /** Permission sets with this root's paths filled in. */
+    permissions: at("/usr/lib/fleetctl/permissions.json"),
+
+    etc: at("/etc/fleetctl"),
+    hostFile: at("/etc/fleetctl/host.yaml"),
+    /** Which roles run on this host and where they listen; written by `up` and by `… install`. */
+    rolesFile: at("/etc/fleetctl/roles.yaml"),
+    hostKey: at("/etc/fleetctl/host.key"),
+    /** Name and password of the login that `up` has made, 0600. */
+    loginAccount: at("/etc/fleetctl/login.txt"),
+    defaultsFile: at("/etc/fleetctl/defaults.yaml"),
+    runtimesDir: at("/etc/fleetctl/runtimes.d"),
+    dialKeys: at("/etc/fleetctl/dial-keys.json"),
+    envDir: at("/etc/fleetctl/env"),
+    env: (name: string) => at(`/etc/fleetctl/env/${name}.env`),
+    agentEnv: (agent: string) => at(`/etc/fleetctl/env/agent-${agent}.env`),
+    /** How this site reaches its package registry: proxies, certificates, npm settings. */
+    registryEnv: at("/etc/fleetctl/env/registry.env"),
+    sharedEnv: at("/etc/fleetctl/env/mcp-shared.env"),
+    /** The two host-operation keys, 0600 root:root, never rendered elsewhere. */
+    hostOpKeys: at("/etc/fleetctl/host-op.env"),
+    /** Rendered rules of the permission gate of one MCP. */
+    gate: (mcp: string) => at(`/etc/fleetctl/gate/${mcp}.json`),
+    units: at("/etc/systemd/system"),
+
+    state: at("/var/lib/fleetctl"),
+    repo: at("/var/lib/fleetctl/repo"),
+    agentsDir: at("/var/lib/fleetctl/repo/agents.d"),
+    agentShard: (agent: string) => at(`/var/lib/fleetctl/repo/agents.d/${agent}.yaml`),
+    hostsDir: at("/var/lib/fleetctl/repo/hosts.d"),
+    overlayCatalog: at("/var/lib/fleetctl/repo/catalog"),
+    secretsFile: at("/var/lib/fleetctl/repo/secrets.age"),
+    recipientsFile: at("/var/lib/fleetctl/repo/recipients"),
+    runtimeCatalog: at("/var/lib/fleetctl/catalog"),
+    deploy: (mcp: string) => at(`/var/lib/fleetctl/deploy/${mcp}`),
+    deployDir: at("/var/lib/fleetctl/deploy"),
+    vendorCache: at("/var/lib/fleetctl/vendor-cache"),
+    locks: at("/var/lib/fleetctl/locks"),
+    role: (role: string) => at(`/var/lib/fleetctl/${role}`),
+
+    run: at("/run/fleetctl"),
+    daemonSocket: at("/run/fleetctl/fleetctl.sock"),
+    /** Control socket of the embedded service manager. */
+    managerSocket: at("/run/fleetctl/manager.sock"),
+    managerState: at("/run/fleetctl/manager"),
+    mcpRun: at("/run/mcp"),
+    sharedMcpSocket: (mcp: string) => at(`/run/mcp/${mcp}.sock`),
+    agentMcpSocket: (mcp: string, agent: string) => at(`/run/mcp/${mcp}-${agent}.sock`),
+
+    logs: at("/var/log/fleetctl"),
+    home: (agent: string) => at(`/home/${agent}`),
+    /** State of an agent's dial unit: outbox and dial key. */
+    dialState: (agent: string) => at(`/home/${agent}/.fleetctl/dial`),
+    /** Where the dial unit takes messages of its own agent. */
+    dialSocket: (agent: string) => at(`/home/${agent}/.fleetctl/dial/local.sock`),
+    runtimeA: (agent: string) => at(`/home/${agent}/.runtime-a.json`),
+    runtimeB: (agent: string) => at(`/home/${agent}/.runtime-b/agent/mcp.json`),
+    runtimeBDir: (agent: string) => at(`/home/${agent}/.runtime-b/agent`),
+  };
+}

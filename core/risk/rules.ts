@@ -1,0 +1,88 @@
+/**
+ * The rules of the runtime permission gate: which tools of one MCP are refused and which ask a
+ * human first. No I/O. The rendered file `/etc/fleetctl/gate/<mcp>.json` is printed by
+ * `units/render/mcp/gate.ts` and parsed here; a file that cannot be understood refuses everything.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What a rule demands of a call. A tool without a rule is allowed. */
+export type Risk = "block" | "ask";
+
+/** The rules of one MCP at one pinned version. */
+export interface Gate {
+  readonly mcp: McpName;
+  /** Pinned version, or the kind of a source without one. */
+  readonly version: string;
+  readonly rules: ReadonlyMap<string, Risk>;
+  /** The proxy ends an idle connection after this, so that the server stops (decision 31). */
+  readonly idleStopSeconds: number | undefined;
+}
+
+/** Largest gate file; a few hundred rules. */
+const GATE_BYTES_MAX = 256 * 1024;
+const KNOWN_KEYS: readonly string[] = ["mcp", "version", "rules", "idle_stop_seconds"];
+
+/** Returns the rules that a manifest declares. */
+export function gateOf(manifest: Manifest): Gate {
+  return {
+    mcp: manifest.name,
+    version: "version" in manifest.source ? manifest.source.version : manifest.source.kind,
+    rules: manifest.risk,
+    idleStopSeconds: manifest.limits.idleStopSeconds,
+  };
+}
+
+/** Parses the text of a rendered gate file for `mcp`. */
+export function parseGate(text: string, mcp: string): Result<Gate> {
+  const bad = (state: string) =>
+    err(refusal(
+      "gate-invalid",
+      `Cannot use the permission gate of MCP ${JSON.stringify(mcp)}: ${state}`,
+      { hints: ["fleetctl apply"] },
+    ));
+  if (text.length > GATE_BYTES_MAX) return bad(`the file is larger than ${GATE_BYTES_MAX} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return bad("the file is not valid JSON");
+  }
+  if (!isRecord(value)) return bad("the file does not hold an object");
+  const unknown = Object.keys(value).find((key) => !KNOWN_KEYS.includes(key));
+  if (unknown !== undefined) return bad(`the file has the unknown key ${JSON.stringify(unknown)}`);
+  const name = typeof value["mcp"] === "string" ? parseMcpName(value["mcp"]) : undefined;
+  if (name?.ok !== true || name.value !== mcp) return bad("the file is that of another MCP");
+  if (typeof value["version"] !== "string") return bad("the file has no version");
+  const idle = value["idle_stop_seconds"];
+  if (idle !== undefined && !(Number.isInteger(idle) && Number(idle) > 0)) {
+    return bad("idle_stop_seconds is not a whole number above 0");
+  }
+  const rules = parseRules(value["rules"]);
+  if (rules === undefined) return bad('a rule is neither "block" nor "ask"');
+  return ok({
+    mcp: name.value,
+    version: value["version"],
+    rules,
+    idleStopSeconds: idle === undefined ? undefined : Number(idle),
+  });
+}
+
+function parseRules(value: unknown): ReadonlyMap<string, Risk> | undefined {
+  if (!isRecord(value)) return undefined;
+  const rules = new Map<string, Risk>();
+  for (const [tool, risk] of Object.entries(value)) {
+    if (risk !== "block" && risk !== "ask") return undefined;
+    rules.set(tool, risk);
+  }
+  return rules;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

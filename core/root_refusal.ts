@@ -1,0 +1,62 @@
+/**
+ * Why a root folder cannot be used, as one refusal with its next step. No I/O.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { FileFault } from "core/ports.ts";
+import { quoteShell } from "core/quote.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What is asked about the folder of a root that is there already. */
+export interface RootFolder {
+  readonly uid: number;
+  readonly mode: number;
+}
+
+/**
+ * Refuses a root folder that somebody else could change: the programs that are put there run with the
+ * rights of whoever starts them, and the folder's owner is the operator of its host (decision 38).
+ */
+export function checkRootFolder(
+  root: string,
+  folder: RootFolder | undefined,
+  ownUid: number,
+): Result<void> {
+  if (folder === undefined) return ok(undefined);
+  if (folder.uid !== ownUid) {
+    return err(refusal(
+      "root-foreign",
+      `Cannot use root "${root}": it belongs to uid ${folder.uid}, must be yours (uid ${ownUid})`,
+      { hints: ["fleetctl up --root ~/.fleetctl"] },
+    ));
+  }
+  if ((folder.mode & 0o002) === 0) return ok(undefined);
+  return err(refusal(
+    "root-foreign",
+    `Cannot use root "${root}": everybody may write to it, must be yours alone`,
+    { hints: [`chmod o-w ${quoteShell(root)}`] },
+  ));
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  ENOSPC: "no space is left on its disk",
+  EROFS: "its file system is read-only",
+  EACCES: "it is not writable for this user",
+  EPERM: "it is not writable for this user",
+  ENOTDIR: "a part of the path is a file, must be a folder",
+  EEXIST: "a part of the path is a file, must be a folder",
+};
+
+/** Tells what stops a root from being used. */
+export function rootRefusal(root: string, thrown: unknown): Refusal {
+  const code = thrown instanceof FileFault ? thrown.code : "";
+  return refusal(
+    "root-unusable",
+    `Cannot use root "${root}": ${STATES[code] ?? errorText(thrown)}`,
+    {
+      hints: [code === "ENOSPC" ? `df -h ${root}` : "fleetctl up --root /tmp/fleetctl"],
+    },
+  );
+}

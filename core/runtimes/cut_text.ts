@@ -1,0 +1,85 @@
+/**
+ * Cutting text to a number of UTF-8 bytes without breaking a character. No I/O.
+ * Every text that leaves a runtime passes here, so that one huge tool result cannot fill a queue.
+ *
+ * @module
+ */
+
+/** A text within its limit, and how many bytes of the original are missing. */
+export interface CutText {
+  readonly text: string;
+  readonly cutBytes: number;
+}
+
+const encoder = new TextEncoder();
+
+/** Returns the number of UTF-8 bytes of a text. */
+export function byteLength(text: string): number {
+  // A text of n code units has between n and 3n bytes: most texts need no encoding to be judged.
+  return isAscii(text) ? text.length : encoder.encode(text).length;
+}
+
+// deno-lint-ignore no-control-regex
+const ASCII = /^[\x00-\x7f]*$/;
+
+function isAscii(text: string): boolean {
+  return ASCII.test(text);
+}
+
+/** Keeps the first bytes of a text, at most `bytesMax`. */
+export function cutText(text: string, bytesMax: number): CutText {
+  if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
+  const bytes = encoder.encode(text);
+  if (bytes.length <= bytesMax) return { text, cutBytes: 0 };
+  const end = boundaryBefore(bytes, bytesMax);
+  return {
+    text: new TextDecoder().decode(bytes.subarray(0, end)),
+    cutBytes: bytes.length - end,
+  };
+}
+
+/** Keeps the beginning and the end of a text and says in between how much is missing. */
+export function cutMiddle(text: string, bytesMax: number): CutText {
+  if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
+  const bytes = encoder.encode(text);
+  if (bytes.length <= bytesMax) return { text, cutBytes: 0 };
+  const headEnd = boundaryBefore(bytes, Math.floor(bytesMax / 2));
+  const tailStart = boundaryAfter(bytes, bytes.length - Math.floor(bytesMax / 2));
+  const cutBytes = tailStart - headEnd;
+  const decoder = new TextDecoder();
+  const head = decoder.decode(bytes.subarray(0, headEnd));
+  const tail = decoder.decode(bytes.subarray(tailStart));
+  return { text: `${head}\n[… ${cutBytes} bytes left out …]\n${tail}`, cutBytes };
+}
+
+/** Splits a text into pieces of at most `bytesMax` bytes; at least one piece. */
+export function splitText(text: string, bytesMax: number): readonly string[] {
+  if (text.length * 3 <= bytesMax) return [text];
+  const bytes = encoder.encode(text);
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  for (let start = 0; start < bytes.length;) {
+    const end = bytes.length - start <= bytesMax
+      ? bytes.length
+      : boundaryBefore(bytes, start + bytesMax);
+    pieces.push(decoder.decode(bytes.subarray(start, end)));
+    start = end;
+  }
+  return pieces;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000;
+}
+
+function boundaryBefore(bytes: Uint8Array, at: number): number {
+  let end = at;
+  while (end > 0 && isContinuation(bytes[end])) end--;
+  return end;
+}
+
+function boundaryAfter(bytes: Uint8Array, at: number): number {
+  let start = at;
+  while (start < bytes.length && isContinuation(bytes[start])) start++;
+  return start;
+}

@@ -1,0 +1,214 @@
+/**
+ * A runtime definition: which program an agent really runs, and how to talk to it (decision 1).
+ * Data, not code: `core/runtimes/shipped/<name>.yaml`, overlaid by `/etc/fleetctl/runtimes.d/`.
+ * Unknown keys and bad values are refused by file, line and key. No I/O.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseYaml, type YamlFile } from "core/yaml.ts";
+
+/** Wire protocols that a definition may name. */
+export const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl"] as const;
+/** One of `WIRE_PROTOCOLS`. */
+export type WireProtocol = typeof WIRE_PROTOCOLS[number];
+/** Shapes of a client config file (spec, introduction). */
+export const CLIENT_CONFIG_SHAPES = ["runtime-a", "runtime-b"] as const;
+/** How an account of a model provider is connected. */
+export const LOGIN_METHODS = ["none", "pasted_code"] as const;
+
+/** How to start and address one runtime. Placeholders in strings: `{lib}`, `{home}`, `{agent}`. */
+export interface RuntimeDefinition {
+  readonly name: string;
+  readonly summary: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly protocol: WireProtocol;
+  readonly clientConfig: {
+    readonly path: string;
+    readonly shape: "runtime-a" | "runtime-b";
+  };
+  readonly login: "none" | "pasted_code";
+}
+
+const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
+const PLACEHOLDER = /\{([^{}]*)\}/g;
+const PLACEHOLDERS: ReadonlySet<string> = new Set(["lib", "home", "agent"]);
+const TEXT_LENGTH_MAX = 4096;
+const ARGS_MAX = 64;
+
+/** A definition while it is read: keys of a host's file replace those of the shipped one. */
+interface Draft {
+  summary: string | undefined;
+  command: string | undefined;
+  args: readonly string[] | undefined;
+  protocol: WireProtocol | undefined;
+  path: string | undefined;
+  shape: "runtime-a" | "runtime-b" | undefined;
+  login: "none" | "pasted_code" | undefined;
+}
+
+/**
+ * Parses one definition file. With `base`, keys that the file leaves out are taken from it, so
+ * that a host's file may name only the command.
+ */
+export function parseDefinition(
+  text: string,
+  file: string,
+  base?: RuntimeDefinition,
+): Result<RuntimeDefinition> {
+  const name = file.split("/").at(-1)?.replace(/\.ya?ml$/, "") ?? "";
+  const parsed = parseYaml(text, file);
+  if (!parsed.ok) return parsed;
+  const faults: string[] = [];
+  if (!RUNTIME_NAME.test(name)) {
+    faults.push(`${file}: the name must start with a lowercase letter and hold a-z, 0-9 and -`);
+  }
+  const draft = readKeys(parsed.value, base, faults);
+  const { summary, command, args, protocol, path, shape, login } = draft;
+  for (const [key, value] of Object.entries({ summary, command, protocol, path, shape })) {
+    if (value === undefined && !faults.some((line) => line.includes(keyName(key)))) {
+      faults.push(`${file}: ${keyName(key)} is not set`);
+    }
+  }
+  if (
+    faults.length > 0 || summary === undefined || command === undefined ||
+    protocol === undefined || path === undefined || shape === undefined
+  ) {
+    return err(refusal(
+      "runtime-invalid",
+      `Cannot use runtime definition "${file}": ${faults.length} keys are unusable`,
+      { kind: "settings", details: faults },
+    ));
+  }
+  return ok({
+    name,
+    summary,
+    command,
+    args: args ?? [],
+    protocol,
+    clientConfig: { path, shape },
+    login: login ?? "none",
+  });
+}
+
+function keyName(key: string): string {
+  return key === "path" || key === "shape" ? `client_config.${key}` : key;
+}
+
+function readKeys(
+  yaml: YamlFile,
+  base: RuntimeDefinition | undefined,
+  faults: string[],
+): Draft {
+  const draft: Draft = {
+    summary: base?.summary,
+    command: base?.command,
+    args: base?.args,
+    protocol: base?.protocol,
+    path: base?.clientConfig.path,
+    shape: base?.clientConfig.shape,
+    login: base?.login,
+  };
+  const bad = (path: readonly string[], wanted: string) =>
+    faults.push(`${yaml.file}:${yaml.lineOf(path)}: ${path.join(".")} ${wanted}`);
+  if (!isRecord(yaml.value)) {
+    bad([], "the file must be a mapping");
+    return draft;
+  }
+  for (const [key, value] of Object.entries(yaml.value)) {
+    switch (key) {
+      case "summary":
+        draft.summary = text(value) ?? void bad([key], "must be a text");
+        break;
+      case "command":
+        draft.command = placed(value) ?? void bad([key], WANTED_PROGRAM);
+        break;
+      case "args":
+        draft.args = list(value) ?? void bad([key], `must be a list of texts; ${WANTED_PLACES}`);
+        break;
+      case "protocol":
+        draft.protocol = oneOf(value, WIRE_PROTOCOLS) ?? void bad([key], among(WIRE_PROTOCOLS));
+        break;
+      case "login":
+        draft.login = oneOf(value, LOGIN_METHODS) ?? void bad([key], among(LOGIN_METHODS));
+        break;
+      case "client_config":
+        readClientConfig(value, draft, bad);
+        break;
+      default:
+        bad([key], "is not a known key");
+    }
+  }
+  return draft;
+}
+
+const WANTED_PLACES = "placeholders are {lib}, {home} and {agent}";
+const WANTED_PROGRAM = `must be an absolute path or start with a placeholder; ${WANTED_PLACES}`;
+
+function readClientConfig(
+  value: unknown,
+  draft: Draft,
+  bad: (path: readonly string[], wanted: string) => void,
+): void {
+  if (!isRecord(value)) return bad(["client_config"], "must be a mapping");
+  for (const [key, part] of Object.entries(value)) {
+    const at = ["client_config", key];
+    if (key === "path") draft.path = placed(part) ?? void bad(at, WANTED_PROGRAM);
+    else if (key === "shape") {
+      draft.shape = oneOf(part, CLIENT_CONFIG_SHAPES) ?? void bad(at, among(CLIENT_CONFIG_SHAPES));
+    } else bad(at, "is not a known key");
+  }
+}
+
+/** Returns a definition's string with its placeholders replaced. */
+export function fillPlaceholders(
+  template: string,
+  values: { readonly lib: string; readonly home: string; readonly agent: string },
+): string {
+  return template.replaceAll(PLACEHOLDER, (whole, name: string) => {
+    if (name === "lib") return values.lib;
+    if (name === "home") return values.home;
+    return name === "agent" ? values.agent : whole;
+  });
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value.length > 0 && value.length <= TEXT_LENGTH_MAX &&
+      !value.includes("\0")
+    ? value
+    : undefined;
+}
+
+function withKnownPlaceholders(value: unknown): string | undefined {
+  const known = text(value);
+  if (known === undefined) return undefined;
+  const names = [...known.matchAll(PLACEHOLDER)].map((match) => match[1] ?? "");
+  return names.every((name) => PLACEHOLDERS.has(name)) ? known : undefined;
+}
+
+/** A path: absolute as it stands or once its placeholder is replaced. */
+function placed(value: unknown): string | undefined {
+  const known = withKnownPlaceholders(value);
+  return known !== undefined && /^(\/|\{(lib|home)\}\/)/.test(known) ? known : undefined;
+}
+
+function list(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length > ARGS_MAX) return undefined;
+  const items = value.map(withKnownPlaceholders);
+  return items.every((item) => item !== undefined) ? items : undefined;
+}
+
+function oneOf<const T extends string>(value: unknown, words: readonly T[]): T | undefined {
+  return words.find((word) => word === value);
+}
+
+function among(words: readonly string[]): string {
+  return `must be one of ${words.join(", ")}`;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,88 @@
+/**
+ * All runtime definitions of a host: the shipped ones, overlaid by `/etc/fleetctl/runtimes.d/`.
+ * A host's file either changes keys of a shipped definition or adds a runtime of its own; a broken
+ * one is reported and hides nothing else.
+ *
+ * @module
+ */
+
+import runtimeA from "./shipped/runtime-a.yaml" with { type: "text" };
+import runtimeB from "./shipped/runtime-b.yaml" with { type: "text" };
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseDefinition, type RuntimeDefinition } from "core/runtimes/definition.ts";
+
+/** What a host knows about runtimes. */
+export interface RuntimeDefinitions {
+  readonly byName: ReadonlyMap<string, RuntimeDefinition>;
+  /** Host files that could not be used, one refusal each. */
+  readonly faults: readonly Refusal[];
+}
+
+/** Returns the definitions that come with the product. */
+export function shippedDefinitions(): ReadonlyMap<string, RuntimeDefinition> {
+  const byName = new Map<string, RuntimeDefinition>();
+  for (
+    const [file, text] of [["runtime-a.yaml", runtimeA], ["runtime-b.yaml", runtimeB]] as const
+  ) {
+    const parsed = parseDefinition(text, file);
+    if (!parsed.ok) throw new Error(`${parsed.error.message}: ${parsed.error.details.join("; ")}`);
+    byName.set(parsed.value.name, parsed.value);
+  }
+  return byName;
+}
+
+/** Reads the host's overlay and lays it over the shipped definitions. */
+export async function readDefinitions(files: Files, paths: Paths): Promise<RuntimeDefinitions> {
+  const byName = new Map(shippedDefinitions());
+  const faults: Refusal[] = [];
+  const names = await listOverlay(files, paths, faults);
+  for (const name of names) {
+    const file = `${paths.runtimesDir}/${name}`;
+    try {
+      const text = await files.readText(file);
+      if (text === undefined) continue;
+      const base = byName.get(name.replace(/\.ya?ml$/, ""));
+      const parsed = parseDefinition(text, file, base);
+      if (parsed.ok) byName.set(parsed.value.name, parsed.value);
+      else faults.push(parsed.error);
+    } catch (error) {
+      faults.push(unreadable(file, error));
+    }
+  }
+  return { byName, faults };
+}
+
+/** Picks a definition by name; the refusal names those that exist. */
+export function findDefinition(
+  definitions: RuntimeDefinitions,
+  name: string,
+): Result<RuntimeDefinition> {
+  const found = definitions.byName.get(name);
+  if (found !== undefined) return ok(found);
+  const known = [...definitions.byName.keys()].sort().map((each) => `"${each}"`).join(", ");
+  return err(refusal(
+    "runtime-unknown",
+    `Cannot use runtime "${name}": there is no such definition, must be one of ${known}`,
+    { details: definitions.faults.flatMap((fault) => [fault.message, ...fault.details]) },
+  ));
+}
+
+async function listOverlay(files: Files, paths: Paths, faults: Refusal[]) {
+  try {
+    const names = await files.list(paths.runtimesDir);
+    return names.filter((name) => !name.startsWith(".") && /\.ya?ml$/.test(name));
+  } catch (error) {
+    faults.push(unreadable(paths.runtimesDir, error));
+    return [];
+  }
+}
+
+function unreadable(path: string, error: unknown): Refusal {
+  return refusal(
+    "runtime-unreadable",
+    `Cannot read runtime definitions at "${path}": ${errorText(error)}`,
+  );
+}

@@ -1,0 +1,62 @@
+/**
+ * What a dial unit needs from a runtime, whatever its wire protocol. Types only.
+ * One driver per protocol implements `RuntimeDriver` in `core/runtimes/drivers/`.
+ *
+ * @module
+ */
+
+/** What a runtime reports while it works on a turn. Sizes are already within `TURN_LIMITS`. */
+export type RuntimeUpdate =
+  | { readonly kind: "text_delta"; readonly messageId: string; readonly text: string }
+  /** A whole message of the assistant; replaces the deltas with the same id. */
+  | { readonly kind: "message"; readonly messageId: string; readonly text: string }
+  | {
+    readonly kind: "tool_call";
+    readonly callId: string;
+    /** Catalog name, or undefined for a built-in tool of the runtime. */
+    readonly mcp: string | undefined;
+    readonly tool: string;
+    readonly arguments: unknown;
+  }
+  | {
+    readonly kind: "tool_result";
+    readonly callId: string;
+    readonly status: "completed" | "failed" | "denied" | "stopped";
+    readonly text: string;
+    /** Bytes cut from the end of the text; 0 when it is whole. */
+    readonly cutBytes: number;
+    readonly durationMs: number;
+  }
+  | { readonly kind: "notice"; readonly text: string };
+
+/** How a turn ended. `code` is stable, `reason` is for people. */
+export interface TurnOutcome {
+  readonly outcome: "completed" | "cancelled" | "failed" | "interrupted";
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+/** A started runtime that holds one conversation. */
+export interface RuntimeSession {
+  /**
+   * Runs one turn; one at a time. Updates arrive in order; the next is not taken from the runtime
+   * before the promise of `onUpdate` resolves (back-pressure). Never rejects: every failure,
+   * the death of the runtime included, is an outcome.
+   */
+  prompt(
+    turn: { readonly turnId: string; readonly text: string },
+    onUpdate: (update: RuntimeUpdate) => Promise<void>,
+  ): Promise<TurnOutcome>;
+  /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */
+  cancel(): Promise<void>;
+  /** Resolves when the runtime's process has ended, with a sentence that says how. */
+  readonly ended: Promise<string>;
+  /** Ends the runtime; SIGKILL after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Starts sessions of one runtime. */
+export interface RuntimeDriver {
+  /** Starts the program and resumes the conversation, or begins one. Rejects with the reason. */
+  start(): Promise<RuntimeSession>;
+}

@@ -1,0 +1,208 @@
+/**
+ * One conversation with a started ACP runtime: turns, cancel, and the end. Every failure of a turn
+ * is an outcome, the death of the runtime included. Never starts or restarts a process.
+ *
+ * @module
+ */
+
+import { type ClientConnection, methods, RequestError } from "@agentclientprotocol/sdk";
+import { errorText } from "core/errors.ts";
+import type { Clock, Log, ProcessExit, Random } from "core/ports.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import { createTranslator, type UpdateTranslator } from "core/runtimes/drivers/acp_updates.ts";
+import type { SupervisedChild } from "core/runtimes/drivers/supervise.ts";
+
+/** Message with which a connection is closed after the process has ended. */
+export const RUNTIME_GONE = "the runtime has ended";
+
+/** The turn that session updates belong to, if one runs. */
+export interface TurnSlot {
+  turn: { onUpdate(params: unknown): Promise<void> } | undefined;
+  /** Whether an update waits for its owner. */
+  busy: boolean;
+}
+
+/** What a session is made of. */
+export interface AcpSessionParts {
+  readonly connection: ClientConnection;
+  readonly sessionId: string;
+  readonly slot: TurnSlot;
+  readonly supervised: SupervisedChild;
+  readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
+  readonly cancelMs: number;
+  /** Closes the runtime's stdin; resolves whatever happens. */
+  readonly endInput: () => Promise<void>;
+}
+
+interface RunningTurn {
+  cancelAsked: boolean;
+  /** Why the owner of the updates could not take one; ends the turn. */
+  refusedUpdate: string | undefined;
+  stopTimer: () => void;
+}
+
+/** Creates the session over an initialized connection. */
+export function acpSession(parts: AcpSessionParts): RuntimeSession {
+  const { connection, sessionId, slot, supervised, ports } = parts;
+  let running: RunningTurn | undefined;
+  let exit: ProcessExit | undefined;
+  void supervised.exited.then((ended) => exit = ended);
+
+  async function cancel(turn: RunningTurn): Promise<void> {
+    if (turn.cancelAsked) return;
+    turn.cancelAsked = true;
+    turn.stopTimer = ports.clock.after(parts.cancelMs, () => supervised.child.kill("SIGKILL"));
+    await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
+      // The connection is gone: the prompt has ended or is about to, with its reason.
+    });
+  }
+
+  async function prompt(
+    turn: { readonly turnId: string; readonly text: string },
+    onUpdate: (update: RuntimeUpdate) => Promise<void>,
+  ): Promise<TurnOutcome> {
+    if (running !== undefined) {
+      return failed("turn-running", "Another turn is still running");
+    }
+    const state: RunningTurn = {
+      cancelAsked: false,
+      refusedUpdate: undefined,
+      stopTimer: () => {},
+    };
+    running = state;
+    const translator = createTranslator(turn.turnId, ports.clock);
+    let delivered: Promise<void> = Promise.resolve();
+    // One after the other, whoever calls: the end of a turn must not overtake its last update.
+    const deliver = (updates: readonly RuntimeUpdate[]) =>
+      delivered = delivered.then(() => deliverAll(updates));
+    const deliverAll = async (updates: readonly RuntimeUpdate[]) => {
+      for (const update of updates) {
+        if (state.refusedUpdate !== undefined) return;
+        try {
+          await onUpdate(update);
+        } catch (error) {
+          state.refusedUpdate = errorText(error);
+          void cancel(state);
+        }
+      }
+    };
+    slot.turn = { onUpdate: (params) => deliver(translateParams(params, sessionId, translator)) };
+    const outcome = await runPrompt(parts, turn);
+    slot.turn = undefined;
+    state.stopTimer();
+    await deliver(translator.finish());
+    running = undefined;
+    return settle(outcome, state);
+  }
+
+  return {
+    prompt,
+    async cancel() {
+      if (running !== undefined) await cancel(running);
+    },
+    ended: supervised.exited.then((ended) => supervised.sentence(ended)),
+    async close(graceMs) {
+      if (exit !== undefined) return;
+      // End of input is how an ACP agent learns that its client is done.
+      void parts.endInput();
+      const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
+      await supervised.exited;
+      stopTimer();
+      connection.close(new Error(RUNTIME_GONE));
+    },
+  };
+}
+
+async function runPrompt(
+  parts: AcpSessionParts,
+  turn: { readonly turnId: string; readonly text: string },
+): Promise<TurnOutcome> {
+  const { connection, sessionId, supervised } = parts;
+  try {
+    const answer = await connection.agent.request(methods.agent.session.prompt, {
+      sessionId,
+      prompt: [{ type: "text", text: turn.text }],
+      _meta: { fleetctl: { turn_id: turn.turnId } },
+    });
+    return outcomeOfStop(answer.stopReason);
+  } catch (error) {
+    if (error instanceof RequestError && !connection.signal.aborted) return outcomeOfError(error);
+    // No more messages can come: a process that lives on without its output is of no use.
+    supervised.child.kill("SIGKILL");
+    const ended = await supervised.exited;
+    const why = ended.signal === "SIGKILL" && !isEnd(error) ? `${errorText(error)}; ` : "";
+    return {
+      outcome: "interrupted",
+      code: "runtime-ended",
+      reason: `The turn was interrupted: ${why}${supervised.sentence(ended)}`,
+    };
+  }
+}
+
+/** Whether a connection ended by itself, so that its error says nothing of its own. */
+function isEnd(error: unknown): boolean {
+  const text = errorText(error);
+  return text === "ACP connection closed" || text === RUNTIME_GONE;
+}
+
+function translateParams(
+  params: unknown,
+  sessionId: string,
+  translator: UpdateTranslator,
+): readonly RuntimeUpdate[] {
+  if (typeof params !== "object" || params === null) return [];
+  const { sessionId: of, update } = params as { sessionId?: unknown; update?: unknown };
+  return of === sessionId ? translator.translate(update) : [];
+}
+
+function settle(outcome: TurnOutcome, state: RunningTurn): TurnOutcome {
+  if (state.refusedUpdate !== undefined) {
+    return failed(
+      "event-not-stored",
+      `An event of the turn was not stored: ${state.refusedUpdate}`,
+    );
+  }
+  // A runtime that answers a cancel with an error, or had to be killed, was still cancelled.
+  if (state.cancelAsked && outcome.outcome !== "completed") {
+    return outcome.outcome === "cancelled" ? outcome : {
+      outcome: "cancelled",
+      ...(outcome.code === undefined ? {} : { code: outcome.code }),
+      ...(outcome.reason === undefined ? {} : { reason: outcome.reason }),
+    };
+  }
+  return outcome;
+}
+
+function outcomeOfStop(stopReason: string): TurnOutcome {
+  switch (stopReason) {
+    case "end_turn":
+      return { outcome: "completed" };
+    case "cancelled":
+      return { outcome: "cancelled" };
+    case "max_tokens":
+      return failed("model-output-limit", "The model reached its output limit in mid-answer");
+    case "max_turn_requests":
+      return failed("steps-exhausted", "The turn needed more model calls than allowed");
+    case "refusal":
+      return failed("model-refusal", "The model refused to go on");
+    default:
+      return failed("stop-unknown", `The runtime stopped with an unknown reason "${stopReason}"`);
+  }
+}
+
+/** Our own runtime puts code and reason into `data`; others have only a message. */
+function outcomeOfError(error: RequestError): TurnOutcome {
+  const data = typeof error.data === "object" && error.data !== null
+    ? error.data as { code?: unknown; reason?: unknown; details?: unknown }
+    : {};
+  const reason = typeof data.reason === "string"
+    ? data.reason
+    : typeof data.details === "string"
+    ? `${error.message}: ${data.details}`
+    : error.message;
+  return failed(typeof data.code === "string" ? data.code : "runtime-error", reason);
+}
+
+function failed(code: string, reason: string): TurnOutcome {
+  return { outcome: "failed", code, reason };
+}

@@ -1,0 +1,81 @@
+/**
+ * Who may write and read which shard (spec "Credential placement rules", decision 41). Pure: one
+ * decision for the command line, the daemon and the gateway.
+ *
+ * | Caller | own shard | another agent's shard | shared shard | role and host-operation keys |
+ * |---|---|---|---|---|
+ * | operator (root, admin agent) | write, read | write, read | write, read | shared shard only |
+ * | agent | write, read | – | read, through its own | – |
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { isRoleKey } from "core/secrets/resolve.ts";
+import type { SecretRef } from "core/secrets/shards.ts";
+
+/** Who asks. `agent` is absent for root. */
+export interface SecretCaller {
+  /** Root, or an agent that carries `admin: true`. */
+  readonly isOperator: boolean;
+  readonly agent?: AgentName | undefined;
+}
+
+/** Decides whether the caller may set or unset a secret at a place. */
+export function decidePlacement(caller: SecretCaller, ref: SecretRef): Result<SecretRef> {
+  if (ref.agent === undefined) {
+    return caller.isOperator ? ok(ref) : err(refusal(
+      "shared-shard-denied",
+      `Cannot set "${ref.key}" for the whole host as agent "${
+        caller.agent ?? "nobody"
+      }": shared and host secrets are operator-only`,
+      {
+        kind: "denied",
+        hints: [`fleetctl secret set ${ref.key} --value <value> --agent self`],
+      },
+    ));
+  }
+  if (!caller.isOperator && caller.agent !== ref.agent) {
+    return err(refusal(
+      "agent-shard-denied",
+      `Cannot set "${ref.key}" of agent "${ref.agent}" as agent "${
+        caller.agent ?? "nobody"
+      }": an agent writes its own shard only`,
+      {
+        kind: "denied",
+        hints: [`fleetctl secret set ${ref.key} --value <value> --agent self`],
+      },
+    ));
+  }
+  return isRoleKey(ref.key)
+    ? err(refusal(
+      "key-misplaced",
+      `Cannot set "${ref.key}" of agent "${ref.agent}": it is a key of the host, must be shared`,
+      { hints: [`fleetctl secret set ${ref.key} --value <value>`] },
+    ))
+    : ok(ref);
+}
+
+/**
+ * Decides whether the caller may read a secret: its own shard with the shared one behind it, and
+ * everything for an operator. Keys of the host are for operators, whatever shard is named.
+ */
+export function decideReading(caller: SecretCaller, ref: SecretRef): Result<SecretRef> {
+  if (caller.isOperator) return ok(ref);
+  if (isRoleKey(ref.key)) {
+    return err(refusal(
+      "host-key-denied",
+      `Cannot read "${ref.key}" as agent "${caller.agent ?? "nobody"}": it is a key of the host`,
+      { kind: "denied" },
+    ));
+  }
+  return ref.agent !== undefined && ref.agent === caller.agent ? ok(ref) : err(refusal(
+    "agent-shard-denied",
+    `Cannot read "${ref.key}"${
+      ref.agent === undefined ? "" : ` of agent "${ref.agent}"`
+    } as agent "${caller.agent ?? "nobody"}": an agent reads its own secrets only`,
+    { kind: "denied", hints: [`fleetctl secret get ${ref.key} --agent self`] },
+  ));
+}

@@ -1,0 +1,98 @@
+/**
+ * Who can read the store: the file `recipients` in the ledger, one age recipient a line under a
+ * comment that says whose it is, and the decisions about a change of it. Pure.
+ *
+ * The file is shared and not secret, so a line in it is a request: a write never adds a reader.
+ * `rewrapSecrets`, run by a host that can read the store already, is what grants it. A reader whose
+ * line is gone is dropped at the next write.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { isRecipient } from "core/secrets/envelope.ts";
+
+/** One line of the file. */
+export interface Recipient {
+  readonly recipient: string;
+  /** Text of the comment above: `host atlas`, `recovery`. */
+  readonly label: string;
+}
+
+/** Readers that a re-wrap would add and drop. */
+export interface RewrapPlan {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** Hosts of a fleet and recovery keys. */
+const RECIPIENTS_MAX = 1024;
+
+/** Parses the file; an absent one has no recipients. */
+export function parseRecipients(
+  text: string | undefined,
+  file: string,
+): Result<readonly Recipient[]> {
+  const found: Recipient[] = [];
+  const faults: string[] = [];
+  let label = "";
+  for (const [index, line] of (text ?? "").split("\n").entries()) {
+    const given = line.trim();
+    if (given === "") continue;
+    if (given.startsWith("#")) {
+      label = given.slice(1).trim();
+      continue;
+    }
+    if (!isRecipient(given)) faults.push(`${file}:${index + 1}: must be an age recipient, age1…`);
+    else if (!found.some((each) => each.recipient === given)) {
+      found.push({ recipient: given, label });
+    }
+    label = "";
+  }
+  if (found.length > RECIPIENTS_MAX) {
+    faults.push(`${file}:1: ${found.length} recipients, must be at most ${RECIPIENTS_MAX}`);
+  }
+  if (faults.length === 0) return ok(found);
+  return err(refusal(
+    "recipients-invalid",
+    `Cannot read the recipients "${file}": ${faults.length} lines are unusable`,
+    { details: faults, hints: [`edit ${file}, then run: fleetctl apply`] },
+  ));
+}
+
+/** Adds a recipient to the text of the file, unless it is there. Comments and order survive. */
+export function addRecipient(text: string | undefined, added: Recipient): string {
+  const before = text ?? "";
+  if (before.split("\n").some((line) => line.trim() === added.recipient)) return before;
+  const gap = before === "" || before.endsWith("\n") ? "" : "\n";
+  return `${before}${gap}# ${added.label}\n${added.recipient}\n`;
+}
+
+/** Returns the readers of the next write: those of the last one that are still listed. */
+export function decideReaders(
+  recorded: readonly string[],
+  listed: readonly Recipient[],
+  own: string,
+): Result<readonly string[]> {
+  const readers = recorded.filter((reader) => listed.some((each) => each.recipient === reader));
+  if (readers.includes(own)) return ok(readers);
+  return err(refusal(
+    "recipient-missing",
+    "Cannot write the secret store: the key of this host is not among its recipients, so that " +
+      "this host could not read it again",
+    { hints: ['run "fleetctl fleet sync" on a host that is already a recipient'] },
+  ));
+}
+
+/** Compares the readers of the store with the list. */
+export function planRewrap(
+  recorded: readonly string[],
+  listed: readonly Recipient[],
+): RewrapPlan {
+  const wanted = listed.map((each) => each.recipient);
+  return {
+    added: wanted.filter((recipient) => !recorded.includes(recipient)),
+    removed: recorded.filter((recipient) => !wanted.includes(recipient)),
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * Whether a value is good for the key of a role, asked before it is stored: a role that cannot read
+ * its key does not start, and the one who set it would learn that much later. Pure.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { KeyName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { isHostOpKey } from "core/secrets/resolve.ts";
+import { type KeyRing, parseKeyRing } from "core/signed_value.ts";
+
+/** As much as HMAC-SHA256 can use, and as much as `up` makes. */
+const KEY_BYTES_MIN = 32;
+/** Keys that may be a ring `kid:key,kid:key`. */
+const RING_KEYS: ReadonlySet<string> = new Set(["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]);
+
+/** Refuses a value with which the roles that read `key` would not start, or one easy to guess. */
+export function checkRoleKey(key: KeyName, value: string): Result<void> {
+  if (!RING_KEYS.has(key) && !isHostOpKey(key)) return ok(undefined);
+  const hints = [`head -c 32 /dev/urandom | base64 | fleetctl secret set ${key} --value -`];
+  const ring = RING_KEYS.has(key)
+    ? parseKeyRing(value, key)
+    : ok<KeyRing>([{ kid: "", key: value }]);
+  if (!ring.ok) return err({ ...ring.error, kind: "refused", hints });
+  const short = ring.value.findIndex((one) => byteLength(one.key) < KEY_BYTES_MIN);
+  if (short === -1) return ok(undefined);
+  const which = ring.value.length === 1 ? "it" : `key ${short + 1} of ${ring.value.length}`;
+  const found = byteLength(ring.value[short]?.key ?? "");
+  return err(refusal(
+    "role-key-weak",
+    `Cannot set "${key}": ${which} has ${found} bytes, must have at least ${KEY_BYTES_MIN}`,
+    { hints },
+  ));
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,182 @@
+/**
+ * What the secret store holds, and its text: the shared keys at the top, each agent's own below
+ * `agents.<name>` (spec "Secret store and rendered files"). Pure. Faults name keys, never values.
+ *
+ * ```json
+ * { "version": 1, "recipients": ["age1…"], "CODEHOST_ORG": "…", "agents": { "ada": { "…": "…" } } }
+ * ```
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { type AgentName, type KeyName, parseAgentName, parseKeyName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Keys and values of one shard. */
+export type SecretShard = ReadonlyMap<KeyName, string>;
+
+/** All secrets of the fleet. */
+export interface SecretShards {
+  readonly shared: SecretShard;
+  readonly agents: ReadonlyMap<AgentName, SecretShard>;
+}
+
+/** One place in the store: the shared shard when `agent` is absent. */
+export interface SecretRef {
+  readonly key: KeyName;
+  readonly agent?: AgentName | undefined;
+}
+
+/** The opened store: its secrets, and the recipients it was encrypted to. */
+export interface StoreText {
+  readonly shards: SecretShards;
+  readonly recipients: readonly string[];
+}
+
+/** Largest value: fits an environment variable (Linux: 128 KiB for name and value). */
+export const SECRET_BYTES_MAX = 64 * 1024;
+/** Keys of one shard. */
+export const SHARD_KEYS_MAX = 4096;
+
+const VERSION = 1;
+/**
+ * Variables that steer programs, instead of being a credential. Env files win over what units say,
+ * so an agent that could set these would choose its own permission set or preload a library.
+ */
+const STEERING_NAMES: ReadonlySet<string> = new Set(
+  ("PATH HOME USER LOGNAME SHELL IFS ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PERL5LIB PERL5OPT " +
+    "RUBYLIB RUBYOPT CHANNEL_USER_EMAIL CHANNEL_WEBVIEW_GATEWAY_URL").split(" "),
+);
+const STEERING_PREFIX =
+  /^(?:LD|BASH|DENO|NODE|NPM|SYSTEMD|LISTEN|NOTIFY|GIT_CONFIG|GIT_EXEC|FLEETCTL)_/;
+const CREDENTIAL = /(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$/;
+/** Model settings of the built-in runtime (docs/runtime.md) are the agent's own to choose. */
+const MODEL_SETTING = /^FLEETCTL_(?:MODEL(?:_.*)?|PROVIDER|BASE_URL|CONTEXT_TOKENS|OUTPUT_TOKENS)$/;
+
+/** An empty store. */
+export const NO_SECRETS: SecretShards = { shared: new Map(), agents: new Map() };
+
+/** Refuses a key name that would steer programs. */
+export function checkSecretKey(text: string): Result<KeyName> {
+  const key = parseKeyName(text);
+  const steers = STEERING_NAMES.has(text) || STEERING_PREFIX.test(text);
+  if (!key.ok || !steers || CREDENTIAL.test(text) || MODEL_SETTING.test(text)) return key;
+  return err(refusal(
+    "key-reserved",
+    `Cannot store "${text}" as a secret: the name steers programs, must be that of a credential`,
+    { kind: "usage" },
+  ));
+}
+
+/** Refuses a value that no environment variable can hold. The value is never shown. */
+export function checkSecretValue(key: KeyName, value: string): Result<string> {
+  const bad = (found: string) =>
+    err(refusal("value-invalid", `Cannot store "${key}": the value ${found}`, { kind: "usage" }));
+  if (value === "") {
+    return bad(`is empty, must hold 1 to ${SECRET_BYTES_MAX} bytes`);
+  }
+  if (value.includes("\0")) return bad("holds a NUL character, must be text");
+  if (!value.isWellFormed()) return bad("is not valid Unicode, must be text");
+  const bytes = new TextEncoder().encode(value).length;
+  return bytes > SECRET_BYTES_MAX
+    ? bad(`has ${bytes} bytes, must have at most ${SECRET_BYTES_MAX}`)
+    : ok(value);
+}
+
+/** Returns the value at one place; an empty value is none. */
+export function readSecret(shards: SecretShards, ref: SecretRef): string | undefined {
+  const shard = ref.agent === undefined ? shards.shared : shards.agents.get(ref.agent);
+  return shard?.get(ref.key) || undefined;
+}
+
+/** Returns the shards with one value set, or taken away when `value` is undefined. */
+export function withSecret(
+  shards: SecretShards,
+  ref: SecretRef,
+  value: string | undefined,
+): Result<SecretShards> {
+  const before = ref.agent === undefined ? shards.shared : shards.agents.get(ref.agent);
+  const shard = new Map(before ?? []);
+  if (value === undefined) shard.delete(ref.key);
+  else shard.set(ref.key, value);
+  if (shard.size > SHARD_KEYS_MAX) {
+    return err(refusal(
+      "shard-full",
+      `Cannot store "${ref.key}": the shard holds ${SHARD_KEYS_MAX} keys already`,
+    ));
+  }
+  if (ref.agent === undefined) return ok({ ...shards, shared: shard });
+  const agents = new Map(shards.agents);
+  if (shard.size === 0) agents.delete(ref.agent);
+  else agents.set(ref.agent, shard);
+  return ok({ ...shards, agents });
+}
+
+/** Prints the store, keys sorted, so that the same secrets give the same text. */
+export function printStore(store: StoreText): string {
+  const agents: Record<string, Record<string, string>> = {};
+  for (const [name, shard] of sorted(store.shards.agents)) {
+    agents[name] = Object.fromEntries(sorted(shard));
+  }
+  const text = {
+    version: VERSION,
+    recipients: store.recipients,
+    ...Object.fromEntries(sorted(store.shards.shared)),
+    agents,
+  };
+  return `${JSON.stringify(text, null, 2)}\n`;
+}
+
+/** Parses the store. A fault says where, and never what. */
+export function parseStore(text: string): Result<StoreText, string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text, which holds secrets.
+    return err("its content is not JSON");
+  }
+  if (!isRecord(value)) return err("its content is not an object");
+  const { version, recipients, agents, ...shared } = value;
+  if (version !== VERSION) {
+    return err(`it has version ${Number(version)}, this program reads version ${VERSION}`);
+  }
+  if (!Array.isArray(recipients) || !recipients.every((each) => typeof each === "string")) {
+    return err("its list of recipients is unusable");
+  }
+  if (!isRecord(agents)) return err('its part "agents" is not an object');
+  const top = parseShardText(shared, "the shared shard");
+  if (!top.ok) return top;
+  const shards = new Map<AgentName, SecretShard>();
+  for (const [name, content] of Object.entries(agents)) {
+    const agent = parseAgentName(name);
+    if (!agent.ok || !isRecord(content)) return err(`shard ${JSON.stringify(name)} is unusable`);
+    const shard = parseShardText(content, `shard "${name}"`);
+    if (!shard.ok) return shard;
+    shards.set(agent.value, shard.value);
+  }
+  return ok({ shards: { shared: top.value, agents: shards }, recipients });
+}
+
+function parseShardText(
+  content: Readonly<Record<string, unknown>>,
+  where: string,
+): Result<SecretShard, string> {
+  const shard = new Map<KeyName, string>();
+  for (const [name, value] of Object.entries(content)) {
+    const key = parseKeyName(name);
+    const isUsable = typeof value === "string" && !value.includes("\0") && value.isWellFormed();
+    if (!key.ok || !isUsable) return err(`${JSON.stringify(name)} of ${where} is unusable`);
+    shard.set(key.value, value);
+  }
+  return ok(shard);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function sorted<K extends string, V>(map: ReadonlyMap<K, V>): readonly (readonly [K, V])[] {
+  return [...map].sort(([left], [right]) => left < right ? -1 : left > right ? 1 : 0);
+}

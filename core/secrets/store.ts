@@ -1,0 +1,249 @@
+/**
+ * The secret store on disk: `secrets.age` in the ledger, opened with the key of this host. Reads
+ * need no lock, because the file is replaced as a whole; each write reads it again under the lock
+ * of the ledger, encrypts it to its readers, and is one commit (decisions 4 and 6).
+ *
+ * A store that cannot be read is a refusal, and nothing is ever written over it.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { fileRefusal } from "core/ledger/file_refusal.ts";
+import type { LedgerPorts } from "core/ledger/git.ts";
+import { commitChange, type Committed } from "core/ledger/repository.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { seal, unseal } from "core/secrets/envelope.ts";
+import { type HostKey, hostKeyRefusal, readHostKey } from "core/secrets/host_key.ts";
+import {
+  decideReaders,
+  parseRecipients,
+  planRewrap,
+  type RewrapPlan,
+} from "core/secrets/recipients.ts";
+import {
+  checkSecretKey,
+  checkSecretValue,
+  parseStore,
+  printStore,
+  readSecret,
+  type SecretRef,
+  type SecretShards,
+  type StoreText,
+  withSecret,
+} from "core/secrets/shards.ts";
+
+/** Who changes a secret, for the commit. */
+export interface SecretAuthor {
+  /** The verb as typed: `secret set`. */
+  readonly verb: string;
+  readonly caller: string;
+}
+
+/** An opened store. */
+export interface SecretStore {
+  /** What was read at opening, or written since by this value. */
+  readonly shards: SecretShards;
+  /** Value at one place, without fallback; `resolveKey` is what agents get. */
+  get(ref: SecretRef): string | undefined;
+  /** Names of all secrets, the shared ones first; never a value. */
+  list(): readonly SecretRef[];
+  set(ref: SecretRef, value: string, author: SecretAuthor): Promise<Result<Committed>>;
+  /** Refuses when there is nothing at the place. */
+  unset(ref: SecretRef, author: SecretAuthor): Promise<Result<Committed>>;
+}
+
+/** Opens the store with the key of this host. */
+export async function openSecrets(ports: LedgerPorts, paths: Paths): Promise<Result<SecretStore>> {
+  try {
+    const key = await readHostKey(ports, paths);
+    if (!key.ok) return key;
+    const sealed = await ports.files.readText(paths.secretsFile);
+    if (sealed === undefined) return err(missing(paths));
+    if (key.value === undefined) return err(hostKeyRefusal(paths, "it does not exist"));
+    const opened = await openText(paths, sealed, key.value);
+    return opened.ok ? ok(createStore(ports, paths, key.value, opened.value.shards)) : opened;
+  } catch (thrown) {
+    return err(fileRefusal(thrown, "read the secret store"));
+  }
+}
+
+/**
+ * Encrypts the store to every listed recipient. Only a host that can read it already is able to;
+ * the plan says who was added and who was dropped.
+ */
+export async function rewrapSecrets(
+  ports: LedgerPorts,
+  paths: Paths,
+  author: SecretAuthor,
+): Promise<Result<RewrapPlan>> {
+  let plan: RewrapPlan = { added: [], removed: [] };
+  const done = await changeStore(ports, paths, {
+    author,
+    summary: "the readers of the secret store",
+    change: async (store, key) => {
+      const listed = parseRecipients(
+        await ports.files.readText(paths.recipientsFile),
+        paths.recipientsFile,
+      );
+      if (!listed.ok) return listed;
+      plan = planRewrap(store.recipients, listed.value);
+      if (plan.added.length + plan.removed.length === 0) return ok(undefined);
+      const recipients = listed.value.map((each) => each.recipient);
+      const kept = decideReaders(recipients, listed.value, key.recipient);
+      return kept.ok ? ok({ shards: store.shards, recipients }) : kept;
+    },
+  });
+  return done.ok ? ok(plan) : done;
+}
+
+/** Opens sealed text; the refusal says what is wrong with it and what to do. */
+export async function openText(
+  paths: Paths,
+  sealed: string,
+  key: HostKey,
+): Promise<Result<StoreText>> {
+  const text = await unseal(sealed, key.identities);
+  if (!text.ok) {
+    return err(
+      text.error.reason === "foreign"
+        ? unreadable(
+          paths,
+          `the key "${paths.hostKey}" of this host is not among its recipients`,
+          ['run "fleetctl fleet sync" on a host that is already a recipient'],
+        )
+        : corrupt(paths, text.error.detail),
+    );
+  }
+  const parsed = parseStore(text.value);
+  return parsed.ok ? parsed : err(corrupt(paths, parsed.error));
+}
+
+/** A change of the store; `change` returns undefined to leave the file as it is. */
+export interface StoreChange {
+  readonly author: SecretAuthor;
+  /** For the commit: names, never values. */
+  readonly summary: string;
+  readonly change: (
+    store: StoreText,
+    key: HostKey,
+  ) => Result<StoreText | undefined> | Promise<Result<StoreText | undefined>>;
+}
+
+/** Reads, changes and writes the store under the lock of the ledger, as one commit. */
+export async function changeStore(
+  ports: LedgerPorts,
+  paths: Paths,
+  { author, summary, change }: StoreChange,
+): Promise<Result<Committed>> {
+  return await commitChange(ports, paths, {
+    ...author,
+    summary,
+    edits: [{
+      path: paths.secretsFile,
+      change: async (sealed) => {
+        if (sealed === undefined) return err(missing(paths));
+        const key = await readHostKey(ports, paths);
+        if (!key.ok) return key;
+        if (key.value === undefined) return err(hostKeyRefusal(paths, "it does not exist"));
+        const store = await openText(paths, sealed, key.value);
+        if (!store.ok) return store;
+        const next = await change(store.value, key.value);
+        if (!next.ok) return next;
+        return ok(
+          next.value === undefined
+            ? sealed
+            : await seal(printStore(next.value), next.value.recipients),
+        );
+      },
+    }],
+  });
+}
+
+function createStore(
+  ports: LedgerPorts,
+  paths: Paths,
+  key: HostKey,
+  opened: SecretShards,
+): SecretStore {
+  let shards = opened;
+  const write = async (ref: SecretRef, value: string | undefined, author: SecretAuthor) => {
+    let written = shards;
+    const where = ref.agent === undefined ? "in the shared shard" : `of agent "${ref.agent}"`;
+    const done = await changeStore(ports, paths, {
+      author,
+      summary: `${ref.key} ${where}`,
+      change: async (store) => {
+        written = store.shards;
+        const current = readSecret(store.shards, ref);
+        if (value === undefined && current === undefined) return err(absent(ref, where));
+        const next = withSecret(store.shards, ref, value);
+        if (!next.ok) return next;
+        written = next.value;
+        const listed = parseRecipients(
+          await ports.files.readText(paths.recipientsFile),
+          paths.recipientsFile,
+        );
+        if (!listed.ok) return listed;
+        const readers = decideReaders(store.recipients, listed.value, key.recipient);
+        if (!readers.ok) return readers;
+        // The same value for the same readers: nothing to write, and no commit.
+        const isSame = current === value && readers.value.length === store.recipients.length;
+        return ok(isSame ? undefined : { shards: next.value, recipients: readers.value });
+      },
+    });
+    if (done.ok) shards = written;
+    return done;
+  };
+  return {
+    get shards() {
+      return shards;
+    },
+    get: (ref) => readSecret(shards, ref),
+    list: () => listSecrets(shards),
+    set: async (ref, value, author) => {
+      const checkedKey = checkSecretKey(ref.key);
+      if (!checkedKey.ok) return checkedKey;
+      const checked = checkSecretValue(ref.key, value);
+      return checked.ok ? await write(ref, checked.value, author) : checked;
+    },
+    unset: (ref, author) => write(ref, undefined, author),
+  };
+}
+
+function listSecrets(shards: SecretShards): readonly SecretRef[] {
+  return [
+    ...[...shards.shared.keys()].sort().map((key) => ({ key })),
+    ...[...shards.agents].sort(([left], [right]) => left < right ? -1 : 1).flatMap((
+      [agent, shard],
+    ) => [...shard.keys()].sort().map((key) => ({ key, agent }))),
+  ];
+}
+
+function absent(ref: SecretRef, where: string): Refusal {
+  return refusal("secret-absent", `Cannot unset "${ref.key}": there is none ${where}`);
+}
+
+function missing(paths: Paths): Refusal {
+  return refusal(
+    "store-missing",
+    `Cannot read the secret store: there is no "${paths.secretsFile}"`,
+    { hints: ["fleetctl apply"] },
+  );
+}
+
+function corrupt(paths: Paths, detail: string): Refusal {
+  return unreadable(paths, `it is damaged (${detail})`, [
+    `git -C ${paths.repo} log --oneline -- secrets.age`,
+    `git -C ${paths.repo} checkout <commit> -- secrets.age`,
+  ]);
+}
+
+function unreadable(paths: Paths, state: string, hints: readonly string[]): Refusal {
+  return refusal(
+    "store-unreadable",
+    `Cannot read the secret store "${paths.secretsFile}": ${state}; nothing was changed`,
+    { hints },
+  );
+}

@@ -1,0 +1,29 @@
+/**
+ * One write to a SQLite store as a value: what the disk refuses becomes a refusal, so that nobody
+ * acknowledges what was not stored. Faults of the program itself still throw.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { type Database, FileFault } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Runs `work` in one transaction; `what` names its object: "the event". */
+export function writeSql<T>(db: Database, what: string, work: () => T): Result<T> {
+  try {
+    return ok(db.transaction(work));
+  } catch (thrown) {
+    if (thrown instanceof FileFault) return err(storageFault(what, thrown));
+    throw thrown;
+  }
+}
+
+/** The refusal for a fault of the file: `storage-full` or `storage-failed`. */
+export function storageFault(what: string, fault: FileFault): Refusal {
+  return fault.code === "ENOSPC"
+    ? refusal("storage-full", `Cannot store ${what}: no space left on the disk, must have room`, {
+      hints: ["df -h"],
+    })
+    : refusal("storage-failed", `Cannot store ${what}: ${errorText(fault)}`);
+}

@@ -1,0 +1,137 @@
+/**
+ * Who may run what: one ladder for every verb, default deny, each answer with its reason.
+ * No I/O; it trusts `Caller` and `Target` and nothing that the client says about itself.
+ * Design: spec "Authorization of verbs", rows of "Errors".
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { type Caller, callerText } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import type { Addressed, Target } from "core/verbs/rewrite.ts";
+import { type Verb, verbName } from "core/verbs/verb.ts";
+
+/** The answer; `reason` goes to the audit log either way. */
+export type Decision =
+  | { readonly allowed: true; readonly reason: string }
+  | { readonly allowed: false; readonly reason: string; readonly refusal: Refusal };
+
+/** Decides whether `caller` may run what it asks for. */
+export function authorize(caller: Caller, addressed: Addressed): Decision {
+  const { invocation, target } = addressed;
+  const { scope } = invocation.verb;
+  const needs = scope === "self_or_host" ? target.kind === "agent" ? "self" : "operator" : scope;
+
+  if (needs === "anyone") return allow("open to anyone");
+  if (caller.kind === "operator") return allow("operator");
+  if (caller.kind === "other") return deny("unknown uid", unknownCaller(caller, invocation));
+  if (caller.kind === "gateway") {
+    return needs === "gateway"
+      ? allow("the gateway")
+      : deny("not for the gateway", unknownCaller(caller, invocation));
+  }
+  if (needs === "agent") return allow("any agent");
+  if (target.kind === "agent" && target.agent === caller.agent && needs !== "operator") {
+    return allow("own agent");
+  }
+  if (needs === "self_or_root") {
+    return deny("cross-agent call by no root", crossAgent(caller, invocation, target));
+  }
+  if (caller.kind === "admin") return allow("admin agent");
+  if (needs === "self") return deny("target is a peer", peerTarget(caller, invocation, target));
+  return deny("operator only", operatorOnly(caller, invocation));
+}
+
+/** Returns whether the work needs the rights of root rather than those of the caller itself. */
+export function needsRoot(verb: Verb, caller: Caller, target: Target): boolean {
+  if (verb.runs !== "root_for_peer") return verb.runs === "root";
+  return !("agent" in caller && target.kind === "agent" && target.agent === caller.agent);
+}
+
+function allow(reason: string): Decision {
+  return { allowed: true, reason };
+}
+
+function deny(reason: string, why: Refusal): Decision {
+  return { allowed: false, reason, refusal: why };
+}
+
+function unknownCaller(caller: Caller, invocation: Invocation): Refusal {
+  return refusal(
+    "caller-unknown",
+    `Cannot run "${verbName(invocation.verb)}": the caller is ${callerText(caller)}, ` +
+      `must be root or an agent of this host`,
+    { kind: "denied" },
+  );
+}
+
+function operatorOnly(caller: Caller, invocation: Invocation): Refusal {
+  const name = verbName(invocation.verb);
+  const key = invocation.args.KEY;
+  if (key !== undefined) {
+    return refusal(
+      "shared-shard-denied",
+      `Cannot ${invocation.verb.path[1]} "${key}" for the whole host as ${callerText(caller)}: ` +
+        `shared and host secrets are operator-only`,
+      {
+        kind: "denied",
+        hints: [`fleetctl ${typedWords(invocation)}${valueHint(invocation)} --agent self`],
+      },
+    );
+  }
+  return refusal(
+    "operator-only",
+    `Cannot run "${name}" as ${callerText(caller)}: it is operator-only, ` +
+      `must be root or an agent with admin: true`,
+    {
+      kind: "denied",
+      hints: invocation.verb.scope === "self_or_host" ? [`fleetctl ${name} self`] : [],
+    },
+  );
+}
+
+function peerTarget(caller: Caller, invocation: Invocation, target: Target): Refusal {
+  return refusal(
+    "self-target-only",
+    `Cannot run "${verbName(invocation.verb)}" for ${targetText(target)} as ` +
+      `${callerText(caller)}: the target must be the caller, or the caller an admin`,
+    { kind: "denied", hints: [`fleetctl ${typedWords(invocation, "self")}`] },
+  );
+}
+
+function crossAgent(caller: Caller, invocation: Invocation, target: Target): Refusal {
+  return refusal(
+    "cross-agent-root-only",
+    `Cannot run "${verbName(invocation.verb)}" for ${targetText(target)} as ` +
+      `${callerText(caller)}: only root may call across agents`,
+    { kind: "denied", hints: [`fleetctl ${typedWords(invocation, "self")}`] },
+  );
+}
+
+function targetText(target: Target): string {
+  return target.kind === "agent" ? `agent "${target.agent}"` : "the whole host";
+}
+
+/** The words of an invocation, ready to paste; never the value of an option but the target. */
+function typedWords(invocation: Invocation, target?: string): string {
+  const { verb, args, options } = invocation;
+  const words = verb.args.flatMap((row) => {
+    const value = row.name === verb.target?.name ? target ?? args[row.name] : args[row.name];
+    return value === undefined ? [] : [value];
+  });
+  const isOption = verb.target?.from === "option" && options[verb.target.name] !== undefined;
+  const tail = isOption && target !== undefined
+    ? [...valueWords(invocation), `--${verb.target?.name}`, target]
+    : [];
+  return [...verb.path, ...words, ...tail].join(" ");
+}
+
+function valueHint(invocation: Invocation): string {
+  return valueWords(invocation).map((word) => ` ${word}`).join("");
+}
+
+function valueWords(invocation: Invocation): readonly string[] {
+  const isSecret = invocation.verb.options.some((option) => option.secret);
+  return isSecret ? ["--value <value>"] : [];
+}

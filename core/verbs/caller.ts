@@ -1,0 +1,103 @@
+/**
+ * Who acts: a value made once from what the kernel says, and passed on explicitly. There is no
+ * caller with silent rights; one that nobody knows is `other` and may do next to nothing.
+ * No I/O. Design: decision 38 (who is who without root), spec "Authorization of verbs".
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Who acts. */
+export type Caller =
+  | { readonly kind: "operator"; readonly uid: number }
+  | { readonly kind: "admin"; readonly uid: number; readonly agent: AgentName }
+  | { readonly kind: "agent"; readonly uid: number; readonly agent: AgentName }
+  /** The gateway's own user, which may enroll the first dial key of an agent and nothing else. */
+  | { readonly kind: "gateway"; readonly uid: number }
+  | { readonly kind: "other"; readonly uid: number };
+
+/** What is known about the agent behind a uid or a name. */
+export interface KnownAgent {
+  readonly name: AgentName;
+  readonly isAdmin: boolean;
+}
+
+/** The facts that decide who a uid is. */
+export interface CallerFacts {
+  readonly uid: number;
+  readonly root: string;
+  /** Owner of the root folder; read only under a root other than `/`. */
+  readonly rootOwner: number | undefined;
+  /** The agent whose Unix user has this uid, in the ledger of this host. */
+  readonly agent: KnownAgent | undefined;
+  /** Whether this uid is that of the user `GATEWAY_USER`. */
+  readonly isGateway?: boolean;
+}
+
+/** Account of the gateway on a real host; no agent can have this name (`core/names.ts`). */
+export const GATEWAY_USER = "fleetctl-gateway";
+
+/**
+ * Returns who a uid is: root, then the owner of a root folder other than `/`, then the gateway,
+ * then the agent of that uid, then nobody. Agents of another root have no Unix users, so a uid
+ * names none of them.
+ */
+export function callerFor(facts: CallerFacts): Caller {
+  const { uid } = facts;
+  if (uid === 0) return { kind: "operator", uid };
+  if (facts.root !== "/") {
+    return facts.rootOwner === uid ? { kind: "operator", uid } : { kind: "other", uid };
+  }
+  if (facts.isGateway === true) return { kind: "gateway", uid };
+  return facts.agent === undefined ? { kind: "other", uid } : agentCaller(uid, facts.agent);
+}
+
+function agentCaller(uid: number, agent: KnownAgent): Caller {
+  return { kind: agent.isAdmin ? "admin" : "agent", uid, agent: agent.name };
+}
+
+/**
+ * Returns the caller acting as `agent` (`--as`), which only ever takes rights away: an operator may
+ * act as anyone, an admin as itself or an ordinary agent, an agent as itself.
+ */
+export function actAs(caller: Caller, agent: KnownAgent): Result<Caller> {
+  const isOwn = "agent" in caller && caller.agent === agent.name;
+  const isDownwards = caller.kind === "operator" || isOwn ||
+    (caller.kind === "admin" && !agent.isAdmin);
+  if (isDownwards) return ok(agentCaller(caller.uid, agent));
+  return err(refusal(
+    "act-as-denied",
+    `Cannot act as agent "${agent.name}": the caller is ${callerText(caller)}, ` +
+      `must have more rights than that agent`,
+    { kind: "denied" },
+  ));
+}
+
+/** Returns the agent that a caller is, or undefined for an operator and for nobody. */
+export function callerAgent(caller: Caller): AgentName | undefined {
+  return "agent" in caller ? caller.agent : undefined;
+}
+
+/** Returns whether the caller may see and change what belongs to others on this host. */
+export function isOperator(caller: Caller): boolean {
+  return caller.kind === "operator" || caller.kind === "admin";
+}
+
+/** Names a caller in a message: `agent "ada"`, `the operator`, `uid 1004`. */
+export function callerText(caller: Caller): string {
+  switch (caller.kind) {
+    case "operator":
+      return "the operator";
+    case "admin":
+      return `admin agent "${caller.agent}"`;
+    case "agent":
+      return `agent "${caller.agent}"`;
+    case "gateway":
+      return "the gateway";
+    case "other":
+      return `uid ${caller.uid}, which is no agent of this host`;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * The client side of the daemon's socket: sends one request and passes the output on as it comes.
+ * Decides nothing; the daemon does. Design: decisions 38 and 40.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { ByteStream, Sockets } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import {
+  type DaemonFrame,
+  parseDaemonFrame,
+  requestText,
+  type VerbRequest,
+} from "core/verbs/daemon_frames.ts";
+
+/** Where forwarded output goes. */
+export interface ForwardOutput {
+  out(text: string): Promise<void>;
+  err(text: string): Promise<void>;
+}
+
+/** What the system calls a socket that is not there, or that nobody listens on. */
+const NOBODY = ["NotFound", "ConnectionRefused"];
+
+/** Returns the connection, or undefined when nobody answers on the socket. */
+export async function connectDaemon(
+  sockets: Pick<Sockets, "connectUnix">,
+  socket: string,
+): Promise<ByteStream | undefined> {
+  try {
+    return await sockets.connectUnix(socket);
+  } catch (thrown) {
+    if (thrown instanceof Error && NOBODY.includes(thrown.name)) return undefined;
+    // A missing right is no missing daemon: who reads that looks in the wrong place.
+    throw thrown;
+  }
+}
+
+/** Sends the request and returns the exit code of the verb. */
+export async function forward(
+  stream: ByteStream,
+  request: VerbRequest,
+  output: ForwardOutput,
+): Promise<Result<number>> {
+  try {
+    await sendLine(stream, requestText(request));
+    for await (const line of linesOf(stream.readable)) {
+      const frame = parseDaemonFrame(line);
+      if (frame === undefined) return err(lostDaemon("it sent what is no frame"));
+      const done = await pass(frame, output);
+      if (done !== undefined) return done;
+    }
+    return err(lostDaemon("it closed the connection before the verb ended"));
+  } catch (thrown) {
+    return err(lostDaemon(errorText(thrown)));
+  } finally {
+    stream.close();
+  }
+}
+
+async function sendLine(stream: ByteStream, line: string): Promise<void> {
+  const writer = stream.writable.getWriter();
+  await writer.write(new TextEncoder().encode(`${line}\n`));
+  writer.releaseLock();
+}
+
+async function pass(
+  frame: DaemonFrame,
+  output: ForwardOutput,
+): Promise<Result<number> | undefined> {
+  switch (frame.type) {
+    case "out":
+      await output.out(frame.text);
+      return undefined;
+    case "err":
+      await output.err(frame.text);
+      return undefined;
+    case "exit":
+      return ok(frame.code);
+    case "refused":
+      return err(frame.error);
+  }
+}
+
+async function* linesOf(readable: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of readable) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    yield* parts;
+  }
+}
+
+function lostDaemon(found: string): Refusal {
+  return refusal("daemon-lost", `Cannot finish the verb through the daemon: ${found}`, {
+    hints: ["fleetctl status", "journalctl -u fleetctl-daemon.service"],
+  });
+}

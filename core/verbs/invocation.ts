@@ -1,0 +1,272 @@
+/**
+ * From an argument list to a verb with its arguments, driven by the verb table. Decides nothing
+ * about the caller and touches nothing. How options are split into tokens is a port, because the
+ * platform does that well (`core/os/argv.ts`).
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { nearest } from "core/verbs/nearest.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { matchVerb, VERBS, verbsUnder } from "core/verbs/table.ts";
+import {
+  type Argument,
+  GLOBAL_OPTIONS,
+  type Option,
+  type Verb,
+  verbName,
+} from "core/verbs/verb.ts";
+
+/** One piece of an argument list. */
+export type Token =
+  | { readonly kind: "positional"; readonly value: string }
+  | {
+    readonly kind: "option";
+    readonly name: string;
+    /** As it was typed: `--force`, `-f`. */
+    readonly rawName: string;
+    readonly value: string | undefined;
+    readonly isInline: boolean;
+  };
+
+/** Splits an argument list; `options` says which options take a value. */
+export type Tokenize = (
+  argv: readonly string[],
+  options: readonly Option[],
+) => readonly Token[];
+
+/** A verb with what was typed for it. Values are raw text. */
+export interface Invocation {
+  readonly verb: Verb;
+  readonly args: Readonly<Record<string, string>>;
+  /** What the last argument took when its row says `rest`. */
+  readonly rest: readonly string[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly switches: ReadonlySet<string>;
+  readonly json: boolean;
+  readonly as: string | undefined;
+}
+
+/** What an argument list asks for. */
+export type Request =
+  | { readonly kind: "help"; readonly words: readonly string[] }
+  | { readonly kind: "version"; readonly json: boolean }
+  | { readonly kind: "run"; readonly invocation: Invocation };
+
+/** Parses an argument list without the program's name. */
+export function parseRequest(argv: readonly string[], tokenize: Tokenize): Result<Request> {
+  const words = leadingWords(argv);
+  const verb = matchVerb(words);
+  if (verb === undefined) return parseWithoutVerb(argv, words);
+  if (verb.later) return err(notAvailable(verb));
+  const tokens = tokenize(argv, [...verb.options, ...GLOBAL_OPTIONS]);
+  const has = (name: string) => tokens.some((one) => one.kind === "option" && one.name === name);
+  if (has("help")) return ok({ kind: "help", words: verb.path });
+  const invocation = bind(verb, tokens);
+  return invocation.ok ? ok({ kind: "run", invocation: invocation.value }) : invocation;
+}
+
+/** Returns the refusal for a verb that is described and not built yet. */
+export function notAvailable(verb: Verb): Refusal {
+  return refusal(
+    "verb-not-available",
+    `Cannot run "${verbName(verb)}": this version does not have it yet, must be one of the verbs ` +
+      `in help`,
+    { kind: "usage", hints: ["fleetctl help"] },
+  );
+}
+
+/** Positional words before the first option that only a verb could know. */
+function leadingWords(argv: readonly string[]): readonly string[] {
+  const words: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const item = argv[index] ?? "";
+    if (!item.startsWith("-") || item === "-") words.push(item);
+    else if (item === "--as") index++;
+    else if (!["--json", "--help", "-h"].includes(item) && !item.startsWith("--as=")) break;
+  }
+  return words;
+}
+
+function parseWithoutVerb(argv: readonly string[], words: readonly string[]): Result<Request> {
+  const isVersion = argv.includes("--version") || argv.includes("-V");
+  if (isVersion && words.length === 0) {
+    return ok({ kind: "version", json: argv.includes("--json") });
+  }
+  const wantsHelp = argv.includes("--help") || argv.includes("-h");
+  const isGroup = verbsUnder(words).length > 0;
+  if (isGroup && !wantsHelp && isAsWithoutValue(argv)) {
+    return err(
+      refusal("usage", 'Cannot use option "--as": it has no value, must be <agent>', {
+        kind: "usage",
+        hints: [`fleetctl ${[...words, "--help"].join(" ")}`],
+      }),
+    );
+  }
+  const strange = argv.find((item) =>
+    item.startsWith("-") && !["--json", "--help", "-h", "--as"].includes(item) &&
+    !item.startsWith("--as=")
+  );
+  if (isGroup && (wantsHelp || strange === undefined)) return ok({ kind: "help", words });
+  if (words.length === 0 || isGroup) {
+    return err(
+      refusal("option-unknown", `Cannot use option "${strange}": no verb was named before it`, {
+        kind: "usage",
+        hints: [`fleetctl ${[...words, "--help"].join(" ")}`],
+      }),
+    );
+  }
+  return err(unknownVerb(words));
+}
+
+/** An empty list is a call for help; one that begins to say who acts is not. */
+function isAsWithoutValue(argv: readonly string[]): boolean {
+  const at = argv.indexOf("--as");
+  const next = argv[at + 1] ?? "";
+  return argv.includes("--as=") || (at >= 0 && (next === "" || next.startsWith("-")));
+}
+
+function unknownVerb(words: readonly string[]): Refusal {
+  const known = VERBS.filter((verb) => !verb.later && !verb.hidden);
+  const depth = knownDepth(words);
+  const typed = words.slice(0, depth + 1).join(" ");
+  const candidates = new Set<string>();
+  for (const verb of known) {
+    candidates.add(verb.path.slice(0, depth + 1).join(" "));
+    candidates.add(verbName(verb));
+  }
+  const guess = nearest(typed, [...candidates]) ?? nearest(words.join(" "), [...candidates]);
+  return refusal(
+    "verb-unknown",
+    `Cannot run "${typed}": there is no such verb, must be one of the verbs in help`,
+    {
+      kind: "usage",
+      hints: [guess === undefined ? "fleetctl help" : `fleetctl ${guess} --help`],
+    },
+  );
+}
+
+/** How many leading words still open some verb. */
+function knownDepth(words: readonly string[]): number {
+  let depth = 0;
+  while (depth < words.length && verbsUnder(words.slice(0, depth + 1)).length > 0) depth++;
+  return depth;
+}
+
+function bind(verb: Verb, tokens: readonly Token[]): Result<Invocation> {
+  const faults: string[] = [];
+  const options: Record<string, string> = {};
+  const switches = new Set<string>();
+  const known = [...verb.options, ...GLOBAL_OPTIONS];
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const option = known.find((one) => one.name === token.name);
+    const fault = option === undefined
+      ? unknownOption(token.rawName, known)
+      : optionFault(option, token, option.name in options || switches.has(option.name));
+    if (fault !== undefined) faults.push(fault);
+    else if (option?.value === undefined) switches.add(token.name);
+    else options[option.name] = token.value ?? "";
+  }
+  const bound = bindArguments(
+    verb.args,
+    tokens.flatMap((token) => token.kind === "positional" ? [token.value] : [])
+      .slice(verb.path.length),
+  );
+  faults.push(...bound.faults);
+  if (faults.length > 0) {
+    const [only] = faults;
+    const found = faults.length === 1 ? only : `${faults.length} faults in what was typed`;
+    return err(refusal("usage", `Cannot run "${verbName(verb)}": ${found}`, {
+      kind: "usage",
+      details: faults.length === 1 ? [] : faults,
+      hints: [`fleetctl ${verbName(verb)} --help`],
+    }));
+  }
+  const { as, ...own } = options;
+  return ok({
+    verb,
+    args: bound.args,
+    rest: bound.rest,
+    options: own,
+    switches: new Set([...switches].filter((name) => name !== "json")),
+    json: switches.has("json"),
+    as,
+  });
+}
+
+function unknownOption(rawName: string, known: readonly Option[]): string {
+  const guess = nearest(rawName, known.map((option) => `--${option.name}`));
+  return `there is no option "${rawName}"${guess === undefined ? "" : `, did you mean "${guess}"`}`;
+}
+
+/** A value is never repeated in a fault of a secret option. */
+function optionFault(
+  option: Option,
+  token: Extract<Token, { kind: "option" }>,
+  isRepeated: boolean,
+): string | undefined {
+  const name = `option "--${option.name}"`;
+  if (isRepeated && !option.repeat) return `${name} is given twice, must be given once`;
+  if (option.value === undefined) {
+    return token.isInline ? `${name} has a value, must have none` : undefined;
+  }
+  if (token.value === undefined) return `${name} has no value, must be <${option.value}>`;
+  if (!token.isInline && token.value.startsWith("-") && token.value !== "-") {
+    return `${name} is followed by an option, must be <${option.value}> ` +
+      `(a value that starts with "-" is written --${option.name}=<${option.value}>)`;
+  }
+  if (option.choices !== undefined && !option.choices.includes(token.value)) {
+    return `${name} is "${token.value}", must be one of ${option.choices.join(", ")}`;
+  }
+  return undefined;
+}
+
+function bindArguments(rows: readonly Argument[], words: readonly string[]) {
+  const args: Record<string, string> = {};
+  const faults: string[] = [];
+  let rest: readonly string[] = [];
+  let used = 0;
+  for (const row of rows) {
+    if (row.rest) {
+      rest = words.slice(used);
+      used = words.length;
+      if (rest.length === 0 && !row.optional) faults.push(`<${row.name}> is missing`);
+      continue;
+    }
+    const word = words[used];
+    if (word === undefined) {
+      if (!row.optional) faults.push(`<${row.name}> is missing`);
+      continue;
+    }
+    used++;
+    if (row.choices !== undefined && !row.choices.includes(word)) {
+      faults.push(`<${row.name}> is "${word}", must be ${choiceText(row.choices)}`);
+    } else args[row.name] = word;
+  }
+  if (used < words.length) faults.push(`"${words[used]}" is one argument too many`);
+  return { args, rest, faults };
+}
+
+function choiceText(choices: readonly string[]): string {
+  return choices.length === 1 ? `"${choices[0]}" or left out` : `one of ${choices.join(", ")}`;
+}
+
+/**
+ * Prints an invocation as an argument list with the verb's words first, options next and words last
+ * behind `--`, so that no word can be taken for an option. Secret options are written as `-`.
+ */
+export function printInvocation(invocation: Invocation): readonly string[] {
+  const { verb, args, rest, options, switches, json } = invocation;
+  const printed: string[] = [...verb.path];
+  for (const option of verb.options) {
+    const value = options[option.name];
+    if (switches.has(option.name)) printed.push(`--${option.name}`);
+    else if (option.secret) printed.push(`--${option.name}=-`);
+    else if (value !== undefined) printed.push(`--${option.name}=${value}`);
+  }
+  if (json) printed.push("--json");
+  const words = verb.args.flatMap((row) => row.rest ? rest : args[row.name] ?? []);
+  return words.length === 0 ? printed : [...printed, "--", ...words];
+}

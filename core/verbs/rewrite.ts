@@ -1,0 +1,83 @@
+/**
+ * From what was typed to whom it means: `self` becomes the calling agent, and a `secret get`
+ * without a shard becomes `--agent self` (spec "Command-line verbs"). No I/O, no decision about
+ * rights: that is `core/verbs/authorize.ts`, which reads the target found here.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { type AgentName, parseAgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Caller, callerAgent, callerText } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { verbName } from "core/verbs/verb.ts";
+
+/** What a verb acts on. */
+export type Target =
+  | { readonly kind: "agent"; readonly agent: AgentName }
+  | { readonly kind: "host" }
+  | { readonly kind: "none" };
+
+/** An invocation whose target is settled; its arguments name the agent, never `self`. */
+export interface Addressed {
+  readonly invocation: Invocation;
+  readonly target: Target;
+}
+
+/** Signs root executions; an admin agent may read both, nobody else but the operator (decision 41). */
+export const HOST_OPERATION_KEYS: readonly string[] = [
+  "FLEETCTL_HOST_OP_SECRET",
+  "FLEETCTL_HOST_OP_GRANT_SECRET",
+];
+
+/** Settles the target of an invocation for this caller. */
+export function addressFor(invocation: Invocation, caller: Caller): Result<Addressed> {
+  const rule = invocation.verb.target;
+  if (rule === undefined) return ok({ invocation, target: { kind: "none" } });
+  const typed = rule.from === "argument"
+    ? invocation.args[rule.name]
+    : invocation.options[rule.name];
+  const own = callerAgent(caller);
+  if (typed === undefined) {
+    const isHost = rule.absent === "host" ||
+      (rule.absent === "caller_or_host" && (own === undefined || isHostKey(invocation, caller)));
+    if (isHost) return ok({ invocation, target: { kind: "host" } });
+  }
+  if (typed === undefined || typed === "self") {
+    return own === undefined
+      ? err(noSelf(invocation, caller, typed))
+      : ok(withTarget(invocation, own));
+  }
+  const agent = parseAgentName(typed);
+  return agent.ok ? ok(withTarget(invocation, agent.value)) : agent;
+}
+
+/** The two host-operation keys live in the shared shard, where an admin agent may read them. */
+function isHostKey(invocation: Invocation, caller: Caller): boolean {
+  return caller.kind === "admin" && HOST_OPERATION_KEYS.includes(invocation.args.KEY ?? "");
+}
+
+function withTarget(invocation: Invocation, agent: AgentName): Addressed {
+  const rule = invocation.verb.target;
+  const target: Target = { kind: "agent", agent };
+  if (rule === undefined) return { invocation, target };
+  const named = { [rule.name]: agent };
+  return {
+    target,
+    invocation: rule.from === "argument"
+      ? { ...invocation, args: { ...invocation.args, ...named } }
+      : { ...invocation, options: { ...invocation.options, ...named } },
+  };
+}
+
+function noSelf(invocation: Invocation, caller: Caller, typed: string | undefined) {
+  const name = verbName(invocation.verb);
+  return refusal(
+    "self-unknown",
+    typed === "self"
+      ? `Cannot run "${name}" for "self": the caller is ${callerText(caller)}, must be an agent`
+      : `Cannot run "${name}": the caller is ${callerText(caller)}, must be an agent or name one`,
+    { kind: "usage", hints: [`fleetctl --as <agent> ${name} --help`] },
+  );
+}

@@ -1,0 +1,39 @@
+/**
+ * Every verb of the command line, one row each, sorted by name (spec "Command-line verbs").
+ * Data only: parsing, help, completion, authorization and the daemon all read this table, and a
+ * test walks it. The file of a row is found by its path in `cli/commands.ts`.
+ *
+ * @module
+ */
+
+import { AGENT_VERBS } from "core/verbs/table_agents.ts";
+import { HOST_VERBS } from "core/verbs/table_host.ts";
+import { MCP_VERBS } from "core/verbs/table_mcp.ts";
+import { type Verb, verbName } from "core/verbs/verb.ts";
+
+/** Every verb, sorted by name. */
+export const VERBS: readonly Verb[] = [...AGENT_VERBS, ...HOST_VERBS, ...MCP_VERBS]
+  .sort((a, b) => verbName(a) < verbName(b) ? -1 : 1);
+
+/** Returns the row with exactly these words. */
+export function verbNamed(name: string): Verb | undefined {
+  return VERBS.find((verb) => verbName(verb) === name);
+}
+
+/** Returns the row whose words open `words`, the longest one first. */
+export function matchVerb(words: readonly string[]): Verb | undefined {
+  let best: Verb | undefined;
+  for (const verb of VERBS) {
+    const opens = verb.path.every((word, index) => words[index] === word);
+    if (opens && verb.path.length > (best?.path.length ?? 0)) best = verb;
+  }
+  return best;
+}
+
+/** Returns the rows below a group such as `mcp catalog`, without those that are not built yet. */
+export function verbsUnder(words: readonly string[]): readonly Verb[] {
+  return VERBS.filter((verb) =>
+    !verb.later && !verb.hidden && verb.path.length > words.length &&
+    words.every((word, index) => verb.path[index] === word)
+  );
+}

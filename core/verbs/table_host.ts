@@ -1,0 +1,189 @@
+/**
+ * Rows of the verb table: the host, the fleet and the roles. Data only.
+ *
+ * @module
+ */
+
+import type { Verb } from "core/verbs/verb.ts";
+
+type Row = Omit<Verb, "args" | "options" | "runs" | "mutates"> & Partial<Verb>;
+
+/** An operator's verb that changes the host; fields of the row win. */
+function operatorRow(row: Omit<Row, "scope">): Verb {
+  return { args: [], options: [], scope: "operator", runs: "root", mutates: true, ...row };
+}
+
+/** Verbs about the host, the fleet and the roles. */
+export const HOST_VERBS: readonly Verb[] = [
+  {
+    path: ["apply"],
+    args: [{
+      name: "agent",
+      optional: true,
+      choices: ["self"],
+      summary: 'Only the calling agent: "self"',
+    }],
+    options: [{
+      name: "dry-run",
+      summary: "Print the diff of units, client config and env, never the value of a key",
+    }],
+    scope: "self_or_host",
+    target: { from: "argument", name: "agent", absent: "host" },
+    runs: "root",
+    mutates: true,
+    summary: "Bring the host to what the ledger says",
+    example: "fleetctl apply --dry-run",
+  },
+  operatorRow({
+    path: ["auth-broker"],
+    summary: "Run the callback relay of OAuth sign-ins",
+    example: "fleetctl auth-broker",
+    later: true,
+  }),
+  {
+    path: ["completion"],
+    args: [{ name: "shell", choices: ["bash", "fish", "zsh"], summary: "Shell" }],
+    options: [],
+    scope: "anyone",
+    runs: "here",
+    mutates: false,
+    summary: "Print the completion script of a shell",
+    example: "fleetctl completion bash > /etc/bash_completion.d/fleetctl",
+  },
+  operatorRow({
+    path: ["defaults", "add", "tools"],
+    args: [{ name: "mcp", summary: "Name of a catalog entry" }],
+    summary: "Give an MCP to every agent of this host",
+    example: "fleetctl defaults add tools git",
+    later: true,
+  }),
+  operatorRow({
+    path: ["doctor"],
+    mutates: false,
+    summary: "List soft settings and faults of this host",
+    example: "fleetctl doctor",
+    later: true,
+  }),
+  operatorRow({
+    path: ["fleet", "adopt"],
+    summary: "Take the shared ledger over and enroll this host's key",
+    example: "fleetctl fleet adopt",
+    later: true,
+  }),
+  operatorRow({
+    path: ["fleet", "sync"],
+    summary: "Pull the shared ledger",
+    example: "fleetctl fleet sync",
+    later: true,
+  }),
+  {
+    path: ["help"],
+    args: [{ name: "verb", optional: true, rest: true, summary: "Words of a verb or group" }],
+    options: [{ name: "man", summary: "Print the manual page in roff" }],
+    scope: "anyone",
+    runs: "here",
+    mutates: false,
+    summary: "Show help of a verb, a group or everything",
+    example: "fleetctl help mcp add",
+  },
+  operatorRow({
+    path: ["host", "set"],
+    args: [
+      { name: "marker", summary: "Name of a marker, such as webview_gateway" },
+      { name: "hostname", summary: "A hostname, never an address" },
+    ],
+    summary: "Set a marker of this host",
+    example: "fleetctl host set webview_gateway atlas",
+    later: true,
+  }),
+  operatorRow({
+    path: ["host", "stream-stats"],
+    mutates: false,
+    summary: "Show stream connects and disconnects of the running gateway by route",
+    example: "fleetctl host stream-stats",
+    later: true,
+  }),
+  {
+    path: ["status"],
+    args: [],
+    options: [],
+    scope: "agent",
+    runs: "root",
+    mutates: false,
+    summary: "Show roles, agents, MCPs and versions, what is wrong and what to run",
+    example: "fleetctl status",
+  },
+  operatorRow({
+    path: ["teams-gateway", "install"],
+    summary: "Install the team-chat gateway",
+    example: "fleetctl teams-gateway install",
+    later: true,
+  }),
+  operatorRow({
+    path: ["teams-gateway", "status"],
+    mutates: false,
+    summary: "Show the unit and the count of agents in the ledger",
+    example: "fleetctl teams-gateway status",
+    later: true,
+  }),
+  operatorRow({
+    path: ["up"],
+    runs: "here",
+    options: [
+      { name: "root", value: "DIR", summary: "Folder that holds the whole host" },
+      { name: "listen", value: "ADDR", summary: "Address to bind (default 127.0.0.1)" },
+      { name: "port-base", value: "N", summary: "Move every port by this base" },
+      { name: "workdir", value: "DIR", summary: "Folder whose repositories the agents may read" },
+      { name: "turn", value: "TEXT", summary: "Send one turn, print it, and end" },
+      { name: "agent", value: "NAME", summary: "Agent that gets the turn (default ada)" },
+    ],
+    summary: "Run a whole host in the foreground, without root",
+    example: "fleetctl up --turn 'what can you do'",
+  }),
+  operatorRow({
+    path: ["webview-gateway", "install"],
+    options: [{
+      name: "trust",
+      value: "mode",
+      choices: ["assertion", "header"],
+      summary: "What the cockpit believes about the user",
+    }],
+    summary: "Install the webview gateway",
+    example: "fleetctl webview-gateway install",
+    later: true,
+  }),
+  operatorRow({
+    path: ["webview-gateway", "status"],
+    mutates: false,
+    summary: "Show the unit and the ledger of the webview gateway",
+    example: "fleetctl webview-gateway status",
+    later: true,
+  }),
+  operatorRow({
+    path: ["webview-login", "install"],
+    summary: "Install the login proxy",
+    example: "fleetctl webview-login install",
+    later: true,
+  }),
+  operatorRow({
+    path: ["webview-login", "pins", "clear"],
+    args: [{ name: "email", summary: "Login identity" }],
+    summary: "Forget the pinned issuer and subject of an address",
+    example: "fleetctl webview-login pins clear mia@example.org",
+    later: true,
+  }),
+  operatorRow({
+    path: ["webview-login", "pins", "list"],
+    mutates: false,
+    summary: "List the pinned issuer and subject of each address",
+    example: "fleetctl webview-login pins list",
+    later: true,
+  }),
+  operatorRow({
+    path: ["webview-login", "sessions", "end"],
+    args: [{ name: "email", summary: "Login identity" }],
+    summary: "End every browser session of an address",
+    example: "fleetctl webview-login sessions end mia@example.org",
+    later: true,
+  }),
+];

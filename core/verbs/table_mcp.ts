@@ -1,0 +1,176 @@
+/**
+ * Rows of the verb table: the MCP catalog and what an agent has wired. Data only.
+ *
+ * @module
+ */
+
+import type { Argument, Option, Verb } from "core/verbs/verb.ts";
+
+const MCP: Argument = { name: "mcp", summary: "Name of a catalog entry" };
+const TARGET: Argument = { name: "agent", summary: 'Name of an agent, or "self"' };
+const DRY_RUN: Option = {
+  name: "dry-run",
+  summary: "Print what would change, with the names of keys and never their values",
+};
+const CALL_ARGUMENTS: readonly Argument[] = [
+  MCP,
+  { name: "tool", summary: "Name of a tool of that MCP" },
+  { name: "agent", optional: true, summary: "Agent to call as; the calling agent when left out" },
+];
+const CALL_OPTIONS: readonly Option[] = [
+  { name: "args", value: "json", summary: "Arguments of the tool as one JSON object" },
+];
+
+/** Verbs whose first word is `mcp`. */
+export const MCP_VERBS: readonly Verb[] = [
+  {
+    path: ["mcp", "add"],
+    args: [MCP, TARGET],
+    options: [
+      { name: "force", summary: "Wire it although required keys do not resolve" },
+      DRY_RUN,
+    ],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    summary: "Wire a catalogued MCP to an agent",
+    example: "fleetctl mcp add git self",
+  },
+  {
+    path: ["mcp", "call"],
+    args: CALL_ARGUMENTS,
+    options: CALL_OPTIONS,
+    scope: "self_or_root",
+    target: { from: "argument", name: "agent", absent: "caller" },
+    runs: "root_for_peer",
+    mutates: true,
+    summary: "Call a tool of a wired MCP",
+    example: `fleetctl mcp call git git_status self --args '{"path":"/srv/site"}'`,
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "add"],
+    args: [MCP],
+    options: [
+      { name: "npm", value: "pkg@ver", summary: "Exact npm package and version" },
+      { name: "into", value: "dir", summary: "Catalog folder other than the repo overlay" },
+    ],
+    scope: "operator",
+    runs: "root",
+    mutates: true,
+    summary: "Pin a new MCP into the catalog",
+    example: "fleetctl mcp catalog add notes --npm @example/notes-mcp@1.4.2",
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "browse"],
+    args: [],
+    options: [],
+    scope: "anyone",
+    runs: "here",
+    mutates: false,
+    summary: "Look through the catalog",
+    example: "fleetctl mcp catalog browse",
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "list"],
+    args: [],
+    options: [],
+    scope: "anyone",
+    runs: "here",
+    mutates: false,
+    summary: "List the catalog: version, credentials, sharing, origin",
+    example: "fleetctl mcp catalog list",
+  },
+  {
+    path: ["mcp", "catalog", "remove"],
+    args: [MCP],
+    options: [],
+    scope: "operator",
+    runs: "root",
+    mutates: true,
+    summary: "Remove an MCP from the catalog",
+    example: "fleetctl mcp catalog remove notes",
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "review"],
+    args: [MCP],
+    options: [],
+    scope: "operator",
+    runs: "root",
+    mutates: true,
+    summary: "Accept tools or permissions that an upgrade widened",
+    example: "fleetctl mcp catalog review notes",
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "rollback"],
+    args: [MCP],
+    options: [],
+    scope: "operator",
+    runs: "root",
+    mutates: true,
+    summary: "Return to the previous vendored tree",
+    example: "fleetctl mcp catalog rollback notes",
+    later: true,
+  },
+  {
+    path: ["mcp", "catalog", "upgrade"],
+    args: [MCP],
+    options: [{ name: "to", value: "ver", summary: "Exact version" }],
+    scope: "operator",
+    runs: "root",
+    mutates: true,
+    summary: "Move the pin of a catalog entry",
+    example: "fleetctl mcp catalog upgrade notes --to 1.5.0",
+    later: true,
+  },
+  {
+    path: ["mcp", "doctor"],
+    args: [MCP, TARGET],
+    options: [],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root_for_peer",
+    mutates: false,
+    summary: "Walk from catalog to tools and say what to run",
+    example: "fleetctl mcp doctor git self",
+    later: true,
+  },
+  {
+    path: ["mcp", "read"],
+    args: CALL_ARGUMENTS,
+    options: CALL_OPTIONS,
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "caller" },
+    runs: "root_for_peer",
+    mutates: false,
+    summary: "Call a tool of a wired MCP through the admission gate and print its answer",
+    example: `fleetctl mcp read git git_log ada --args '{"path":"/srv/site"}'`,
+  },
+  {
+    path: ["mcp", "remove"],
+    args: [MCP, TARGET],
+    options: [DRY_RUN],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    summary: "Take an MCP away from an agent",
+    example: "fleetctl mcp remove git self",
+  },
+  {
+    path: ["mcp", "wired"],
+    args: [TARGET],
+    options: [],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: false,
+    summary: "List the MCPs of an agent and whether each is live",
+    example: "fleetctl mcp wired ada",
+  },
+];

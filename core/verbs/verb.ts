@@ -1,0 +1,105 @@
+/**
+ * What one row of the verb table says: words, arguments, options, and who may run it.
+ * Types only. A row without `scope` does not compile (decision 17); what a scope means is decided
+ * in one function, `core/verbs/authorize.ts` (spec "Authorization of verbs").
+ *
+ * @module
+ */
+
+/**
+ * Who may run a verb.
+ * - `anyone`: read-only and ungated.
+ * - `agent`: any agent, about itself.
+ * - `operator`: root, or an agent with `admin: true`.
+ * - `gateway`: as `operator`, and the gateway's own user.
+ * - `self`: the target is the caller; another target needs admin or root.
+ * - `self_or_root`: the target is the caller; another target needs root, admin is not enough.
+ * - `self_or_host`: as `self` where an agent is the target, as `operator` for the whole host.
+ */
+export type VerbScope =
+  | "anyone"
+  | "agent"
+  | "operator"
+  | "gateway"
+  | "self"
+  | "self_or_root"
+  | "self_or_host";
+
+/**
+ * Where a verb does its work.
+ * - `here`: in the caller's process with the caller's rights.
+ * - `root`: needs the rights of root; forwarded to the daemon when its socket is there.
+ * - `root_for_peer`: `here` for the caller's own agent, `root` for another one.
+ */
+export type VerbPlace = "here" | "root" | "root_for_peer";
+
+/** One positional argument, in order; only the last ones may be optional. */
+export interface Argument {
+  readonly name: string;
+  readonly optional?: true;
+  /** Takes all that is left. */
+  readonly rest?: true;
+  /** The only values accepted. */
+  readonly choices?: readonly string[];
+  readonly summary: string;
+}
+
+/** One option; without `value` it is a switch. */
+export interface Option {
+  readonly name: string;
+  /** Placeholder of the value in help: `pkg@ver`. */
+  readonly value?: string;
+  readonly choices?: readonly string[];
+  readonly repeat?: true;
+  /**
+   * The value is a secret: `-` reads it from stdin, and it leaves this process over stdin only,
+   * never in an argument list (decision 40).
+   */
+  readonly secret?: true;
+  readonly summary: string;
+}
+
+/** Where a verb names the agent it acts on, and who is meant when it names none. */
+export interface TargetRule {
+  readonly from: "argument" | "option";
+  readonly name: string;
+  /**
+   * - `required`: parsing refuses.
+   * - `host`: the whole host.
+   * - `caller`: the calling agent; an operator must name one.
+   * - `caller_or_host`: the calling agent, or for an operator the whole host.
+   */
+  readonly absent: "required" | "host" | "caller" | "caller_or_host";
+}
+
+/** One verb of the command line. */
+export interface Verb {
+  /** Words in order: `["mcp", "add"]`. */
+  readonly path: readonly string[];
+  readonly args: readonly Argument[];
+  readonly options: readonly Option[];
+  readonly scope: VerbScope;
+  readonly target?: TargetRule;
+  readonly runs: VerbPlace;
+  /** Changes the host: a client that goes away does not stop it. */
+  readonly mutates: boolean;
+  readonly summary: string;
+  /** One line that can be pasted. */
+  readonly example: string;
+  /** Described, and not built yet: hidden, and refused with `verb-not-available`. */
+  readonly later?: true;
+  /** Works, and is not shown in help. */
+  readonly hidden?: true;
+}
+
+/** Options that every verb takes. */
+export const GLOBAL_OPTIONS: readonly Option[] = [
+  { name: "json", summary: "Print one JSON document instead of text" },
+  { name: "as", value: "agent", summary: "Act as this agent; only downwards" },
+  { name: "help", summary: "Show help of this verb" },
+];
+
+/** Returns the words of a verb as one string: `mcp add`. */
+export function verbName(verb: Pick<Verb, "path">): string {
+  return verb.path.join(" ");
+}

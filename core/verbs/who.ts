@@ -1,0 +1,80 @@
+/**
+ * Finds out who runs this program: uid, owner of the root folder, agent of the ledger.
+ * Reads only. The decision itself is `core/verbs/caller.ts`.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files, Users } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { actAs, type Caller, callerFor, GATEWAY_USER, type KnownAgent } from "core/verbs/caller.ts";
+
+/** What is asked of the machine. */
+export interface WhoPorts {
+  readonly files: Pick<Files, "list" | "readText" | "stat">;
+  readonly users: Pick<Users, "byUid">;
+}
+
+/** Returns who `uid` is under this root; `as` narrows it to an agent. */
+export async function whoIs(
+  ports: WhoPorts,
+  paths: Paths,
+  who: {
+    readonly uid: number;
+    readonly as: string | undefined;
+    /** Who owns a root other than `/`, when that is known without looking. */
+    readonly rootOwner?: number;
+  },
+): Promise<Result<Caller>> {
+  const root = paths.root;
+  const rootOwner = root === "/" ? undefined : who.rootOwner ?? await ownerOf(ports.files, root);
+  const isGateway = root === "/" && who.uid !== 0 &&
+    (await ports.users.byUid(who.uid))?.name === GATEWAY_USER;
+  const needsLedger = who.as !== undefined || (root === "/" && who.uid !== 0 && !isGateway);
+  const ledger = needsLedger ? await readLedger(ports.files, paths) : undefined;
+  if (ledger !== undefined && !ledger.ok) return ledger;
+  const agent = ledger === undefined || root !== "/" || who.uid === 0 || isGateway
+    ? undefined
+    : await agentOfUid(ports.users, ledger.value, who.uid);
+  const caller = callerFor({ uid: who.uid, root, rootOwner, agent, isGateway });
+  if (who.as === undefined || ledger === undefined) return ok(caller);
+  return actingAs(caller, ledger.value, who.as);
+}
+
+function actingAs(caller: Caller, ledger: Ledger, as: string): Result<Caller> {
+  const agent = findAgent(ledger, as);
+  if (agent.ok) return actAs(caller, agent.value);
+  // Who may act as nobody learns nothing about which agents there are.
+  if (caller.kind === "operator" || caller.kind === "admin") return agent;
+  return err(actAsDenied(as));
+}
+
+function actAsDenied(as: string): Refusal {
+  return refusal(
+    "act-as-denied",
+    `Cannot act as agent ${JSON.stringify(as.slice(0, 60))}: the caller may act as itself only`,
+    { kind: "denied" },
+  );
+}
+
+async function agentOfUid(
+  users: Pick<Users, "byUid">,
+  ledger: Ledger,
+  uid: number,
+): Promise<KnownAgent | undefined> {
+  const user = await users.byUid(uid);
+  const agent = user === undefined ? undefined : findAgent(ledger, user.name);
+  return agent?.ok ? agent.value : undefined;
+}
+
+/** A root folder that is not there yet belongs to whoever may make it: the owner of its parent. */
+async function ownerOf(files: Pick<Files, "stat">, root: string): Promise<number | undefined> {
+  for (let folder = root; folder !== ""; folder = folder.slice(0, folder.lastIndexOf("/"))) {
+    const stat = await files.stat(folder);
+    if (stat !== undefined) return stat.uid;
+  }
+  return (await files.stat("/"))?.uid;
+}

@@ -1,0 +1,127 @@
+/**
+ * The cockpit as a Hono application: every request takes the same way, whatever its route — request
+ * id, other sites, viewer, input, gate, handler — so that no handler has to remember a check.
+ *
+ * @module
+ */
+
+import { Hono } from "hono";
+import { decideGate, type GateDecision } from "core/access/gates.ts";
+import type { Viewer } from "core/access/viewer.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { Result } from "core/result.ts";
+import { isCrossSite, isLocalProgram, viewerOf } from "gateway/cockpit/caller.ts";
+import { denial, problem } from "gateway/cockpit/deny.ts";
+import { readInput } from "gateway/cockpit/input.ts";
+import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { Route } from "gateway/cockpit/route.ts";
+
+/** Header with the id of a request, taken over from the proxy in front. */
+export const REQUEST_ID_HEADER = "X-Request-Id";
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** What the listener adds to a request. */
+export interface CockpitEnv {
+  readonly Bindings: { readonly peer: string };
+}
+
+/** Makes the application. */
+export function createCockpit(routes: readonly Route[], parts: CockpitParts): Hono<CockpitEnv> {
+  const app = new Hono<CockpitEnv>();
+  for (const route of routes) {
+    app.on(route.method, route.path, (context) => {
+      const peer = context.env?.peer ?? "";
+      return answer(context.req.raw, { route, peer, parts });
+    });
+  }
+  app.notFound((context) => {
+    const { path, method } = context.req;
+    const allowed = routes.filter((route) => route.path === path).map((route) => route.method);
+    const id = requestId(context.req.raw, parts);
+    const fault = allowed.length === 0 ? routeUnknown(path) : methodNotAllowed(method, path);
+    const headers = allowed.length === 0 ? {} : { allow: allowed.join(", ") };
+    return dress(problem(fault, headers), id);
+  });
+  app.onError((thrown, context) => {
+    const id = requestId(context.req.raw, parts);
+    parts.log.error("request failed", { request_id: id, error: errorText(thrown) });
+    return dress(problem(internalFault()), id);
+  });
+  return app;
+}
+
+interface Asked {
+  readonly route: Route;
+  readonly peer: string;
+  readonly parts: CockpitParts;
+}
+
+async function answer(request: Request, asked: Asked): Promise<Response> {
+  const { route, parts } = asked;
+  const id = requestId(request, parts);
+  const result = await decide(request, id, asked);
+  const response = result.ok ? result.value : problem(result.error);
+  parts.metrics.count("requests", { route: route.path, status: String(response.status) });
+  return dress(response, id);
+}
+
+async function decide(request: Request, id: string, asked: Asked): Promise<Result<Response>> {
+  const { route, peer, parts } = asked;
+  const deny = (
+    code: Parameters<typeof denial>[0],
+    why: { readonly reason: string; readonly agent?: string | undefined },
+  ): Result<Response> => {
+    parts.log.info("request denied", { request_id: id, path: route.path, code, ...why });
+    return { ok: false, error: denial(code) };
+  };
+  if (route.gate !== "open" && isCrossSite(request)) {
+    return deny("cross-site", { reason: "sec-fetch-site" });
+  }
+  const viewer = await viewerOf(request, parts);
+  const local = isLocalProgram(request, peer);
+  const agent = viewer.kind === "owner" ? viewer.agent : undefined;
+  const early = decideEarly(route, viewer, local);
+  if (!early.allow) return deny(early.code, { reason: early.reason, agent });
+  const input = await readInput(route, request);
+  if (!input.ok) return input;
+  const agents = viewer.kind === "owner" ? route.agents(input.value, viewer) : [];
+  const decision = decideGate(route.gate, { viewer, isLocalProgram: local, agents });
+  if (!decision.allow) return deny(decision.code, { reason: decision.reason, agent });
+  return route.handle({ parts, viewer, request, requestId: id }, input.value);
+}
+
+/** Turns callers away before their input is looked at, when no input could let them in. */
+function decideEarly(route: Route, viewer: Viewer, isLocal: boolean): GateDecision {
+  const gate = route.gate === "allowAgent" ? "viewer" : route.gate;
+  return decideGate(gate, { viewer, isLocalProgram: isLocal, agents: [] });
+}
+
+function requestId(request: Request, parts: Pick<CockpitParts, "random">): string {
+  const given = request.headers.get(REQUEST_ID_HEADER) ?? "";
+  return REQUEST_ID.test(given) ? given : parts.random.uuid();
+}
+
+function dress(response: Response, id: string): Response {
+  response.headers.set(REQUEST_ID_HEADER, id);
+  response.headers.set("x-content-type-options", "nosniff");
+  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
+  return response;
+}
+
+function routeUnknown(path: string): Refusal {
+  return refusal(
+    "route-unknown",
+    `Cannot answer: there is no route ${JSON.stringify(path.slice(0, 200))}`,
+  );
+}
+
+function methodNotAllowed(method: string, path: string): Refusal {
+  return refusal(
+    "method-not-allowed",
+    `Cannot answer: ${JSON.stringify(path)} does not take ${method}`,
+  );
+}
+
+function internalFault(): Refusal {
+  return refusal("internal-fault", "Cannot answer: the gateway failed, its log says why");
+}

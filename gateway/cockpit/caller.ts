@@ -1,0 +1,78 @@
+/**
+ * Finds out who sends a request: the viewer by header and assertion, whether it is a program of
+ * this host, and whether it came from a page of another site. Decisions are in `core/access/`.
+ *
+ * @module
+ */
+
+import { ASSERTION_HEADER, type AssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
+import { isLoopbackName } from "gateway/dial/own_names.ts";
+import type { CockpitParts } from "gateway/cockpit/parts.ts";
+
+/** Header with the identity of the viewer (spec "Cockpit identity and scope"). */
+export const IDENTITY_HEADER = "X-User-Email";
+
+/** Headers that show a proxy between the caller and us. */
+const PROXY_HEADERS = [
+  IDENTITY_HEADER,
+  ASSERTION_HEADER,
+  "Forwarded",
+  "Via",
+  "X-Forwarded-For",
+  "X-Forwarded-Host",
+  "X-Forwarded-Proto",
+  "X-Real-IP",
+] as const;
+
+/** Decides who the viewer of a request is. */
+export async function viewerOf(
+  request: Request,
+  parts: Pick<CockpitParts, "roster" | "trust" | "assertionKeys" | "clock">,
+): Promise<Viewer> {
+  const claim: ViewerClaim = {
+    headerEmail: request.headers.get(IDENTITY_HEADER),
+    assertion: await readAssertion(request, parts.assertionKeys, parts.clock.now()),
+  };
+  return decideViewer(claim, parts.trust, parts.roster);
+}
+
+async function readAssertion(
+  request: Request,
+  keys: AssertionKeys | undefined,
+  nowMs: number,
+): Promise<ViewerClaim["assertion"]> {
+  const token = request.headers.get(ASSERTION_HEADER);
+  if (token === null || token === "") return { kind: "absent" };
+  if (keys === undefined) return { kind: "invalid" };
+  const { pathname } = new URL(request.url);
+  const subject = await verifyAssertion(keys, token, {
+    method: request.method,
+    path: pathname,
+    nowMs,
+  });
+  return subject.ok ? { kind: "verified", subject: subject.value } : { kind: "invalid" };
+}
+
+/** Tells whether a request comes straight from a program of this host. */
+export function isLocalProgram(request: Request, peer: string): boolean {
+  return isLoopbackName(peerHost(peer)) && !isFromPage(request) &&
+    PROXY_HEADERS.every((name) => !request.headers.has(name));
+}
+
+/** Tells whether a browser sent the request for a page of another site. */
+export function isCrossSite(request: Request): boolean {
+  const site = request.headers.get("sec-fetch-site");
+  return site === "cross-site" || site === "same-site";
+}
+
+function isFromPage(request: Request): boolean {
+  return [...request.headers.keys()].some((name) => name.toLowerCase().startsWith("sec-fetch-"));
+}
+
+/** Takes the port off `host:port` or `[v6]:port`; a bare address stays as it is. */
+function peerHost(peer: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(peer);
+  if (bracketed !== null) return bracketed[1] ?? "";
+  return /^[^:]+:\d+$/.test(peer) ? peer.slice(0, peer.lastIndexOf(":")) : peer;
+}

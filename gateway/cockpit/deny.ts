@@ -1,0 +1,79 @@
+/**
+ * The cockpit's one error mapper: refusal → problem details (RFC 9457) with a stable code; the
+ * request id is in the header (decision 10). A viewer learns what it may know and no more.
+ *
+ * @module
+ */
+
+import type { GateDenial } from "core/access/gates.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+
+/** Media type of a problem. */
+export const PROBLEM_TYPE = "application/problem+json";
+
+/** Status of codes that do not follow from their kind. */
+const STATUS_BY_CODE: Readonly<Record<string, number>> = {
+  "route-unknown": 404,
+  "turn-unknown": 404,
+  "method-not-allowed": 405,
+  "turn-key-reused": 409,
+  "body-too-large": 413,
+  "body-not-json": 415,
+  "turn-queue-full": 429,
+  "too-many-streams": 429,
+  "internal-fault": 500,
+  "page-missing": 503,
+  "storage-failed": 503,
+  "storage-full": 507,
+};
+const STATUS_BY_KIND = { refused: 409, usage: 400, settings: 500, denied: 403 } as const;
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad request",
+  403: "Forbidden",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  413: "Content too large",
+  415: "Unsupported media type",
+  429: "Too many requests",
+  500: "Internal error",
+  503: "Service unavailable",
+  507: "Insufficient storage",
+};
+
+/** The public sentences of denials. */
+const DENIALS: Readonly<Record<GateDenial | "cross-site", string>> = {
+  "viewer-denied": "Cannot answer: nobody is signed in, must be an identity of the ledger",
+  "agent-denied": "Cannot answer: the agent is not yours, must be your own",
+  "fleet-denied": "Cannot answer: the view of the fleet is for admins",
+  "local-only": "Cannot answer: the request came from elsewhere, must be a program of this host",
+  "cross-site": "Cannot answer: the request came from a page of another site",
+};
+
+/** Returns the status of a refusal. */
+export function statusOf(fault: Refusal): number {
+  return STATUS_BY_CODE[fault.code] ?? STATUS_BY_KIND[fault.kind];
+}
+
+/** Returns the refusal behind a denial. */
+export function denial(code: GateDenial | "cross-site"): Refusal {
+  return refusal(code, DENIALS[code], { kind: "denied" });
+}
+
+/** Prints a refusal as a response; request id and cache headers are added by the application. */
+export function problem(fault: Refusal, headers: Readonly<Record<string, string>> = {}): Response {
+  const status = statusOf(fault);
+  const body = {
+    type: `urn:fleetctl:error:${fault.code}`,
+    title: TITLES[status] ?? "Refused",
+    status,
+    code: fault.code,
+    detail: fault.message,
+    ...(fault.details.length === 0 ? {} : { errors: fault.details }),
+    ...(fault.hints.length === 0 ? {} : { hints: fault.hints }),
+  };
+  return new Response(`${JSON.stringify(body)}\n`, {
+    status,
+    headers: { "content-type": PROBLEM_TYPE, ...headers },
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * Opens a stream of server-sent events for one client, within the number of streams that a viewer
+ * may have. What is sent when is in `gateway/cockpit/stream_client.ts`.
+ *
+ * @module
+ */
+
+import { STREAM_LIMITS } from "core/limits.ts";
+import { StreamClient, type StreamParts, type StreamWish } from "gateway/cockpit/stream_client.ts";
+
+/** Opens the stream; undefined when the viewer has too many open. */
+export function openEventStream(
+  wish: StreamWish,
+  parts: StreamParts,
+): ReadableStream<Uint8Array> | undefined {
+  const client = new StreamClient(wish, parts);
+  const remove = parts.streams.add(wish.viewer, () => client.end());
+  if (remove === undefined) return undefined;
+  return new ReadableStream<Uint8Array>({
+    start: (controller) => client.start(controller, remove),
+    pull: () => client.pump(),
+    cancel: () => client.stop(),
+  }, {
+    highWaterMark: STREAM_LIMITS.clientBufferBytesMax,
+    size: (chunk) => chunk.byteLength,
+  });
+}

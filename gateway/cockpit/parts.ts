@@ -1,0 +1,34 @@
+/**
+ * What the cockpit is made of; handlers get it with each request. Types only.
+ *
+ * @module
+ */
+
+import type { AssertionKeys } from "core/access/assertion.ts";
+import type { Roster, Trust } from "core/access/viewer.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
+import type { WebFiles } from "gateway/cockpit/web_files.ts";
+import type { StreamSet } from "gateway/cockpit/streams.ts";
+import type { SessionRegistry } from "gateway/dial/registry.ts";
+import type { Router } from "gateway/dial/router.ts";
+import type { GatewayStore } from "gateway/transcript/event_log.ts";
+import type { Hub } from "gateway/transcript/hub.ts";
+import type { Metrics } from "gateway/metrics.ts";
+
+/** Everything a request may need. */
+export interface CockpitParts {
+  readonly roster: Roster;
+  readonly trust: Trust;
+  readonly assertionKeys: AssertionKeys | undefined;
+  readonly store: GatewayStore;
+  readonly hub: Hub;
+  readonly registry: SessionRegistry;
+  readonly router: Router;
+  readonly streams: StreamSet;
+  readonly web: WebFiles;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly version: string;
+}

@@ -1,0 +1,28 @@
+/**
+ * The list of agents: one's own, or the fleet for an admin.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { ok } from "core/result.ts";
+import { agentCard, describeAgents } from "gateway/cockpit/agent_cards.ts";
+import { json } from "gateway/cockpit/reply.ts";
+import { type Route, route } from "gateway/cockpit/route.ts";
+
+/** Routes about agents. */
+export const AGENT_ROUTES: readonly Route[] = [
+  route({
+    method: "GET",
+    path: "/api/agents",
+    summary: "The agents that the viewer may see",
+    gate: "viewer",
+    answers: [{
+      status: 200,
+      description: "Cards in the order of their names",
+      mediaType: "application/json",
+      schema: z.object({ agents: z.array(agentCard) }),
+    }],
+    handle: async ({ parts, viewer }) => ok(json({ agents: await describeAgents(viewer, parts) })),
+  }),
+];

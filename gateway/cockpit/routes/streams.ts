@@ -1,0 +1,194 @@
+/**
+ * Streams and pages of what happened: `/events` for several topics on one connection, and
+ * `/api/transcript` for one agent, as a stream or as pages of JSON.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { refusal } from "core/errors.ts";
+import { STREAM_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { canSee, describeAgents } from "gateway/cockpit/agent_cards.ts";
+import { type Cursor, parseCursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { openEventStream } from "gateway/cockpit/event_stream.ts";
+import { showEvent } from "gateway/cockpit/sse.ts";
+import type { StreamWish } from "gateway/cockpit/stream_client.ts";
+import { json, stream, STREAM_TYPE } from "gateway/cockpit/reply.ts";
+import { type Owner, type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
+
+const cursorText = z.string().refine(
+  (text) => parseCursor(text) !== undefined,
+  "must be the id of an event",
+);
+const resumeHeaders = z.object({ "last-event-id": z.string().max(128).optional() });
+const TOPIC = /^(?:agents|transcript:[a-z][a-z0-9-]{0,30})$/;
+const topicsText = z.string().max(4096).refine(
+  (text) => {
+    const topics = text.split(",");
+    return topics.length <= STREAM_LIMITS.topicsMax && topics.every((topic) => TOPIC.test(topic));
+  },
+  `must be at most ${STREAM_LIMITS.topicsMax} of "agents" and "transcript:<agent>"`,
+);
+const event = z.object({
+  id: z.string(),
+  agent: z.string(),
+  turn_id: z.string().nullable(),
+  at: z.number(),
+  kind: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+});
+const page = z.object({
+  events: z.array(event),
+  /** Pass as `before` for the page that is older; null at the beginning. */
+  before: z.string().nullable(),
+  /** Open a stream after this id to miss nothing that follows. */
+  cursor: z.string(),
+});
+const SSE = { status: 200, description: "Server-sent events", mediaType: STREAM_TYPE };
+
+/** Streams and transcripts. */
+export const STREAM_ROUTES: readonly Route[] = [
+  route({
+    method: "GET",
+    path: "/events",
+    summary: "One stream for several topics",
+    gate: "allowAgent",
+    agents: ({ query }, viewer) => {
+      const named = agentsOf(query.topics, viewer);
+      return named.length > 0 ? named : [viewer.agent];
+    },
+    query: z.object({ topics: topicsText.optional(), after: cursorText.optional() }),
+    headers: resumeHeaders,
+    answers: [SSE],
+    handle: (context, { query, headers }) => {
+      if (context.viewer.kind !== "owner") return Promise.resolve(err(nobody()));
+      const topics = query.topics?.split(",") ?? ["agents"];
+      return Promise.resolve(openStream(context, context.viewer, {
+        agents: agentsOf(query.topics, context.viewer),
+        from: cursorOf(headers["last-event-id"], query.after),
+        hasPresence: topics.includes("agents"),
+      }));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/api/transcript",
+    summary: "The transcript of one agent, as a stream or, asked for JSON, in pages",
+    gate: "allowAgent",
+    agents: ({ query }) => [query.agent],
+    query: z.object({
+      agent: z.string().min(1).max(64),
+      after: cursorText.optional(),
+      before: cursorText.optional(),
+      limit: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageEventsMax).default(
+        STREAM_LIMITS.pageEventsDefault,
+      ),
+    }),
+    headers: resumeHeaders.extend({ accept: z.string().max(1024).optional() }),
+    answers: [
+      SSE,
+      { status: 200, description: "One page", mediaType: "application/json", schema: page },
+    ],
+    handle: async (context, { query, headers }) => {
+      if (context.viewer.kind !== "owner") return err(nobody());
+      if (wantsJson(headers.accept)) return ok(await readPage(context, query));
+      const from = cursorOf(headers["last-event-id"], query.after) ??
+        await startOfTail(context, query);
+      return openStream(context, context.viewer, {
+        agents: [query.agent],
+        from,
+        hasPresence: false,
+      });
+    },
+  }),
+];
+
+function openStream(
+  { parts }: RouteContext,
+  viewer: Owner,
+  of: {
+    readonly agents: readonly string[];
+    readonly from: Cursor | undefined;
+    readonly hasPresence: boolean;
+  },
+): Result<Response> {
+  const presence: StreamWish["presence"] = of.hasPresence
+    ? {
+      isVisible: (agent) => canSee(viewer, agent),
+      describe: (agents) => describeAgents(viewer, parts, agents),
+    }
+    : undefined;
+  const body = openEventStream(
+    { viewer: viewer.email, agents: of.agents, from: of.from, presence },
+    parts,
+  );
+  return body === undefined ? err(tooManyStreams()) : ok(stream(body));
+}
+
+async function readPage(
+  { parts }: RouteContext,
+  query: { readonly agent: string; readonly before?: string | undefined; readonly limit: number },
+): Promise<Response> {
+  const { events } = parts.store;
+  // The head is read first: what is stored in between is in the page or after the cursor, or both.
+  const cursor = printCursor(events.epoch, await events.head());
+  const before = query.before === undefined ? undefined : parseCursor(query.before)?.seq;
+  const { events: found, hasMore } = await events.page({
+    agent: query.agent,
+    before,
+    limit: query.limit,
+  });
+  const first = found[0];
+  return json({
+    events: found.map((one) => showEvent(events.epoch, one)),
+    before: hasMore && first !== undefined ? printCursor(events.epoch, first.seq) : null,
+    cursor,
+  });
+}
+
+/** A stream without a place to go on from begins with the newest page. */
+async function startOfTail(
+  { parts }: RouteContext,
+  query: { readonly agent: string; readonly limit: number },
+): Promise<Cursor> {
+  const { events } = parts.store;
+  const head = await events.head();
+  const { events: tail } = await events.page({
+    agent: query.agent,
+    before: undefined,
+    limit: query.limit,
+  });
+  return { epoch: events.epoch, seq: (tail[0]?.seq ?? head + 1) - 1 };
+}
+
+function agentsOf(topics: string | undefined, viewer: Owner): readonly string[] {
+  if (topics === undefined) return [viewer.agent];
+  const prefix = "transcript:";
+  const named = topics.split(",").filter((topic) => topic.startsWith(prefix));
+  return [...new Set(named.map((topic) => topic.slice(prefix.length)))];
+}
+
+/** A browser's own header is newer than the address that it opened. */
+function cursorOf(header: string | undefined, after: string | undefined): Cursor | undefined {
+  return parseCursor(header ?? "") ?? (after === undefined ? undefined : parseCursor(after));
+}
+
+function wantsJson(accept: string | undefined): boolean {
+  const types = (accept ?? "").toLowerCase();
+  return types.includes("application/json") && !types.includes(STREAM_TYPE);
+}
+
+function nobody() {
+  return refusal("viewer-denied", "Cannot open the stream: nobody is signed in", {
+    kind: "denied",
+  });
+}
+
+function tooManyStreams() {
+  return refusal(
+    "too-many-streams",
+    `Cannot open the stream: ${STREAM_LIMITS.streamsPerViewerMax} streams are open, ` +
+      "must be fewer",
+  );
+}

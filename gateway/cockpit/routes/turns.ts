@@ -1,0 +1,111 @@
+/**
+ * Turns: queue one for an agent, cancel one. A turn is stored before it is answered for; the same
+ * idempotency key with the same text is the same turn, however often it is sent.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { byteLength } from "core/dial/fit_event.ts";
+import { refusal } from "core/errors.ts";
+import { TURN_LIMITS } from "core/limits.ts";
+import { err, ok } from "core/result.ts";
+import { printCursor } from "gateway/cockpit/cursor.ts";
+import { json } from "gateway/cockpit/reply.ts";
+import { type Route, route } from "gateway/cockpit/route.ts";
+
+const agent = z.string().min(1).max(64);
+const turnAnswer = z.object({
+  turn_id: z.string(),
+  state: z.enum(["queued", "sent", "delivered", "started", "ended"]),
+  /** Id of the turn's first event: read on from there to see everything that it makes. */
+  cursor: z.string(),
+});
+const text = z.string()
+  .refine((given) => given.trim() !== "", "must hold text")
+  .refine(
+    (given) => byteLength(given) <= TURN_LIMITS.textBytesMax,
+    `must be at most ${TURN_LIMITS.textBytesMax} bytes`,
+  );
+
+/** Routes about turns. */
+export const TURN_ROUTES: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/api/turns",
+    summary: "Queue a turn for an agent",
+    gate: "allowAgent",
+    agents: ({ body }) => [body.agent],
+    headers: z.object({
+      "idempotency-key": z.string().regex(
+        new RegExp(`^[\\x21-\\x7e]{1,${TURN_LIMITS.idempotencyKeyLengthMax}}$`),
+        "must be a key of printable characters without spaces, new for each turn",
+      ),
+    }),
+    body: z.object({ agent, text }),
+    answers: [{
+      status: 202,
+      description: "The turn is stored and will reach the agent exactly once",
+      mediaType: "application/json",
+      schema: turnAnswer,
+    }],
+    handle: async ({ parts, viewer }, { headers, body }) => {
+      if (viewer.kind !== "owner") return err(noSuchAgent(body.agent));
+      const isKnown = [...parts.roster.ledger.values()].some((name) => name === body.agent);
+      if (!isKnown) return err(noSuchAgent(body.agent));
+      const queued = await parts.router.queueTurn({
+        turnId: parts.random.uuid(),
+        agent: body.agent,
+        text: body.text,
+        origin: `owner:${viewer.email}`,
+        hops: 0,
+        asker: `owner:${viewer.email}`,
+        idempotencyKey: headers["idempotency-key"],
+        at: parts.clock.now(),
+      });
+      if (!queued.ok) return queued;
+      const { turnId, state, seq } = queued.value;
+      const cursor = printCursor(parts.store.events.epoch, seq);
+      return ok(json({ turn_id: turnId, state, cursor }, 202));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/api/turns/cancel",
+    summary: "Cancel a turn, whether it waits or runs",
+    gate: "allowAgent",
+    agents: ({ body }) => [body.agent],
+    body: z.object({ agent, turn_id: z.string().min(1).max(64) }),
+    answers: [{
+      status: 202,
+      description: "The turn ends as cancelled, unless it ends by itself before",
+      mediaType: "application/json",
+      schema: turnAnswer,
+    }],
+    handle: async ({ parts }, { body }) => {
+      const turn = await parts.store.turns.find(body.turn_id);
+      // A turn of another agent is not found: its owner alone may know that it exists.
+      if (turn === undefined || turn.agent !== body.agent) return err(noSuchTurn(body.turn_id));
+      const cancelled = await parts.router.cancelTurn(turn);
+      if (!cancelled.ok) return cancelled;
+      const { turnId, state, seq } = cancelled.value;
+      const cursor = printCursor(parts.store.events.epoch, seq);
+      return ok(json({ turn_id: turnId, state, cursor }, 202));
+    },
+  }),
+];
+
+function noSuchAgent(name: string) {
+  return refusal(
+    "agent-unknown",
+    `Cannot queue a turn for ${JSON.stringify(name)}: no such agent is in the gateway's ledger`,
+    { hints: ["fleetctl agents list"] },
+  );
+}
+
+function noSuchTurn(turnId: string) {
+  return refusal(
+    "turn-unknown",
+    `Cannot cancel turn ${JSON.stringify(turnId)}: the agent has no such turn`,
+  );
+}

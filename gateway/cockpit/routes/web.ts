@@ -1,0 +1,69 @@
+/**
+ * Routes of the page. They are open because they hold nothing but the page: whoever is not signed in
+ * gets a page without an agent, and each call of it is refused by its own gate. A link on another
+ * site may lead here, so that the check of the sender's site does not apply.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
+
+const HTML = { status: 200, description: "The page", mediaType: "text/html" };
+
+function page({ parts, viewer, request }: RouteContext) {
+  return parts.web.page(request, viewer.kind === "owner" ? viewer.agent : undefined);
+}
+
+function file({ parts, request }: RouteContext) {
+  return Promise.resolve(parts.web.file(request, new URL(request.url).pathname));
+}
+
+/** The page, its files. */
+export const WEB_ROUTES: readonly Route[] = [
+  route({
+    method: "GET",
+    path: "/",
+    summary: "The page, at the viewer's own agent",
+    gate: "open",
+    answers: [HTML],
+    handle: (context) => page(context),
+  }),
+  route({
+    method: "GET",
+    path: "/agents/:agent",
+    summary: "The page, at one agent",
+    gate: "open",
+    answers: [HTML],
+    handle: (context) => page(context),
+  }),
+  route({
+    method: "GET",
+    path: "/assets/:file",
+    summary: "A file of the page whose name changes with what is in it",
+    gate: "open",
+    answers: [{ status: 200, description: "Script or style", mediaType: "text/javascript" }],
+    handle: (context) => file(context),
+  }),
+  route({
+    method: "GET",
+    path: "/icon.svg",
+    summary: "The sign of the page",
+    gate: "open",
+    answers: [{ status: 200, description: "SVG", mediaType: "image/svg+xml" }],
+    handle: (context) => file(context),
+  }),
+  route({
+    method: "GET",
+    path: "/manifest.webmanifest",
+    summary: "The page as an installable application",
+    gate: "open",
+    answers: [{
+      status: 200,
+      description: "Manifest",
+      mediaType: "application/manifest+json",
+      schema: z.object({ name: z.string(), start_url: z.string() }),
+    }],
+    handle: (context) => file(context),
+  }),
+];

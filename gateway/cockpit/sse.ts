@@ -1,0 +1,30 @@
+/**
+ * The wire format of event streams (decision 12). No I/O; documented in `docs/protocol.md`.
+ *
+ * @module
+ */
+
+import { printCursor } from "gateway/cockpit/cursor.ts";
+import type { StoredEvent } from "gateway/transcript/event_log.ts";
+
+/** Prints one event in the wire format; `data` is one line because JSON has no raw line ends. */
+export function printSse(of: {
+  readonly id?: string;
+  readonly event: string;
+  readonly data: unknown;
+}): string {
+  const id = of.id === undefined ? "" : `id: ${of.id}\n`;
+  return `${id}event: ${of.event}\ndata: ${JSON.stringify(of.data)}\n\n`;
+}
+
+/** The JSON form of a stored event, in streams and pages alike. */
+export function showEvent(epoch: string, event: StoredEvent) {
+  return {
+    id: printCursor(epoch, event.seq),
+    agent: event.agent,
+    turn_id: event.turnId ?? null,
+    at: event.at,
+    kind: event.kind,
+    payload: event.payload,
+  };
+}

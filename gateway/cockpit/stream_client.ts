@@ -1,0 +1,253 @@
+/**
+ * One client of an event stream. The log is the queue: a client that reads slowly is served from it
+ * when it reads again, so that nothing piles up here but one buffer.
+ *
+ * Durable events carry an id and are never lost or doubled. Previews and presence carry none;
+ * previews are dropped as soon as the client is not at the head of the log. A client too far behind
+ * is told `lagged`, refetches a page, and goes on from the id of that event.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { STREAM_LIMITS } from "core/limits.ts";
+import { type Cursor, printCursor } from "gateway/cockpit/cursor.ts";
+import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import { printSse, showEvent } from "gateway/cockpit/sse.ts";
+import type { HubItem } from "gateway/transcript/hub.ts";
+
+/** What one client wants. */
+export interface StreamWish {
+  /** For the count of streams. */
+  readonly viewer: string;
+  /** Agents whose transcripts are sent. */
+  readonly agents: readonly string[];
+  /** Where to go on; undefined for only what comes from now on. */
+  readonly from: Cursor | undefined;
+  /** Describes agents for the `agents` topic; undefined when it is not wanted. */
+  readonly presence:
+    | {
+      readonly isVisible: (agent: string) => boolean;
+      readonly describe: (agents: readonly string[] | undefined) => Promise<readonly unknown[]>;
+    }
+    | undefined;
+}
+
+/** What a stream is made of. */
+export type StreamParts = Pick<
+  CockpitParts,
+  "store" | "hub" | "streams" | "metrics" | "clock" | "log"
+>;
+
+/** Events read from the log at once. */
+const BATCH = 100;
+/** Previews that wait for the events before them. */
+const WAITING_PREVIEWS_MAX = 64;
+/** When a browser comes back after a lost connection. */
+const RETRY_MS = 1_000;
+
+/** Feeds one client's stream. */
+export class StreamClient {
+  readonly #wish: StreamWish;
+  readonly #parts: StreamParts;
+  readonly #wanted: ReadonlySet<string>;
+  readonly #encoder = new TextEncoder();
+  /** Agents whose card has changed since it was sent. */
+  readonly #dirty = new Set<string>();
+  #previews: { readonly turnId: string; readonly text: string }[] = [];
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  /** Number of the last event that was sent, or that is known to concern others. */
+  #cursor = 0;
+  #isStarted = false;
+  #isPumping = false;
+  #isAskedAgain = false;
+  #hasFreshEvent = false;
+  #isOver = false;
+  #releases: (() => void)[] = [];
+
+  constructor(wish: StreamWish, parts: StreamParts) {
+    this.#wish = wish;
+    this.#parts = parts;
+    this.#wanted = new Set(wish.agents);
+  }
+
+  /** Says hello, then sends what the log holds; `remove` is called when the stream is over. */
+  async start(
+    controller: ReadableStreamDefaultController<Uint8Array>,
+    remove: () => void,
+  ): Promise<void> {
+    this.#controller = controller;
+    const unsubscribe = this.#parts.hub.subscribe((item) => this.#hear(item));
+    this.#releases = [remove, unsubscribe, this.#keepAlive()];
+    try {
+      await this.#begin();
+    } catch (thrown) {
+      this.stop();
+      throw thrown;
+    }
+    await this.pump();
+  }
+
+  /** Lets go of everything; the client is gone. */
+  stop(): void {
+    this.#isOver = true;
+    for (const release of this.#releases) release();
+    this.#releases = [];
+  }
+
+  /** Says good-bye and ends the stream. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#send(printSse({ event: "closing", data: { reason: "the gateway stops" } }));
+    this.stop();
+    this.#controller?.close();
+  }
+
+  /** Sends what there is, as far as there is room. */
+  async pump(): Promise<void> {
+    if (!this.#isStarted || this.#isOver) return;
+    this.#isAskedAgain = true;
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      while (this.#isAskedAgain && !this.#isOver) {
+        this.#isAskedAgain = false;
+        this.#hasFreshEvent = false;
+        const isAtHead = await this.#drain();
+        // An event that came meanwhile belongs before the previews that came after it.
+        if (!this.#hasFreshEvent || !isAtHead) this.#sendPreviews(isAtHead);
+        await this.#sendPresence();
+      }
+    } catch (thrown) {
+      this.#parts.log.error("event stream failed", { error: errorText(thrown) });
+      this.end();
+    } finally {
+      this.#isPumping = false;
+    }
+  }
+
+  #room(): number {
+    return this.#isOver ? 0 : this.#controller?.desiredSize ?? 0;
+  }
+
+  #send(text: string): void {
+    if (!this.#isOver) this.#controller?.enqueue(this.#encoder.encode(text));
+  }
+
+  async #begin(): Promise<void> {
+    const { events } = this.#parts.store;
+    const { from, presence } = this.#wish;
+    const head = await events.head();
+    const isKnown = from === undefined || (from.epoch === events.epoch && from.seq <= head);
+    this.#cursor = isKnown ? from?.seq ?? head : head;
+    // Its id lets a client that is cut off before the first event resume without a hole.
+    const id = printCursor(events.epoch, this.#cursor);
+    const hello = printSse({ id, event: "hello", data: { cursor: id } });
+    this.#send(`retry: ${RETRY_MS}\n${hello}`);
+    if (!isKnown) await this.#lag("unknown-id");
+    if (presence !== undefined) {
+      this.#send(printSse({ event: "agents", data: await presence.describe(undefined) }));
+    }
+    this.#isStarted = true;
+  }
+
+  async #lag(reason: string): Promise<void> {
+    const { store, metrics } = this.#parts;
+    this.#cursor = await store.events.head();
+    this.#previews = [];
+    metrics.count("streams", { what: "lagged" });
+    const id = printCursor(store.events.epoch, this.#cursor);
+    this.#send(printSse({ id, event: "lagged", data: { reason, resume: id } }));
+  }
+
+  /** Sends what the log holds after the cursor, as far as there is room; true at its end. */
+  async #drain(): Promise<boolean> {
+    const { events } = this.#parts.store;
+    while (this.#room() > 0) {
+      if (await this.#isTooFarBehind()) await this.#lag("too-far-behind");
+      const head = await events.head();
+      const batch = await events.after({
+        agents: this.#wish.agents,
+        after: this.#cursor,
+        limit: BATCH,
+        bytesMax: this.#room(),
+      });
+      if (batch.length === 0) {
+        this.#cursor = Math.max(this.#cursor, head);
+        return !this.#isOver;
+      }
+      for (const event of batch) {
+        if (this.#room() <= 0) return false;
+        const shown = showEvent(events.epoch, event);
+        this.#send(printSse({ id: shown.id, event: event.kind, data: shown }));
+        this.#cursor = event.seq;
+      }
+    }
+    return false;
+  }
+
+  async #isTooFarBehind(): Promise<boolean> {
+    const { events } = this.#parts.store;
+    const max = STREAM_LIMITS.replayEventsMax;
+    if (await events.head() - this.#cursor <= max) return false;
+    const query = { agents: this.#wish.agents, after: this.#cursor, max: max + 1 };
+    return await events.countAfter(query) > max;
+  }
+
+  async #sendPresence(): Promise<void> {
+    const { presence } = this.#wish;
+    if (presence === undefined || this.#dirty.size === 0 || this.#room() <= 0) return;
+    const agents = [...this.#dirty];
+    this.#dirty.clear();
+    for (const card of await presence.describe(agents)) {
+      this.#send(printSse({ event: "agent", data: card }));
+    }
+  }
+
+  #sendPreviews(isAtHead: boolean): void {
+    const waiting = this.#previews;
+    this.#previews = [];
+    for (const { text } of waiting) {
+      const isSent = isAtHead && this.#room() > 0;
+      this.#parts.metrics.count("previews", { result: isSent ? "sent" : "dropped" });
+      if (isSent) this.#send(text);
+    }
+  }
+
+  #hear(item: HubItem): void {
+    switch (item.kind) {
+      case "event":
+        if (!this.#wanted.has(item.event.agent)) return;
+        this.#hasFreshEvent = true;
+        // The whole message replaces its previews; one of them behind it would bring it back.
+        this.#previews = this.#previews.filter(({ turnId }) => turnId !== item.event.turnId);
+        break;
+      case "presence":
+        if (this.#wish.presence?.isVisible(item.agent) !== true) return;
+        this.#dirty.add(item.agent);
+        break;
+      case "preview": {
+        const isFull = this.#room() <= 0 || this.#previews.length >= WAITING_PREVIEWS_MAX;
+        if (!this.#wanted.has(item.agent) || isFull) return;
+        const data = { agent: item.agent, ...item.event };
+        this.#previews.push({
+          turnId: item.event.turn_id,
+          text: printSse({ event: "preview", data }),
+        });
+      }
+    }
+    void this.pump();
+  }
+
+  /** Lets proxies and browsers know that the stream is alive while nothing happens. */
+  #keepAlive(): () => void {
+    const { clock } = this.#parts;
+    let cancel = () => {};
+    const beat = () => {
+      if (this.#room() > 0) this.#send(": keep-alive\n\n");
+      cancel = clock.after(STREAM_LIMITS.keepAliveSeconds * 1000, beat);
+    };
+    cancel = clock.after(STREAM_LIMITS.keepAliveSeconds * 1000, beat);
+    return () => cancel();
+  }
+}

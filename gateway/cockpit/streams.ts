@@ -1,0 +1,37 @@
+/**
+ * The open event streams: counts them per viewer, and ends them all when the gateway stops, so that
+ * no page waits on a connection that says nothing any more.
+ *
+ * @module
+ */
+
+import { STREAM_LIMITS } from "core/limits.ts";
+import type { Metrics } from "gateway/metrics.ts";
+
+/** Open streams. */
+export interface StreamSet {
+  /** Adds a stream; undefined when the viewer has too many. Returns what removes it. */
+  add(viewer: string, end: () => void): (() => void) | undefined;
+  endAll(): void;
+}
+
+/** Makes an empty set. */
+export function createStreamSet(metrics: Metrics): StreamSet {
+  const open = new Set<{ readonly viewer: string; readonly end: () => void }>();
+  metrics.gauge("streams_open", () => open.size);
+  return {
+    add: (viewer, end) => {
+      const own = [...open].filter((stream) => stream.viewer === viewer).length;
+      if (own >= STREAM_LIMITS.streamsPerViewerMax) return undefined;
+      const stream = { viewer, end };
+      open.add(stream);
+      metrics.count("streams", { what: "opened" });
+      return () => {
+        if (open.delete(stream)) metrics.count("streams", { what: "closed" });
+      };
+    },
+    endAll: () => {
+      for (const { end } of [...open]) end();
+    },
+  };
+}

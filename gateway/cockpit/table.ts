@@ -1,0 +1,34 @@
+/**
+ * Every route of the cockpit, one row each; nothing else is served.
+ *
+ * @module
+ */
+
+import { ok } from "core/result.ts";
+import { describeRoutes } from "gateway/cockpit/openapi.ts";
+import { json } from "gateway/cockpit/reply.ts";
+import { type Route, route } from "gateway/cockpit/route.ts";
+import { AGENT_ROUTES } from "gateway/cockpit/routes/agents.ts";
+import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
+import { STREAM_ROUTES } from "gateway/cockpit/routes/streams.ts";
+import { TURN_ROUTES } from "gateway/cockpit/routes/turns.ts";
+import { WEB_ROUTES } from "gateway/cockpit/routes/web.ts";
+
+const description = route({
+  method: "GET",
+  path: "/api/openapi.json",
+  summary: "This table as OpenAPI 3.1",
+  gate: "viewer",
+  answers: [{ status: 200, description: "OpenAPI", mediaType: "application/json" }],
+  handle: ({ parts }) => Promise.resolve(ok(json(describeRoutes(ROUTES, parts.version)))),
+});
+
+/** The table. */
+export const ROUTES: readonly Route[] = [
+  ...PROCESS_ROUTES,
+  description,
+  ...AGENT_ROUTES,
+  ...TURN_ROUTES,
+  ...STREAM_ROUTES,
+  ...WEB_ROUTES,
+];

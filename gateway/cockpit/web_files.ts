@@ -1,0 +1,186 @@
+/**
+ * The page's files, as `gateway/web_build` leaves them: read once at the start, kept in memory with
+ * their compressed forms, answered with the right type, length of life and policy.
+ *
+ * The policy lets the page run its own script and talk to its own origin, and nothing else: whatever
+ * stands in a transcript can neither run nor be fetched (design "Content security baseline").
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { refusal } from "core/errors.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Policy of every answer that a browser may show. */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "worker-src 'self'",
+  "manifest-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+const SECURITY_HEADERS = {
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+  "x-frame-options": "DENY",
+} as const;
+
+const listing = z.object({
+  files: z.array(z.object({
+    path: z.string().startsWith("/"),
+    file: z.string().regex(/^[\w][\w.-]*$/),
+    type: z.string(),
+    isHashed: z.boolean(),
+  })),
+});
+
+type Encoding = "br" | "gzip" | "identity";
+
+interface WebFile {
+  readonly type: string;
+  readonly isHashed: boolean;
+  readonly etag: string;
+  readonly forms: ReadonlyMap<Encoding, Uint8Array<ArrayBuffer>>;
+}
+
+/** The page and what belongs to it. */
+export interface WebFiles {
+  /** The page itself; `agent` is the viewer's own, if there is one. */
+  page(request: Request, agent: string | undefined): Promise<Result<Response>>;
+  /** A file of the page. */
+  file(request: Request, path: string): Result<Response>;
+}
+
+/** Reads the files below `dir`; when there are none, each answer says so. */
+export async function openWebFiles(files: Files, dir: string): Promise<WebFiles> {
+  const page = await files.readText(`${dir}/page.html`);
+  const listed = parseListing(await files.readText(`${dir}/web.json`));
+  if (page === undefined || listed === undefined) return missing(dir);
+  const known = new Map<string, WebFile>();
+  for (const one of listed.files) {
+    const forms = new Map<Encoding, Uint8Array<ArrayBuffer>>();
+    for (const [encoding, end] of [["br", ".br"], ["gzip", ".gz"], ["identity", ""]] as const) {
+      const bytes = await files.readBytes(`${dir}/${one.file}${end}`);
+      if (bytes !== undefined) forms.set(encoding, bytes);
+    }
+    const bytes = forms.get("identity");
+    if (bytes === undefined) return missing(dir);
+    const { type, isHashed } = one;
+    known.set(one.path, { type, isHashed, etag: await tagOf(bytes), forms });
+  }
+  return {
+    page: async (request, agent) => ok(await pageAnswer(request, page, agent ?? "")),
+    file: (request, path) => {
+      const found = known.get(path);
+      return found === undefined ? err(fileUnknown(path)) : ok(fileAnswer(request, found));
+    },
+  };
+}
+
+function parseListing(text: string | undefined): z.infer<typeof listing> | undefined {
+  try {
+    return listing.parse(JSON.parse(text ?? ""));
+  } catch {
+    // An unreadable listing is a page that was not built; the answer says what to run.
+    return undefined;
+  }
+}
+
+function missing(dir: string): WebFiles {
+  const fault = err(refusal(
+    "page-missing",
+    `Cannot show the page: its files are not under "${dir}", must be put there by the build`,
+    { kind: "settings", hints: ["./dev up", "./dev build"] },
+  ));
+  return { page: () => Promise.resolve(fault), file: () => fault };
+}
+
+/** The page names its viewer's agent, so that the first request is already for its transcript. */
+async function pageAnswer(request: Request, page: string, agent: string): Promise<Response> {
+  const safe = agent.replace(/[^a-z0-9-]/g, "");
+  const bytes = new TextEncoder().encode(page.replace('data-agent=""', `data-agent="${safe}"`));
+  const headers = {
+    ...SECURITY_HEADERS,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-cache, private",
+    etag: await tagOf(bytes),
+  };
+  return answer(request, bytes, headers);
+}
+
+function fileAnswer(request: Request, file: WebFile): Response {
+  const accepted = request.headers.get("accept-encoding") ?? "";
+  const encoding = chooseEncoding(accepted, [...file.forms.keys()]);
+  const bytes = file.forms.get(encoding) as Uint8Array<ArrayBuffer>;
+  const headers = {
+    ...SECURITY_HEADERS,
+    "content-type": file.type,
+    "cache-control": file.isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+    // Each form is a thing of its own to a cache.
+    etag: encoding === "identity" ? file.etag : file.etag.replace(/"$/, `-${encoding}"`),
+    vary: "accept-encoding",
+    ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+  };
+  return answer(request, bytes, headers);
+}
+
+function answer(
+  request: Request,
+  bytes: Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>> & { readonly etag: string },
+): Response {
+  const wanted = request.headers.get("if-none-match");
+  const isSame = wanted !== null &&
+    wanted.split(",").some((tag) => tag.trim().replace(/^W\//, "") === headers.etag);
+  if (!isSame) return new Response(bytes, { headers });
+  // Only what has to be there: a browser takes the headers of a 304 into its cache even when the
+  // connection was cut in the middle of them, and half a policy would stay there.
+  const kept = ["etag", "cache-control", "vary"].flatMap((name) => {
+    const value = (headers as Readonly<Record<string, string>>)[name];
+    return value === undefined ? [] : [[name, value] as [string, string]];
+  });
+  return new Response(null, { status: 304, headers: kept });
+}
+
+/** Chooses the smallest form that the browser takes (RFC 9110, 12.5.3). */
+export function chooseEncoding(accepted: string, have: readonly Encoding[]): Encoding {
+  const weights = new Map<string, number>();
+  for (const part of accepted.toLowerCase().split(",")) {
+    const [name = "", ...parameters] = part.split(";").map((word) => word.trim());
+    const weight = parameters.find((word) => word.startsWith("q="));
+    weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)));
+  }
+  const takes = (name: string) => (weights.get(name) ?? weights.get("*") ?? 0) > 0;
+  if (takes("br") && have.includes("br")) return "br";
+  return takes("gzip") && have.includes("gzip") ? "gzip" : "identity";
+}
+
+/** The policy is part of the tag, so that a new one is never held back by a 304. */
+async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const policy = new TextEncoder().encode(JSON.stringify(SECURITY_HEADERS));
+  const tagged = new Uint8Array(bytes.length + policy.length);
+  tagged.set(bytes);
+  tagged.set(policy, bytes.length);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", tagged));
+  return `"${digest.toHex().slice(0, 32)}"`;
+}
+
+function fileUnknown(path: string) {
+  return refusal(
+    "route-unknown",
+    `Cannot answer: there is no file ${JSON.stringify(path.slice(0, 200))}`,
+  );
+}

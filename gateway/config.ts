@@ -1,0 +1,140 @@
+/**
+ * Settings of the webview gateway (decision 34), read in one go with every fault named.
+ * No I/O. The cockpit trusts a header or an assertion, so it never listens beyond loopback: the
+ * host part of its address is rewritten, as described, with a warning.
+ *
+ * @module
+ */
+
+import { type AssertionKeys, parseAssertionKeys } from "core/access/assertion.ts";
+import type { Roster, Trust } from "core/access/viewer.ts";
+import { parseAgentName, parseEmail } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ListenAddress } from "core/ports.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import {
+  flag,
+  jsonList,
+  jsonMap,
+  list,
+  listenAddress,
+  oneOf,
+  parsed,
+  text,
+} from "core/setting_types.ts";
+import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+
+/** The declared table; also the help of the role. */
+export const GATEWAY_SETTINGS = {
+  root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
+  cockpit: defaulted("WEBVIEW_COCKPIT_LISTEN", listenAddress(), {
+    fallback: "127.0.0.1:8731",
+    doc: "Where the cockpit listens; its host part is always 127.0.0.1.",
+  }),
+  dial: defaulted("WEBVIEW_DIAL_LISTEN", listenAddress(), {
+    fallback: "0.0.0.0:8735",
+    doc: "Where agents dial in.",
+  }),
+  dialNames: defaulted("WEBVIEW_DIAL_NAMES", list(text()), {
+    fallback: "",
+    doc: "Further host names under which agents reach the dial-in listener.",
+  }),
+  requireKey: defaulted("WEBVIEW_DIAL_REQUIRE_KEY", flag(), {
+    fallback: "false",
+    doc: "Whether each agent must prove a dial key (marker host.dial_require_key).",
+  }),
+  ledger: required("WEBVIEW_LEDGER", jsonMap(parsed(parseEmail), parsed(parseAgentName)), {
+    doc: "JSON object: login identity to agent.",
+  }),
+  admins: required("WEBVIEW_ADMINS", jsonList(parsed(parseAgentName)), {
+    doc: "JSON list of the agents with the admin marker.",
+  }),
+  assertionKey: optional("WEBVIEW_ASSERTION_KEY", text(), {
+    isSecret: true,
+    doc: "Key, or ring kid:key,kid:key, shared with the login proxy.",
+    requiredWhen: {
+      test: (env) => env.WEBVIEW_TRUST === "assertion",
+      words: 'when WEBVIEW_TRUST is "assertion"',
+    },
+  }),
+  trust: optional("WEBVIEW_TRUST", oneOf(["assertion", "header"]), {
+    doc: "assertion when a key is set, else header; header is for a site's own proxy.",
+  }),
+} as const;
+
+/** What the gateway runs with. */
+export interface GatewayConfig {
+  readonly paths: Paths;
+  readonly cockpit: ListenAddress;
+  readonly dial: ListenAddress;
+  readonly dialNames: readonly string[];
+  readonly requireKey: boolean;
+  readonly roster: Roster;
+  readonly trust: Trust;
+  /** Present whenever `trust` is "assertion". */
+  readonly assertionKeys: AssertionKeys | undefined;
+  /** Soft or rewritten settings, one sentence each; logged at start (decision 37). */
+  readonly warnings: readonly string[];
+}
+
+const COCKPIT_HOST = "127.0.0.1";
+/** The absence of `WEBVIEW_ADMINS` has one cause (spec "Ledger and host markers"). */
+const ADMINS_ABSENT =
+  "WEBVIEW_ADMINS: not set, so the environment was rendered by an older version; run fleetctl apply";
+
+/** Reads the settings; every fault is in the details of the refusal. */
+export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>> {
+  const read = readSettings(GATEWAY_SETTINGS, env);
+  const keys = await readKeys(env);
+  const faults = [...(read.ok ? [] : read.error.details.map(explainAdmins)), ...keys.faults];
+  if (!read.ok || faults.length > 0) {
+    const count = faults.length === 1 ? "1 setting is" : `${faults.length} settings are`;
+    return err(
+      refusal("settings-invalid", `Cannot start: ${count} unusable`, {
+        kind: "settings",
+        details: faults,
+      }),
+    );
+  }
+  const values = read.value;
+  const trust = values.trust ?? (keys.keys === undefined ? "header" : "assertion");
+  const warnings: string[] = [];
+  if (values.cockpit.hostname !== COCKPIT_HOST) {
+    warnings.push(
+      `WEBVIEW_COCKPIT_LISTEN names the host "${values.cockpit.hostname}": the cockpit listens ` +
+        `on ${COCKPIT_HOST} only`,
+    );
+  }
+  if (trust === "header") {
+    warnings.push(
+      "X-User-Email is believed without an assertion: any local program can name any identity",
+    );
+  }
+  return ok({
+    paths: pathsUnder(values.root),
+    cockpit: { hostname: COCKPIT_HOST, port: values.cockpit.port },
+    dial: values.dial,
+    dialNames: values.dialNames.map((name) => name.toLowerCase()),
+    requireKey: values.requireKey,
+    roster: { ledger: values.ledger, admins: new Set(values.admins) },
+    trust,
+    assertionKeys: keys.keys,
+    warnings,
+  });
+}
+
+function explainAdmins(fault: string): string {
+  return fault.startsWith("WEBVIEW_ADMINS: not set") ? ADMINS_ABSENT : fault;
+}
+
+async function readKeys(
+  env: Env,
+): Promise<{ readonly keys: AssertionKeys | undefined; readonly faults: readonly string[] }> {
+  const given = env.WEBVIEW_ASSERTION_KEY;
+  if (given === undefined || given === "") return { keys: undefined, faults: [] };
+  const keys = await parseAssertionKeys(given);
+  if (keys.ok) return { keys: keys.value, faults: [] };
+  const why = keys.error.message.replace(/^Cannot read WEBVIEW_ASSERTION_KEY: /, "");
+  return { keys: undefined, faults: [`WEBVIEW_ASSERTION_KEY: ${why}`] };
+}

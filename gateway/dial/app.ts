@@ -1,0 +1,72 @@
+/**
+ * The dial-in listener (spec "Dial-in listener"): refuses browsers before the upgrade, bounds how
+ * many connections may be unregistered (`waiting_room.ts`), and closes all of them in order at the end.
+ *
+ * @module
+ */
+
+import { CLOSE, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
+import { browserSign } from "gateway/dial/browser.ts";
+import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
+import type { SessionRegistry } from "gateway/dial/registry.ts";
+import { createWaitingRoom } from "gateway/dial/waiting_room.ts";
+
+/** The running listener. */
+export interface DialListener {
+  readonly address: ListenAddress;
+  /** Tells each agent when to come back, then closes; agents keep running and buffer. */
+  close(reason: string): Promise<void>;
+}
+
+/** Starts the listener; rejects with `AddressFault` when the address is taken. */
+export async function startDialListener(
+  sockets: Sockets,
+  at: ListenAddress,
+  parts: ConnectionParts & { readonly registry: SessionRegistry },
+): Promise<DialListener> {
+  const { metrics, log, registry, random } = parts;
+  const room = createWaitingRoom((address) => {
+    metrics.count("evicted");
+    log.warning("dial-in connection makes room before it registered", { address });
+  });
+  metrics.gauge("unregistered", () => room.size());
+  metrics.gauge("agents", () => registry.all().length);
+
+  const refuse = (status: number, reason: string, peer: string): UpgradeAnswer => {
+    metrics.count("refused", { reason });
+    log.warning("dial-in refused", { reason, peer });
+    return { accept: false, response: new Response("refused\n", { status }) };
+  };
+  const listener = await sockets.serveFrames(at, {
+    frameBytesMax: DIAL_LIMITS.unregisteredFrameBytesMax,
+    upgrade: (request, peer) => {
+      const sign = browserSign(request.headers, parts.isOwnName);
+      if (sign !== undefined) return refuse(403, sign, peer);
+      const offered = (request.headers.get("sec-websocket-protocol") ?? "").split(",")
+        .map((name) => name.trim());
+      const gateway = request.headers.get("host") ?? "";
+      return {
+        accept: true,
+        ...(offered.includes(DIAL_SUBPROTOCOL) ? { protocol: DIAL_SUBPROTOCOL } : {}),
+        onOpen: (connection) => {
+          const onSettled = room.enter(peer, () => connection.terminate());
+          serveConnection(connection, { gateway, onSettled }, parts);
+        },
+      };
+    },
+    handler: () => new Response("not found\n", { status: 404 }),
+  });
+  return {
+    address: listener.address,
+    close: async (reason) => {
+      for (const session of registry.all()) {
+        const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
+        session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });
+        session.close(CLOSE.goingAway, reason.slice(0, 100));
+      }
+      await listener.close(1_000);
+    },
+  };
+}

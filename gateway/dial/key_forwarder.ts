@@ -1,0 +1,113 @@
+/**
+ * Brings keys that were proven here into the ledger. A key waits in the gateway's database until
+ * the rendered file names its agent, so neither a restart nor an absent daemon loses it; what the
+ * daemon refuses is asked again, ever more rarely, because an operator may mend the cause.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, Log } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import type { AgentKey, DialKeys } from "gateway/dial/keys.ts";
+
+/** Carries a key into the ledger; the root daemon's verb behind a port. */
+export interface EnrollKey {
+  /** Refuses with `daemon-not-running` when nobody is there to ask. */
+  enroll(of: AgentKey, signal: AbortSignal): Promise<Result<void>>;
+}
+
+/** Code of a refusal that passes by itself. */
+const DAEMON_AWAY = "daemon-not-running";
+
+/** A running forwarder. */
+export interface KeyForwarder {
+  /** Looks at once for keys that wait. */
+  wake(): void;
+  /** Stops; a request that is under way is left to the daemon. */
+  close(): Promise<void>;
+}
+
+/** What the forwarder is made of. */
+export interface ForwarderParts {
+  readonly keys: Pick<DialKeys, "pending">;
+  readonly forward: EnrollKey;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Starts with the keys that an earlier run left. */
+export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
+  const { clock } = parts;
+  const stop = new AbortController();
+  /** Keys that the ledger has taken and that the file does not show yet. */
+  const taken = new Set<string>();
+  /** What was told of a key that waits, so that the log says it once. */
+  const told = new Map<string, string>();
+  let nap = new AbortController();
+
+  const run = async () => {
+    let failures = 0;
+    while (!stop.signal.aborted) {
+      // Made before the look, so that a key that comes during it is not slept over.
+      nap = new AbortController();
+      const failed = await sendAll(parts, { taken, told }, stop.signal);
+      failures = failed === undefined ? 0 : failures + 1;
+      const rest = AbortSignal.any([stop.signal, nap.signal]);
+      if (failed === undefined) await untilAborted(rest);
+      else await clock.sleep(waitMs(failed, failures), rest);
+    }
+  };
+  const running = run();
+  return {
+    wake: () => nap.abort(),
+    close: () => {
+      stop.abort();
+      return running;
+    },
+  };
+}
+
+/** Sends each key that waits; returns the code of the last failure. */
+async function sendAll(
+  { keys, forward, log }: ForwarderParts,
+  seen: { readonly taken: Set<string>; readonly told: Map<string, string> },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let failed: string | undefined;
+  try {
+    for (const one of await keys.pending()) {
+      if (signal.aborted) return undefined;
+      if (seen.taken.has(one.key)) continue;
+      const sent = await forward.enroll(one, signal);
+      if (sent.ok) {
+        seen.taken.add(one.key);
+        log.info("dial key in the ledger", { agent: one.agent, key: one.key });
+      } else if (!signal.aborted) {
+        failed = sent.error.code;
+        const { code, message } = sent.error;
+        if (seen.told.get(one.key) !== message) {
+          log.warning("dial key not in the ledger yet", { agent: one.agent, code, message });
+        }
+        seen.told.set(one.key, message);
+        if (failed === DAEMON_AWAY) return failed;
+      }
+    }
+    return failed;
+  } catch (thrown) {
+    log.error("dial keys not forwarded", { error: errorText(thrown) });
+    return "fault";
+  }
+}
+
+function waitMs(code: string, failures: number): number {
+  const { keyForwardFirstMs, keyForwardAwayMsMax, keyForwardRefusedMsMax } = DIAL_LIMITS;
+  const max = code === DAEMON_AWAY ? keyForwardAwayMsMax : keyForwardRefusedMsMax;
+  return Math.min(max, keyForwardFirstMs * 2 ** Math.min(failures - 1, 20));
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+}

@@ -1,0 +1,77 @@
+/**
+ * Ends sessions whose key no longer counts, within a fraction of a second and without a restart.
+ * Looks at the file's time at a short pace while anybody is connected, so that it works whoever
+ * rendered the file, needs no right but to read it, and cannot miss a notice
+ * (docs/adr/0010-dial-keys-in-the-ledger.md).
+ *
+ * @module
+ */
+
+import { CLOSE } from "core/dial/frames.ts";
+import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
+import { errorText } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, Log } from "core/ports.ts";
+import type { DialKeys } from "gateway/dial/keys.ts";
+import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
+
+/** What the watch is made of. */
+export interface KeyWatchParts {
+  readonly keys: Pick<DialKeys, "enrolled" | "generation">;
+  readonly registry: Pick<SessionRegistry, "all">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Starts to watch; the returned function ends it. */
+export function watchKeys(parts: KeyWatchParts): () => void {
+  const { keys, registry, clock, log } = parts;
+  /** Generation of the file by which a session was last found good. */
+  const good = new WeakMap<DialSession, number>();
+  let isStopped = false;
+  let told = "";
+  let cancel = () => {};
+
+  const look = async () => {
+    const sessions = registry.all();
+    if (sessions.length === 0) return;
+    const generation = await keys.generation();
+    for (const session of sessions) {
+      if (good.get(session) === generation) continue;
+      const enrolled = await keys.enrolled(session.agent);
+      if (isAdmitted(enrolled, session.provenKey)) good.set(session, generation);
+      else {
+        log.warning(session.provenKey === undefined ? "dial key required" : "dial key revoked", {
+          agent: session.agent,
+          peer: session.peer,
+        });
+        session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
+      }
+    }
+    told = "";
+  };
+  const arm = () => {
+    cancel = clock.after(DIAL_LIMITS.keyFileLookMs, () => {
+      look().catch((thrown) => {
+        // Who is connected stays: nobody revoked anything. Nobody else gets in meanwhile.
+        const error = errorText(thrown);
+        if (error !== told) log.error("dial keys not read", { error });
+        told = error;
+      }).finally(() => {
+        if (!isStopped) arm();
+      });
+    });
+  };
+  arm();
+  return () => {
+    isStopped = true;
+    cancel();
+  };
+}
+
+/** Tells whether a session may go on; one without a key only while its agent never had one. */
+function isAdmitted(enrolled: readonly string[] | undefined, provenKey: string | undefined) {
+  if (provenKey === undefined) return enrolled === undefined;
+  // A proven key that nobody lists any more was taken out of the ledger by hand.
+  return enrolled?.includes(provenKey) ?? false;
+}

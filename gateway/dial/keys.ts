@@ -1,0 +1,120 @@
+/**
+ * Which dial keys count: those of the ledger, rendered to a file, and first keys that were proven
+ * here and have not reached it yet. Where the file names an agent it alone decides, so that what
+ * the ledger revoked cannot live on in this gateway's own book.
+ *
+ * | File says of an agent | Counts |
+ * |---|---|
+ * | nothing, or there is no file | the first key that was proven here, if any |
+ * | a list of keys | these |
+ * | an empty list: all were revoked | none, and nobody registers as this agent |
+ *
+ * @module
+ */
+
+import { isPublicKey } from "core/dial/proof.ts";
+import { errorText } from "core/errors.ts";
+import type { Clock, Files, Log } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import type { KeyBook } from "gateway/transcript/event_log.ts";
+
+/** A key of an agent. */
+export interface AgentKey {
+  readonly agent: string;
+  readonly key: string;
+}
+
+/** Asking for and enrolling keys. All but `enroll` reject when the file cannot be used. */
+export interface DialKeys {
+  /** Keys that count; undefined for an agent that never had one. */
+  enrolled(agent: string): Promise<readonly string[] | undefined>;
+  /** Counts the times that the file was found replaced; keys of a damaged file are nobody's. */
+  generation(): Promise<number>;
+  /** Stores the first key of an agent; false when another one was faster. */
+  enroll(agent: string, key: string): Promise<Result<boolean>>;
+  /** Keys that were enrolled here and are not in the ledger. */
+  pending(): Promise<readonly AgentKey[]>;
+}
+
+/** What the keys are made of. */
+export interface DialKeyParts {
+  readonly files: Pick<Files, "readText" | "stat">;
+  readonly path: string;
+  readonly book: KeyBook;
+  /** Told that a key waits for the ledger. */
+  readonly onPending: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Opens the keys. */
+export function openDialKeys(parts: DialKeyParts): DialKeys {
+  const { files, path, book, clock, log } = parts;
+  let last: KeyFile | undefined;
+
+  async function look(mayBeKept: boolean): Promise<KeyFile> {
+    const stat = await files.stat(path);
+    const version = stat === undefined ? "absent" : `${stat.mtimeMs} ${stat.size}`;
+    if (mayBeKept && last?.version === version) return last;
+    const keys = stat === undefined ? new Map() : await readKeyFile(files, path);
+    const seen = last?.generation ?? 0;
+    last = { keys, version, generation: last?.version === version ? seen : seen + 1 };
+    return last;
+  }
+
+  return {
+    enrolled: async (agent) => {
+      // Read at each registration: what decides about access is never a kept copy.
+      const listed = (await look(false)).keys.get(agent);
+      if (listed !== undefined) return listed;
+      const own = await book.keyOf(agent);
+      return own === undefined ? undefined : [own];
+    },
+    generation: async () => (await look(true)).generation,
+    enroll: async (agent, key) => {
+      const stored = await book.addFirst({ agent, key }, clock.now());
+      if (!stored.ok || !stored.value) return stored;
+      log.info("dial key enrolled", { agent, key });
+      parts.onPending();
+      return ok(true);
+    },
+    pending: async () => {
+      const { keys } = await look(true);
+      const all = await book.all();
+      const waiting = all.filter(({ agent }) => !keys.has(agent));
+      for (const one of all) if (!waiting.includes(one)) await book.drop(one);
+      return waiting;
+    },
+  };
+}
+
+interface KeyFile {
+  readonly keys: ReadonlyMap<string, readonly string[]>;
+  readonly version: string;
+  readonly generation: number;
+}
+
+async function readKeyFile(
+  files: Pick<Files, "readText">,
+  path: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const text = await files.readText(path);
+  if (text === undefined) return new Map();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw new Error(`the file of dial keys is damaged: ${errorText(thrown)}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Error("the file of dial keys is damaged: must be an object of agents to keys");
+  }
+  return new Map(
+    Object.entries(value).map(([agent, keys]) => {
+      const isList = Array.isArray(keys) &&
+        keys.every((key) => typeof key === "string" && isPublicKey(key));
+      if (!isList) throw new Error(`the file of dial keys is damaged at "${agent}"`);
+      return [agent, keys as readonly string[]];
+    }),
+  );
+}

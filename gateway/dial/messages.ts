@@ -1,0 +1,101 @@
+/**
+ * Messages between agents: each becomes a turn of the receiver. Bounded in size, in pace and in how
+ * far one message may lead to the next, counted here and not taken from the sender's word.
+ *
+ * @module
+ */
+
+import type { Roster } from "core/access/viewer.ts";
+import { byteLength } from "core/dial/fit_event.ts";
+import { refusal } from "core/errors.ts";
+import { MESSAGE_LIMITS } from "core/limits.ts";
+import type { Clock, Random } from "core/ports.ts";
+import { err, type Result } from "core/result.ts";
+import type { NewTurn, Turn, TurnBook } from "gateway/transcript/event_log.ts";
+
+/** A `message` frame. */
+export interface AgentMessage {
+  readonly id: string;
+  readonly to: string;
+  readonly text: string;
+}
+
+/** Sending messages. */
+export interface Messages {
+  /** Queues the message as a turn of the other agent; the same id again queues nothing. */
+  send(
+    from: string,
+    message: AgentMessage,
+    queue: (turn: NewTurn) => Promise<Result<Turn>>,
+  ): Promise<Result<Turn>>;
+  /** Names of the agents that `agent` can write to. */
+  namesFor(agent: string): readonly string[];
+}
+
+const MINUTE_MS = 60_000;
+
+/** Makes the messages of one gateway. */
+export function createMessages(parts: {
+  readonly roster: Roster;
+  readonly turns: TurnBook;
+  readonly clock: Clock;
+  readonly random: Random;
+}): Messages {
+  const { roster, turns, clock, random } = parts;
+  const names = new Set<string>(roster.ledger.values());
+  const sentAt = new Map<string, number[]>();
+
+  /** Notes one more message of a sender; false when the minute is full. */
+  function takePlace(from: string): boolean {
+    const now = clock.monotonic();
+    const recent = (sentAt.get(from) ?? []).filter((at) => now - at < MINUTE_MS);
+    const hasPlace = recent.length < MESSAGE_LIMITS.perMinuteMax;
+    sentAt.set(from, hasPlace ? [...recent, now] : recent);
+    return hasPlace;
+  }
+
+  return {
+    namesFor: (agent) => [...names].filter((name) => name !== agent).sort(),
+    send: async (from, message, queue) => {
+      const { id, to, text } = message;
+      if (!names.has(from) || !names.has(to) || to === from) return err(unknownReceiver(to));
+      if (text.trim() === "") return err(emptyMessage(to));
+      if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong(to));
+      const hops = ((await turns.runningOf(from))?.hops ?? 0) + 1;
+      if (hops > MESSAGE_LIMITS.hopsMax) return err(loop(to));
+      if (!takePlace(from)) return err(tooMany(to));
+      return queue({
+        turnId: random.uuid(),
+        agent: to,
+        text,
+        origin: `agent:${from}`,
+        hops,
+        asker: `agent:${from}`,
+        idempotencyKey: id,
+        at: clock.now(),
+      });
+    },
+  };
+}
+
+function cannot(code: string, to: string, found: string) {
+  return refusal(code, `Cannot send the message to ${JSON.stringify(to)}: ${found}`);
+}
+function unknownReceiver(to: string) {
+  return cannot("receiver-unknown", to, "there is no other agent of this name at this gateway");
+}
+function emptyMessage(to: string) {
+  return cannot("message-empty", to, "it is empty, must hold text");
+}
+function tooLong(to: string) {
+  const limit = MESSAGE_LIMITS.textBytesMax;
+  return cannot("message-too-long", to, `it is too long, must be at most ${limit} bytes`);
+}
+function loop(to: string) {
+  const limit = MESSAGE_LIMITS.hopsMax;
+  return cannot("message-loop", to, `${limit} messages led to one another already, must stop here`);
+}
+function tooMany(to: string) {
+  const limit = MESSAGE_LIMITS.perMinuteMax;
+  return cannot("message-rate", to, `${limit} messages were sent within a minute, must wait`);
+}

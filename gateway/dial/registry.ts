@@ -1,0 +1,68 @@
+/**
+ * Who is connected. The connection itself is the route to an agent: there is no record beside it
+ * that could outlive it or vanish before it. A newer connection of an agent replaces the older one.
+ *
+ * @module
+ */
+
+import { CLOSE, type ServerFrame } from "core/dial/frames.ts";
+import type { Clock } from "core/ports.ts";
+
+/** One registered connection. */
+export interface DialSession {
+  /** Agent name, or `host:<hostname>` of a host's own unit. */
+  readonly agent: string;
+  readonly host: string | undefined;
+  readonly version: string | undefined;
+  readonly protocol: number | undefined;
+  /** Identity of the agent's outbox; one of this connection for a client that names none. */
+  readonly epoch: string;
+  /** The key that was proven, if any. */
+  readonly provenKey: string | undefined;
+  readonly peer: string;
+  readonly since: number;
+  /** Sends a frame; false when the connection is gone or its buffer is full, which ends it. */
+  send(frame: ServerFrame): boolean;
+  close(code: number, reason: string): void;
+  /** Closes, and is gone from here at once: a peer that does not answer keeps nothing. */
+  end(code: number, reason: string): void;
+}
+
+/** How an agent went away. */
+export interface LastSeen {
+  readonly at: number;
+  readonly code: number;
+}
+
+/** Finding and changing who is connected. */
+export interface SessionRegistry {
+  /** Adds a session and closes the older one of the same agent. */
+  put(session: DialSession): void;
+  /** Removes exactly this session; false when another one took its place before. */
+  remove(session: DialSession, code: number): boolean;
+  get(agent: string): DialSession | undefined;
+  lastSeen(agent: string): LastSeen | undefined;
+  all(): readonly DialSession[];
+}
+
+/** Makes an empty registry. */
+export function createRegistry(clock: Clock): SessionRegistry {
+  const sessions = new Map<string, DialSession>();
+  const seen = new Map<string, LastSeen>();
+  return {
+    put: (session) => {
+      const older = sessions.get(session.agent);
+      sessions.set(session.agent, session);
+      older?.close(CLOSE.replaced, "replaced by a newer connection");
+    },
+    remove: (session, code) => {
+      if (sessions.get(session.agent) !== session) return false;
+      sessions.delete(session.agent);
+      seen.set(session.agent, { at: clock.now(), code });
+      return true;
+    },
+    get: (agent) => sessions.get(agent),
+    lastSeen: (agent) => seen.get(agent),
+    all: () => [...sessions.values()],
+  };
+}

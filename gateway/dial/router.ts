@@ -1,0 +1,290 @@
+/**
+ * Between the connections of agents and the store: events in, turns out. An event is acknowledged
+ * after it is on disk; a turn stays in the book until its agent has it on its own disk.
+ *
+ * @module
+ */
+
+import type { AgentFrame } from "core/dial/server_session.ts";
+import type { DurableEvent } from "core/dial/event.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import { errorText, refusal } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, Log } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { createLanes, type Lanes } from "gateway/dial/lanes.ts";
+import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
+import type { Messages } from "gateway/dial/messages.ts";
+import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
+import type { Hub } from "gateway/transcript/hub.ts";
+import type { Metrics } from "gateway/metrics.ts";
+
+/** What the router is made of. */
+export interface RouterParts {
+  readonly store: GatewayStore;
+  readonly hub: Hub;
+  readonly registry: SessionRegistry;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Moving events and turns. */
+export interface Router {
+  /** Takes over an accepted session; `openTurns` is what the agent says it holds. */
+  attach(session: DialSession, openTurns: readonly string[] | undefined): void;
+  receive(session: DialSession, frame: AgentFrame): void;
+  detach(session: DialSession, code: number): void;
+  /** Stores a turn and hands it to its agent when that is connected. */
+  queueTurn(turn: NewTurn): Promise<Result<Turn>>;
+  cancelTurn(turn: Turn): Promise<Result<Turn>>;
+  /** Resolves when nothing is under way any more. */
+  settled(): Promise<void>;
+}
+
+/** Events of one session that wait to be stored. */
+interface Inbox {
+  events: DurableEvent[];
+  bytes: number;
+  isBusy: boolean;
+}
+
+const AGENT_LOST_TURN = {
+  code: "agent-state-lost",
+  reason: "The agent does not hold this turn any more, so its outcome is not known",
+};
+/** When the disk was full, the next try to hand out a turn. */
+const DELIVERY_RETRY_MS = 5_000;
+
+/** Makes the router. */
+export function createRouter(parts: RouterParts, messages: Messages): Router {
+  return new AgentRouter(parts, messages);
+}
+
+class AgentRouter implements Router {
+  readonly #parts: RouterParts;
+  readonly #messages: Messages;
+  readonly #inboxes = new WeakMap<DialSession, Inbox>();
+  /** The turn each session was handed and has not confirmed. */
+  readonly #handed = new WeakMap<DialSession, string>();
+  readonly #pending = new Set<Promise<void>>();
+  readonly #lanes: Lanes;
+
+  constructor(parts: RouterParts, messages: Messages) {
+    this.#parts = parts;
+    this.#messages = messages;
+    this.#lanes = createLanes((agent, thrown) =>
+      parts.log.error("gateway fault", { agent, error: errorText(thrown) })
+    );
+  }
+
+  attach(session: DialSession, openTurns: readonly string[] | undefined): void {
+    const { registry, hub } = this.#parts;
+    registry.put(session);
+    hub.publish([{ kind: "presence", agent: session.agent }]);
+    this.#run(session.agent, () => this.#reconcile(session, openTurns));
+  }
+
+  detach(session: DialSession, code: number): void {
+    const { registry, hub, log } = this.#parts;
+    if (!registry.remove(session, code)) return;
+    log.info("agent disconnected", { agent: session.agent, code });
+    hub.publish([{ kind: "presence", agent: session.agent }]);
+  }
+
+  receive(session: DialSession, frame: AgentFrame): void {
+    const { agent } = session;
+    switch (frame.type) {
+      case "event":
+        return this.#takeEvent(session, frame.event);
+      case "preview":
+        return this.#parts.hub.publish([{ kind: "preview", agent, event: frame.event }]);
+      case "turn_accepted":
+        return this.#run(agent, () => this.#confirm(session, frame.turn_id));
+      case "message":
+        return this.#run(agent, () => this.#relay(session, frame));
+      case "agents": {
+        const names = [...this.#messages.namesFor(agent)];
+        session.send({ type: "agents_result", id: frame.id, names });
+        return;
+      }
+      case "bye":
+        return this.#parts.log.info("agent leaves", { agent, reason: frame.reason.slice(0, 200) });
+    }
+  }
+
+  async queueTurn(turn: NewTurn): Promise<Result<Turn>> {
+    const { store, metrics } = this.#parts;
+    const queued = await store.turns.queue(turn);
+    if (!queued.ok) return queued;
+    if (queued.value.isNew) metrics.count("turns");
+    this.#publish(queued.value.stored);
+    this.#run(turn.agent, () => this.#deliver(turn.agent));
+    return ok(queued.value.turn);
+  }
+
+  async cancelTurn(turn: Turn): Promise<Result<Turn>> {
+    const answer = Promise.withResolvers<Result<Turn>>();
+    // In the agent's lane: a cancel must never overtake the turn that it is meant for.
+    this.#run(turn.agent, async () => {
+      const done = this.#cancel(turn.turnId).catch((thrown) => err(cancelFailed(thrown)));
+      answer.resolve(await done);
+    });
+    return await answer.promise;
+  }
+
+  async settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all([...this.#pending]);
+  }
+
+  #run(agent: string, job: () => Promise<void>): void {
+    const done = this.#lanes(agent, job);
+    this.#pending.add(done);
+    done.finally(() => this.#pending.delete(done));
+  }
+
+  #publish(stored: readonly StoredEvent[]): void {
+    const { hub } = this.#parts;
+    hub.publish(stored.map((event) => ({ kind: "event", event })));
+    for (const { kind, agent } of stored) {
+      if (kind === "agent_state") hub.publish([{ kind: "presence", agent }]);
+    }
+  }
+
+  #takeEvent(session: DialSession, event: DurableEvent): void {
+    const inbox = this.#inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
+    this.#inboxes.set(session, inbox);
+    inbox.events.push(event);
+    inbox.bytes += JSON.stringify(event.payload).length;
+    const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
+      inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
+    if (isOver) {
+      this.#parts.log.warning("agent ignores the window", { agent: session.agent });
+      inbox.events = [];
+      return session.close(CLOSE.policyViolation, "too many events");
+    }
+    if (inbox.isBusy) return;
+    inbox.isBusy = true;
+    this.#run(session.agent, async () => {
+      try {
+        await this.#storeInbox(session, inbox);
+      } finally {
+        inbox.isBusy = false;
+      }
+    });
+  }
+
+  async #storeInbox(session: DialSession, inbox: Inbox): Promise<void> {
+    const { store, metrics, log } = this.#parts;
+    const { agent, epoch } = session;
+    while (inbox.events.length > 0) {
+      const { events } = inbox;
+      inbox.events = [];
+      inbox.bytes = 0;
+      const appended = await store.events.appendFromAgent(agent, epoch, events);
+      if (!appended.ok) {
+        log.error("event not stored", { agent, ...faultFields(appended.error) });
+        return session.close(CLOSE.tryAgainLater, "storage");
+      }
+      const { stored, ackedSeq, repeated, foreign, hasGap } = appended.value;
+      metrics.count("events", { result: "stored" }, events.length - repeated);
+      metrics.count("events", { result: "repeated" }, repeated);
+      if (foreign > 0) {
+        metrics.count("events", { result: "foreign" }, foreign);
+        log.warning("events name a turn of another agent", { agent, events: foreign });
+      }
+      this.#publish(stored);
+      if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });
+      if (hasGap) {
+        log.warning("event numbers have a gap", { agent, acked: ackedSeq });
+        return session.close(CLOSE.policyViolation, "gap");
+      }
+    }
+  }
+
+  /** Hands the oldest waiting turn to the agent; the next one goes when this one is confirmed. */
+  async #deliver(agent: string): Promise<void> {
+    const { registry, store, log, clock } = this.#parts;
+    const session = registry.get(agent);
+    if (session === undefined) return;
+    const turn = await store.turns.nextFor(agent);
+    if (turn === undefined || this.#handed.get(session) === turn.turnId) return;
+    const marked = await store.turns.markSent(turn.turnId);
+    if (!marked.ok) {
+      log.error("turn not handed out", { agent, ...faultFields(marked.error) });
+      clock.after(DELIVERY_RETRY_MS, () => this.#run(agent, () => this.#deliver(agent)));
+      return;
+    }
+    this.#handed.set(session, turn.turnId);
+    const { turnId, text, origin, created } = turn;
+    session.send({ type: "turn", turn_id: turnId, text, origin, created });
+    if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turnId });
+  }
+
+  async #confirm(session: DialSession, turnId: string): Promise<void> {
+    const { store, clock, log } = this.#parts;
+    const stored = await store.turns.markDelivered(session.agent, turnId, clock.now());
+    if (!stored.ok) {
+      log.error("turn not confirmed", { agent: session.agent, ...faultFields(stored.error) });
+      return session.close(CLOSE.tryAgainLater, "storage");
+    }
+    this.#publish(stored.value);
+    if (this.#handed.get(session) === turnId) this.#handed.delete(session);
+    await this.#deliver(session.agent);
+  }
+
+  /** Ends the turns that the agent does not hold any more, repeats cancels, hands out the next. */
+  async #reconcile(
+    session: DialSession,
+    openTurns: readonly string[] | undefined,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    for (const turn of await store.turns.openOf(session.agent)) {
+      const isHeld = openTurns === undefined || openTurns.includes(turn.turnId);
+      if (!isHeld) {
+        const stored = await store.turns.giveUp(turn.turnId, clock.now(), AGENT_LOST_TURN);
+        if (stored.ok) this.#publish(stored.value);
+      } else if (turn.isCancelRequested) {
+        session.send({ type: "cancel", turn_id: turn.turnId });
+      }
+    }
+    await this.#deliver(session.agent);
+  }
+
+  async #relay(
+    session: DialSession,
+    frame: Extract<AgentFrame, { type: "message" }>,
+  ): Promise<void> {
+    const { id } = frame;
+    const queue = (turn: NewTurn) => this.queueTurn(turn);
+    const result = await this.#messages.send(session.agent, frame, queue);
+    const { metrics } = this.#parts;
+    metrics.count("messages", { result: result.ok ? "queued" : result.error.code });
+    if (result.ok) {
+      session.send({ type: "message_result", id, ok: true });
+      return;
+    }
+    const { code, message } = result.error;
+    session.send({ type: "message_result", id, ok: false, code, message });
+  }
+
+  async #cancel(turnId: string): Promise<Result<Turn>> {
+    const { store, clock, registry } = this.#parts;
+    const changed = await store.turns.cancel(turnId, clock.now());
+    if (!changed.ok) return changed;
+    const { turn, stored } = changed.value;
+    this.#publish(stored);
+    if (turn.state !== "ended") {
+      registry.get(turn.agent)?.send({ type: "cancel", turn_id: turnId });
+    }
+    return ok(turn);
+  }
+}
+
+function cancelFailed(thrown: unknown) {
+  return refusal("storage-failed", `Cannot cancel the turn: ${errorText(thrown)}`);
+}
+
+function faultFields(fault: { readonly code: string; readonly message: string }) {
+  return { code: fault.code, error: fault.message };
+}

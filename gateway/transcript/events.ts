@@ -1,0 +1,215 @@
+/**
+ * The event log in SQLite. An event of an agent is unique by agent, epoch and number, and the
+ * cursor of an epoch moves in the same transaction, so that a resend changes nothing.
+ *
+ * @module
+ */
+
+import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
+import { STREAM_LIMITS } from "core/limits.ts";
+import type { Database } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
+import type { Row } from "gateway/transcript/schema.ts";
+
+/** An event about to be stored. */
+export interface EventDraft {
+  readonly agent: string;
+  readonly at: number;
+  readonly turnId: string | undefined;
+  readonly kind: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** Present for an event that an agent numbered. */
+  readonly source?: { readonly epoch: string; readonly seq: number };
+}
+
+/** Inserts events; only to be called inside a transaction. */
+export type InsertEvent = (draft: EventDraft) => StoredEvent;
+
+/** What the log asks of the book of turns while it stores an agent's event. */
+export type ApplyToTurn = (
+  agent: string,
+  event: {
+    readonly kind: string;
+    readonly turnId: string | undefined;
+    readonly at: number;
+  },
+) => {
+  readonly before: readonly StoredEvent[];
+  readonly isRepeated: boolean;
+  /** The turn is another agent's: the event moved nothing, and must not be stored under it. */
+  readonly isForeign: boolean;
+};
+
+/** Kinds that say something about a turn and nothing without one. */
+const TURN_MOVES: ReadonlySet<string> = new Set(["turn_started", "turn_ended"]);
+
+/** Returns the insert of a database. */
+export function insertInto(db: Database): InsertEvent {
+  const statement = db.prepare(
+    "insert into events (agent, agent_epoch, agent_seq, at, turn_id, kind, payload) " +
+      "values (?, ?, ?, ?, ?, ?, ?)",
+  );
+  return (draft) => {
+    const { agent, at, turnId, kind, payload, source } = draft;
+    const { lastInsertRowid } = statement.run(
+      agent,
+      source?.epoch ?? null,
+      source?.seq ?? null,
+      Math.round(at),
+      turnId ?? null,
+      kind,
+      JSON.stringify(payload),
+    );
+    return { seq: lastInsertRowid, agent, at: Math.round(at), turnId, kind, payload };
+  };
+}
+
+/** Opens the log of a prepared database. */
+export function openEventLog(
+  db: Database,
+  epoch: string,
+  parts: { readonly insert: InsertEvent; readonly applyToTurn: ApplyToTurn },
+): EventLog {
+  const cursor = db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?");
+  const moveCursor = db.prepare(
+    "insert into cursors (agent, agent_epoch, acked_seq) values (?, ?, ?) " +
+      "on conflict do update set acked_seq = excluded.acked_seq",
+  );
+  const remember = db.prepare(
+    "insert into agents (agent, state, reason, since) values (?, ?, ?, ?) " +
+      "on conflict do update set state = excluded.state, reason = excluded.reason, " +
+      "since = excluded.since",
+  );
+  const ackedSeq = (agent: string, agentEpoch: string) =>
+    Number(cursor.get(agent, agentEpoch)?.acked_seq ?? 0);
+
+  /** An agent speaks for its own turns only: what it says under another's is not tied to that. */
+  function storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
+    const { kind, payload } = readAgentEvent(event);
+    const turn = parts.applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
+    const { isForeign } = turn;
+    if (turn.isRepeated || (isForeign && TURN_MOVES.has(kind))) {
+      return { added: turn.before, isForeign };
+    }
+    if (kind === "agent_state") {
+      const state = payload as { state: string; reason?: string; since: number };
+      remember.run(agent, state.state, state.reason ?? null, Math.round(state.since));
+    }
+    const turnId = isForeign ? undefined : event.turn_id;
+    const draft = { agent, at: event.at, turnId, kind, payload };
+    const source = { epoch: agentEpoch, seq: event.seq };
+    return { added: [...turn.before, parts.insert({ ...draft, source })], isForeign };
+  }
+
+  function append(
+    agent: string,
+    agentEpoch: string,
+    events: readonly DurableEvent[],
+  ): Result<Appended> {
+    return writeSql(db, "the event", () => {
+      const before = ackedSeq(agent, agentEpoch);
+      let acked = before;
+      const stored: StoredEvent[] = [];
+      let hasGap = false;
+      let repeated = 0;
+      let foreign = 0;
+      for (const event of events) {
+        if (event.seq <= acked) {
+          repeated++;
+          continue;
+        }
+        if (event.seq !== acked + 1) {
+          hasGap = true;
+          break;
+        }
+        const { added, isForeign } = storeOne(agent, agentEpoch, event);
+        stored.push(...added);
+        if (isForeign) foreign++;
+        acked = event.seq;
+      }
+      if (acked !== before) moveCursor.run(agent, agentEpoch, acked);
+      return { stored, ackedSeq: acked, repeated, foreign, hasGap };
+    });
+  }
+
+  return {
+    epoch,
+    ...openReads(db),
+    appendFromAgent: (agent, agentEpoch, events) =>
+      Promise.resolve(append(agent, agentEpoch, events)),
+    ackedSeq: (agent, agentEpoch) => Promise.resolve(ackedSeq(agent, agentEpoch)),
+  };
+}
+
+function openReads(
+  db: Database,
+): Pick<EventLog, "head" | "after" | "countAfter" | "page"> {
+  const among = "agent in (select value from json_each(?))";
+  // `octet_length` looks at the header of a value only: sizes are known before anything is read.
+  const sizes = "select seq, octet_length(payload) as bytes from events";
+  const head = db.prepare("select seq from events order by seq desc limit 1");
+  const sizesOne = db.prepare(`${sizes} where agent = ? and seq > ? order by seq limit ?`);
+  const sizesMany = db.prepare(`${sizes} where ${among} and seq > ? order by seq limit ?`);
+  const sizesBelow = db.prepare(`${sizes} where agent = ? and seq < ? order by seq desc limit ?`);
+  const readOne = db.prepare(
+    "select * from events where agent = ? and seq between ? and ? order by seq",
+  );
+  const readMany = db.prepare(
+    `select * from events where ${among} and seq between ? and ? order by seq`,
+  );
+  const count = db.prepare(
+    `select count(*) as n from (select 1 from events where seq > ? and ${among} limit ?)`,
+  );
+  return {
+    head: () => Promise.resolve(Number(head.get()?.seq ?? 0)),
+    after: ({ agents, after, limit, bytesMax }) => {
+      const [only, another] = agents;
+      if (only === undefined) return Promise.resolve([]);
+      const isOne = another === undefined;
+      const who = isOne ? only : JSON.stringify(agents);
+      const found = (isOne ? sizesOne : sizesMany).all(who, after, limit);
+      const last = withinPage(found, bytesMax ?? STREAM_LIMITS.pageBytesMax).at(-1);
+      if (last === undefined) return Promise.resolve([]);
+      const rows = (isOne ? readOne : readMany).all(who, after + 1, Number(last.seq));
+      return Promise.resolve(rows.map(readEvent));
+    },
+    countAfter: ({ agents, after, max }) =>
+      Promise.resolve(Number(count.get(after, JSON.stringify(agents), max)?.n ?? 0)),
+    page: ({ agent, before, limit }) => {
+      const below = before ?? Number.MAX_SAFE_INTEGER;
+      const found = sizesBelow.all(agent, below, limit + 1);
+      const kept = withinPage(found.slice(0, limit), STREAM_LIMITS.pageBytesMax);
+      const first = kept.at(-1);
+      const rows = first === undefined ? [] : readOne.all(agent, Number(first.seq), below - 1);
+      return Promise.resolve({
+        events: rows.map(readEvent),
+        hasMore: found.length > kept.length,
+      });
+    },
+  };
+}
+
+/** Returns the first rows that make up one page; at least one, whatever its size. */
+function withinPage(rows: readonly Row[], bytesMax: number): readonly Row[] {
+  let bytes = 0;
+  const kept: Row[] = [];
+  for (const row of rows) {
+    bytes += Number(row.bytes);
+    if (kept.length > 0 && bytes > bytesMax) break;
+    kept.push(row);
+  }
+  return kept;
+}
+
+function readEvent(row: Row): StoredEvent {
+  return {
+    seq: Number(row.seq),
+    agent: String(row.agent),
+    at: Number(row.at),
+    turnId: row.turn_id === null ? undefined : String(row.turn_id),
+    kind: String(row.kind),
+    payload: JSON.parse(String(row.payload)) as Record<string, unknown>,
+  };
+}

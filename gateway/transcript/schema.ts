@@ -1,0 +1,81 @@
+/**
+ * Tables of the gateway's database.
+ * Documented in `docs/storage.md`; the version is in `PRAGMA user_version`.
+ *
+ * @module
+ */
+
+import type { Database, SqlValue } from "core/ports.ts";
+
+/** Version of the tables. */
+export const SCHEMA_VERSION = 1;
+
+const TABLES = `
+create table if not exists meta (name text primary key, value text not null) strict;
+create table if not exists events (
+  seq integer primary key autoincrement,
+  agent text not null,
+  agent_epoch text,
+  agent_seq integer,
+  at integer not null,
+  turn_id text,
+  kind text not null,
+  payload text not null
+) strict;
+create unique index if not exists events_once on events (agent, agent_epoch, agent_seq)
+  where agent_seq is not null;
+create index if not exists events_of_agent on events (agent, seq);
+create table if not exists cursors (
+  agent text not null,
+  agent_epoch text not null,
+  acked_seq integer not null,
+  primary key (agent, agent_epoch)
+) strict, without rowid;
+create table if not exists turns (
+  turn_id text primary key,
+  agent text not null,
+  text text not null,
+  origin text not null,
+  hops integer not null,
+  asker text not null,
+  idempotency_key text not null,
+  state text not null,
+  cancel_requested integer not null default 0,
+  created integer not null,
+  seq integer not null,
+  unique (asker, idempotency_key)
+) strict;
+create index if not exists turns_open on turns (agent, seq) where state <> 'ended';
+create table if not exists agents (
+  agent text primary key,
+  state text,
+  reason text,
+  since integer
+) strict;
+create table if not exists dial_keys (
+  agent text not null,
+  key text not null,
+  at integer not null,
+  primary key (agent, key)
+) strict, without rowid;
+`;
+
+/** Creates what is missing and returns the identity of this log. */
+export function prepareSchema(db: Database, newEpoch: string): string {
+  const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
+  if (version > SCHEMA_VERSION) {
+    throw new Error(
+      `the database has version ${version}, this program knows ${SCHEMA_VERSION}: ` +
+        "a newer fleetctl-gateway wrote it",
+    );
+  }
+  return db.transaction(() => {
+    db.exec(TABLES);
+    db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
+    db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
+    return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);
+  });
+}
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, SqlValue>>;

@@ -1,0 +1,72 @@
+/**
+ * Opens the gateway's database: event log, book of turns, enrolled dial keys and the last state of
+ * each agent, in one SQLite file, so that a turn and its event are one transaction.
+ *
+ * @module
+ */
+
+import type { Database, Databases } from "core/ports.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/event_log.ts";
+import { insertInto, openEventLog } from "gateway/transcript/events.ts";
+import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
+import { openTurnBook } from "gateway/transcript/turns.ts";
+
+/** Opens or creates the store; rejects when the file cannot be opened. `newEpoch` names a new log. */
+export async function openGatewayStore(
+  databases: Databases,
+  path: string,
+  newEpoch: string,
+): Promise<GatewayStore> {
+  const db = await databases.open(path);
+  const epoch = prepareSchema(db, newEpoch);
+  const insert = insertInto(db);
+  const { book, applyToTurn } = openTurnBook(db, insert);
+  const memories = db.prepare("select * from agents");
+  return {
+    events: openEventLog(db, epoch, { insert, applyToTurn }),
+    turns: book,
+    keys: openKeyBook(db),
+    memories: () => Promise.resolve(memories.all().map(readMemory)),
+    close: () => db.close(),
+  };
+}
+
+function openKeyBook(db: Database): KeyBook {
+  const of = db.prepare("select key from dial_keys where agent = ? order by at limit 1");
+  const all = db.prepare("select agent, key from dial_keys order by at, agent");
+  const add = db.prepare(
+    "insert into dial_keys (agent, key, at) select ?, ?, ? " +
+      "where not exists (select 1 from dial_keys where agent = ?)",
+  );
+  const drop = db.prepare("delete from dial_keys where agent = ? and key = ?");
+  const keyOf = (agent: string) => {
+    const row = of.get(agent);
+    return row === undefined ? undefined : String(row.key);
+  };
+  return {
+    keyOf: (agent) => Promise.resolve(keyOf(agent)),
+    all: () =>
+      Promise.resolve(
+        all.all().map((row) => ({ agent: String(row.agent), key: String(row.key) })),
+      ),
+    addFirst: ({ agent, key }, at) =>
+      Promise.resolve(writeSql(db, "the dial key", () => {
+        add.run(agent, key, Math.round(at), agent);
+        return keyOf(agent) === key;
+      })),
+    drop: ({ agent, key }) =>
+      Promise.resolve(writeSql(db, "the dial key", () => {
+        drop.run(agent, key);
+      })),
+  };
+}
+
+function readMemory(row: Row): AgentMemory {
+  return {
+    agent: String(row.agent),
+    state: row.state === null ? undefined : String(row.state),
+    reason: row.reason === null ? undefined : String(row.reason),
+    since: row.since === null ? undefined : Number(row.since),
+  };
+}

@@ -1,0 +1,231 @@
+/**
+ * The book of turns in SQLite. States only move forward: queued → sent → delivered → started →
+ * ended; a turn ends exactly once, and each move writes its event in the same transaction.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { TURN_LIMITS } from "core/limits.ts";
+import type { Database } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type {
+  NewTurn,
+  StoredEvent,
+  Turn,
+  TurnBook,
+  TurnChange,
+  TurnState,
+} from "gateway/transcript/event_log.ts";
+import type { ApplyToTurn, InsertEvent } from "gateway/transcript/events.ts";
+import type { Row } from "gateway/transcript/schema.ts";
+
+const CANCELLED = {
+  outcome: "cancelled",
+  code: "cancelled-before-delivery",
+  reason: "Cancelled before the agent had it",
+};
+const NOT_STORED_YET: ReadonlySet<TurnState> = new Set(["queued", "sent"]);
+
+/** Opens the book of a prepared database, and the hook for events of agents. */
+export function openTurnBook(
+  db: Database,
+  insert: InsertEvent,
+): { readonly book: TurnBook; readonly applyToTurn: ApplyToTurn } {
+  const book = new SqliteTurnBook(db, insert);
+  return { book, applyToTurn: (agent, event) => book.applyEvent(agent, event) };
+}
+
+class SqliteTurnBook implements TurnBook {
+  readonly #db: Database;
+  readonly #insert: InsertEvent;
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(db: Database, insert: InsertEvent) {
+    this.#db = db;
+    this.#insert = insert;
+    this.#sql = statements(db);
+  }
+
+  /** Moves a turn as its agent's event says; called inside the transaction that stores the event. */
+  applyEvent(...[agent, event]: Parameters<ApplyToTurn>): ReturnType<ApplyToTurn> {
+    const before: StoredEvent[] = [];
+    const turn = event.turnId === undefined ? undefined : this.#get(event.turnId);
+    const isForeign = turn !== undefined && turn.agent !== agent;
+    const isMove = event.kind === "turn_started" || event.kind === "turn_ended";
+    if (turn === undefined || isForeign || !isMove) return { before, isRepeated: false, isForeign };
+    const isRepeated = turn.state === "ended" ||
+      (event.kind === "turn_started" && turn.state === "started");
+    if (isRepeated) return { before, isRepeated, isForeign };
+    // The agent's word that it holds the turn was lost with a connection; its work is proof enough.
+    if (NOT_STORED_YET.has(turn.state)) before.push(this.#deliver(turn, event.at));
+    this.#sql.setState.run(event.kind === "turn_started" ? "started" : "ended", turn.turnId);
+    return { before, isRepeated, isForeign };
+  }
+
+  async queue(turn: NewTurn): Promise<Result<TurnChange & { readonly isNew: boolean }>> {
+    const there = readTurn(this.#sql.byKey.get(turn.asker, turn.idempotencyKey));
+    if (there !== undefined) {
+      return there.agent === turn.agent && there.text === turn.text
+        ? ok({ turn: there, stored: [], isNew: false })
+        : err(keyReused(turn.idempotencyKey));
+    }
+    if (Number(this.#sql.countOpen.get(turn.agent)?.n ?? 0) >= TURN_LIMITS.queuedTurnsMax) {
+      return err(queueFull(turn.agent));
+    }
+    return this.#write(() => ({ ...this.#add(turn), isNew: true }));
+  }
+
+  async cancel(turnId: string, at: number): Promise<Result<TurnChange>> {
+    const turn = this.#get(turnId);
+    if (turn === undefined) return err(turnUnknown(turnId));
+    if (turn.state === "ended") return ok({ turn, stored: [] });
+    return this.#write((): TurnChange => {
+      if (turn.state === "queued") {
+        return { turn: { ...turn, state: "ended" }, stored: [this.#end(turn, at, CANCELLED)] };
+      }
+      this.#sql.requestCancel.run(turnId);
+      return { turn: { ...turn, isCancelRequested: true }, stored: [] };
+    });
+  }
+
+  async markSent(turnId: string): Promise<Result<void>> {
+    return this.#write(() => {
+      this.#sql.markSent.run(turnId);
+    });
+  }
+
+  async markDelivered(
+    agent: string,
+    turnId: string,
+    at: number,
+  ): Promise<Result<readonly StoredEvent[]>> {
+    return this.#write(() => {
+      const turn = this.#get(turnId);
+      const isNews = turn?.agent === agent && NOT_STORED_YET.has(turn.state);
+      return isNews ? [this.#deliver(turn, at)] : [];
+    });
+  }
+
+  async giveUp(
+    turnId: string,
+    at: number,
+    why: { readonly code: string; readonly reason: string },
+  ): Promise<Result<readonly StoredEvent[]>> {
+    return this.#write(() => {
+      const turn = this.#get(turnId);
+      if (turn === undefined || turn.state === "ended") return [];
+      return [this.#end(turn, at, { outcome: "interrupted", ...why })];
+    });
+  }
+
+  async find(turnId: string): Promise<Turn | undefined> {
+    return this.#get(turnId);
+  }
+
+  async nextFor(agent: string): Promise<Turn | undefined> {
+    return readTurn(this.#sql.next.get(agent));
+  }
+
+  async runningOf(agent: string): Promise<Turn | undefined> {
+    return readTurn(this.#sql.running.get(agent));
+  }
+
+  async openOf(agent: string): Promise<readonly Turn[]> {
+    return this.#sql.open.all(agent).flatMap((row) => readTurn(row) ?? []);
+  }
+
+  async counts(): Promise<Readonly<Record<TurnState, number>>> {
+    const counts = { queued: 0, sent: 0, delivered: 0, started: 0, ended: 0 };
+    for (const row of this.#sql.counts.all()) {
+      counts[String(row.state) as TurnState] = Number(row.n);
+    }
+    return counts;
+  }
+
+  #get(turnId: string): Turn | undefined {
+    return readTurn(this.#sql.find.get(turnId));
+  }
+
+  #write<T>(work: () => T): Result<T> {
+    return writeSql(this.#db, "the turn", work);
+  }
+
+  #add(turn: NewTurn): TurnChange {
+    const { turnId, agent, text, origin, hops, asker, idempotencyKey, at } = turn;
+    const payload = { text, origin, hops };
+    const event = this.#insert({ agent, at, turnId, kind: "turn_queued", payload });
+    this.#sql.insert.run(
+      ...[turnId, agent, text, origin, hops, asker, idempotencyKey, Math.round(at), event.seq],
+    );
+    const stored = this.#get(turnId);
+    if (stored === undefined) throw new Error("the turn that was just stored is not there");
+    return { turn: stored, stored: [event] };
+  }
+
+  #deliver({ agent, turnId }: Turn, at: number): StoredEvent {
+    this.#sql.setState.run("delivered", turnId);
+    return this.#insert({ agent, at, turnId, kind: "turn_delivered", payload: {} });
+  }
+
+  #end({ agent, turnId }: Turn, at: number, payload: Record<string, unknown>): StoredEvent {
+    this.#sql.setState.run("ended", turnId);
+    return this.#insert({ agent, at, turnId, kind: "turn_ended", payload });
+  }
+}
+
+function statements(db: Database) {
+  const open = "select * from turns where agent = ? and state in";
+  return {
+    find: db.prepare("select * from turns where turn_id = ?"),
+    byKey: db.prepare("select * from turns where asker = ? and idempotency_key = ?"),
+    next: db.prepare(`${open} ('queued', 'sent') order by seq limit 1`),
+    running: db.prepare(`${open} ('started') order by hops desc limit 1`),
+    open: db.prepare(`${open} ('delivered', 'started') order by seq`),
+    countOpen: db.prepare("select count(*) as n from turns where agent = ? and state <> 'ended'"),
+    counts: db.prepare("select state, count(*) as n from turns group by state"),
+    insert: db.prepare(
+      "insert into turns (turn_id, agent, text, origin, hops, asker, idempotency_key, state, " +
+        "created, seq) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
+    ),
+    setState: db.prepare("update turns set state = ? where turn_id = ?"),
+    markSent: db.prepare("update turns set state = 'sent' where turn_id = ? and state = 'queued'"),
+    requestCancel: db.prepare("update turns set cancel_requested = 1 where turn_id = ?"),
+  };
+}
+
+function readTurn(row: Row | undefined): Turn | undefined {
+  if (row === undefined) return undefined;
+  return {
+    turnId: String(row.turn_id),
+    agent: String(row.agent),
+    text: String(row.text),
+    origin: String(row.origin),
+    hops: Number(row.hops),
+    state: String(row.state) as TurnState,
+    isCancelRequested: Number(row.cancel_requested) === 1,
+    created: Number(row.created),
+    seq: Number(row.seq),
+  };
+}
+
+function keyReused(key: string) {
+  return refusal(
+    "turn-key-reused",
+    `Cannot queue the turn: idempotency key ${JSON.stringify(key)} belongs to another turn, ` +
+      "must be new for another text",
+  );
+}
+
+function queueFull(agent: string) {
+  return refusal(
+    "turn-queue-full",
+    `Cannot queue the turn: ${TURN_LIMITS.queuedTurnsMax} turns of agent "${agent}" are open, ` +
+      "must be fewer",
+  );
+}
+
+function turnUnknown(turnId: string) {
+  return refusal("turn-unknown", `Cannot find turn ${JSON.stringify(turnId)}: there is none`);
+}

@@ -1,0 +1,264 @@
+/**
+ * What the user can do, and what follows from what happens: sending, stopping, opening agents,
+ * drafts, announcements. Components call these and change nothing themselves.
+ *
+ * @module
+ */
+
+import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
+import {
+  keepChoice,
+  keepDraft,
+  newKey,
+  openOutboxStore,
+  type OutboxStore,
+  readDraft,
+} from "gateway/web/device/kept.ts";
+import { firstSentence } from "gateway/web/state/clean.ts";
+import {
+  answered,
+  nextToSend,
+  type OutboxItem,
+  shownKeys,
+  withItem,
+  withoutItem,
+} from "gateway/web/state/outbox.ts";
+import { retryDelay } from "gateway/web/state/connection.ts";
+import { text, type WireEvent } from "gateway/web/state/wire.ts";
+import { type Live, startLive } from "gateway/web/app/live.ts";
+import {
+  announcement,
+  connection,
+  draft,
+  isKept,
+  now,
+  outbox,
+  running,
+  selected,
+  stopFault,
+  type Theme,
+  theme,
+  transcript,
+  turns,
+} from "gateway/web/app/model.ts";
+
+let live: Live;
+let store: OutboxStore;
+let draftKey = "";
+let retryTimer: ReturnType<typeof setTimeout> | undefined;
+let unanswered = 0;
+
+/** Starts everything. */
+export async function startApp(): Promise<void> {
+  applyTheme();
+  live = startLive({
+    onOnline: () => void pump(),
+    onEvents: (events) => {
+      settleOutbox();
+      for (const event of events) announce(event);
+    },
+    onPage: settleOutbox,
+  });
+  showAgent(agentHere());
+  addEventListener("popstate", () => showAgent(agentHere()));
+  setInterval(tick, 1_000);
+  store = await openOutboxStore();
+  isKept.value = store.isKept;
+  const kept = await store.all().catch(() => []);
+  outbox.value = kept.reduce(withItem, outbox.value);
+  dropSentDraft();
+  await pump();
+}
+
+function tick(): void {
+  const isCounting = connection.value.kind === "waiting";
+  if (isCounting || Date.now() - now.value >= 15_000) now.value = Date.now();
+}
+
+/** The agent that the address names; else one's own, but for a phone, which begins with the list. */
+function agentHere(): string | undefined {
+  const named = /^\/agents\/([a-z][a-z0-9-]{0,30})$/.exec(location.pathname)?.[1];
+  const own = document.documentElement.dataset.agent ?? "";
+  const isPhone = matchMedia("(max-width: 699px)").matches;
+  return named ?? (isPhone || own === "" ? undefined : own);
+}
+
+function showAgent(agent: string | undefined): void {
+  selected.value = agent;
+  stopFault.value = "";
+  const kept = agent === undefined ? undefined : readDraft(agent);
+  draftKey = kept?.key ?? newKey();
+  draft.value = kept?.text ?? "";
+  dropSentDraft();
+  document.title = agent === undefined ? "fleetctl" : `${agent} · fleetctl`;
+  live.open(agent);
+}
+
+/** A draft whose message is in the outbox was sent just before the page ended. */
+function dropSentDraft(): void {
+  if (selected.value === undefined || !outbox.value.some(({ key }) => key === draftKey)) return;
+  keepDraft(selected.value, undefined);
+  draftKey = newKey();
+  draft.value = "";
+}
+
+/** Opens an agent, or the list. */
+export function openAgent(agent: string | undefined): void {
+  if (agent === selected.value) return;
+  history.pushState(null, "", agent === undefined ? "/" : `/agents/${agent}`);
+  showAgent(agent);
+}
+
+/** Takes what is typed; it is on the device before the next key. */
+export function type(words: string): void {
+  draft.value = words;
+  if (selected.value !== undefined) keepDraft(selected.value, { text: words, key: draftKey });
+}
+
+/** Sends the draft. */
+export async function sendDraft(): Promise<void> {
+  if (draft.value.trim() === "" || selected.value === undefined) return;
+  await queue(draft.value, draftKey, () => {
+    if (selected.value === undefined) return;
+    keepDraft(selected.value, undefined);
+    draftKey = newKey();
+    draft.value = "";
+  });
+}
+
+/** Sends a text that was not typed. */
+export async function sendText(words: string): Promise<void> {
+  await queue(words, newKey(), () => {});
+}
+
+/** Stores a message, then lets go of the draft, then sends: in this order nothing is lost. */
+async function queue(words: string, key: string, onStored: () => void): Promise<void> {
+  const agent = selected.value;
+  if (agent === undefined || outbox.value.some((item) => item.key === key)) return;
+  const item: OutboxItem = {
+    ...{ key, agent, text: words, createdAt: Date.now() },
+    ...{ state: "queued", turnId: undefined, reason: undefined },
+  };
+  outbox.value = withItem(outbox.value, item);
+  await persist(item);
+  onStored();
+  if (transcript.value.hasNewer) await live.loadNewest();
+  await pump();
+}
+
+async function persist(item: OutboxItem): Promise<void> {
+  try {
+    store ??= await openOutboxStore();
+    await store.put(item);
+  } catch {
+    // A full disk: the message lives as long as the page, and the composer says so.
+    isKept.value = false;
+  }
+}
+
+/** Sends a message again that was refused. */
+export async function retryItem(item: OutboxItem): Promise<void> {
+  const again = { ...item, state: "queued" as const, reason: undefined };
+  outbox.value = withItem(outbox.value, again);
+  await persist(again);
+  await pump();
+}
+
+/** Takes a message back: it goes to the composer when that is empty, and is gone otherwise. */
+export async function discardItem(item: OutboxItem): Promise<void> {
+  outbox.value = withoutItem(outbox.value, item.key);
+  if (draft.value === "" && item.agent === selected.value) {
+    // A new key: a message that may have arrived must not be changed under its old one.
+    draftKey = newKey();
+    type(item.text);
+  }
+  await store.remove(item.key).catch(() => {});
+}
+
+async function pump(): Promise<void> {
+  if (connection.value.kind !== "online" || store === undefined) return;
+  const item = nextToSend(outbox.value);
+  if (item === undefined) return;
+  outbox.value = withItem(outbox.value, { ...item, state: "sending" });
+  const answer = await sendTurn(item);
+  // Discarded meanwhile: what the gateway took stays taken, and shows in the transcript.
+  if (!outbox.value.some(({ key }) => key === item.key)) return await pump();
+  const next = answered(item, answer);
+  outbox.value = withItem(outbox.value, next);
+  if (next.state === "sent") await store.remove(item.key).catch(() => {});
+  else await persist(next);
+  settleOutbox();
+  if (answer.kind === "accepted" || answer.kind === "refused") {
+    unanswered = 0;
+    return await pump();
+  }
+  unanswered++;
+  clearTimeout(retryTimer);
+  retryTimer = setTimeout(() => void pump(), retryDelay(unanswered, Math.random()));
+}
+
+/** Lets go of messages that the transcript shows; those to other agents go as they are sent. */
+function settleOutbox(): void {
+  const shown = new Set(
+    turns.value.filter(({ ask }) => ask !== undefined).map(({ turnId }) => turnId),
+  );
+  const keys = shownKeys(outbox.value, shown);
+  const isElsewhere = (item: OutboxItem) => item.state === "sent" && item.agent !== selected.value;
+  const left = outbox.value.filter((item) => !keys.includes(item.key) && !isElsewhere(item));
+  if (left.length !== outbox.value.length) outbox.value = left;
+}
+
+/** Stops the turn that runs. */
+export async function stopTurn(): Promise<void> {
+  const turn = running.value;
+  const agent = selected.value;
+  if (turn === undefined || agent === undefined) return;
+  stopFault.value = "";
+  announcement.value = "Stopping";
+  try {
+    await cancelTurn(agent, turn.turnId);
+  } catch (thrown) {
+    stopFault.value = thrown instanceof Refused
+      ? thrown.problem.detail
+      : "Not stopped: the gateway did not answer. Try again when the connection is back.";
+  }
+}
+
+/** Tries the connection again. */
+export function retryNow(): void {
+  live.retryNow();
+}
+
+/** Fetches the page before the oldest event. */
+export async function loadOlder(): Promise<void> {
+  await live.loadOlder();
+}
+
+/** Goes back to the newest events. */
+export async function loadNewest(): Promise<void> {
+  await live.loadNewest();
+}
+
+function announce(event: WireEvent): void {
+  const { kind, payload, agent } = event;
+  if (kind === "turn_started") announcement.value = `${agent} is working`;
+  if (kind !== "turn_ended") return;
+  const turn = turns.value.find(({ turnId }) => turnId === event.turnId);
+  const said = turn?.steps.findLast(({ kind }) => kind === "message");
+  const outcome = text(payload.outcome);
+  announcement.value = outcome === "completed"
+    ? said?.kind === "message" ? `${agent}: ${firstSentence(said.text)}` : `${agent} is done`
+    : `The turn ended: ${outcome}. ${firstSentence(text(payload.reason))}`;
+}
+
+/** Chooses a theme; the device keeps it. */
+export function chooseTheme(chosen: Theme): void {
+  theme.value = chosen;
+  keepChoice("theme", chosen === "system" ? undefined : chosen);
+  applyTheme();
+}
+
+function applyTheme(): void {
+  if (theme.value === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+}

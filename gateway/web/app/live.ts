@@ -1,0 +1,269 @@
+/**
+ * Keeps the page up to date: the newest page of the open transcript, then the one stream, resumed after
+ * the last event whenever it is lost. Never asks the user to reload.
+ *
+ * @module
+ */
+
+import { batch } from "@preact/signals";
+import { fetchPage, readStream, Refused, type StreamEvent } from "gateway/web/device/cockpit.ts";
+import { withCard } from "gateway/web/state/agents.ts";
+import { retryDelay } from "gateway/web/state/connection.ts";
+import {
+  emptyTranscript,
+  withEvents,
+  withNewestPage,
+  withOlderPage,
+  withPreview,
+} from "gateway/web/state/transcript.ts";
+import {
+  readCard,
+  readEvent,
+  readPreview,
+  record,
+  text,
+  type WireEvent,
+  type WirePreview,
+} from "gateway/web/state/wire.ts";
+import { agents, connection, now, selected, transcript } from "gateway/web/app/model.ts";
+
+const PAGE_EVENTS = 100;
+/** A stream that was silent for this long is not trusted when the page is looked at again. */
+const STALE_MS = 20_000;
+const QUEUE_MAX = 500;
+
+/** What others do when something happens. */
+export interface LiveEvents {
+  readonly onOnline: () => void;
+  /** Events that came by the stream, after they are in the transcript. */
+  readonly onEvents: (events: readonly WireEvent[]) => void;
+  /** The newest page is in the transcript. */
+  readonly onPage: () => void;
+}
+
+/** The running loop. */
+export interface Live {
+  /** Opens another agent's transcript, or none. */
+  open(agent: string | undefined): void;
+  /** Tries again at once, if there is anything to try. */
+  retryNow(): void;
+  loadOlder(): Promise<void>;
+  loadNewest(): Promise<void>;
+}
+
+/** Prepares the loop; it starts with the first `open`. */
+export function startLive(events: LiveEvents): Live {
+  const loop = new Loop(events);
+  loop.start();
+  return loop;
+}
+
+class Loop implements Live {
+  readonly #events: LiveEvents;
+  #abort = new AbortController();
+  #cursor: string | undefined;
+  #attempt = 0;
+  #wake: (() => void) | undefined;
+  #lastHeard = 0;
+  #queue: (WireEvent | { readonly preview: WirePreview })[] = [];
+  #isFlushPlanned = false;
+  #isRunning = false;
+
+  constructor(events: LiveEvents) {
+    this.#events = events;
+  }
+
+  start(): void {
+    addEventListener("online", () => this.retryNow());
+    addEventListener("pageshow", () => this.#lookedAt());
+    document.addEventListener("visibilitychange", () => this.#lookedAt());
+  }
+
+  open(agent: string | undefined): void {
+    this.#queue = [];
+    this.#cursor = undefined;
+    transcript.value = emptyTranscript(agent ?? "");
+    if (this.#isRunning) return this.#again();
+    this.#isRunning = true;
+    void this.#run();
+  }
+
+  retryNow(): void {
+    if (connection.value.kind !== "online" && connection.value.kind !== "connecting") this.#again();
+  }
+
+  /** Ends what is under way, so that the loop starts its next round at once. */
+  #again(): void {
+    this.#attempt = 0;
+    this.#abort.abort();
+    this.#wake?.();
+  }
+
+  #lookedAt(): void {
+    if (document.visibilityState !== "visible") return;
+    now.value = Date.now();
+    const isStale = connection.value.kind === "online" && now.value - this.#lastHeard > STALE_MS;
+    if (isStale) this.#again();
+    else this.retryNow();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      this.#abort = new AbortController();
+      const { signal } = this.#abort;
+      let fault: unknown;
+      try {
+        await this.#round(signal);
+      } catch (thrown) {
+        fault = thrown;
+      }
+      this.#flush();
+      if (signal.aborted) continue;
+      if (fault instanceof Refused && this.#isAboutAgent(fault)) continue;
+      await this.#pause(fault instanceof Refused && fault.isSignedOut);
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const agent = transcript.value.phase === "refused" ? undefined : selected.value;
+    if (this.#attempt > 0) connection.value = { kind: "retrying", attempt: this.#attempt };
+    if (agent !== undefined && this.#cursor === undefined) await this.#newest(agent, signal);
+    const topics = ["agents", ...(agent === undefined ? [] : [`transcript:${agent}`])];
+    await readStream(
+      { topics, after: agent === undefined ? undefined : this.#cursor, signal },
+      async (event) => {
+        this.#lastHeard = Date.now();
+        if (!signal.aborted) await this.#take(event, agent, signal);
+      },
+    );
+  }
+
+  /** An agent that is not the viewer's is said in its place; the rest goes on. */
+  #isAboutAgent({ problem }: Refused): boolean {
+    const isAgent = problem.code === "agent-denied" || problem.code === "input-invalid";
+    if (!isAgent || transcript.value.phase === "refused" || selected.value === undefined) {
+      return false;
+    }
+    transcript.value = {
+      ...emptyTranscript(selected.value),
+      phase: "refused",
+      problem: problem.detail,
+    };
+    return true;
+  }
+
+  async #pause(isSignedOut: boolean): Promise<void> {
+    this.#attempt++;
+    const delay = retryDelay(this.#attempt, Math.random());
+    now.value = Date.now();
+    connection.value = isSignedOut
+      ? { kind: "signed-out" }
+      : { kind: "waiting", attempt: this.#attempt, retryAt: now.value + delay };
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, delay);
+    });
+    this.#wake = undefined;
+  }
+
+  async #newest(agent: string, signal?: AbortSignal): Promise<void> {
+    const of = { limit: PAGE_EVENTS, ...(signal === undefined ? {} : { signal }) };
+    const page = await fetchPage(agent, of);
+    if (selected.value !== agent) return;
+    this.#flush();
+    transcript.value = withNewestPage(transcript.value, page);
+    this.#cursor ??= page.cursor;
+    this.#events.onPage();
+  }
+
+  async loadNewest(): Promise<void> {
+    const agent = selected.value;
+    if (agent !== undefined) await this.#newest(agent).catch(() => this.retryNow());
+  }
+
+  async loadOlder(): Promise<void> {
+    const { before, isLoadingOlder, agent } = transcript.value;
+    const { kind } = connection.value;
+    const isLost = kind !== "online" && kind !== "connecting";
+    if (before === null || isLoadingOlder || isLost) return;
+    transcript.value = { ...transcript.value, isLoadingOlder: true };
+    const page = await fetchPage(agent, { before, limit: PAGE_EVENTS }).catch(() => undefined);
+    if (transcript.value.agent !== agent) return;
+    this.#flush();
+    transcript.value = page === undefined
+      ? { ...transcript.value, isLoadingOlder: false }
+      : withOlderPage(transcript.value, page);
+  }
+
+  async #take(event: StreamEvent, agent: string | undefined, signal: AbortSignal): Promise<void> {
+    switch (event.event) {
+      case "hello":
+        this.#attempt = 0;
+        connection.value = { kind: "online" };
+        this.#events.onOnline();
+        break;
+      case "lagged":
+        // The cursor moves after the page is there: a cut in between must not make a hole.
+        if (agent !== undefined) await this.#newest(agent, signal);
+        break;
+      case "agents":
+        if (Array.isArray(event.data)) {
+          agents.value = event.data.map(readCard).filter((one) => one !== undefined);
+        }
+        return;
+      case "agent": {
+        const card = readCard(event.data);
+        if (card !== undefined) agents.value = withCard(agents.value ?? [], card);
+        return;
+      }
+      case "preview": {
+        const preview = readPreview(event.data);
+        if (preview !== undefined) this.#enqueue({ preview });
+        return;
+      }
+      case "closing":
+        return;
+      default: {
+        const stored = readEvent(event.data);
+        if (stored !== undefined) this.#enqueue(stored);
+      }
+    }
+    const id = event.id ?? text(record(event.data).id);
+    if (id !== "" && !signal.aborted) this.#cursor = id;
+  }
+
+  /** Draws at most once a frame, however fast events come. */
+  #enqueue(item: WireEvent | { readonly preview: WirePreview }): void {
+    this.#queue.push(item);
+    if (this.#queue.length >= QUEUE_MAX) this.#flush();
+    if (this.#isFlushPlanned || this.#queue.length === 0) return;
+    this.#isFlushPlanned = true;
+    // A page that is not looked at gets no frames.
+    if (document.visibilityState === "hidden") setTimeout(() => this.#flush(), 100);
+    else requestAnimationFrame(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushPlanned = false;
+    const items = this.#queue;
+    if (items.length === 0) return;
+    this.#queue = [];
+    const stored: WireEvent[] = [];
+    let next = transcript.value;
+    let run: WireEvent[] = [];
+    for (const item of items) {
+      if ("preview" in item) {
+        next = withPreview(withEvents(next, run), item.preview);
+        run = [];
+      } else {
+        run.push(item);
+        if (item.agent === next.agent) stored.push(item);
+      }
+    }
+    next = withEvents(next, run);
+    batch(() => {
+      transcript.value = next;
+      this.#events.onEvents(stored);
+    });
+  }
+}

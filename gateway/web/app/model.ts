@@ -1,0 +1,67 @@
+/**
+ * Everything that the page shows, as signals, and nothing that changes them: that is in the other
+ * files of `app/`. Components read these and call actions.
+ *
+ * @module
+ */
+
+import { computed, signal } from "@preact/signals";
+import type { Connection } from "gateway/web/state/connection.ts";
+import type { OutboxItem } from "gateway/web/state/outbox.ts";
+import { emptyTranscript, type Transcript } from "gateway/web/state/transcript.ts";
+import { runningTurn, turnsOf, type TurnView } from "gateway/web/state/turns.ts";
+import type { AgentCard } from "gateway/web/state/wire.ts";
+import { readChoice } from "gateway/web/device/kept.ts";
+
+/** Themes of the toggle; `system` follows the device. */
+export const THEMES = ["system", "light", "dark"] as const;
+/** One of `THEMES`. */
+export type Theme = typeof THEMES[number];
+
+/** Cards; undefined until the gateway has told. */
+export const agents = signal<readonly AgentCard[] | undefined>(undefined);
+/** Agent whose transcript is open; undefined shows the list on a phone. */
+export const selected = signal<string | undefined>(undefined);
+/** The open transcript. */
+export const transcript = signal<Transcript>(emptyTranscript(""));
+/** The one connection. */
+export const connection = signal<Connection>({ kind: "connecting" });
+/** Messages on their way. */
+export const outbox = signal<readonly OutboxItem[]>([]);
+/** Whether the device keeps the outbox; false is said in the composer. */
+export const isKept = signal(true);
+/** Text of the composer for the open agent. */
+export const draft = signal("");
+/** Milliseconds; ticks as often as something that is shown needs it. */
+export const now = signal(Date.now());
+/** What the polite region says. */
+export const announcement = signal("");
+/** The open dialog. */
+export const dialog = signal<"help" | "model" | undefined>(undefined);
+/** Chosen theme. */
+export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
+/** Why the last Stop did not work; gone with the next one. */
+export const stopFault = signal("");
+
+let shownTurns: readonly TurnView[] = [];
+
+/** Turns of the open transcript; unchanged ones are the same objects as before. */
+export const turns = computed<readonly TurnView[]>(() => {
+  shownTurns = turnsOf(transcript.value.events, shownTurns);
+  return shownTurns;
+});
+
+/** Card of the open agent. */
+export const card = computed<AgentCard | undefined>(() =>
+  agents.value?.find(({ agent }) => agent === selected.value)
+);
+
+/** The turn that Stop is for. */
+export const running = computed<TurnView | undefined>(() =>
+  transcript.value.hasNewer ? undefined : runningTurn(turns.value)
+);
+
+/** Messages on their way to the open agent. */
+export const ownOutbox = computed<readonly OutboxItem[]>(() =>
+  outbox.value.filter(({ agent }) => agent === selected.value)
+);

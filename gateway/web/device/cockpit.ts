@@ -1,0 +1,152 @@
+/**
+ * Calls of the cockpit from the page: pages of a transcript, turns, the event stream. Says nothing to
+ * the user; a lost connection is thrown as it comes, a refusal is a `Refused`.
+ *
+ * @module
+ */
+
+import { createParser } from "eventsource-parser";
+import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
+import { answerOf, type OutboxItem, type SendAnswer } from "gateway/web/state/outbox.ts";
+import {
+  parseJson,
+  type Problem,
+  readPage,
+  readProblem,
+  record,
+  text,
+  type WirePage,
+} from "gateway/web/state/wire.ts";
+
+/** How long an answer to a message is waited for. */
+const SEND_TIMEOUT_MS = 15_000;
+const PAGE_TIMEOUT_MS = 30_000;
+
+/** The cockpit answered, and not with what was asked for. */
+export class Refused extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+
+  /** Nobody is signed in: the proxy sends to its login, or the cockpit knows nobody. */
+  get isSignedOut(): boolean {
+    const { status, code } = this.problem;
+    return status === 0 || status === 401 || code === "viewer-denied";
+  }
+}
+
+async function ask(path: string, init: RequestInit): Promise<Response> {
+  // A redirect is the login page, which must never be read as an answer.
+  const response = await fetch(path, {
+    credentials: "same-origin",
+    redirect: "manual",
+    cache: "no-store",
+    ...init,
+  });
+  if (response.ok) return response;
+  const body = response.type === "opaqueredirect" ? "" : await response.text().catch(() => "");
+  throw new Refused(readProblem(response.status, body));
+}
+
+/** Fetches a page: the newest, or the one before a cursor. */
+export async function fetchPage(
+  agent: string,
+  of: { readonly before?: string; readonly limit: number; readonly signal?: AbortSignal },
+): Promise<WirePage> {
+  const query = new URLSearchParams({ agent, limit: String(of.limit) });
+  if (of.before !== undefined) query.set("before", of.before);
+  const response = await ask(`/api/transcript?${query}`, {
+    headers: { accept: "application/json" },
+    signal: AbortSignal.any([
+      AbortSignal.timeout(PAGE_TIMEOUT_MS),
+      ...(of.signal === undefined ? [] : [of.signal]),
+    ]),
+  });
+  const page = readPage(parseJson(await response.text()));
+  if (page === undefined) throw new Error("the page of the transcript is not readable");
+  return page;
+}
+
+/** Sends a message; never throws. */
+export async function sendTurn(item: OutboxItem): Promise<SendAnswer> {
+  try {
+    const response = await fetch("/api/turns", {
+      method: "POST",
+      credentials: "same-origin",
+      redirect: "manual",
+      headers: { "content-type": "application/json", "idempotency-key": item.key },
+      body: JSON.stringify({ agent: item.agent, text: item.text }),
+      signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+    });
+    const body = response.type === "opaqueredirect" ? "" : await response.text();
+    const { code, detail } = readProblem(response.status, body);
+    const turnId = text(record(parseJson(body)).turn_id);
+    return answerOf(response.status, { turnId, code, detail });
+  } catch {
+    return { kind: "unknown" };
+  }
+}
+
+/** Asks to cancel a turn. */
+export async function cancelTurn(agent: string, turnId: string): Promise<void> {
+  await ask("/api/turns/cancel", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ agent, turn_id: turnId }),
+    signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+  });
+}
+
+/** One event of the stream. */
+export interface StreamEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** Reads the stream until it ends; throws when it is lost, silent for too long, or aborted. */
+export async function readStream(
+  of: {
+    readonly topics: readonly string[];
+    readonly after: string | undefined;
+    readonly signal: AbortSignal;
+  },
+  onEvent: (event: StreamEvent) => Promise<void> | void,
+): Promise<void> {
+  const silence = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(new Error("the stream is silent")), SILENCE_MAX_MS);
+  };
+  const query = new URLSearchParams({ topics: of.topics.join(",") });
+  if (of.after !== undefined) query.set("after", of.after);
+  const waiting: StreamEvent[] = [];
+  const parser = createParser({
+    onEvent: ({ id, event, data }) => {
+      const parsed = parseJson(data);
+      if (parsed !== undefined) waiting.push({ id, event: event ?? "message", data: parsed });
+    },
+  });
+  heard();
+  try {
+    const response = await ask(`/events?${query}`, {
+      headers: { accept: "text/event-stream" },
+      signal: AbortSignal.any([of.signal, silence.signal]),
+    });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    if (reader === undefined) throw new Error("the stream has no body");
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      heard();
+      parser.feed(value);
+      for (const event of waiting.splice(0)) await onEvent(event);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The list of agents: groups by what wants attention, words and shapes for states. Pure.
+ *
+ * @module
+ */
+
+import type { AgentCard } from "gateway/web/state/wire.ts";
+
+/** Groups in the order of the list. */
+export const GROUPS = ["attention", "working", "idle", "offline"] as const;
+/** One of `GROUPS`. */
+export type Group = typeof GROUPS[number];
+
+/** Headings of groups. */
+export const GROUP_WORDS: Readonly<Record<Group, string>> = {
+  attention: "Needs attention",
+  working: "Working",
+  idle: "Idle",
+  offline: "Offline",
+};
+
+/** Shape of the sign of a state; colour is never the only difference. */
+export type StateShape = "disc" | "half" | "ring" | "cross" | "dashed" | "square" | "gap";
+
+interface StateLook {
+  readonly group: Group;
+  readonly shape: StateShape;
+  readonly words: string;
+}
+
+const LOOKS: Readonly<Record<string, StateLook>> = {
+  "working": { group: "working", shape: "disc", words: "working" },
+  "waiting-approval": { group: "attention", shape: "half", words: "waits for you" },
+  "failed": { group: "attention", shape: "cross", words: "failed" },
+  "starting": { group: "working", shape: "dashed", words: "starting" },
+  "stopping": { group: "idle", shape: "dashed", words: "stopping" },
+  "idle": { group: "idle", shape: "ring", words: "idle" },
+  "stopped": { group: "offline", shape: "square", words: "stopped" },
+  "offline": { group: "offline", shape: "gap", words: "offline" },
+};
+const UNKNOWN: StateLook = { group: "idle", shape: "ring", words: "online" };
+
+/** How a state looks. */
+export function lookOf(state: string): StateLook {
+  return (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
+}
+
+/** Cards by group; empty groups are left out. */
+export function grouped(
+  cards: readonly AgentCard[],
+): readonly { readonly group: Group; readonly cards: readonly AgentCard[] }[] {
+  return GROUPS.map((group) => ({
+    group,
+    cards: cards.filter(({ state }) => lookOf(state).group === group),
+  })).filter(({ cards }) => cards.length > 0);
+}
+
+/** Replaces or adds one card; the order is that of the names. */
+export function withCard(cards: readonly AgentCard[], card: AgentCard): readonly AgentCard[] {
+  return [...cards.filter(({ agent }) => agent !== card.agent), card]
+    .sort((a, b) => a.agent < b.agent ? -1 : 1);
+}
+
+/** Prints an age such as "3 min". */
+export function printAge(since: number | null, now: number): string {
+  if (since === null) return "";
+  const seconds = Math.max(0, Math.floor((now - since) / 1_000));
+  if (seconds < 45) return "now";
+  if (seconds < 3_600) return `${Math.max(1, Math.round(seconds / 60))} min`;
+  if (seconds < 86_400) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** Why an agent is offline, in words. */
+export function offlineWords(card: AgentCard, now: number): string {
+  if (card.lastSeen === null) return "has not connected since the gateway started";
+  const age = printAge(card.lastSeen.at, now);
+  const when = age === "now" ? "just now" : `${age} ago`;
+  return `last seen ${when}, closed with ${card.lastSeen.closeCode}`;
+}

@@ -1,0 +1,205 @@
+/**
+ * The part of a transcript that the page holds: a window over the log, with every event once and in
+ * order, and the previews of messages that are still being written. Pure: state × input → state.
+ *
+ * The window is bounded (`WINDOW_EVENTS_MAX`, `WINDOW_CHARS_MAX`): while the reader is at its end, old
+ * events fall out at the top; while older pages are read, new ones fall out at the bottom, and
+ * `hasNewer` says so until the newest page is fetched again.
+ *
+ * @module
+ */
+
+import {
+  readCursor,
+  type WireEvent,
+  type WirePage,
+  type WirePreview,
+} from "gateway/web/state/wire.ts";
+
+/** Events that are held at once. */
+export const WINDOW_EVENTS_MAX = 2_000;
+/** Characters of payload that are held at once, as JSON. */
+export const WINDOW_CHARS_MAX = 16_000_000;
+
+/** Text of a message that is not finished; `start` characters before it were not seen. */
+export interface Preview {
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly start: number;
+  readonly text: string;
+}
+
+/** The window. */
+export interface Transcript {
+  readonly agent: string;
+  readonly phase: "loading" | "ready" | "refused";
+  /** Why nothing is shown. */
+  readonly problem: string | undefined;
+  readonly epoch: string;
+  /** Ascending by `seq`, each once. */
+  readonly events: readonly WireEvent[];
+  readonly chars: number;
+  /** Newest event of the log that was seen, whether it is held or not. */
+  readonly head: number;
+  /** Asks for the page before the window; null at the beginning of the log. */
+  readonly before: string | null;
+  /** The window ends before the head. */
+  readonly hasNewer: boolean;
+  readonly isLoadingOlder: boolean;
+  readonly previews: readonly Preview[];
+}
+
+/** A transcript of which nothing is known. */
+export function emptyTranscript(agent: string): Transcript {
+  return {
+    agent,
+    phase: "loading",
+    problem: undefined,
+    epoch: "",
+    events: [],
+    chars: 0,
+    head: 0,
+    before: null,
+    hasNewer: false,
+    isLoadingOlder: false,
+    previews: [],
+  };
+}
+
+const sizes = new WeakMap<WireEvent, number>();
+
+/** Characters of an event, measured once. */
+export function sizeOf(event: WireEvent): number {
+  const known = sizes.get(event);
+  if (known !== undefined) return known;
+  const size = JSON.stringify(event.payload).length + 200;
+  sizes.set(event, size);
+  return size;
+}
+
+/** Takes the newest page as the whole window. */
+export function withNewestPage(state: Transcript, page: WirePage): Transcript {
+  const cursor = readCursor(page.cursor);
+  if (cursor === undefined) return state;
+  // A page may reach beyond its cursor, because the cursor was read first.
+  const head = Math.max(cursor.seq, page.events.at(-1)?.seq ?? 0);
+  const isSameLog = cursor.epoch === state.epoch;
+  const events = merge([], page.events);
+  return trim({
+    ...state,
+    phase: "ready",
+    problem: undefined,
+    epoch: cursor.epoch,
+    events,
+    chars: total(events),
+    head: isSameLog ? Math.max(head, page.events.at(-1)?.seq ?? 0) : head,
+    before: page.before,
+    hasNewer: false,
+    isLoadingOlder: false,
+    previews: liveOnly(state.previews, events),
+  }, "top");
+}
+
+/** Puts an older page above the window. */
+export function withOlderPage(state: Transcript, page: WirePage): Transcript {
+  const cursor = readCursor(page.cursor);
+  if (cursor === undefined || cursor.epoch !== state.epoch) {
+    return { ...state, isLoadingOlder: false };
+  }
+  const events = merge(page.events, state.events);
+  return trim(
+    { ...state, events, chars: total(events), before: page.before, isLoadingOlder: false },
+    "bottom",
+  );
+}
+
+/** Adds events of the stream. */
+export function withEvents(state: Transcript, given: readonly WireEvent[]): Transcript {
+  const fresh = given.filter((event) => event.agent === state.agent && event.seq > state.head);
+  if (fresh.length === 0) return state;
+  const added = merge([], fresh);
+  const head = Math.max(state.head, added.at(-1)?.seq ?? 0);
+  const previews = liveOnly(state.previews, added);
+  if (state.hasNewer) return { ...state, head, previews };
+  const events = [...state.events, ...added];
+  return trim({ ...state, events, chars: state.chars + total(added), head, previews }, "top");
+}
+
+/** Adds a piece of a message; a piece that follows a lost one starts the preview anew. */
+export function withPreview(state: Transcript, piece: WirePreview): Transcript {
+  if (piece.agent !== state.agent || isOver(state.events, piece)) return state;
+  const known = state.previews.find(({ messageId }) => messageId === piece.messageId);
+  const others = state.previews.filter((preview) => preview !== known);
+  return { ...state, previews: [...others, grown(known, piece)] };
+}
+
+function grown(known: Preview | undefined, piece: WirePreview): Preview {
+  const { turnId, messageId, text } = piece;
+  const end = known === undefined ? 0 : known.start + known.text.length;
+  const offset = piece.offset ?? end;
+  if (known === undefined || offset > end || offset < known.start) {
+    return { turnId, messageId, start: offset, text };
+  }
+  // What was sent twice is taken once.
+  return { ...known, text: known.text.slice(0, offset - known.start) + text };
+}
+
+function isOver(events: readonly WireEvent[], piece: WirePreview): boolean {
+  for (let index = events.length - 1; index >= 0; index--) {
+    const event = events[index];
+    if (event === undefined || event.turnId !== piece.turnId) continue;
+    if (event.kind === "turn_ended" || endsMessage(event, piece.messageId)) return true;
+    if (event.kind === "turn_started") return false;
+  }
+  return false;
+}
+
+function endsMessage(event: WireEvent, messageId: string): boolean {
+  return event.kind === "message" && event.payload.message_id === messageId;
+}
+
+/** The finished message replaces its preview; the end of a turn ends all of its previews. */
+function liveOnly(
+  previews: readonly Preview[],
+  events: readonly WireEvent[],
+): readonly Preview[] {
+  if (previews.length === 0) return previews;
+  return previews.filter((preview) =>
+    !events.some((event) =>
+      event.turnId === preview.turnId &&
+      (event.kind === "turn_ended" || endsMessage(event, preview.messageId))
+    )
+  );
+}
+
+function total(events: readonly WireEvent[]): number {
+  return events.reduce((sum, event) => sum + sizeOf(event), 0);
+}
+
+/** Ascending, each once, whatever the order of arrival. */
+function merge(a: readonly WireEvent[], b: readonly WireEvent[]): readonly WireEvent[] {
+  const bySeq = new Map<number, WireEvent>();
+  for (const event of [...a, ...b]) if (!bySeq.has(event.seq)) bySeq.set(event.seq, event);
+  return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
+}
+
+function trim(state: Transcript, from: "top" | "bottom"): Transcript {
+  let { chars } = state;
+  let first = 0;
+  let end = state.events.length;
+  // The newest event stays, whatever its size.
+  while (end - first > 1 && (end - first > WINDOW_EVENTS_MAX || chars > WINDOW_CHARS_MAX)) {
+    const dropped = from === "top" ? state.events[first++] : state.events[--end];
+    if (dropped !== undefined) chars -= sizeOf(dropped);
+  }
+  if (first === 0 && end === state.events.length) return state;
+  const events = state.events.slice(first, end);
+  const oldest = events[0];
+  return {
+    ...state,
+    events,
+    chars,
+    before: first > 0 && oldest !== undefined ? `${state.epoch}:${oldest.seq}` : state.before,
+    hasNewer: state.hasNewer || end < state.events.length,
+  };
+}

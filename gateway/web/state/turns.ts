@@ -1,0 +1,270 @@
+/**
+ * What is shown of a window of events: turns in the order of their beginning, each with its message,
+ * steps and end; notices in between. Pure. A turn whose events have not changed is the same object
+ * as before, so that only what changed is drawn again.
+ *
+ * @module
+ */
+
+import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
+
+/** A call of a tool. */
+export interface ToolStep {
+  readonly kind: "tool";
+  readonly key: string;
+  readonly mcp: string | null;
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly argumentsCut: number;
+  readonly status: "running" | "completed" | "failed" | "denied" | "stopped";
+  readonly result: string | undefined;
+  readonly resultCut: number;
+  readonly durationMs: number | undefined;
+}
+
+/** A message of the assistant. */
+export interface MessageStep {
+  readonly kind: "message";
+  readonly key: string;
+  readonly text: string;
+  readonly cut: number;
+}
+
+/** A message that the agent sent through a channel. */
+export interface SentStep {
+  readonly kind: "sent";
+  readonly key: string;
+  readonly via: string;
+  readonly to: string;
+  readonly text: string;
+  readonly status: ToolStep["status"];
+}
+
+/** Something that the owner should know. */
+export interface NoticeStep {
+  readonly kind: "notice";
+  readonly key: string;
+  readonly text: string;
+}
+
+/** Three or more calls in a row. */
+export interface FoldStep {
+  readonly kind: "fold";
+  readonly key: string;
+  readonly tools: readonly ToolStep[];
+}
+
+/** One step of a turn. */
+export type Step = ToolStep | MessageStep | SentStep | NoticeStep | FoldStep;
+
+/** How a turn ended. */
+export interface Outcome {
+  readonly outcome: "completed" | "cancelled" | "failed" | "interrupted";
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** One turn, or what was said outside of turns. */
+export interface TurnView {
+  readonly kind: "turn" | "aside";
+  readonly key: string;
+  readonly turnId: string;
+  readonly at: number;
+  readonly ask:
+    | { readonly text: string; readonly from: string; readonly isOwner: boolean }
+    | undefined;
+  readonly state: "sent" | "delivered" | "working" | "ended";
+  readonly steps: readonly Step[];
+  readonly outcome: Outcome | undefined;
+  /** Changes when any event of the turn is added or falls out of the window. */
+  readonly mark: string;
+}
+
+/** Calls in a row that fold. */
+const FOLD_MIN = 3;
+/** Name of the tool with which channels send a message (spec "Transcript"). */
+const SEND_TOOL = "send_message";
+
+/** Groups events into turns; `before` is the earlier answer. */
+export function turnsOf(
+  events: readonly WireEvent[],
+  before: readonly TurnView[] = [],
+): readonly TurnView[] {
+  const groups = new Map<string, WireEvent[]>();
+  for (const event of events) {
+    if (event.turnId === null && !isAside(event)) continue;
+    const key = event.turnId ?? `aside-${event.seq}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [event]);
+    else group.push(event);
+  }
+  const known = new Map(before.map((turn) => [turn.key, turn]));
+  return [...groups].map(([key, group]) => {
+    const mark = `${group[0]?.seq}-${group.at(-1)?.seq}-${group.length}`;
+    const same = known.get(key);
+    return same?.mark === mark ? same : viewOf(key, group, mark);
+  });
+}
+
+/** Events without a turn that are worth a line. */
+function isAside(event: WireEvent): boolean {
+  return event.kind === "notice" ||
+    (event.kind === "agent_state" && event.payload.state === "failed");
+}
+
+function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnView {
+  const first = group[0] as WireEvent;
+  const asked = group.find(({ kind }) => kind === "turn_queued")?.payload;
+  const ended = group.find(({ kind }) => kind === "turn_ended")?.payload;
+  const origin = text(asked?.origin, "owner:");
+  return {
+    kind: first.turnId === null ? "aside" : "turn",
+    key,
+    turnId: first.turnId ?? "",
+    at: first.at,
+    ask: asked === undefined ? undefined : {
+      text: text(asked.text),
+      from: origin.slice(origin.indexOf(":") + 1),
+      isOwner: origin.startsWith("owner:"),
+    },
+    state: stateOf(group),
+    steps: fold(stepsOf(group, ended !== undefined)),
+    outcome: ended === undefined ? undefined : outcomeOf(ended),
+    mark,
+  };
+}
+
+function stateOf(group: readonly WireEvent[]): TurnView["state"] {
+  const has = (kind: string) => group.some((event) => event.kind === kind);
+  if (has("turn_ended")) return "ended";
+  if (has("turn_delivered") && !has("turn_started")) return "delivered";
+  return group.every(({ kind }) => kind === "turn_queued") ? "sent" : "working";
+}
+
+function outcomeOf(payload: Readonly<Record<string, unknown>>): Outcome {
+  const outcome = text(payload.outcome);
+  return {
+    outcome: outcome === "completed" || outcome === "cancelled" || outcome === "interrupted"
+      ? outcome
+      : "failed",
+    code: text(payload.code),
+    reason: text(payload.reason),
+  };
+}
+
+function stepsOf(
+  group: readonly WireEvent[],
+  isEnded: boolean,
+): readonly Exclude<Step, FoldStep>[] {
+  const results = new Map<string, WireEvent>();
+  for (const event of group) {
+    if (event.kind === "tool_result") results.set(text(event.payload.call_id), event);
+  }
+  const steps: Exclude<Step, FoldStep>[] = [];
+  for (const event of group) {
+    const step = stepOf(event, results, isEnded);
+    if (step !== undefined) steps.push(step);
+  }
+  return steps;
+}
+
+function stepOf(
+  event: WireEvent,
+  results: ReadonlyMap<string, WireEvent>,
+  isEnded: boolean,
+): Exclude<Step, FoldStep> | undefined {
+  const { payload } = event;
+  const key = String(event.seq);
+  switch (event.kind) {
+    case "message":
+      return { kind: "message", key, text: text(payload.text), cut: number(payload.cut_bytes) };
+    case "notice":
+      return { kind: "notice", key, text: text(payload.text) };
+    case "agent_state":
+      if (payload.state !== "failed") return undefined;
+      return {
+        kind: "notice",
+        key,
+        text: `The agent failed: ${text(payload.reason, "no reason")}`,
+      };
+    case "tool_call":
+      return callOf(key, payload, results.get(text(payload.call_id))?.payload, isEnded);
+    default:
+      return undefined;
+  }
+}
+
+function callOf(
+  key: string,
+  call: Readonly<Record<string, unknown>>,
+  result: Readonly<Record<string, unknown>> | undefined,
+  isEnded: boolean,
+): ToolStep | SentStep {
+  const tool = text(call.tool, "tool");
+  const mcp = typeof call.mcp === "string" ? call.mcp : null;
+  const status = result === undefined
+    ? isEnded ? "stopped" : "running"
+    : statusOf(text(result.status));
+  if (tool === SEND_TOOL && mcp !== null) {
+    const given = record(call.arguments);
+    const said = pick(given, ["text", "message", "content", "body"]);
+    if (said !== undefined) {
+      const to = pick(given, ["to", "recipient", "channel", "conversation", "chat_id"]) ?? "";
+      return { kind: "sent", key, via: mcp, to, text: said, status };
+    }
+  }
+  return {
+    kind: "tool",
+    key,
+    mcp,
+    tool,
+    arguments: call.arguments,
+    argumentsCut: number(call.cut_bytes),
+    status,
+    result: result === undefined ? undefined : text(result.text),
+    resultCut: number(result?.cut_bytes),
+    durationMs: result === undefined ? undefined : number(result.duration_ms),
+  };
+}
+
+function statusOf(given: string): ToolStep["status"] {
+  return given === "completed" || given === "denied" || given === "stopped" ? given : "failed";
+}
+
+function pick(
+  from: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): string | undefined {
+  for (const name of names) {
+    const value = from[name];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return undefined;
+}
+
+function fold(steps: readonly Exclude<Step, FoldStep>[]): readonly Step[] {
+  const folded: Step[] = [];
+  let run: ToolStep[] = [];
+  const flush = () => {
+    const first = run[0];
+    if (first !== undefined && run.length >= FOLD_MIN) {
+      folded.push({ kind: "fold", key: `fold-${first.key}`, tools: run });
+    } else folded.push(...run);
+    run = [];
+  };
+  for (const step of steps) {
+    if (step.kind === "tool") run.push(step);
+    else {
+      flush();
+      folded.push(step);
+    }
+  }
+  flush();
+  return folded;
+}
+
+/** The turn that the agent works on, if any: the one that Stop is for. */
+export function runningTurn(turns: readonly TurnView[]): TurnView | undefined {
+  return turns.find(({ kind, state }) => kind === "turn" && state === "working") ??
+    turns.find(({ kind, state }) => kind === "turn" && state !== "ended");
+}

@@ -1,0 +1,86 @@
+/**
+ * The list of agents: two lines each, grouped by what wants attention. The order within a group is that
+ * of the names, so that rows do not move under the pointer when something else changes.
+ *
+ * @module
+ */
+
+import { openAgent } from "gateway/web/app/actions.ts";
+import { agents, connection, now, selected } from "gateway/web/app/model.ts";
+import { GROUP_WORDS, grouped, lookOf, offlineWords, printAge } from "gateway/web/state/agents.ts";
+import { cleanLine } from "gateway/web/state/clean.ts";
+import type { AgentCard } from "gateway/web/state/wire.ts";
+import { readDraft } from "gateway/web/device/kept.ts";
+import { StateSign } from "gateway/web/view/icons.tsx";
+
+/** The list. */
+export function AgentList() {
+  const cards = agents.value;
+  if (cards === undefined) return <ListWaiting />;
+  if (cards.length === 0) {
+    return <p class="list-note">There is no agent yet. An administrator adds one on the host.</p>;
+  }
+  return (
+    <nav class="agent-list" aria-label="Agents">
+      {grouped(cards).map(({ group, cards }) => (
+        <section key={group} aria-labelledby={`group-${group}`}>
+          <h2 class="group-name" id={`group-${group}`}>
+            {GROUP_WORDS[group]} <span class="faint">{cards.length}</span>
+          </h2>
+          <ul role="list">
+            {cards.map((card) => <Row card={card} key={card.agent} />)}
+          </ul>
+        </section>
+      ))}
+    </nav>
+  );
+}
+
+function ListWaiting() {
+  if (connection.value.kind === "signed-out") {
+    return <p class="list-note">Sign in to see your agents.</p>;
+  }
+  return (
+    <div class="list-waiting" aria-busy="true" aria-label="Agents are loading">
+      {[0, 1, 2].map((row) => <div class="ghost" key={row} />)}
+    </div>
+  );
+}
+
+function Row({ card }: { readonly card: AgentCard }) {
+  const look = lookOf(card.state);
+  const isOpen = selected.value === card.agent;
+  const hasDraft = !isOpen && (readDraft(card.agent)?.text ?? "") !== "";
+  const age = printAge(card.since, now.value);
+  return (
+    <li>
+      <a
+        class={`agent-row in-${look.group}`}
+        href={`/agents/${card.agent}`}
+        aria-current={isOpen ? "page" : undefined}
+        onClick={(event) => {
+          if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+          event.preventDefault();
+          openAgent(card.agent);
+        }}
+      >
+        <StateSign shape={look.shape} />
+        <span class="row-lines">
+          <span class="row-top">
+            <span class="row-name">{card.agent}</span>
+            {card.isOwn ? <span class="tag">yours</span> : null}
+            {hasDraft ? <span class="tag">draft</span> : null}
+            <span class="spacer" />
+            {age === "" ? null : <span class="row-age">{age}</span>}
+          </span>
+          <span class="row-under">
+            {look.words}
+            {card.host === null ? null : ` · ${cleanLine(card.host)}`}
+            {card.state === "offline" ? ` · ${offlineWords(card, now.value)}` : null}
+            {card.reason === null ? null : ` · ${cleanLine(card.reason)}`}
+          </span>
+        </span>
+      </a>
+    </li>
+  );
+}

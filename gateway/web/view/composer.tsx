@@ -1,0 +1,155 @@
+/**
+ * Where one writes: the draft, the messages that are on their way above it, Send or Stop beside it.
+ *
+ * @module
+ */
+
+import { useEffect, useRef } from "preact/hooks";
+import {
+  discardItem,
+  retryItem,
+  sendDraft,
+  stopTurn,
+  type as typeWords,
+} from "gateway/web/app/actions.ts";
+import {
+  connection,
+  draft,
+  isKept,
+  ownOutbox,
+  running,
+  stopFault,
+  transcript,
+} from "gateway/web/app/model.ts";
+import { cleanLine } from "gateway/web/state/clean.ts";
+import type { OutboxItem } from "gateway/web/state/outbox.ts";
+import { Icon } from "gateway/web/view/icons.tsx";
+
+/** Bytes that the gateway takes in one message. */
+const TEXT_BYTES_MAX = 256 * 1024;
+
+/** The composer. */
+export function Composer({ agent }: { readonly agent: string }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const isTouch = matchMedia("(pointer: coarse)").matches;
+  useEffect(() => {
+    // On a touch screen the keyboard would cover what one came to read.
+    if (!isTouch) field.current?.focus();
+  }, []);
+  if (transcript.value.phase === "refused") return null;
+  const words = draft.value;
+  const isTooLong = words.length > TEXT_BYTES_MAX / 4 &&
+    new TextEncoder().encode(words).length > TEXT_BYTES_MAX;
+  const canSend = words.trim() !== "" && !isTooLong;
+  const send = () => {
+    if (canSend) void sendDraft();
+    field.current?.focus();
+  };
+  return (
+    <div class="composer">
+      <Queue />
+      {stopFault.value === ""
+        ? null
+        : <p class="composer-note is-fault" role="alert">{stopFault}</p>}
+      {isKept.value ? null : (
+        <p class="composer-note">
+          This browser keeps nothing: what is not sent is lost when the page closes.
+        </p>
+      )}
+      {isTooLong
+        ? <p class="composer-note is-fault" role="alert">Too long: at most 256 KiB can be sent.</p>
+        : null}
+      <form
+        class="composer-box"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <label class="unseen" for="composer">Message to {agent}</label>
+        <textarea
+          id="composer"
+          ref={field}
+          rows={1}
+          value={words}
+          placeholder={`Message ${agent}`}
+          enterkeyhint={isTouch ? "enter" : "send"}
+          onInput={(event) => typeWords(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            const isSend = event.key === "Enter" && !event.shiftKey && !event.isComposing &&
+              !isTouch;
+            if (!isSend) return;
+            event.preventDefault();
+            send();
+          }}
+        />
+        {running.value === undefined ? null : (
+          <button
+            type="button"
+            class="square stop"
+            aria-label="Stop"
+            title="Stop"
+            onClick={() => void stopTurn()}
+          >
+            <Icon name="stop" />
+          </button>
+        )}
+        <button
+          type="submit"
+          class="square send"
+          aria-label="Send"
+          title="Send"
+          disabled={!canSend}
+        >
+          <Icon name="send" />
+        </button>
+      </form>
+    </div>
+  );
+}
+
+function Queue() {
+  const items = ownOutbox.value;
+  if (items.length === 0) return null;
+  return (
+    <ul class="queue" role="list" aria-label="Messages on their way">
+      {items.map((item) => <QueueRow item={item} key={item.key} />)}
+    </ul>
+  );
+}
+
+function QueueRow({ item }: { readonly item: OutboxItem }) {
+  const isHere = item.state === "queued" || item.state === "refused" ||
+    item.state === "unconfirmed";
+  return (
+    <li class={`queue-row is-${item.state}`}>
+      <span class="queue-text">{cleanLine(item.text.slice(0, 200))}</span>
+      <span class="queue-state">{stateWords(item)}</span>
+      {item.state === "refused"
+        ? <button type="button" class="small" onClick={() => void retryItem(item)}>Retry</button>
+        : null}
+      {isHere
+        ? (
+          <button type="button" class="small" onClick={() => void discardItem(item)}>
+            {item.state === "unconfirmed" ? "Discard" : "Edit"}
+          </button>
+        )
+        : null}
+    </li>
+  );
+}
+
+function stateWords(item: OutboxItem): string {
+  switch (item.state) {
+    case "queued":
+      return connection.value.kind === "online" ? "queued" : "queued until the connection is back";
+    case "sending":
+      return "sending";
+    case "unconfirmed":
+      return "unconfirmed: sent again by itself, arrives once";
+    case "sent":
+      return "sent";
+    case "refused":
+      return cleanLine(item.reason ?? "not taken");
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Keys of the whole page. Keys of one part are in its component. None acts while text is typed, but
+ * for Escape, which leaves the text.
+ *
+ * @module
+ */
+
+import { dialog } from "gateway/web/app/model.ts";
+import { openAgent } from "gateway/web/app/actions.ts";
+
+/** What the help shows. */
+export const KEYS: readonly (readonly [keys: string, what: string])[] = [
+  ["/", "go to the composer"],
+  ["J or K", "next or previous message"],
+  ["Enter", "send (on a phone: new line)"],
+  ["Shift+Enter", "new line"],
+  ["Esc", "leave the composer; close a dialog"],
+  ["G then L", "go to the list of agents"],
+  ["End", "go to the newest message"],
+  ["?", "this help"],
+];
+
+let lastKey = { key: "", at: 0 };
+
+/** Handles a key that nothing else has handled. */
+export function handleKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.target as HTMLElement;
+  if (dialog.value !== undefined) return;
+  if (/^(TEXTAREA|INPUT|SELECT)$/.test(target.tagName)) {
+    if (event.key === "Escape") target.blur();
+    return;
+  }
+  const isSecond = lastKey.key === "g" && event.timeStamp - lastKey.at < 1_500;
+  lastKey = { key: event.key, at: event.timeStamp };
+  const isDone = isSecond && event.key === "l" ? goToList() : act(event.key);
+  if (isDone) event.preventDefault();
+}
+
+function act(key: string): boolean {
+  switch (key) {
+    case "/":
+      return focusOn(document.getElementById("composer"));
+    case "?":
+      dialog.value = "help";
+      return true;
+    case "j":
+    case "k":
+      return step(key === "j" ? 1 : -1);
+    case "End":
+      return focusOn([...articles()].at(-1));
+    case "Escape":
+      if (!matchMedia("(max-width: 699px)").matches) return false;
+      openAgent(undefined);
+      return true;
+    default:
+      return false;
+  }
+}
+
+function articles(): NodeListOf<HTMLElement> {
+  return document.querySelectorAll<HTMLElement>("[data-article]");
+}
+
+function goToList(): boolean {
+  if (matchMedia("(max-width: 699px)").matches) openAgent(undefined);
+  const row = document.querySelector<HTMLElement>(".agent-row[aria-current]") ??
+    document.querySelector<HTMLElement>(".agent-row");
+  return focusOn(row);
+}
+
+function step(by: 1 | -1): boolean {
+  const all = [...articles()];
+  const at = all.findIndex((one) => one.contains(document.activeElement));
+  const next = at === -1 ? all.at(-1) : all[at + by];
+  return focusOn(next);
+}
+
+function focusOn(element: HTMLElement | null | undefined): boolean {
+  if (element === null || element === undefined) return false;
+  element.focus();
+  element.scrollIntoView({ block: "nearest" });
+  return true;
+}

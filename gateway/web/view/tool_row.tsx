@@ -1,0 +1,108 @@
+/**
+ * A call of a tool: one quiet line that opens to its arguments and its result, whole.
+ *
+ * @module
+ */
+
+import { memo } from "preact/compat";
+import { useState } from "preact/hooks";
+import { clean, cleanLine } from "gateway/web/state/clean.ts";
+import {
+  foldWords,
+  printArguments,
+  printBytes,
+  printDuration,
+  TOOL_STATUS_WORDS,
+  toolSort,
+  toolTarget,
+} from "gateway/web/state/tool_words.ts";
+import type { FoldStep, ToolStep } from "gateway/web/state/turns.ts";
+import { Icon } from "gateway/web/view/icons.tsx";
+import { LongText } from "gateway/web/view/long_text.tsx";
+
+/** One call. What it holds is drawn when it is opened. */
+export const ToolRow = memo(function ToolRow({ step }: { readonly step: ToolStep }) {
+  const [isOpen, setOpen] = useState(false);
+  const target = toolTarget(step);
+  const name = step.mcp === null ? step.tool : `${step.mcp} · ${step.tool}`;
+  return (
+    <details
+      class={`tool is-${step.status}`}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <Icon name={toolSort(step.tool)} />
+        <span class="tool-name">{cleanLine(name)}</span>
+        <span class="tool-target">{target}</span>
+        <span class="tool-end">
+          {step.durationMs === undefined ? null : <span>{printDuration(step.durationMs)}</span>}
+          <ToolStatus status={step.status} />
+        </span>
+        <Icon name="chevron" />
+      </summary>
+      {isOpen ? <ToolDetail step={step} /> : null}
+    </details>
+  );
+}, (before, after) => sameTool(before.step, after.step));
+
+function sameTool(a: ToolStep, b: ToolStep): boolean {
+  return a.key === b.key && a.status === b.status;
+}
+
+function ToolStatus({ status }: { readonly status: ToolStep["status"] }) {
+  return <span class={`tool-status is-${status}`}>{TOOL_STATUS_WORDS[status]}</span>;
+}
+
+function ToolDetail({ step }: { readonly step: ToolStep }) {
+  return (
+    <div class="tool-detail">
+      <h3>Arguments</h3>
+      <LongText text={clean(printArguments(step.arguments))} label="Arguments" />
+      <Cut bytes={step.argumentsCut} />
+      <h3>Result</h3>
+      {step.result === undefined
+        ? <p class="faint">{step.status === "running" ? "Not there yet" : "There is none"}</p>
+        : step.result === ""
+        ? <p class="faint">Empty</p>
+        : <LongText text={clean(step.result)} label="Result" />}
+      <Cut bytes={step.resultCut} />
+    </div>
+  );
+}
+
+/** Says that something was too long to be stored. */
+export function Cut({ bytes }: { readonly bytes: number }) {
+  return bytes === 0 ? null : <p class="cut">{printBytes(bytes)} were cut: too long to be kept</p>;
+}
+
+/** Three or more calls in a row. */
+export const ToolFold = memo(function ToolFold({ step }: { readonly step: FoldStep }) {
+  const { tools } = step;
+  const [isOpen, setOpen] = useState(false);
+  const failed = tools.filter(({ status }) => status === "failed" || status === "denied").length;
+  const open = tools.findLast(({ status }) => status === "running");
+  const spent = tools.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0);
+  return (
+    <details class="tool fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Icon name="stack" />
+        <span class="tool-name">{foldWords(tools)}</span>
+        <span class="tool-target">
+          {open === undefined ? "" : `${open.tool} ${toolTarget(open)}`}
+        </span>
+        <span class="tool-end">
+          {spent === 0 ? null : <span>{printDuration(spent)}</span>}
+          {open !== undefined
+            ? <ToolStatus status="running" />
+            : failed > 0
+            ? <span class="tool-status is-failed">{failed} failed</span>
+            : <ToolStatus status="completed" />}
+        </span>
+        <Icon name="chevron" />
+      </summary>
+      {isOpen
+        ? <div class="fold-rows">{tools.map((tool) => <ToolRow step={tool} key={tool.key} />)}</div>
+        : null}
+    </details>
+  );
+});

@@ -1,0 +1,138 @@
+/**
+ * One turn: what was asked, what the agent did and said, how it ended. A turn that has not changed is
+ * not drawn again.
+ *
+ * @module
+ */
+
+import { memo } from "preact/compat";
+import { clean, cleanLine } from "gateway/web/state/clean.ts";
+import type { Preview } from "gateway/web/state/transcript.ts";
+import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
+import { headOf, LongText } from "gateway/web/view/long_text.tsx";
+import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
+import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
+
+interface TurnProps {
+  readonly turn: TurnView;
+  readonly agent: string;
+  readonly position: number;
+  readonly previews: readonly Preview[];
+}
+
+/** One turn as an article of the feed. */
+export const Turn = memo(function Turn({ turn, agent, position, previews }: TurnProps) {
+  const { ask } = turn;
+  const isAlive = turn.kind === "turn" && turn.state !== "ended";
+  if (turn.kind === "aside") {
+    return (
+      <article class="turn" data-article tabIndex={-1} aria-posinset={position} aria-setsize={-1}>
+        {turn.steps.map((step) => <StepView step={step} key={step.key} />)}
+      </article>
+    );
+  }
+  const head = ask === undefined ? "An earlier message" : cleanLine(ask.text.slice(0, 80));
+  return (
+    <article
+      class="turn"
+      data-article
+      tabIndex={-1}
+      aria-posinset={position}
+      aria-setsize={-1}
+      aria-label={head}
+      aria-busy={isAlive && previews.length > 0}
+    >
+      {ask === undefined ? null : (
+        <div class={`ask ${ask.isOwner ? "" : "is-agent"}`}>
+          <h2 class="unseen">{ask.isOwner ? "You" : `Message from ${ask.from}`}</h2>
+          <div class="bubble">
+            {ask.isOwner ? null : <p class="bubble-from">from {ask.from}</p>}
+            <AskText text={clean(ask.text)} />
+          </div>
+          <p class="ask-under">
+            <time dateTime={new Date(turn.at).toISOString()}>{printTime(turn.at)}</time>
+            {turn.state === "sent" || turn.state === "delivered" ? ` · ${turn.state}` : null}
+          </p>
+        </div>
+      )}
+      <div class="answer">
+        <h2 class="unseen">{agent}</h2>
+        {turn.steps.map((step) => <StepView step={step} key={step.key} />)}
+        {previews.map((preview) => (
+          <LiveMarkdown
+            key={preview.messageId}
+            text={preview.start > 0 ? `…${preview.text}` : preview.text}
+          />
+        ))}
+        {turn.state === "working" && previews.length === 0
+          ? (
+            <p class="working">
+              <span class="dots" aria-hidden="true"></span> working
+            </p>
+          )
+          : null}
+        {turn.outcome === undefined ? null : <OutcomeLine outcome={turn.outcome} />}
+      </div>
+    </article>
+  );
+});
+
+function AskText({ text }: { readonly text: string }) {
+  return headOf(text).isWhole
+    ? <p class="ask-text">{text}</p>
+    : <LongText text={text} label="Message" />;
+}
+
+function StepView({ step }: { readonly step: Step }) {
+  switch (step.kind) {
+    case "tool":
+      return <ToolRow step={step} />;
+    case "fold":
+      return <ToolFold step={step} />;
+    case "message":
+      return (
+        <>
+          <Markdown text={step.text} />
+          <Cut bytes={step.cut} />
+        </>
+      );
+    case "notice":
+      return <p class="notice">{clean(step.text)}</p>;
+    case "sent":
+      return (
+        <div class={`sent is-${step.status}`}>
+          <p class="bubble-from">
+            {step.status === "failed" || step.status === "denied" ? "Not sent" : "Sent"} through
+            {" "}
+            {cleanLine(step.via)}
+            {step.to === "" ? null : ` to ${cleanLine(step.to)}`}
+          </p>
+          <Markdown text={step.text} />
+        </div>
+      );
+  }
+}
+
+const OUTCOME_WORDS = {
+  cancelled: "Stopped",
+  failed: "Failed",
+  interrupted: "Interrupted",
+} as const;
+
+function OutcomeLine({ outcome }: { readonly outcome: Outcome }) {
+  if (outcome.outcome === "completed") return null;
+  return (
+    <p class={`outcome is-${outcome.outcome}`}>
+      <strong>{OUTCOME_WORDS[outcome.outcome]}</strong>
+      {outcome.reason === "" ? null : <span>{clean(outcome.reason)}</span>}
+      {outcome.code === "" ? null : <code>{cleanLine(outcome.code)}</code>}
+    </p>
+  );
+}
+
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+
+/** Prints a time of day. */
+export function printTime(at: number): string {
+  return TIME.format(at);
+}

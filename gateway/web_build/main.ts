@@ -1,0 +1,161 @@
+/**
+ * Builds the page: `main.ts` and the styles into hashed files with a gzip and a brotli form beside
+ * each, and `web.json`, which says what the gateway serves. Does nothing when what is there was built
+ * from the same sources. Downloads nothing.
+ *
+ * Argument: the folder to write, absolute. It is replaced as a whole.
+ *
+ * @module
+ */
+
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+const WEB = new URL("../web/", import.meta.url).pathname;
+const TREE = new URL("../..", import.meta.url).pathname;
+/** Order matters: `base.css` names the layers. */
+const STYLES = ["base", "layout", "list", "transcript", "prose", "composer", "modes"];
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+function fail(line: string): never {
+  console.error(`dev: ${line}`);
+  Deno.exit(1);
+}
+
+async function hash(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}
+
+async function listFiles(folder: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const entry of Deno.readDir(folder)) {
+    const path = `${folder}${entry.name}`;
+    if (entry.isDirectory) found.push(...await listFiles(`${path}/`));
+    else found.push(path);
+  }
+  return found.sort();
+}
+
+/** One hash over everything that the result depends on. */
+async function sourceHash(): Promise<string> {
+  const parts: string[] = [Deno.version.deno];
+  const builder = new URL(import.meta.url).pathname;
+  for (const path of [...await listFiles(WEB), builder, `${TREE}deno.lock`]) {
+    parts.push(`${path.slice(TREE.length)} ${await hash(await Deno.readFile(path))}`);
+  }
+  return await hash(encoder.encode(parts.join("\n")));
+}
+
+async function bundleScript(parent: string): Promise<Uint8Array<ArrayBuffer>> {
+  const folder = await Deno.makeTempDir({ dir: parent, prefix: "web-" });
+  try {
+    const output = await new Deno.Command(Deno.execPath(), {
+      args: [
+        ...["bundle", "-q", "--platform", "browser", "--minify", "--outdir", folder],
+        `${WEB}main.ts`,
+      ],
+      cwd: TREE,
+      env: { NO_COLOR: "1" },
+      stdout: "piped",
+      stderr: "piped",
+    }).output();
+    if (!output.success) fail(`Cannot bundle the page: ${decoder.decode(output.stderr).trim()}`);
+    return await Deno.readFile(`${folder}/main.js`);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Joins the styles without comments and needless space; strings in them hold neither. */
+async function joinStyles(): Promise<string> {
+  const texts = await Promise.all(
+    STYLES.map((name) => Deno.readTextFile(`${WEB}style/${name}.css`)),
+  );
+  return texts.join("\n")
+    .replace(/\/\*[^]*?\*\//g, "")
+    .replace(/\s+/g, " ")
+    .replace(/\s*([{};,])\s*/g, "$1")
+    .replace(/;}/g, "}")
+    .trim();
+}
+
+interface Built {
+  /** Path of its address. */
+  readonly path: string;
+  /** Name below the folder; its compressed forms end in `.gz` and `.br`. */
+  readonly file: string;
+  readonly type: string;
+  /** Its name says what is in it, so that it never changes. */
+  readonly isHashed: boolean;
+}
+
+async function build(out: string, source: string): Promise<void> {
+  const stage = `${out}.new`;
+  await Deno.remove(stage, { recursive: true }).catch(() => {});
+  await Deno.mkdir(stage, { recursive: true });
+  const files: Built[] = [];
+  const add = async (built: Omit<Built, "file">, bytes: Uint8Array<ArrayBuffer>) => {
+    const file = built.path.split("/").at(-1) ?? "";
+    await Deno.writeFile(`${stage}/${file}`, bytes);
+    await Deno.writeFile(`${stage}/${file}.gz`, gzipSync(bytes, { level: 9 }));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+    await Deno.writeFile(`${stage}/${file}.br`, brotliCompressSync(bytes, { params }));
+    files.push({ ...built, file });
+    return built.path;
+  };
+  const script = await bundleScript(out.slice(0, out.lastIndexOf("/")));
+  const style = encoder.encode(await joinStyles());
+  const icon = (await Deno.readTextFile(`${WEB}icon.svg`)).trim();
+  const scriptPath = await add({
+    path: `/assets/page-${(await hash(script)).slice(0, 16)}.js`,
+    type: "text/javascript; charset=utf-8",
+    isHashed: true,
+  }, script);
+  const stylePath = await add({
+    path: `/assets/page-${(await hash(style)).slice(0, 16)}.css`,
+    type: "text/css; charset=utf-8",
+    isHashed: true,
+  }, style);
+  await add(
+    { path: "/icon.svg", type: "image/svg+xml", isHashed: false },
+    encoder.encode(`${icon}\n`),
+  );
+  await add({
+    path: "/manifest.webmanifest",
+    type: "application/manifest+json",
+    isHashed: false,
+  }, encoder.encode(manifest()));
+  const page = (await Deno.readTextFile(`${WEB}page.html`))
+    .replace("{icon}", `data:image/svg+xml,${encodeURIComponent(icon)}`)
+    .replace("{style}", stylePath)
+    .replace("{script}", scriptPath);
+  await Deno.writeTextFile(`${stage}/page.html`, page);
+  // Last, so that a folder with this file is whole.
+  await Deno.writeTextFile(`${stage}/web.json`, `${JSON.stringify({ source, files }, null, 2)}\n`);
+  await Deno.remove(out, { recursive: true }).catch(() => {});
+  await Deno.rename(stage, out);
+}
+
+function manifest(): string {
+  return JSON.stringify({
+    name: "fleetctl",
+    short_name: "fleetctl",
+    start_url: "/",
+    display: "standalone",
+    background_color: "#161614",
+    theme_color: "#161614",
+    icons: [{ src: "/icon.svg", sizes: "any", type: "image/svg+xml" }],
+  });
+}
+
+const out = Deno.args[0];
+if (out === undefined || !out.startsWith("/") || Deno.args.length !== 1) {
+  console.error("usage: gateway/web_build/main.ts FOLDER");
+  Deno.exit(2);
+}
+const source = await sourceHash();
+const before = await Deno.readTextFile(`${out}/web.json`).catch(() => "{}");
+if ((JSON.parse(before) as { readonly source?: string }).source !== source) {
+  await build(out, source);
+}

@@ -1,0 +1,203 @@
+/**
+ * The login proxy as two functions: a request to its response, and an upgrade to its decision. Both
+ * take the same way — host, own routes, exempt paths, who is it, other sites, forward — so that no
+ * route has to remember a check. Built on `Request` and `Response`; opens nothing itself.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { UpgradeAnswer } from "core/ports.ts";
+import { authenticate, type Login } from "login/authenticate.ts";
+import { callerOf } from "login/caller.ts";
+import { SESSION_COOKIE } from "login/cookies.ts";
+import { deny, REFUSALS } from "login/deny.ts";
+import { STYLE_PATH } from "login/pages/page.ts";
+import type { Asked, LoginParts } from "login/parts.ts";
+import { isExempt } from "login/proxy/exempt.ts";
+import { forward, tunnelFor } from "login/proxy/forward.ts";
+import { REQUEST_ID_HEADER } from "login/proxy/headers.ts";
+import { loginPathFor } from "login/return_path.ts";
+import {
+  BASIC_CHALLENGE,
+  handleLogin,
+  SESSION_CHALLENGE,
+  tooMany,
+} from "login/routes/login_form.ts";
+import { clearedSession, handleLogout } from "login/routes/logout.ts";
+import { isFromBrowser, isNavigation, pageProof } from "login/same_origin.ts";
+import { refuseInsecureOrigin } from "login/secure_origin.ts";
+import style from "login/pages/style.css" with { type: "text" };
+
+/** The login proxy. */
+export interface LoginApp {
+  handle(request: Request, peer: string): Promise<Response>;
+  upgrade(request: Request, peer: string): Promise<UpgradeAnswer>;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** Methods that change nothing. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const HSTS_SECONDS = 31_536_000;
+
+/** Makes the login proxy. */
+export function createLogin(parts: LoginParts): LoginApp {
+  return {
+    handle: async (request, peer) => {
+      const asked = askedOf(request, peer, parts);
+      let response: Response;
+      try {
+        response = await answer(asked, parts);
+      } catch (thrown) {
+        parts.log.error("request failed", {
+          request_id: asked.requestId,
+          error: errorText(thrown),
+        });
+        response = deny(REFUSALS.internal(), {
+          requestId: asked.requestId,
+          isPage: asked.isNavigation,
+        });
+      }
+      return dress(response, asked);
+    },
+    upgrade: async (request, peer) => {
+      const asked = askedOf(request, peer, parts);
+      const decided = await decideUpgrade(asked, parts);
+      if (!(decided instanceof Response)) return decided;
+      return { accept: false, response: dress(decided, asked) };
+    },
+  };
+}
+
+function askedOf(request: Request, peer: string, parts: LoginParts): Asked {
+  const given = request.headers.get(REQUEST_ID_HEADER) ?? "";
+  return {
+    request,
+    url: new URL(request.url),
+    caller: callerOf(request.headers, peer, parts.trustedProxies),
+    requestId: REQUEST_ID.test(given) ? given : parts.random.uuid(),
+    isNavigation: isNavigation(request.method, request.headers),
+  };
+}
+
+async function answer(asked: Asked, parts: LoginParts): Promise<Response> {
+  const { request, url, caller, requestId } = asked;
+  const { pathname } = url;
+  if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });
+  if (pathname === "/auth/login") return await handleLogin(asked, parts);
+  if (pathname === "/auth/logout") return await handleLogout(asked, parts);
+  if (pathname === STYLE_PATH) return styleSheet(request.method);
+  if (pathname === "/auth" || pathname.startsWith("/auth/")) {
+    return deny(REFUSALS.path(), { requestId, isPage: asked.isNavigation });
+  }
+  if (isExempt(request.method, pathname)) {
+    return await forward(asked, { principal: undefined, lease: undefined }, parts);
+  }
+  const login = await authenticate(request.headers, caller, parts);
+  const refused = refuse(login, asked, parts);
+  if (refused !== undefined) return refused;
+  const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
+  return await forward(asked, { principal: principalOf(login), lease }, parts);
+}
+
+async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<UpgradeAnswer | Response> {
+  const { request, url, caller, requestId } = asked;
+  const how = { requestId, isPage: false };
+  if (caller.host === undefined) return deny(REFUSALS.host(), how);
+  const isSocket = request.headers.get("upgrade")?.trim().toLowerCase() === "websocket";
+  if (!isSocket || request.method !== "GET") return deny(REFUSALS.upgrade(), how);
+  if (url.pathname === "/auth" || url.pathname.startsWith("/auth/")) {
+    return deny(REFUSALS.path(), how);
+  }
+  const login = await authenticate(request.headers, caller, parts);
+  const refused = refuse(login, asked, parts, { isUpgrade: true });
+  if (refused !== undefined) return refused;
+  const principal = principalOf(login);
+  if (principal === undefined) return deny(REFUSALS.login(), how);
+  const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
+  return { accept: "tunnel", tunnel: await tunnelFor(asked, { principal, lease }, parts) };
+}
+
+/** Refuses who may not pass: nobody, a client past its limit, a page of another site. */
+function refuse(
+  login: Login,
+  asked: Asked,
+  parts: LoginParts,
+  of: { readonly isUpgrade: boolean } = { isUpgrade: false },
+): Response | undefined {
+  const { request, caller, requestId } = asked;
+  if (login.kind === "limited") return tooMany(asked, login.retryAfterSeconds);
+  if (login.kind === "nobody") {
+    parts.log.debug("not logged in", { request_id: requestId, reason: login.reason });
+    return loginRequired(asked, parts, of.isUpgrade);
+  }
+  if (!of.isUpgrade && SAFE_METHODS.has(request.method)) return undefined;
+  // Browsers send `Origin` with each upgrade and each change; a script with a password need not.
+  const proof = of.isUpgrade
+    ? upgradeProof(asked, parts)
+    : pageProof(request.headers, caller, parts.publicUrl?.origin);
+  if (proof === "own" || (proof === "none" && login.kind === "basic")) return undefined;
+  parts.log.warning("request refused", { request_id: requestId, reason: `page-${proof}` });
+  return deny(REFUSALS.crossSite(), { requestId, isPage: false });
+}
+
+/** For an upgrade `Origin` has to be right, whatever else a browser says. */
+function upgradeProof({ request, caller }: Asked, { publicUrl }: LoginParts) {
+  const origin = request.headers.get("origin");
+  const only = new Headers(origin === null ? {} : { origin });
+  const byOrigin = pageProof(only, caller, publicUrl?.origin);
+  const bySite = pageProof(request.headers, caller, publicUrl?.origin);
+  return bySite === "foreign" ? bySite : byOrigin;
+}
+
+function loginRequired(asked: Asked, parts: LoginParts, isUpgrade: boolean): Response {
+  const { request, url, requestId } = asked;
+  const headers = new Headers();
+  if ((request.headers.get("cookie") ?? "").includes(`${SESSION_COOKIE}=`)) {
+    headers.append("set-cookie", clearedSession());
+  }
+  if (asked.isNavigation && !isUpgrade) {
+    const insecure = refuseInsecureOrigin(asked, parts);
+    if (insecure !== undefined) return insecure;
+    headers.set("location", loginPathFor(url.pathname + url.search));
+    headers.set("cache-control", "no-store");
+    return new Response(null, { status: 303, headers });
+  }
+  // A browser that is challenged with Basic opens a window of its own over the page.
+  const challenge = isFromBrowser(request.headers) ? SESSION_CHALLENGE : BASIC_CHALLENGE;
+  headers.set("www-authenticate", challenge);
+  return deny(REFUSALS.login(), { requestId, isPage: false, headers });
+}
+
+function principalOf(login: Login): string | undefined {
+  return login.kind === "session" || login.kind === "basic" ? login.principal : undefined;
+}
+
+function styleSheet(method: string): Response {
+  if (method !== "GET" && method !== "HEAD") {
+    return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+  }
+  return new Response(style, {
+    headers: { "content-type": "text/css; charset=utf-8", "cache-control": "max-age=3600" },
+  });
+}
+
+/** Headers of every answer; where the cockpit has set one itself, its own stays. */
+function dress(response: Response, { caller, requestId }: Asked): Response {
+  const { headers } = response;
+  const defaults: Readonly<Record<string, string>> = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    ...(caller.scheme === "https"
+      ? { "strict-transport-security": `max-age=${HSTS_SECONDS}` }
+      : {}),
+  };
+  for (const [name, value] of Object.entries(defaults)) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
+  headers.set(REQUEST_ID_HEADER, requestId);
+  return response;
+}

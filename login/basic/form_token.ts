@@ -1,0 +1,59 @@
+/**
+ * The token that ties a login form to the browser that loaded it: signed, short-lived, in a cookie
+ * and in the form, and good for one post (spec "Cookies", `wv_login_csrf`). Issued forms cost no
+ * memory; used ones are remembered, within a bound.
+ *
+ * @module
+ */
+
+import { LOGIN_LIMITS } from "core/limits.ts";
+import type { Clock, Random } from "core/ports.ts";
+import { isEqualInConstantTime, type Signer, toBase64Url } from "core/signed_value.ts";
+
+/** Purpose of the token. */
+export const FORM_PURPOSE = "login-form";
+const NONCE_BYTES = 16;
+
+/** Why a post is not believed; for the log. */
+export type FormFault = "cookie-absent" | "field-absent" | "mismatch" | "token" | "used";
+
+/** Issues and redeems tokens. */
+export interface FormTokens {
+  issue(): Promise<string>;
+  /** Redeems a token; undefined when it is good, and then it never is again. */
+  redeem(cookie: string | undefined, field: string | undefined): Promise<FormFault | undefined>;
+}
+
+/** Creates the tokens over a signer of `FORM_PURPOSE`. */
+export function createFormTokens(
+  signer: Signer,
+  ports: { readonly clock: Pick<Clock, "now">; readonly random: Pick<Random, "bytes"> },
+): FormTokens {
+  const used = new Map<string, number>();
+  return {
+    issue: async () => {
+      const token = await signer.sign({
+        expiresAt: Math.floor(ports.clock.now() / 1000) + LOGIN_LIMITS.formSeconds,
+        principal: toBase64Url(ports.random.bytes(NONCE_BYTES)),
+      });
+      if (!token.ok) throw new TypeError(token.error.message);
+      return token.value;
+    },
+    redeem: async (cookie, field) => {
+      if (cookie === undefined || cookie === "") return "cookie-absent";
+      if (field === undefined || field === "") return "field-absent";
+      if (!isEqualInConstantTime(field, cookie)) return "mismatch";
+      const now = ports.clock.now();
+      const fields = await signer.verify(cookie, now);
+      if (!fields.ok) return "token";
+      const { principal: nonce, expiresAt } = fields.value;
+      if (used.has(nonce)) return "used";
+      for (const [old, until] of used) {
+        if (until > now && used.size < LOGIN_LIMITS.usedFormsKept) break;
+        used.delete(old);
+      }
+      used.set(nonce, expiresAt * 1000);
+      return undefined;
+    },
+  };
+}

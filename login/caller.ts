@@ -1,0 +1,104 @@
+/**
+ * Who is at the other end of a request: address of the client, scheme and host as its browser sees
+ * them. Forwarding headers count only from peers in `WEBVIEW_TRUSTED_PROXIES` (spec "Login
+ * drivers"); what cannot be parsed is not there. No I/O.
+ *
+ * @module
+ */
+
+import { LOGIN_LIMITS } from "core/limits.ts";
+import {
+  clientKey,
+  holds,
+  type IpAddress,
+  type IpNetwork,
+  parseIp,
+  parsePeer,
+  printIp,
+} from "core/ip.ts";
+
+/** The other end of a request. */
+export interface Caller {
+  /** Address as text, for logs and for the cockpit. */
+  readonly address: string;
+  /** One text for all addresses of one client, for the rate limit. */
+  readonly key: string;
+  readonly scheme: "http" | "https";
+  /** `host` or `host:port` as the browser has it; undefined when the request has none that is sane. */
+  readonly host: string | undefined;
+  /** `X-Forwarded-For` for the cockpit. */
+  readonly forwardedFor: string;
+}
+
+const HOST =
+  /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+const UNKNOWN_KEY = "unknown";
+
+/** Finds out who sends a request. */
+export function callerOf(
+  headers: Headers,
+  peer: string,
+  trusted: readonly IpNetwork[],
+): Caller {
+  const peerAddress = parsePeer(peer);
+  const isTrusted = peerAddress !== undefined && isIn(trusted, peerAddress);
+  const client = isTrusted ? forwardedClient(headers, peerAddress, trusted) : peerAddress;
+  const peerText = peerAddress === undefined ? UNKNOWN_KEY : printIp(peerAddress);
+  const chain = isTrusted ? hopsOf(headers).map(printIp).reverse() : [];
+  return {
+    address: client === undefined ? UNKNOWN_KEY : printIp(client),
+    key: client === undefined ? UNKNOWN_KEY : clientKey(client),
+    scheme: isTrusted && lastOf(headers.get("x-forwarded-proto")) === "https" ? "https" : "http",
+    host: hostOf(headers, isTrusted),
+    forwardedFor: [...chain, peerText].join(", "),
+  };
+}
+
+/** Returns the name of a host, without its port and in lowercase. */
+export function hostName(host: string): string {
+  return host.toLowerCase().replace(/:\d{1,5}$/, "");
+}
+
+/** The nearest hop that is no proxy of ours; the farthest when all are. */
+function forwardedClient(
+  headers: Headers,
+  peer: IpAddress,
+  trusted: readonly IpNetwork[],
+): IpAddress {
+  const hops = hopsOf(headers);
+  for (const hop of hops) if (!isIn(trusted, hop)) return hop;
+  const farthest = hops.at(-1);
+  if (farthest !== undefined) return farthest;
+  const real = headers.has("x-forwarded-for") ? undefined : parseIp(
+    (headers.get("x-real-ip") ?? "").trim(),
+  );
+  return real ?? peer;
+}
+
+/** The hops of `X-Forwarded-For` from the nearest on, up to the first that cannot be parsed. */
+function hopsOf(headers: Headers): readonly IpAddress[] {
+  const parts = (headers.get("x-forwarded-for") ?? "").split(",").reverse();
+  const hops: IpAddress[] = [];
+  for (const part of parts.slice(0, LOGIN_LIMITS.forwardedHopsMax)) {
+    const hop = parsePeer(part.trim());
+    if (hop === undefined) break;
+    hops.push(hop);
+  }
+  return hops;
+}
+
+function hostOf(headers: Headers, isTrusted: boolean): string | undefined {
+  const forwarded = isTrusted ? lastOf(headers.get("x-forwarded-host")) : undefined;
+  const host = forwarded ?? headers.get("host") ?? "";
+  return HOST.test(host) ? host : undefined;
+}
+
+/** The last value is that of the nearest proxy. */
+function lastOf(header: string | null): string | undefined {
+  const last = header?.split(",").at(-1)?.trim().toLowerCase();
+  return last === "" ? undefined : last;
+}
+
+function isIn(networks: readonly IpNetwork[], address: IpAddress): boolean {
+  return networks.some((network) => holds(network, address));
+}

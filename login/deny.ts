@@ -1,0 +1,112 @@
+/**
+ * The login proxy's one error mapper: refusal → problem details (RFC 9457) for programs, a page for
+ * people. Says no more than the caller may know; the reason goes to the log (decision 10).
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { faultPage } from "login/pages/pages.ts";
+
+const STATUS: Readonly<Record<string, number>> = {
+  "host-invalid": 400,
+  "upgrade-invalid": 400,
+  "login-required": 401,
+  "cross-site": 403,
+  "path-unknown": 404,
+  "method-not-allowed": 405,
+  "body-too-large": 413,
+  "form-invalid": 415,
+  "too-many-logins": 429,
+  "internal-fault": 500,
+  "storage-failed": 503,
+  "storage-full": 507,
+  "cockpit-unreachable": 502,
+  "cockpit-silent": 504,
+};
+const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad request",
+  401: "Not logged in",
+  403: "Forbidden",
+  404: "Not found",
+  405: "Method not allowed",
+  413: "Content too large",
+  415: "Unsupported media type",
+  429: "Too many attempts",
+  500: "Internal error",
+  502: "The cockpit does not answer",
+  503: "Service unavailable",
+  504: "The cockpit does not answer in time",
+  507: "Insufficient storage",
+};
+
+/** How a refusal is told. */
+export interface Telling {
+  readonly requestId: string;
+  /** Draw a page instead of JSON. */
+  readonly isPage: boolean;
+  readonly headers?: Headers;
+}
+
+/** Tells a refusal. */
+export function deny(fault: Refusal, how: Telling): Response {
+  const status = STATUS[fault.code] ?? 500;
+  const title = TITLES[status] ?? "Refused";
+  const headers = new Headers(how.headers);
+  if (how.isPage) {
+    const text = `${fault.message}.`;
+    return faultPage({ status, title, text, requestId: how.requestId, headers });
+  }
+  headers.set("content-type", "application/problem+json");
+  headers.set("cache-control", "no-store");
+  const body = {
+    type: `urn:fleetctl:error:${fault.code}`,
+    title,
+    status,
+    code: fault.code,
+    detail: fault.message,
+    ...(fault.hints.length === 0 ? {} : { hints: fault.hints }),
+  };
+  return new Response(`${JSON.stringify(body)}\n`, { status, headers });
+}
+
+/** The refusals of the login proxy. */
+export const REFUSALS = {
+  host: () =>
+    refusal("host-invalid", "Cannot answer: the request names no host, must be host or host:port"),
+  upgrade: () =>
+    refusal(
+      "upgrade-invalid",
+      "Cannot answer: the request asks for another protocol than websocket",
+    ),
+  login: () => refusal("login-required", "Cannot answer: nobody is logged in"),
+  crossSite: () =>
+    refusal(
+      "cross-site",
+      "Cannot answer: the request is not proven to come from a page of this site",
+    ),
+  path: () => refusal("path-unknown", "Cannot answer: there is no such page under /auth"),
+  method: () => refusal("method-not-allowed", "Cannot answer: the page does not take this method"),
+  body: (bytesMax: number) =>
+    refusal(
+      "body-too-large",
+      `Cannot read the request: its body is too large, must be at most ${bytesMax} bytes`,
+    ),
+  form: () =>
+    refusal(
+      "form-invalid",
+      "Cannot read the login: its body must be application/x-www-form-urlencoded",
+    ),
+  tooMany: (seconds: number) =>
+    refusal("too-many-logins", `Cannot check the password: too many were wrong, wait ${seconds} s`),
+  unreachable: () =>
+    refusal("cockpit-unreachable", "Cannot answer: the cockpit is not reachable", {
+      hints: ["fleetctl status"],
+    }),
+  silent: () =>
+    refusal("cockpit-silent", "Cannot answer: the cockpit did not answer in time", {
+      hints: ["fleetctl status"],
+    }),
+  internal: () =>
+    refusal("internal-fault", "Cannot answer: the login proxy failed, its log says why"),
+} as const;

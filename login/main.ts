@@ -1,0 +1,78 @@
+/**
+ * Composition root of `fleetctl-login`: the login proxy in front of the cockpit.
+ * Permission set `login`: its state folder, its listener, the cockpit.
+ *
+ * Usage: `fleetctl-login [--check-config | --help | --hash-password <user>]`; the password is read
+ * from standard input, and the entry for `WEBVIEW_BASIC_USERS` is printed.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { LOGIN_LIMITS } from "core/limits.ts";
+import { openHost } from "core/os/host.ts";
+import { logStrayRejections } from "core/os/stray_rejections.ts";
+import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
+import { printSettingsCheck, printSettingsHelp } from "core/settings.ts";
+import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
+import { LOGIN_SETTINGS, readLoginConfig } from "login/config.ts";
+import { startLogin } from "login/login.ts";
+import { readBounded } from "login/proxy/body.ts";
+
+const PROGRAM = "fleetctl-login";
+const host = openHost({ log: { program: PROGRAM } });
+logStrayRejections(host.log);
+
+async function print(to: { write(data: Uint8Array): Promise<number> }, text: string) {
+  await to.write(new TextEncoder().encode(text));
+}
+
+/** Prints the entry of a user; the password never stands in an argument. */
+async function printEntry(name: string): Promise<number> {
+  const text = await readBounded(Deno.stdin.readable, LOGIN_LIMITS.formBytesMax) ?? "";
+  const password = text.replace(/\r?\n$/, "");
+  const checked = parseBasicUsers(printBasicUsers([{ name, stored: "x" }]));
+  const user = checked.ok ? checked.value[0] : undefined;
+  if (user === undefined || password === "") {
+    const why = user === undefined ? "the user name is unusable" : "the password is empty";
+    await print(Deno.stderr, `${PROGRAM}: Cannot hash the password: ${why}\n`);
+    return 2;
+  }
+  const salt = host.random.bytes(PASSWORD_SALT_BYTES);
+  const stored = await hashPassword(password, salt);
+  await print(Deno.stdout, `${printBasicUsers([{ name: user.name, stored }])}\n`);
+  return 0;
+}
+
+if (Deno.args[0] === "--help") {
+  await print(Deno.stdout, `${PROGRAM} logs people in to the cockpit. Settings:\n\n`);
+  await print(Deno.stdout, printSettingsHelp(LOGIN_SETTINGS));
+  Deno.exit(0);
+}
+if (Deno.args[0] === "--hash-password") Deno.exit(await printEntry(Deno.args[1] ?? ""));
+
+const env = Object.fromEntries(
+  Object.values(LOGIN_SETTINGS).map(({ name }) => [name, Deno.env.get(name)]),
+);
+const config = await readLoginConfig(env);
+if (Deno.args[0] === "--check-config" || !config.ok) {
+  await print(config.ok ? Deno.stdout : Deno.stderr, printSettingsCheck(PROGRAM, config));
+  Deno.exit(config.ok ? 0 : 2);
+}
+
+try {
+  for (const warning of config.value.warnings) host.log.warning(warning);
+  const login = await startLogin(config.value, host);
+  host.log.info("ready", { login: `${login.address.hostname}:${login.address.port}` });
+  const stop = Promise.withResolvers<void>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    Deno.addSignalListener(signal, () => stop.resolve());
+  }
+  await stop.promise;
+  host.log.info("stopping");
+  await login.close();
+  Deno.exit(0);
+} catch (thrown) {
+  host.log.error("cannot serve", { error: errorText(thrown) });
+  Deno.exit(1);
+}

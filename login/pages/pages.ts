@@ -1,0 +1,122 @@
+/**
+ * The pages: login form, log-out question, what to do on an insecure origin, and what went wrong.
+ * Words only; who sees which is decided by the routes.
+ *
+ * @module
+ */
+
+import { type Html, html, NO_HTML, page } from "login/pages/page.ts";
+
+/** What the login form shows. */
+export interface LoginForm {
+  readonly token: string;
+  /** A safe return path. */
+  readonly next: string;
+  /** What was typed before, to be corrected. */
+  readonly name?: string;
+  readonly error?: string;
+}
+
+/** Draws the login form. */
+export function loginPage(
+  form: LoginForm,
+  how: { readonly status?: number; readonly headers?: Headers } = {},
+): Response {
+  const { error, token, next, name = "" } = form;
+  const told: Html = error === undefined
+    ? NO_HTML
+    : html`<p class="error" id="error" role="alert">${error}</p>`;
+  const marks: Html = error === undefined ? NO_HTML : html`
+    aria-invalid="true" aria-describedby="error"
+  `;
+  const main = html`
+    <h1>Log in</h1>
+    <p class="quiet">fleetctl cockpit</p>
+    ${told}
+    <form method="post" action="/auth/login">
+      <input type="hidden" name="csrf" value="${token}">
+      <input type="hidden" name="next" value="${next}">
+      <label for="user">E-mail address</label>
+      <input id="user" name="user" type="text" inputmode="email" autocomplete="username" maxlength="254"
+        autocapitalize="none" spellcheck="false" required value="${name}" ${marks}${name === ""
+          ? html`
+            autofocus
+          `
+          : NO_HTML}>
+      <label for="password">Password</label>
+      <input id="password" name="password" type="password" autocomplete="current-password"
+        maxlength="1024" required${marks}${name === "" ? NO_HTML : html`
+          autofocus
+        `}>
+      <button type="submit">Log in</button>
+    </form>
+  `;
+  const title = error === undefined ? "Log in · fleetctl" : "Error: log in · fleetctl";
+  return page({ title, main }, how);
+}
+
+/** Asks whether to log out, where the wish may be another site's. */
+export function logoutPage(): Response {
+  return page({
+    title: "Log out · fleetctl",
+    main: html`<h1>Log out?</h1>
+<p>Another page has led you here. Nothing has happened yet.</p>
+<form method="post" action="/auth/logout"><button type="submit">Log out</button></form>
+<p><a href="/">Back to the cockpit</a></p>`,
+  });
+}
+
+/** Explains why a login is not possible here, and the way that works. */
+export function insecureOriginPage(at: {
+  readonly host: string;
+  /** Name of the machine, for the tunnel. */
+  readonly machine: string;
+  /** Where the login proxy listens on that machine. */
+  readonly target: string;
+  readonly port: number;
+  readonly publicUrl: string | undefined;
+}): Response {
+  const local = `http://localhost:${at.port}/`;
+  const command = `ssh -N -L ${at.port}:${at.target} ${at.machine}`;
+  const other = at.publicUrl === undefined
+    ? NO_HTML
+    : html`<p>This site also has a secure address: <a href="${at.publicUrl}">${at.publicUrl}</a></p>`;
+  return page({
+    title: "Not a secure address · fleetctl",
+    isWide: true,
+    main: html`
+      <h1>You cannot log in at this address</h1>
+      <p>You have opened <code>http://${at
+        .host}</code>. Over plain http your browser keeps no login, and
+      anybody on the way could read your password. It works over https, and on <code>localhost</code>.</p>
+      ${other}
+      <p>With an account on the machine, run this on the computer in front of you and leave it open:</p>
+      <pre><code>${command}</code></pre>
+      <p>Then open <a href="${local}">${local}</a>.</p>
+      <p
+        class="quiet">For everybody else: put an HTTPS proxy in front of port ${String(
+          at.port,
+        )} and set <code>WEBVIEW_URL</code>.</p>
+    `,
+  }, { status: 403 });
+}
+
+/** Says what went wrong to somebody who wanted a page. */
+export function faultPage(fault: {
+  readonly status: number;
+  readonly title: string;
+  readonly text: string;
+  readonly requestId: string;
+  readonly headers?: Headers;
+}): Response {
+  return page({
+    title: `${fault.title} · fleetctl`,
+    main: html`<h1>${fault.title}</h1>
+<p>${fault.text}</p>
+<p><a href="/">Try again</a></p>
+<p class="quiet">Request <code>${fault.requestId}</code></p>`,
+  }, {
+    status: fault.status,
+    ...(fault.headers === undefined ? {} : { headers: fault.headers }),
+  });
+}

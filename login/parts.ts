@@ -1,0 +1,47 @@
+/**
+ * What the login proxy is made of; each route gets it. Types only.
+ *
+ * @module
+ */
+
+import type { Clock, HttpClient, Log, Random } from "core/ports.ts";
+import type { Attempts } from "login/basic/attempts.ts";
+import type { FormTokens } from "login/basic/form_token.ts";
+import type { BasicMemory } from "login/basic/header.ts";
+import type { Passwords } from "login/basic/passwords.ts";
+import type { Caller } from "login/caller.ts";
+import type { IpNetwork } from "core/ip.ts";
+import type { Assertions } from "login/proxy/assertions.ts";
+import type { Leases } from "login/session/leases.ts";
+import type { Sessions } from "login/session/sessions.ts";
+
+/** Everything a request may need. */
+export interface LoginParts {
+  readonly upstream: URL;
+  /** Undefined where the cockpit is told an identity without a proof. */
+  readonly assertions: Assertions | undefined;
+  readonly trustedProxies: readonly IpNetwork[];
+  readonly publicUrl: URL | undefined;
+  /** Where this program listens, for the page that explains the tunnel. */
+  readonly listen: { readonly hostname: string; readonly port: () => number };
+  readonly sessions: Sessions;
+  readonly leases: Leases;
+  readonly passwords: Passwords;
+  readonly attempts: Attempts;
+  readonly memory: BasicMemory;
+  readonly forms: FormTokens;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** One request, with what was found out about it. */
+export interface Asked {
+  readonly request: Request;
+  readonly url: URL;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** A person waits for a page. */
+  readonly isNavigation: boolean;
+}

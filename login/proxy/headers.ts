@@ -1,0 +1,102 @@
+/**
+ * The headers of a request on its way to the cockpit, and of the answer on its way back: identity
+ * headers in any spelling are dropped before ours are set (decision 28), and nothing of one connection
+ * passes to another. No I/O.
+ *
+ * @module
+ */
+
+import { ASSERTION_HEADER } from "core/access/assertion.ts";
+import type { Caller } from "login/caller.ts";
+import { withoutOwnCookies } from "login/cookies.ts";
+
+/** Header with the identity of the viewer. */
+export const IDENTITY_HEADER = "X-User-Email";
+/** Header with the id of a request. */
+export const REQUEST_ID_HEADER = "X-Request-Id";
+
+/** Headers of one connection (RFC 9110, 7.6.1). */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** Families that we alone speak for, folded. */
+const OURS = [IDENTITY_HEADER, ASSERTION_HEADER, REQUEST_ID_HEADER].map(folded);
+const FORWARDING = /^(?:x-forwarded(?:-.*)?|forwarded|x-real-ip|x-client-ip|true-client-ip)$/;
+/** Credentials and lengths that belong to this side. */
+const DROPPED: ReadonlySet<string> = new Set([
+  "authorization",
+  "cookie",
+  "host",
+  "content-length",
+  "accept-encoding",
+  "expect",
+]);
+
+/** What the cockpit is told about a request. */
+export interface Vouched {
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** Undefined where nobody is signed in. */
+  readonly identity:
+    | { readonly principal: string; readonly assertion: string | undefined }
+    | undefined;
+}
+
+/** Folds a name as the most tolerant upstream would: case and every separator are one. */
+export function folded(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+}
+
+/** Returns the headers for the cockpit. */
+export function requestHeaders(from: Headers, vouched: Vouched): Headers {
+  const named = connectionNames(from);
+  const to = new Headers();
+  for (const [name, value] of from) {
+    const fold = folded(name);
+    const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || named.has(name) ||
+      OURS.includes(fold) || FORWARDING.test(fold);
+    if (!isDropped) to.append(name, value);
+  }
+  const { caller, identity, requestId } = vouched;
+  const cookies = identity === undefined ? undefined : withoutOwnCookies(from.get("cookie"));
+  if (cookies !== undefined) to.set("cookie", cookies);
+  // The platform's client would unpack a compressed body and keep its headers.
+  to.set("accept-encoding", "identity");
+  to.set("x-forwarded-for", caller.forwardedFor);
+  to.set("x-forwarded-proto", caller.scheme);
+  if (caller.host !== undefined) to.set("x-forwarded-host", caller.host);
+  to.set(REQUEST_ID_HEADER, requestId);
+  if (identity !== undefined) {
+    to.set(IDENTITY_HEADER, identity.principal);
+    if (identity.assertion !== undefined) to.set(ASSERTION_HEADER, identity.assertion);
+  }
+  return to;
+}
+
+/** Returns the headers for the client; cookies of the login proxy are ours alone to set. */
+export function responseHeaders(from: Headers): Headers {
+  const named = connectionNames(from);
+  const to = new Headers();
+  for (const [name, value] of from) {
+    if (HOP_BY_HOP.has(name) || named.has(name)) continue;
+    if (name === "set-cookie" && /^\s*wv_/i.test(value)) continue;
+    if (OURS.includes(folded(name))) continue;
+    to.append(name, value);
+  }
+  return to;
+}
+
+/** Names in `Connection`, which are of one connection too; never one that we set afterwards. */
+function connectionNames(headers: Headers): ReadonlySet<string> {
+  return new Set(
+    (headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()),
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * Opens, recognizes and ends browser sessions: the signed token of the cookie and the row that makes
+ * it count. A token that is not exactly right is no session, never an error (spec "Cookies",
+ * decisions 19 and 20).
+ *
+ * @module
+ */
+
+import type { Clock, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { createRecent } from "core/recent.ts";
+import { LOGIN_LIMITS } from "core/limits.ts";
+import {
+  isEqualInConstantTime,
+  type SignedFields,
+  type Signer,
+  toBase64Url,
+} from "core/signed_value.ts";
+import type { Fingerprints } from "login/session/fingerprint.ts";
+import type { Leases } from "login/session/leases.ts";
+import type { SessionStore } from "login/session/store.ts";
+
+/** Purpose of the token, its first field. */
+export const SESSION_PURPOSE = "session";
+const ID_BYTES = 16;
+const AGENT_LENGTH_MAX = 200;
+/** Expired rows are forgotten this often, while sessions are opened. */
+const SWEEP_MS = 3_600_000;
+
+/** A session that holds now. */
+export interface Session {
+  readonly id: string;
+  readonly principal: string;
+  /** Milliseconds since the epoch. */
+  readonly expires: number;
+}
+
+/** Why a token opens nothing; for the log. */
+export type SessionFault = "token" | "unknown" | "expired" | "password-changed";
+
+/** The sessions of this host. */
+export interface Sessions {
+  /** Opens a session and returns its token and lifetime. */
+  open(
+    principal: string,
+    from: { readonly client: string; readonly agent: string },
+  ): Promise<Result<{ readonly token: string; readonly maxAgeSeconds: number }>>;
+  read(token: string): Promise<Result<Session, SessionFault>>;
+  /** Ends a session and cuts what is open for it. */
+  end(session: Session): Result<void>;
+}
+
+/** What sessions are made of. */
+export interface SessionParts {
+  readonly store: SessionStore;
+  readonly signer: Signer;
+  readonly leases: Leases;
+  readonly fingerprints: Fingerprints;
+  readonly clock: Pick<Clock, "now">;
+  readonly random: Pick<Random, "bytes">;
+  readonly ttlMs: number;
+}
+
+/** Creates the sessions over a store. */
+export function createSessions(parts: SessionParts): Sessions {
+  const { store, signer, leases, fingerprints, clock, random, ttlMs } = parts;
+  let sweptAt = -Infinity;
+  // A good signature stays good: keys do not change while the program runs. The row is always asked.
+  const verified = createRecent<SignedFields>(LOGIN_LIMITS.signaturesKept);
+  const verify = async (token: string) => {
+    const now = clock.now();
+    const known = verified.get(token, now);
+    if (known !== undefined) return ok(known);
+    const fields = await signer.verify(token, now);
+    if (fields.ok) verified.keep(token, fields.value, fields.value.expiresAt * 1000);
+    return fields;
+  };
+  return {
+    open: async (principal, from) => {
+      const now = clock.now();
+      if (now - sweptAt >= SWEEP_MS) {
+        sweptAt = now;
+        const swept = store.sweep(now);
+        if (!swept.ok) return swept;
+      }
+      const id = toBase64Url(random.bytes(ID_BYTES));
+      const expiresAt = Math.ceil((now + ttlMs) / 1000);
+      const token = await signer.sign({ expiresAt, principal, id });
+      if (!token.ok) return token;
+      const added = store.add({
+        id,
+        principal,
+        fingerprint: await fingerprints(principal) ?? "",
+        created: now,
+        expires: expiresAt * 1000,
+        client: from.client,
+        agent: from.agent.slice(0, AGENT_LENGTH_MAX),
+      });
+      if (!added.ok) return added;
+      for (const ended of added.value) leases.cut(ended);
+      return ok({ token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
+    },
+    read: async (token) => {
+      const fields = await verify(token);
+      if (!fields.ok) return err(fields.error === "expired" ? "expired" : "token");
+      const { id, principal, expiresAt } = fields.value;
+      const row = id === undefined ? undefined : store.find(id);
+      if (row === undefined || row.principal !== principal) return err("unknown");
+      if (row.expires <= clock.now()) return err("expired");
+      const wanted = await fingerprints(principal);
+      if (wanted === undefined || !isEqualInConstantTime(row.fingerprint, wanted)) {
+        return err("password-changed");
+      }
+      return ok({ id: row.id, principal, expires: Math.min(row.expires, expiresAt * 1000) });
+    },
+    end: (session) => {
+      const ended = store.end(session.id);
+      leases.cut(session.id);
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/**
+ * `./dev bench [name]`: the numbers of `docs/benchmarks.md`, with their peers in the same run.
+ *
+ * @module
+ */
+
+import { benchHelp } from "tests/bench/help.ts";
+import { benchTurn } from "tests/bench/turn.ts";
+import { benchMemory, benchUp } from "tests/bench/up.ts";
+
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  help: benchHelp,
+  up: benchUp,
+  turn: benchTurn,
+  memory: benchMemory,
+};
+
+const wanted = Deno.args.length === 0 ? Object.keys(BENCHES) : Deno.args;
+for (const name of wanted) {
+  const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  if (bench === undefined) {
+    console.error(`dev: Cannot measure "${name}": there are ${Object.keys(BENCHES).join(", ")}`);
+    Deno.exit(2);
+  }
+  console.log(`\n## ${name}\n`);
+  await bench();
+}

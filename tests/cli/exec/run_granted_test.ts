@@ -1,0 +1,160 @@
+/**
+ * What `fleetctl-exec` does with an envelope: nothing without a good grant, and the same as
+ * `fleetctl` with one.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { runGranted } from "cli/exec/run_granted.ts";
+import type { CliDeps } from "cli/context.ts";
+import { pathsUnder } from "core/paths.ts";
+import { ok } from "core/result.ts";
+import type { HostName } from "core/names.ts";
+import { splitArguments } from "core/os/argv.ts";
+import type { Caller } from "core/verbs/caller.ts";
+import { NO_TERMINAL, type VerbRequest } from "core/verbs/daemon_frames.ts";
+import { printEnvelope } from "core/verbs/exec_envelope.ts";
+import { signGrant } from "core/verbs/grant.ts";
+import { AGENT, OPERATOR } from "tests/core/verbs/callers.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
+import { noServices } from "tests/support/no_services.ts";
+
+const KEY = "k".repeat(43);
+const paths = pathsUnder("/");
+
+async function machine(): Promise<MemoryHost> {
+  const host = memoryHost();
+  await host.files.ensureDir(paths.etc);
+  await host.files.ensureDir(paths.agentsDir);
+  await host.files.write(paths.hostOpKeys, `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`, {
+    mode: 0o600,
+    uid: 0,
+  });
+  await host.files.write(
+    paths.agentShard("ada"),
+    "name: ada\nchannel: webview\nruntime: runtime-b\nrun_on: atlas\n",
+  );
+  return host;
+}
+
+async function envelope(
+  host: MemoryHost,
+  request: VerbRequest,
+  caller: Caller = OPERATOR,
+): Promise<string> {
+  const subject = { request, caller };
+  const grant = await signGrant(KEY, subject, {
+    now: host.clock.now(),
+    nonce: host.random.bytes(16),
+  });
+  return printEnvelope({ ...subject, grant });
+}
+
+async function run(host: MemoryHost, stdin: string) {
+  const said = { code: 0, out: "", err: "" };
+  const deps: CliDeps = {
+    version: "0.0.0",
+    env: { FLEETCTL_ROOT: "/" },
+    cwd: "/",
+    terminal: NO_TERMINAL,
+    tokenize: splitArguments,
+    takeOverStop: () => new AbortController().signal,
+    openPorts: async () => ({
+      ...host,
+      trees: { copy: never, summarize: never, fingerprint: never },
+      openMcpClient: never,
+      hostname: "atlas" as HostName,
+      services: noServices,
+      startManager: never,
+    }),
+    out: async (text) => void (said.out += text),
+    err: async (text) => void (said.err += text),
+    readStdin: async () => ok(stdin),
+    promptSecret: async () => undefined,
+  };
+  said.code = await runGranted(deps);
+  return said;
+}
+
+function never(): never {
+  throw new Error("not asked for here");
+}
+
+Deno.test("runGranted() runs the verb of a good envelope", async () => {
+  const host = await machine();
+  const said = await run(host, await envelope(host, { argv: ["agents", "list", "--json"] }));
+  assert.equal(said.err, "");
+  assert.equal(said.code, 0);
+  assert.equal(JSON.parse(said.out).agents[0].name, "ada");
+});
+
+Deno.test("runGranted() runs for the caller of the grant, not for root", async () => {
+  const host = await machine();
+  const said = await run(host, await envelope(host, { argv: ["agents", "list"] }, AGENT));
+  assert.match(said.out, /ada/);
+  const denied = await run(
+    host,
+    await envelope(host, { argv: ["agents", "add", "--channel=webview", "--", "eve"] }, AGENT),
+  );
+  assert.equal(denied.code, 4);
+  assert.match(denied.err, /operator-only/);
+});
+
+Deno.test("runGranted() takes a grant once", async () => {
+  const host = await machine();
+  const text = await envelope(host, { argv: ["agents", "list"] });
+  assert.equal((await run(host, text)).code, 0);
+  const again = await run(host, text);
+  assert.equal(again.code, 4);
+  assert.match(again.err, /it was used before/);
+});
+
+Deno.test("runGranted() refuses a grant that is too old", async () => {
+  const host = await machine();
+  const text = await envelope(host, { argv: ["agents", "list"] });
+  await host.clock.advance(31_000);
+  const said = await run(host, text);
+  assert.equal(said.code, 4);
+  assert.match(said.err, /out of its time/);
+});
+
+Deno.test("runGranted() refuses an envelope that was changed", async () => {
+  const host = await machine();
+  const text = await envelope(host, { argv: ["agents", "list"] }, AGENT);
+  const said = await run(host, text.replace('"kind":"agent"', '"kind":"admin"'));
+  assert.equal(said.code, 4);
+  assert.match(said.err, /signature does not match/);
+  assert.equal(said.out, "");
+});
+
+for (
+  const [name, stdin] of [["nothing", ""], ["no JSON", "hello"], ["an empty object", "{}"]] as const
+) {
+  Deno.test(`runGranted() refuses ${name}`, async () => {
+    const said = await run(await machine(), stdin);
+    assert.equal(said.code, 2);
+    assert.match(said.err, /the envelope is unusable/);
+  });
+}
+
+Deno.test("runGranted() refuses when the key file is gone, and names the way back", async () => {
+  const host = await machine();
+  const text = await envelope(host, { argv: ["agents", "list"] });
+  await host.files.remove(paths.hostOpKeys);
+  const said = await run(host, text);
+  assert.equal(said.code, 1);
+  assert.match(said.err, /Cannot use the key file/);
+  assert.match(said.err, /hint: fleetctl apply/);
+  assert.ok(!said.err.includes(KEY));
+});
+
+Deno.test("runGranted() answers in JSON when it was asked in JSON", async () => {
+  const host = await machine();
+  const said = await run(
+    host,
+    await envelope(host, { argv: ["mcp", "wired", "--json", "--", "nobody"] }),
+  );
+  assert.ok(said.code !== 0);
+  assert.ok(JSON.parse(said.out).error.code.length > 0);
+});

@@ -1,0 +1,57 @@
+/**
+ * Hints can be pasted where they are printed.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { answerHelp } from "cli/help/answer.ts";
+import { withLocalHints } from "cli/hints.ts";
+import { refusal } from "core/errors.ts";
+import { runFleetctl } from "tests/support/script.ts";
+
+const ROWS: readonly [hint: string, usual: string, other: string][] = [
+  [
+    "fleetctl help",
+    "./dev run fleetctl help",
+    "FLEETCTL_ROOT='/tmp/a b' ./dev run fleetctl help",
+  ],
+  ["fleetctl up", "./dev up", "./dev up --root '/tmp/a b'"],
+  ["fleetctl up --help", "./dev up --help", "./dev up --help"],
+  ["fleetctl up --root /tmp/c", "./dev up --root /tmp/c", "./dev up --root /tmp/c"],
+  ["fleetctl up --workdir ~", "./dev up --workdir ~", "./dev up --root '/tmp/a b' --workdir ~"],
+  ["fleetctld --help", "fleetctld --help", "fleetctld --help"],
+  ["df -h /", "df -h /", "df -h /"],
+];
+
+for (const [hint, usual, other] of ROWS) {
+  Deno.test(`withLocalHints() maps "${hint}" for a tree`, () => {
+    const reason = refusal("x", "y", { hints: [hint] });
+    const hints = (env: Record<string, string>) => withLocalHints(reason, env).hints;
+    const env = { FLEETCTL_FROM_TREE: "/src" };
+    assert.deepEqual(hints({ ...env, FLEETCTL_ROOT: "/src/.fleetctl" }), [usual]);
+    assert.deepEqual(hints(env), [usual]);
+    assert.deepEqual(hints({ ...env, FLEETCTL_ROOT: "/tmp/a b" }), [other]);
+    assert.deepEqual(hints({ FLEETCTL_ROOT: "/tmp/a b" }), [hint]);
+  });
+}
+
+Deno.test("runCli() prints hints for the tree, and JSON as it is", async () => {
+  const root = await Deno.makeTempDir({ prefix: "fctl" });
+  const env = { FLEETCTL_FROM_TREE: "/src" };
+  try {
+    const said = await runFleetctl(["nosuch"], { root, env });
+    assert.match(said.stderr, /^hint: FLEETCTL_ROOT=\S+ \.\/dev run fleetctl help$/m);
+    const json = await runFleetctl(["nosuch", "--json"], { root, env });
+    assert.match(json.stdout, /"hints":\["fleetctl help"\]/);
+    const status = await runFleetctl(["status"], { root, env });
+    assert.match(status.stdout, /^ {4}FLEETCTL_ROOT=\S+ \.\/dev run fleetctl apply$/m);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("answerHelp() prints hints for the tree", () => {
+  const { stderr } = answerHelp(["nosuch", "--help"], "1", { FLEETCTL_FROM_TREE: "/src" });
+  assert.match(stderr, /^hint: \.\/dev run fleetctl help$/m);
+});

@@ -1,0 +1,99 @@
+/**
+ * From an argument list to the options of each verb, without acting.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { parseOptions as parseAdd } from "cli/agents/add.ts";
+import { parseOptions as parseApply } from "cli/apply.ts";
+import { parseOptions as parseCompletion } from "cli/completion.ts";
+import { parseOptions as parseHelp } from "cli/help_verb.ts";
+import { parseOptions as parseMcpAdd } from "cli/mcp/add.ts";
+import { parseOptions as parseRead } from "cli/mcp/read.ts";
+import { parseOptions as parseRemove } from "cli/mcp/remove.ts";
+import { parseOptions as parseGet } from "cli/secret/get.ts";
+import { parseOptions as parseSet } from "cli/secret/set.ts";
+import type { Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { invocationOf } from "tests/core/verbs/callers.ts";
+
+type Parse = (invocation: Invocation) => Result<unknown>;
+
+const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = [
+  [["mcp", "add", "git", "ada"], parseMcpAdd, { mcp: "git", isForced: false, isDryRun: false }],
+  [["mcp", "add", "git", "ada", "--force", "--dry-run"], parseMcpAdd, {
+    mcp: "git",
+    isForced: true,
+    isDryRun: true,
+  }],
+  [["mcp", "remove", "git", "ada"], parseRemove, { mcp: "git", isDryRun: false }],
+  [["mcp", "read", "git", "git_log"], parseRead, { mcp: "git", tool: "git_log", arguments: {} }],
+  [["mcp", "read", "git", "git_log", "ada", "--args", '{"n": [1]}'], parseRead, {
+    mcp: "git",
+    tool: "git_log",
+    arguments: { n: [1] },
+  }],
+  [["secret", "set", "KEY", "--value", "x"], parseSet, { key: "KEY" }],
+  [["secret", "get", "KEY"], parseGet, { key: "KEY" }],
+  [["apply"], parseApply, { isDryRun: false }],
+  [["apply", "self", "--dry-run"], parseApply, { isDryRun: true }],
+  [["completion", "zsh"], parseCompletion, { shell: "zsh" }],
+  [["help", "mcp", "add"], parseHelp, { words: ["mcp", "add"], isManPage: false }],
+  [["help", "--man"], parseHelp, { words: [], isManPage: true }],
+  [["agents", "add", "ada", "--channel", "webview"], parseAdd, {
+    name: "ada",
+    channel: "webview",
+    runtime: "runtime-b",
+    isDryRun: false,
+  }],
+  [
+    [
+      ...["agents", "add", "bea", "--channel", "teamchat", "--user-email", " Bea@Example.org"],
+      ...["--owner-aad", "8F2C0000-0000-4000-8000-0000000000BE", "--owner-email", "o@example.org"],
+      ...["--runtime", "runtime-a", "--provider", "anthropic", "--model", "large-2", "--dry-run"],
+    ],
+    parseAdd,
+    {
+      name: "bea",
+      channel: "teamchat",
+      userEmail: "bea@example.org",
+      ownerAad: "8f2c0000-0000-4000-8000-0000000000be",
+      ownerEmail: "o@example.org",
+      runtime: "runtime-a",
+      provider: "anthropic",
+      model: "large-2",
+      isDryRun: true,
+    },
+  ],
+];
+
+for (const [argv, parse, want] of GOOD) {
+  Deno.test(`parseOptions() reads "${argv.join(" ")}"`, () => {
+    assert.deepEqual(parse(invocationOf(...argv)), { ok: true, value: want });
+  });
+}
+
+const BAD: readonly [argv: readonly string[], parse: Parse, code: string, says: RegExp][] = [
+  [["mcp", "add", "Git", "ada"], parseMcpAdd, "name-invalid", /"Git" as an MCP name/],
+  [["mcp", "remove", "..", "ada"], parseRemove, "name-invalid", /"\.\."/],
+  [["mcp", "read", "git", ""], parseRead, "arguments-invalid", /name of the tool/],
+  [["mcp", "read", "git", "t", "--args", "null"], parseRead, "arguments-invalid", /another kind/],
+  [["mcp", "read", "git", "t", "--args", "{x"], parseRead, "arguments-invalid", /is no JSON/],
+  [["secret", "set", "9KEY", "--value", "x"], parseSet, "name-invalid", /"9KEY" as a key name/],
+  [["secret", "get", "key"], parseGet, "name-invalid", /"key" as a key name/],
+  [["help", "mcp", "ad"], parseHelp, "verb-unknown", /"mcp ad"/],
+  [["help", "mcp", "call"], parseHelp, "verb-not-available", /"mcp call"/],
+  [["agents", "add", "ada"], parseAdd, "options-invalid", /--channel is missing/],
+  [["agents", "add", "root", "--channel", "webview"], parseAdd, "options-invalid", /reserved/],
+];
+
+for (const [argv, parse, code, says] of BAD) {
+  Deno.test(`parseOptions() refuses "${argv.join(" ")}" with ${code}`, () => {
+    const got = parse(invocationOf(...argv));
+    assert.ok(!got.ok);
+    assert.equal(got.error.code, code);
+    assert.equal(got.error.kind, "usage");
+    assert.match(got.error.message, says);
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * `fleetctl status` and the gateway: whether it has each agent connected, and what is said when not.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { startsEverything } from "tests/support/no_services.ts";
+import { runFleetctl } from "tests/support/script.ts";
+
+const BROWSER = `name: browser
+summary: Stands in
+source:
+  builtin: agent-message
+auth: none
+scope: per_user
+`;
+const PUBLIC_KEY = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+interface Shown {
+  readonly agents: readonly { readonly name: string; readonly gateway: string }[];
+  readonly problems: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly hints: readonly string[];
+  }[];
+}
+
+/** A root with agents ada (owned) and bea (nobody's), and a gateway that answers like `answer`. */
+async function withGateway(
+  answer: (request: Request) => Response,
+  check: (
+    status: () => Promise<Shown & { readonly text: string }>,
+    root: string,
+    stop: (unit: string) => Promise<void>,
+  ) => Promise<void>,
+): Promise<void> {
+  const root = await Deno.makeTempDir({ prefix: "fctl" });
+  const services = startsEverything();
+  const http = {
+    fetch: async (input: string | URL | Request, init?: RequestInit) =>
+      answer(new Request(input, init)),
+  };
+  const ports = { services, http };
+  const run = async (...argv: string[]) => await runFleetctl(argv, { root, ports });
+  try {
+    const folder = `${root}/var/lib/fleetctl/repo/catalog/browser`;
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.writeTextFile(`${folder}/mcp.yaml`, BROWSER);
+    await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
+    await Deno.writeTextFile(`${root}/etc/fleetctl/roles.yaml`, "gateway: {}\n");
+    const own = ["--user-email", "ada@example.org"];
+    assert.equal((await run("agents", "add", "ada", "--channel", "webview", ...own)).code, 0);
+    assert.equal((await run("agents", "add", "bea", "--channel", "webview")).code, 0);
+    await services().restart("fleetctl-dial-ada.service");
+    await services().restart("fleetctl-dial-bea.service");
+    await check(
+      async () => {
+        const { stdout } = await run("status", "--json");
+        return { ...JSON.parse(stdout) as Shown, text: (await run("status")).stdout };
+      },
+      root,
+      services().stop,
+    );
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+const cards = (isOnline: boolean) =>
+  Response.json({ agents: [{ agent: "ada", is_online: isOnline }] });
+const about = ({ problems }: Shown) =>
+  problems.filter((one) => one.code.startsWith("agent-") || one.code.startsWith("gateway-"));
+
+Deno.test("status says connected when the gateway has the agent, and asks as its owner", async () => {
+  const seen: Request[] = [];
+  const answer = (request: Request) => {
+    seen.push(request);
+    return cards(true);
+  };
+  await withGateway(answer, async (status) => {
+    const shown = await status();
+    assert.deepEqual(shown.agents.map(({ name, gateway }) => [name, gateway]), [
+      ["ada", "connected"],
+      ["bea", "no owner"],
+    ]);
+    assert.deepEqual(about(shown), []);
+    assert.match(shown.text, /ada .* active +connected/);
+    assert.equal(seen[0]?.url, "http://127.0.0.1:8731/api/agents");
+    assert.equal(seen[0]?.headers.get("x-user-email"), "ada@example.org");
+    assert.ok(seen[0]?.headers.has("x-fleetctl-assertion"));
+  });
+});
+
+Deno.test("status counts an owned agent that the gateway does not have as a fault", async () => {
+  await withGateway(() => cards(false), async (status, root) => {
+    const shown = await status();
+    assert.equal(shown.agents[0]?.gateway, "not connected");
+    const [only] = about(shown);
+    assert.equal(only?.code, "agent-not-connected");
+    assert.match(only?.message ?? "", /^Agent "ada" is not connected to the gateway/);
+    assert.match(only?.hints.join("\n") ?? "", /tail .*fleetctl-dial-ada\.service\.log/);
+    assert.doesNotMatch(shown.text, /nothing is wrong/);
+
+    // Every key was revoked: the reason and the command that mends it.
+    const shard = `${root}/var/lib/fleetctl/repo/agents.d/ada.yaml`;
+    await Deno.writeTextFile(shard, `${await Deno.readTextFile(shard)}dial_keys: []\n`);
+    const [revoked] = about(await status());
+    assert.match(revoked?.message ?? "", /its dial keys are all revoked, must have one/);
+    await Deno.mkdir(`${root}/home/ada/.fleetctl/dial`, { recursive: true });
+    await Deno.writeTextFile(
+      `${root}/home/ada/.fleetctl/dial/key.json`,
+      JSON.stringify({ kind: "ed25519", public: PUBLIC_KEY, pkcs8: "secret" }),
+    );
+    const [known] = about(await status());
+    assert.equal(known?.hints[0], `fleetctl agents key enroll ada ${PUBLIC_KEY}`);
+    assert.doesNotMatch(JSON.stringify(known), /secret/);
+  });
+});
+
+Deno.test("status says that the gateway denies the owner of an agent", async () => {
+  const denied = () =>
+    Response.json({ detail: "nobody is signed in", code: "viewer-denied" }, { status: 403 });
+  await withGateway(denied, async (status) => {
+    const [only] = about(await status());
+    assert.equal(only?.code, "agent-not-connected");
+    assert.match(only?.message ?? "", /the gateway denies "ada@example.org" \(viewer-denied\)/);
+  });
+});
+
+Deno.test("status says unknown when the gateway cannot be asked", async () => {
+  const broken = () => {
+    throw new TypeError("connection refused");
+  };
+  for (const answer of [broken, () => new Response("<html>", { status: 200 })]) {
+    await withGateway(answer, async (status, _root, stop) => {
+      const shown = await status();
+      assert.equal(shown.agents[0]?.gateway, "unknown");
+      assert.deepEqual(about(shown).map((one) => one.code), ["gateway-not-asked"]);
+      await stop("fleetctl-gateway.service");
+      const down = (await status()).problems.map((one) => one.code);
+      assert.ok(down.includes("role-down") && !down.includes("gateway-not-asked"), down.join());
+    });
+  }
+});
+
+Deno.test("status says unknown when another host runs the gateway", async () => {
+  await withGateway(() => cards(true), async (status, root) => {
+    await Deno.writeTextFile(`${root}/etc/fleetctl/roles.yaml`, "daemon: true\n");
+    const shown = await status();
+    assert.equal(shown.agents[0]?.gateway, "unknown");
+    assert.deepEqual(about(shown), []);
+  });
+});

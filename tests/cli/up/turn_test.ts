@@ -1,0 +1,208 @@
+/**
+ * The transcript on the command line, against a cockpit that speaks the real routes over a scripted
+ * `fetch`: what is printed, what a lost connection does, and how each end of a turn is told.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { CockpitClient } from "cli/up/cockpit_client.ts";
+import { printable, runTurn, transcriptLines } from "cli/up/turn.ts";
+import type { Clock } from "core/ports.ts";
+
+const TURN = { agent: "ada", text: "hello", idempotencyKey: "k" };
+
+function event(id: string, kind: string, payload: unknown, turnId = "t1"): string {
+  return `id: ${id}\nevent: ${kind}\ndata: ${
+    JSON.stringify({ turn_id: turnId, kind, payload })
+  }\n\n`;
+}
+
+/** A cockpit whose streams are given one after the other; each is cut at its end. */
+function scriptedCockpit(streams: readonly string[]): CockpitClient & { resumed: string[] } {
+  const resumed: string[] = [];
+  let next = 0;
+  const instant: Clock = {
+    now: () => 0,
+    monotonic: () => 0,
+    sleep: () => Promise.resolve(),
+    after: () => () => {},
+  };
+  return {
+    base: "http://cockpit",
+    clock: instant,
+    resumed,
+    proof: () => Promise.resolve({}),
+    http: {
+      fetch(input, init) {
+        if (String(input).endsWith("/api/turns")) {
+          return Promise.resolve(Response.json({ turn_id: "t1" }, { status: 202 }));
+        }
+        const headers = new Headers(init?.headers);
+        resumed.push(headers.get("last-event-id") ?? "");
+        return Promise.resolve(new Response(streams[next++] ?? ""));
+      },
+    },
+  };
+}
+
+Deno.test("runTurn() prints the transcript and resumes a cut stream after the last event", async () => {
+  const client = scriptedCockpit([
+    event("e:1", "turn_queued", { text: "hello", origin: "up" }) +
+    event("e:2", "tool_call", { call_id: "c", mcp: "git", tool: "git_log", arguments: { a: 1 } }),
+    event("e:3", "tool_result", {
+      call_id: "c",
+      status: "completed",
+      text: "x\ny",
+      duration_ms: 4.4,
+    }) +
+    event("e:4", "message", { text: "other turn" }, "t2") +
+    event("e:5", "message", { text: "done" }) +
+    event("e:6", "turn_ended", { outcome: "completed" }),
+  ]);
+  const lines: string[] = [];
+  const report = await runTurn(client, TURN, {
+    print: (line) => lines.push(line),
+    stop: new AbortController().signal,
+  });
+  assert.ok(report.ok);
+  assert.deepEqual(client.resumed, ["", "e:2"]);
+  assert.deepEqual(lines, [
+    "you: hello",
+    '  → git.git_log {"a":1}',
+    "  ← completed in 4 ms",
+    "    x",
+    "    y",
+    "ada: done",
+  ]);
+});
+
+Deno.test("runTurn() refuses with the turn's own code and reason unless it completes", async () => {
+  for (
+    const [payload, code, text] of [
+      [
+        { outcome: "failed", code: "model-unreachable", reason: "no route" },
+        "model-unreachable",
+        /failed: no route/,
+      ],
+      [{ outcome: "interrupted" }, "turn-interrupted", /was interrupted$/],
+      [{ outcome: "cancelled" }, "turn-cancelled", /was cancelled$/],
+    ] as const
+  ) {
+    const client = scriptedCockpit([event("e:1", "turn_ended", payload)]);
+    const report = await runTurn(client, TURN, {
+      print: () => {},
+      stop: new AbortController().signal,
+    });
+    assert.ok(!report.ok);
+    assert.equal(report.error.code, code);
+    assert.match(report.error.message, text);
+  }
+});
+
+Deno.test("runTurn() cancels the turn when it is stopped, and tells how it ended", async () => {
+  const stop = new AbortController();
+  const sent = Promise.withResolvers<void>();
+  const client = scriptedCockpit([]);
+  const cancelled: unknown[] = [];
+  const lines: string[] = [];
+  const report = await runTurn(
+    {
+      ...client,
+      http: {
+        fetch(input, init) {
+          if (String(input).endsWith("/api/turns")) {
+            stop.abort();
+            return Promise.resolve(Response.json({ turn_id: "t1" }, { status: 202 }));
+          }
+          if (String(input).endsWith("/api/turns/cancel")) {
+            cancelled.push(JSON.parse(String(init?.body)));
+            sent.resolve();
+            return Promise.resolve(Response.json({}, { status: 202 }));
+          }
+          const ended = event("e:2", "turn_ended", { outcome: "cancelled" });
+          return Promise.resolve(
+            new Response(
+              new ReadableStream({
+                async start(controller) {
+                  await sent.promise;
+                  controller.enqueue(new TextEncoder().encode(ended));
+                  controller.close();
+                },
+              }),
+            ),
+          );
+        },
+      },
+    },
+    TURN,
+    { print: (line) => lines.push(line), stop: stop.signal },
+  );
+  assert.ok(!report.ok);
+  assert.equal(report.error.code, "turn-cancelled");
+  assert.deepEqual(cancelled, [{ agent: "ada", turn_id: "t1" }]);
+});
+
+Deno.test("runTurn() ends soon after it is stopped when nobody tells how the turn ended", async () => {
+  const stop = new AbortController();
+  const client = scriptedCockpit([]);
+  const waits: number[] = [];
+  const report = await runTurn(
+    {
+      ...client,
+      clock: {
+        ...client.clock,
+        after: (ms, run) => {
+          waits.push(ms);
+          queueMicrotask(run);
+          return () => {};
+        },
+      },
+      http: {
+        fetch(input, init) {
+          if (String(input).endsWith("/api/turns")) {
+            stop.abort();
+            return Promise.resolve(Response.json({ turn_id: "t1" }, { status: 202 }));
+          }
+          if (String(input).endsWith("/api/turns/cancel")) return Promise.reject(new Error("down"));
+          return Promise.resolve(
+            new Response(
+              new ReadableStream({
+                start(controller) {
+                  init?.signal?.addEventListener("abort", () => controller.error("closed"));
+                },
+              }),
+            ),
+          );
+        },
+      },
+    },
+    TURN,
+    { print: () => {}, stop: stop.signal },
+  );
+  assert.ok(!report.ok);
+  assert.equal(report.error.code, "turn-stopped");
+  assert.deepEqual(waits, [5000]);
+});
+
+Deno.test("transcriptLines() cuts long results and says what was cut", () => {
+  const lines = transcriptLines("ada", {
+    id: "e:1",
+    kind: "tool_result",
+    data: {
+      payload: {
+        status: "failed",
+        duration_ms: 1,
+        text: Array.from({ length: 50 }, (_, n) => `line ${n}`).join("\n"),
+        cut_bytes: 9,
+      },
+    },
+  });
+  assert.equal(lines[0], "  ← failed in 1 ms");
+  assert.equal(lines.at(-2), "    (10 more lines)");
+  assert.equal(lines.at(-1), "    (9 bytes cut)");
+});
+
+Deno.test("printable() leaves no control character that could drive a terminal", () => {
+  assert.equal(printable("a\u001b]0;x\u0007b\u009bc\td"), "a�]0;x�b�c\td");
+});

@@ -1,0 +1,441 @@
+/**
+ * What `Sockets` promises about HTTP and WebSockets, against the real adapter on loopback. There
+ * is no fake: tests use these sockets, so this suite is what they rest on.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { AddressFault, type FrameConnection, type Listener, type Sockets } from "core/ports.ts";
+import { systemProcesses } from "core/os/processes.ts";
+import { systemSockets } from "core/os/sockets.ts";
+import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
+
+const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
+const NOT_FOUND = () => new Response("plain", { status: 404 });
+
+function socketsTest(
+  name: string,
+  run: (sockets: Sockets, log: RecordingLog) => Promise<void>,
+): void {
+  Deno.test({
+    name: `systemSockets() ${name}`,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const log = recordingLog();
+      await run(systemSockets({ processes: systemProcesses(), log }), log);
+    },
+  });
+}
+
+function urlOf(listener: Listener, scheme: "http" | "ws", path = "/"): string {
+  return `${scheme}://${listener.address.hostname}:${listener.address.port}${path}`;
+}
+
+interface Pair {
+  readonly server: FrameConnection;
+  readonly client: FrameConnection;
+  readonly listener: Listener;
+}
+
+/** Connects a client to a listener of its own; frames are bounded on the side of the server. */
+async function connectPair(
+  sockets: Sockets,
+  limits: { readonly server?: number; readonly client?: number } = {},
+): Promise<Pair> {
+  const accepted = Promise.withResolvers<FrameConnection>();
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: limits.server ?? 65_536,
+    handler: NOT_FOUND,
+    upgrade: () => ({ accept: true, onOpen: accepted.resolve }),
+  });
+  const client = await sockets.connectFrames(urlOf(listener, "ws"), {
+    frameBytesMax: limits.client ?? 65_536,
+    timeoutMs: 5_000,
+  });
+  return { server: await accepted.promise, client, listener };
+}
+
+function closeOf(connection: FrameConnection): Promise<readonly [code: number, reason: string]> {
+  return new Promise((resolve) => connection.onClose((code, reason) => resolve([code, reason])));
+}
+
+function nextMessage(connection: FrameConnection): Promise<string> {
+  return new Promise((resolve) => connection.onMessage(resolve));
+}
+
+socketsTest("serveHttp answers with the address of the peer", async (sockets) => {
+  const listener = await sockets.serveHttp(LOOPBACK, async (request, peer) => {
+    const text = await request.text();
+    return Response.json({ peer, text, path: new URL(request.url).pathname });
+  });
+  assert.ok(listener.address.port > 0);
+  const response = await fetch(urlOf(listener, "http", "/a?b"), { method: "POST", body: "hello" });
+  const answer = await response.json();
+  assert.match(answer.peer, /^127\.0\.0\.1:\d+$/);
+  assert.deepEqual([answer.text, answer.path], ["hello", "/a"]);
+  await listener.close();
+  await listener.close();
+});
+
+socketsTest(
+  "serveHttp turns a handler's error into an empty 500 and a log line",
+  async (sockets, log) => {
+    const listener = await sockets.serveHttp(LOOPBACK, () => {
+      throw new Error("secret detail");
+    });
+    const response = await fetch(urlOf(listener, "http"));
+    assert.deepEqual([response.status, await response.text()], [500, ""]);
+    assert.equal(log.of("http_handler_failed").length, 1);
+    await listener.close();
+  },
+);
+
+socketsTest("serveHttp close ends open streams when the grace is over", async (sockets) => {
+  const cancelled = Promise.withResolvers<void>();
+  const listener = await sockets.serveHttp(LOOPBACK, () =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
+        cancel: () => cancelled.resolve(),
+      }),
+    ));
+  const response = await fetch(urlOf(listener, "http"));
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await listener.close(10);
+  await cancelled.promise;
+  await reader?.read().catch(() => {});
+});
+
+for (const kind of ["serveHttp", "serveFrames"] as const) {
+  socketsTest(`${kind} rejects with AddressFault and names who holds the port`, async (sockets) => {
+    const serve = (at: { hostname: string; port: number }) =>
+      kind === "serveHttp" ? sockets.serveHttp(at, NOT_FOUND) : sockets.serveFrames(at, {
+        frameBytesMax: 1_024,
+        handler: NOT_FOUND,
+        upgrade: () => ({ accept: false, response: NOT_FOUND() }),
+      });
+    const first = await serve(LOOPBACK);
+    const fault = await serve(first.address).catch((thrown) => thrown);
+    assert.ok(fault instanceof AddressFault);
+    assert.equal(fault.reason, "in-use");
+    assert.equal(fault.holder, `deno (pid ${Deno.pid})`);
+    assert.equal(
+      fault.message,
+      `Cannot listen on 127.0.0.1:${first.address.port}: the port is taken by ${fault.holder}`,
+    );
+    await first.close();
+
+    const elsewhere = await serve({ hostname: "203.0.113.7", port: 0 }).catch((thrown) => thrown);
+    assert.ok(elsewhere instanceof AddressFault);
+    assert.equal(elsewhere.reason, "not-available");
+  });
+}
+
+socketsTest("serveFrames answers plain HTTP, streams and errors included", async (sockets, log) => {
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1_024,
+    upgrade: () => ({ accept: false, response: NOT_FOUND() }),
+    handler: async (request, peer) => {
+      if (request.url.endsWith("/throw")) throw new Error("no");
+      if (request.url.endsWith("/empty")) return new Response(null, { status: 204 });
+      const headers = new Headers({ "x-peer": peer, "content-type": "text/plain" });
+      headers.append("set-cookie", "a=1");
+      headers.append("set-cookie", "b=2");
+      return new Response(`${request.method} ${await request.text()}`, { status: 201, headers });
+    },
+  });
+  const body = "x".repeat(300_000);
+  const response = await fetch(urlOf(listener, "http", "/a"), { method: "POST", body });
+  assert.equal(response.status, 201);
+  assert.match(response.headers.get("x-peer") ?? "", /^127\.0\.0\.1:\d+$/);
+  assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+  assert.equal(await response.text(), `POST ${body}`);
+  const empty = await fetch(urlOf(listener, "http", "/empty"));
+  assert.deepEqual([empty.status, await empty.text()], [204, ""]);
+  const broken = await fetch(urlOf(listener, "http", "/throw"));
+  assert.deepEqual([broken.status, await broken.text()], [500, ""]);
+  assert.equal(log.of("http_handler_failed").length, 1);
+  await listener.close();
+});
+
+socketsTest("serveFrames tells a streaming handler that its reader is gone", async (sockets) => {
+  const cancelled = Promise.withResolvers<void>();
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1_024,
+    upgrade: () => ({ accept: false, response: NOT_FOUND() }),
+    handler: () =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
+          cancel: () => cancelled.resolve(),
+        }),
+      ),
+  });
+  const abort = new AbortController();
+  const response = await fetch(urlOf(listener, "http"), { signal: abort.signal });
+  const reader = response.body?.getReader();
+  await reader?.read();
+  abort.abort();
+  await cancelled.promise;
+  await reader?.read().catch(() => {});
+  await listener.close();
+});
+
+socketsTest("serveFrames refuses an upgrade with the owner's answer", async (sockets) => {
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1_024,
+    handler: NOT_FOUND,
+    upgrade: (request) =>
+      request.headers.get("x-pass") === "yes"
+        ? { accept: true, onOpen: (connection) => connection.close(1000, "") }
+        : { accept: false, response: new Response("go away", { status: 403 }) },
+  });
+  const options = { frameBytesMax: 1_024, timeoutMs: 5_000 };
+  const url = urlOf(listener, "ws", "/register");
+  await assert.rejects(sockets.connectFrames(url, options), /Cannot connect to .*403/);
+  const allowed = await sockets.connectFrames(url, { ...options, headers: { "x-pass": "yes" } });
+  assert.deepEqual(await closeOf(allowed), [1000, ""]);
+  await listener.close();
+});
+
+socketsTest("serveFrames agrees on the subprotocol that the owner chose", async (sockets) => {
+  const accepted = Promise.withResolvers<FrameConnection>();
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1_024,
+    handler: NOT_FOUND,
+    upgrade: (request) => {
+      const offered = request.headers.get("sec-websocket-protocol") ?? "";
+      return offered.includes("fleetctl.dial.1")
+        ? { accept: true, protocol: "fleetctl.dial.1", onOpen: accepted.resolve }
+        : { accept: true, onOpen: accepted.resolve };
+    },
+  });
+  const client = await sockets.connectFrames(urlOf(listener, "ws"), {
+    frameBytesMax: 1_024,
+    timeoutMs: 5_000,
+    protocols: ["other", "fleetctl.dial.1"],
+  });
+  const server = await accepted.promise;
+  assert.deepEqual([client.protocol, server.protocol], ["fleetctl.dial.1", "fleetctl.dial.1"]);
+  assert.match(server.peer, /^127\.0\.0\.1:\d+$/);
+  const closed = closeOf(client);
+  server.close(1008, "not authorized");
+  assert.deepEqual(await closed, [1008, "not authorized"]);
+  await listener.close();
+});
+
+socketsTest("frames arrive whole, in order, in both directions", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets);
+  const got: string[] = [];
+  const all = Promise.withResolvers<void>();
+  server.onMessage((text) => {
+    got.push(text);
+    if (got.length === 3) all.resolve();
+  });
+  const sent = ["", "grüße 🦕", "x".repeat(60_000)];
+  for (const text of sent) client.send(text);
+  await all.promise;
+  assert.deepEqual(got, sent);
+  const answer = nextMessage(client);
+  server.send("back");
+  assert.equal(await answer, "back");
+  await listener.close(0);
+});
+
+socketsTest("frames that came before their handler are kept for it", async (sockets) => {
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1_024,
+    handler: NOT_FOUND,
+    upgrade: () => ({
+      accept: true,
+      onOpen: (connection) => {
+        for (const text of ["one", "two", "three"]) connection.send(text);
+        connection.close(1000, "done");
+      },
+    }),
+  });
+  const client = await sockets.connectFrames(urlOf(listener, "ws"), {
+    frameBytesMax: 1_024,
+    timeoutMs: 5_000,
+  });
+  // Other work first, so that everything has arrived long before anybody listens.
+  await (await fetch(urlOf(listener, "http"))).text();
+  const got: string[] = [];
+  client.onMessage((text) => got.push(text));
+  assert.deepEqual(await closeOf(client), [1000, "done"]);
+  assert.deepEqual(got, ["one", "two", "three"]);
+  await listener.close();
+});
+
+socketsTest("a frame that is too big closes with 1009 and is not delivered", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets, { server: 1_000 });
+  const got: string[] = [];
+  server.onMessage((text) => got.push(text));
+  const closed = Promise.all([closeOf(client), closeOf(server)]);
+  client.send("x".repeat(1_000));
+  client.send("x".repeat(1_001));
+  assert.deepEqual((await closed).map(([code]) => code), [1009, 1009]);
+  assert.deepEqual(got.map((text) => text.length), [1_000]);
+  await listener.close();
+});
+
+socketsTest(
+  "setFrameBytesMax moves the bound up and down on an open connection",
+  async (sockets) => {
+    const { server, client, listener } = await connectPair(sockets, { server: 100 });
+    server.setFrameBytesMax(5_000);
+    const first = nextMessage(server);
+    client.send("x".repeat(5_000));
+    assert.equal((await first).length, 5_000);
+    server.setFrameBytesMax(10);
+    const closed = closeOf(client);
+    client.send("x".repeat(11));
+    assert.equal((await closed)[0], 1009);
+    assert.throws(() => server.setFrameBytesMax(0), RangeError);
+    await listener.close();
+  },
+);
+
+socketsTest("a client bounds what its server sends", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets, { client: 1_000 });
+  const closed = closeOf(server);
+  client.onMessage(() => assert.fail("delivered"));
+  server.send("x".repeat(1_001));
+  assert.equal((await closed)[0], 1009);
+  await listener.close();
+});
+
+socketsTest(
+  "bufferedBytes grows while the peer does not read, and drains when it does",
+  async (sockets) => {
+    const accepted = Promise.withResolvers<FrameConnection>();
+    const listener = await sockets.serveFrames(LOOPBACK, {
+      frameBytesMax: 1_024,
+      handler: NOT_FOUND,
+      upgrade: () => ({ accept: true, onOpen: accepted.resolve }),
+    });
+    // A peer in plain TCP decides itself when it reads.
+    const { hostname, port } = listener.address;
+    const peer = await Deno.connect({ hostname, port });
+    await peer.write(new TextEncoder().encode(
+      "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    ));
+    const server = await accepted.promise;
+    assert.equal(server.bufferedBytes(), 0);
+    const frame = "x".repeat(1_000_000);
+    let sent = 0;
+    while (server.bufferedBytes() < 2_000_000 && sent < 64) {
+      server.send(frame);
+      sent++;
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    assert.ok(
+      server.bufferedBytes() >= 2_000_000,
+      `${server.bufferedBytes()} after ${sent} frames`,
+    );
+    const buffer = new Uint8Array(1_000_000);
+    for (let bytes = 0; bytes < sent * frame.length;) bytes += await peer.read(buffer) ?? Infinity;
+    while (server.bufferedBytes() > 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    const closed = closeOf(server);
+    peer.close();
+    assert.equal((await closed)[0], 1006);
+    await listener.close();
+  },
+);
+
+socketsTest("a connection that is dropped closes with 1006 on both sides", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets);
+  const closed = Promise.all([closeOf(server), closeOf(client)]);
+  client.terminate();
+  assert.deepEqual((await closed).map(([code]) => code), [1006, 1006]);
+  client.send("into the void");
+  server.send("into the void");
+  client.ping();
+  server.terminate();
+  await listener.close();
+});
+
+socketsTest("ping, pong and frames are signs of life", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets);
+  for (const [one, other] of [[client, server], [server, client]] as const) {
+    const pinged = new Promise<void>((resolve) => other.onAlive(resolve));
+    const ponged = new Promise<void>((resolve) => one.onAlive(resolve));
+    one.ping();
+    await Promise.all([pinged, ponged]);
+  }
+  const alive = new Promise<void>((resolve) => server.onAlive(resolve));
+  const message = nextMessage(server);
+  client.send("frame");
+  await Promise.all([alive, message]);
+  await listener.close(0);
+});
+
+socketsTest("close cuts a reason that is too long at a character", async (sockets) => {
+  const { server, client, listener } = await connectPair(sockets);
+  const closed = closeOf(client);
+  server.close(1008, "ü".repeat(100));
+  assert.deepEqual(await closed, [1008, "ü".repeat(61)]);
+  await listener.close();
+});
+
+socketsTest("listener close says 1001 to whoever is connected", async (sockets) => {
+  const { client, listener } = await connectPair(sockets);
+  const closed = closeOf(client);
+  await listener.close();
+  assert.deepEqual(await closed, [1001, "shutting down"]);
+});
+
+socketsTest(
+  "connectFrames rejects when nobody listens and when nobody answers",
+  async (sockets) => {
+    const silent = Deno.listen(LOOPBACK);
+    const { port } = silent.addr as Deno.NetAddr;
+    const options = { frameBytesMax: 1_024, timeoutMs: 50 };
+    const accepted = silent.accept();
+    await assert.rejects(
+      sockets.connectFrames(`ws://127.0.0.1:${port}/`, options),
+      /Cannot connect/,
+    );
+    (await accepted).close();
+    silent.close();
+    await assert.rejects(
+      sockets.connectFrames(`ws://127.0.0.1:${port}/`, options),
+      /Cannot connect/,
+    );
+    await assert.rejects(sockets.connectFrames("nonsense", options));
+  },
+);
+
+socketsTest(
+  "serveFrames closes on binary frames and on text that is not UTF-8",
+  async (sockets) => {
+    const { listener } = await connectPair(sockets);
+    const rows = [
+      { bytes: [0x82, 0x81, 0, 0, 0, 0, 1], code: 1003 },
+      { bytes: [0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28], code: 1007 },
+    ];
+    for (const { bytes, code } of rows) {
+      const { hostname, port } = listener.address;
+      const peer = await Deno.connect({ hostname, port });
+      await peer.write(new TextEncoder().encode(
+        `GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+      ));
+      await peer.write(Uint8Array.from(bytes));
+      const seen: number[] = [];
+      const buffer = new Uint8Array(1_024);
+      for (let count = await peer.read(buffer); count !== null; count = await peer.read(buffer)) {
+        seen.push(...buffer.subarray(0, count));
+        if (seen.includes(0x88)) break;
+      }
+      const close = seen.indexOf(0x88);
+      assert.equal(((seen[close + 2] ?? 0) << 8) | (seen[close + 3] ?? 0), code);
+      peer.close();
+    }
+    await listener.close(0);
+  },
+);

@@ -1,0 +1,59 @@
+/** Tests of the reconnect ladder. @module */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { decideRetry, jitteredDelay } from "core/dial/backoff.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import { BACKOFF_LIMITS } from "core/limits.ts";
+
+Deno.test("jitteredDelay() doubles its ceiling up to the limit", () => {
+  const almost = 1 - 1e-9;
+  const ceilings = [0, 1, 2, 3, 4, 5, 60].map((attempt) => jitteredDelay(attempt, almost) + 1);
+  assert.deepEqual(ceilings, [500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
+  assert.equal(jitteredDelay(7, 0), 0);
+});
+
+Deno.test("jitteredDelay() stays within its bounds for any attempt", () => {
+  fc.assert(fc.property(fc.integer(), fc.double({ min: 0, max: 0.999, noNaN: true }), (n, f) => {
+    const delay = jitteredDelay(n, f);
+    assert.ok(delay >= 0 && delay < BACKOFF_LIMITS.maxMs);
+  }));
+});
+
+const rows = [
+  {
+    name: "climbs when the connection was never registered",
+    last: { code: 1006, registeredMs: 0 },
+    want: { attempt: 4, delayMs: 2000 },
+  },
+  {
+    name: "climbs on when the connection was dropped before it was stable",
+    last: { code: 1006, registeredMs: BACKOFF_LIMITS.stableMs - 1 },
+    want: { attempt: 4, delayMs: 2000 },
+  },
+  {
+    name: "starts over after a stable connection",
+    last: { code: 1006, registeredMs: BACKOFF_LIMITS.stableMs },
+    want: { attempt: 1, delayMs: 250 },
+  },
+  {
+    name: "takes the wish of a gateway that closes on purpose",
+    last: { code: CLOSE.goingAway, registeredMs: 10, retryAfterMs: 1234 },
+    want: { attempt: 0, delayMs: 1234 },
+  },
+  {
+    name: "bounds the wish",
+    last: { code: CLOSE.goingAway, registeredMs: 10, retryAfterMs: 1e9 },
+    want: { attempt: 0, delayMs: BACKOFF_LIMITS.maxMs },
+  },
+  {
+    name: "waits a whole step when another connection took the place",
+    last: { code: CLOSE.replaced, registeredMs: 60_000 },
+    want: { attempt: 4, delayMs: BACKOFF_LIMITS.maxMs },
+  },
+];
+for (const { name, last, want } of rows) {
+  Deno.test(`decideRetry() ${name}`, () => {
+    assert.deepEqual(decideRetry(last, 3, 0.5), want);
+  });
+}

@@ -1,0 +1,87 @@
+/** Tests of frames and events on the wire. @module */
+
+import assert from "node:assert/strict";
+import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
+import { byteLength, cutText, fitPayload } from "core/dial/fit_event.ts";
+import { decodeClientFrame, decodeServerFrame } from "core/dial/frames.ts";
+import { DIAL_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import fc from "fast-check";
+
+const garbage = ["", "x", "1", "null", "[]", "{}", '{"type":1}', '{"type":"register"}'];
+for (const text of garbage) {
+  Deno.test(`decodeClientFrame() calls ${JSON.stringify(text)} garbage`, () => {
+    assert.equal(decodeClientFrame(text).kind, "garbage");
+  });
+}
+
+Deno.test("decodeClientFrame() tells an unknown type from garbage", () => {
+  assert.deepEqual(decodeClientFrame('{"type":"dance","n":1}'), { kind: "unknown", type: "dance" });
+});
+
+Deno.test("decodeClientFrame() ignores unknown fields", () => {
+  const decoded = decodeClientFrame('{"type":"register","user_email":"a","agent":"b","x":1}');
+  assert.deepEqual(decoded, {
+    kind: "frame",
+    frame: { type: "register", user_email: "a", agent: "b" },
+  });
+});
+
+Deno.test("decodeServerFrame() reads a turn", () => {
+  const text = '{"type":"turn","turn_id":"t","text":"hi","origin":"owner:a","created":1}';
+  assert.equal(decodeServerFrame(text).kind, "frame");
+});
+
+const event = (kind: string, payload: Record<string, unknown>): DurableEvent => ({
+  seq: 1,
+  at: 1,
+  kind,
+  payload,
+});
+
+Deno.test("readAgentEvent() keeps a known kind and drops unknown fields", () => {
+  assert.deepEqual(readAgentEvent(event("notice", { text: "hi", x: 1 })), {
+    kind: "notice",
+    payload: { text: "hi" },
+  });
+});
+
+Deno.test("readAgentEvent() keeps the kind of a newer version as it is", () => {
+  assert.deepEqual(readAgentEvent(event("dance", { x: 1 })), { kind: "dance", payload: { x: 1 } });
+});
+
+for (const kind of ["turn_queued", "turn_delivered"]) {
+  Deno.test(`readAgentEvent() makes a notice of ${kind}, which is the gateway's own`, () => {
+    const read = readAgentEvent(event(kind, { text: "forged", origin: "owner:a@b.c", hops: 0 }));
+    assert.equal(read.kind, "notice");
+    assert.ok(!JSON.stringify(read.payload).includes("forged"));
+  });
+}
+
+Deno.test("readAgentEvent() makes a notice of a payload that does not fit", () => {
+  assert.equal(readAgentEvent(event("message", { text: 1 })).kind, "notice");
+});
+
+Deno.test("cutText() cuts at a character and counts what went", () => {
+  assert.deepEqual(cutText("aé", 2), { text: "a", cutBytes: 2 });
+  assert.deepEqual(cutText("aé", 3), { text: "aé", cutBytes: 0 });
+});
+
+Deno.test("fitPayload() makes any text fit a frame", () => {
+  const text = "\u0000".repeat(TURN_LIMITS.messageBytesMax);
+  const fitted = fitPayload("message", { message_id: "m", role: "assistant", text });
+  assert.ok(byteLength(JSON.stringify(fitted)) < DIAL_LIMITS.frameBytesMax);
+  assert.equal(Number(fitted.cut_bytes) + String(fitted.text).length, text.length);
+});
+
+Deno.test("fitPayload() cuts the arguments of a call to their limit", () => {
+  const args = { path: "x".repeat(TURN_LIMITS.toolArgumentsBytesMax * 2) };
+  const fitted = fitPayload("tool_call", { call_id: "c", mcp: null, tool: "t", arguments: args });
+  assert.equal(String(fitted.arguments).length, TURN_LIMITS.toolArgumentsBytesMax);
+  assert.ok(Number(fitted.cut_bytes) > 0);
+});
+
+Deno.test("fitPayload() leaves what fits alone", () => {
+  fc.assert(fc.property(fc.string({ maxLength: 2000 }), (text) => {
+    assert.deepEqual(fitPayload("notice", { text }), { text });
+  }));
+});

@@ -1,0 +1,85 @@
+/**
+ * Arithmetic of tool deltas: what resolves is what was asked, whatever came before.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { ToolDeltas } from "core/ledger/agent.ts";
+import { addDelta, NO_DELTAS, removeDelta, resolveDeltas } from "core/ledger/deltas.ts";
+import type { McpName } from "core/names.ts";
+
+const NAMES = ["browser", "git", "notes", "image", "audio"] as McpName[];
+const name = fc.constantFrom(...NAMES);
+const names = fc.uniqueArray(name);
+const step = fc.record({ verb: fc.constantFrom("add", "remove"), mcp: name });
+
+function apply(deltas: ToolDeltas, defaults: readonly McpName[], verb: string, mcp: McpName) {
+  return verb === "add" ? addDelta(deltas, defaults, mcp) : removeDelta(deltas, defaults, mcp);
+}
+
+const ROWS: readonly {
+  name: string;
+  steps: readonly string[];
+  want: { add: readonly string[]; remove: readonly string[] };
+}[] = [
+  { name: "adding a default", steps: ["add browser"], want: { add: [], remove: [] } },
+  { name: "adding another", steps: ["add git"], want: { add: ["git"], remove: [] } },
+  { name: "adding twice", steps: ["add git", "add git"], want: { add: ["git"], remove: [] } },
+  { name: "removing a default", steps: ["remove browser"], want: { add: [], remove: ["browser"] } },
+  {
+    name: "removing a default and adding it again",
+    steps: ["remove browser", "add browser"],
+    want: { add: [], remove: [] },
+  },
+  {
+    name: "adding and removing another",
+    steps: ["add git", "remove git"],
+    want: { add: [], remove: [] },
+  },
+  { name: "removing what is not there", steps: ["remove git"], want: { add: [], remove: [] } },
+];
+
+for (const row of ROWS) {
+  Deno.test(`addDelta() and removeDelta() record only differences when ${row.name}`, () => {
+    let deltas = NO_DELTAS;
+    for (const each of row.steps) {
+      const [verb = "", mcp = ""] = each.split(" ");
+      deltas = apply(deltas, ["browser" as McpName], verb, mcp as McpName);
+    }
+    assert.deepEqual(deltas, row.want);
+  });
+}
+
+Deno.test("resolveDeltas() gives what the last step on each MCP asked for", () => {
+  fc.assert(fc.property(names, fc.array(step, { maxLength: 30 }), (defaults, steps) => {
+    let deltas = NO_DELTAS;
+    const wanted = new Set(defaults);
+    for (const { verb, mcp } of steps) {
+      deltas = apply(deltas, defaults, verb, mcp);
+      if (verb === "add") wanted.add(mcp);
+      else wanted.delete(mcp);
+      assert.deepEqual(new Set(resolveDeltas(defaults, deltas)), wanted);
+      assert(deltas.add.every((each) => !deltas.remove.includes(each)), "in both lists");
+      assert(deltas.add.every((each) => !defaults.includes(each)), "a default was added");
+    }
+  }));
+});
+
+Deno.test("addDelta() and removeDelta() hold for hand-written deltas and changed defaults", () => {
+  const deltas = fc.record({ add: names, remove: names });
+  fc.assert(fc.property(deltas, names, step, (given, defaults, { verb, mcp }) => {
+    const before = resolveDeltas(defaults, given);
+    const after = resolveDeltas(defaults, apply(given, defaults, verb, mcp));
+    assert.equal(after.includes(mcp), verb === "add");
+    const others = (all: readonly McpName[]) => all.filter((each) => each !== mcp);
+    assert.deepEqual(others(after), others(before), "another MCP changed");
+  }));
+});
+
+Deno.test("resolveDeltas() keeps the order of defaults and adds", () => {
+  const deltas = { add: ["notes", "git"], remove: ["image"] } as unknown as ToolDeltas;
+  const defaults = ["browser", "image"] as McpName[];
+  assert.deepEqual(resolveDeltas(defaults, deltas), ["browser", "notes", "git"]);
+});

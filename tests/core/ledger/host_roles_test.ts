@@ -1,0 +1,42 @@
+/**
+ * `roles.yaml`: print and parse are inverse, and every fault is reported with its line.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  DEFAULT_ROLES,
+  type HostRoles,
+  parseHostRoles,
+  printHostRoles,
+} from "core/ledger/host_roles.ts";
+
+Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
+  const roles: HostRoles = {
+    gateway: { cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735", trust: "header" },
+    login: { listen: "[::1]:8736", driver: "basic" },
+    isDaemonHere: false,
+    areDialUnitsHere: true,
+    shape: { kind: "tree", dir: "/src/fleetctl", denoDir: "/var/cache/deno" },
+    workdir: "/srv/work: it's",
+    project: "/srv/projects/here",
+  };
+  assert.deepEqual(parseHostRoles(printHostRoles(roles), "roles.yaml"), { ok: true, value: roles });
+});
+
+Deno.test("parseHostRoles() means the defaults when the file is absent or empty", () => {
+  assert.deepEqual(parseHostRoles(undefined, "f"), { ok: true, value: DEFAULT_ROLES });
+  assert.deepEqual(parseHostRoles("# nothing\n", "f"), { ok: true, value: DEFAULT_ROLES });
+});
+
+Deno.test("parseHostRoles() reports every fault with its line", () => {
+  const read = parseHostRoles(
+    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\ndaemon: 3\nworkdir: here\nextra: 1\n",
+    "roles.yaml",
+  );
+  assert.ok(!read.ok);
+  assert.equal(read.error.code, "roles-file-invalid");
+  const lines = read.error.details.map((line) => line.split(":")[1]).sort();
+  assert.deepEqual(lines, ["2", "3", "4", "5", "6"]);
+});

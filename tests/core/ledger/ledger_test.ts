@@ -1,0 +1,196 @@
+/**
+ * The ledger as a whole: one bad shard hides nothing, and what two agents claim counts for neither.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { checkUnique, findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { agentOfEmail, checkIdentity } from "core/ledger/identity.ts";
+import {
+  identityMap,
+  renderTeamsAgents,
+  renderWebviewAdmins,
+  renderWebviewLedger,
+  teamsAgentsType,
+  webviewAdminsType,
+  webviewLedgerType,
+} from "core/ledger/maps.ts";
+import type { AgentName, Email } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import { readSettings, required } from "core/settings.ts";
+import { memoryFiles } from "tests/fakes/files.ts";
+
+const PATHS = pathsUnder("/root");
+const AAD = "8f2c0000-1111-2222-3333-444455556666";
+
+function shard(name: string, lines: readonly string[] = []): Record<string, string> {
+  const text = [`name: ${name}`, "channel: teamchat", ...lines].join("\n");
+  return { [PATHS.agentShard(name)]: `${text}\n` };
+}
+
+async function read(files: Readonly<Record<string, string>>): Promise<Ledger> {
+  const ledger = await readLedger(memoryFiles(files), PATHS);
+  assert(ledger.ok);
+  return ledger.value;
+}
+
+Deno.test("readLedger() reads every shard and skips what is none", async () => {
+  const ledger = await read({
+    ...shard("bea"),
+    ...shard("ada"),
+    [`${PATHS.agentsDir}/README.md`]: "no shard",
+    [`${PATHS.agentsDir}/.zed.yaml.fleetctl-staged`]: "half",
+    [`${PATHS.agentsDir}/.0a.fleetctl-tmp`]: "half",
+  });
+  assert.deepEqual([...ledger.agents.keys()], ["ada", "bea"]);
+  assert.deepEqual(ledger.faults, []);
+});
+
+Deno.test("readLedger() is empty when there is no folder", async () => {
+  const ledger = await read({});
+  assert.equal(ledger.agents.size, 0);
+});
+
+Deno.test("readLedger() lists a corrupt shard by file and line and hides no other", async () => {
+  const ledger = await read({
+    ...shard("ada"),
+    [PATHS.agentShard("bea")]: "name: bea\nchannel: {teamchat\n",
+    ...shard("cal", ["colour: red"]),
+    [PATHS.agentShard("Dan")]: "name: Dan\nchannel: webview\n",
+    [PATHS.agentShard("eve")]: "name: eve\nchannel: \ufffd\n",
+  });
+  assert.deepEqual([...ledger.agents.keys()], ["ada"]);
+  assert.deepEqual(ledger.faults.map((fault) => [fault.code, fault.message]), [
+    ["shard-invalid", 'Cannot read the shard "agents.d/Dan.yaml": 1 fault'],
+    ["shard-invalid", 'Cannot read the shard "agents.d/bea.yaml": 1 fault'],
+    ["shard-invalid", 'Cannot read the shard "agents.d/cal.yaml": 1 fault'],
+    ["shard-invalid", 'Cannot read the shard "agents.d/eve.yaml": it is not UTF-8 text'],
+  ]);
+  assert.deepEqual(ledger.unreadable, ["bea", "cal", "eve"]);
+  for (const fault of ledger.faults) {
+    assert.match(fault.details[0] ?? "", /^agents\.d\/\w+\.yaml:\d+: /);
+    assert.notEqual(fault.hints.length, 0);
+  }
+});
+
+Deno.test("readLedger() refuses a shard that is a link", async () => {
+  const files = memoryFiles({ ...shard("ada"), "/etc/passwd": "name: bea\nchannel: webview\n" });
+  await files.symlink("/etc/passwd", PATHS.agentShard("bea"));
+  const ledger = await readLedger(files, PATHS);
+  assert(ledger.ok);
+  assert.deepEqual([...ledger.value.agents.keys()], ["ada"]);
+  assert.deepEqual(ledger.value.faults.map((fault) => fault.message), [
+    'Cannot read the shard "agents.d/bea.yaml": it is a link, must be a regular file',
+  ]);
+});
+
+Deno.test("findAgent() tells an unknown agent from one whose shard is broken", async () => {
+  const ledger = await read({ ...shard("ada"), [PATHS.agentShard("bea")]: "name: bea\n" });
+  assert(findAgent(ledger, "ada").ok);
+  const codes = ["bea", "zed", "self", "../x"].map((name) => {
+    const found = findAgent(ledger, name);
+    return found.ok ? "ok" : found.error.code;
+  });
+  assert.deepEqual(codes, ["shard-invalid", "agent-unknown", "name-invalid", "name-invalid"]);
+  const zed = findAgent(ledger, "zed");
+  assert.equal(zed.ok ? "" : zed.error.message, 'Cannot find agent "zed": it is not in the ledger');
+});
+
+Deno.test("checkUnique() refuses an e-mail or owner that another agent has", async () => {
+  const ledger = await read({
+    ...shard("ada", ["user_email: ada@example.org"]),
+    ...shard("bea", [`owner_aad: ${AAD}`]),
+  });
+  const [ada, bea] = [...ledger.agents.values()];
+  assert(ada && bea);
+  assert(checkUnique(ledger, ada).ok, "an agent keeps its own");
+  const rows = [
+    { ...bea, userEmail: "ada@example.org" as Email },
+    { ...ada, ownerAad: bea.ownerAad! },
+  ];
+  const texts = rows.map((row) => {
+    const checked = checkUnique(ledger, row);
+    return checked.ok ? "" : `${checked.error.code}: ${checked.error.message}`;
+  });
+  assert.deepEqual(texts, [
+    'claim-taken: Cannot set user_email of agent "bea": "ada@example.org" belongs to agent "ada"',
+    `claim-taken: Cannot set owner_aad of agent "ada": "${AAD}" belongs to agent "bea"`,
+  ]);
+});
+
+Deno.test("maps leave out what two agents claim, and say so", async () => {
+  const ledger = await read({
+    ...shard("ada", ["user_email: both@example.org", `owner_aad: ${AAD}`, "admin: true"]),
+    ...shard("bea", ["user_email: Both@example.org", `owner_aad: ${AAD.toUpperCase()}`]),
+    ...shard("cal", ["user_email: cal@example.org"]),
+    ...shard("dan", ["admin: true"]),
+  });
+  assert.deepEqual(ledger.faults.map((fault) => [fault.code, fault.details.length]), [
+    ["claim-shared", 2],
+    ["claim-shared", 2],
+  ]);
+  const agents = [...ledger.agents.values()];
+  const webview = renderWebviewLedger(agents);
+  assert.equal(webview.text, '{"cal@example.org":"cal"}');
+  assert.deepEqual(webview.faults.map((fault) => fault.message), [
+    'Cannot map user_email "both@example.org": 2 agents have it',
+  ]);
+  assert.equal(renderTeamsAgents(agents).text, "{}");
+  assert.equal(renderWebviewAdmins(agents), '["ada","dan"]');
+  assert.equal(renderWebviewAdmins([]), "[]");
+  const identities = identityMap(agents);
+  assert.equal(agentOfEmail(identities, "both@example.org"), undefined);
+});
+
+Deno.test("maps are read back by the settings of the roles", async () => {
+  const ledger = await read({
+    ...shard("ada", ["user_email: ada@example.org", `owner_aad: ${AAD}`, "admin: true"]),
+    ...shard("bea", ["user_email: b'c$d@example.org"]),
+    [PATHS.agentShard("cal")]: `name: cal\nchannel: webview\nowner_aad: ${
+      AAD.replace("8", "9")
+    }\nuser_email: __proto__@x.org\n`,
+  });
+  assert.deepEqual(ledger.faults, []);
+  const agents = [...ledger.agents.values()];
+  const settings = readSettings({
+    ledger: required("WEBVIEW_LEDGER", webviewLedgerType(), { doc: "" }),
+    admins: required("WEBVIEW_ADMINS", webviewAdminsType(), { doc: "" }),
+    teams: required("TEAMS_AGENTS", teamsAgentsType(), { doc: "" }),
+  }, {
+    WEBVIEW_LEDGER: renderWebviewLedger(agents).text,
+    WEBVIEW_ADMINS: renderWebviewAdmins(agents),
+    TEAMS_AGENTS: renderTeamsAgents(agents).text,
+  });
+  assert(settings.ok, settings.ok ? "" : settings.error.details.join("\n"));
+  assert.deepEqual(settings.value.ledger, identityMap(agents));
+  assert.deepEqual(new Set(settings.value.ledger.values()), new Set(["ada", "bea", "cal"]));
+  assert.deepEqual(settings.value.admins, ["ada"]);
+  assert.deepEqual([...settings.value.teams], [[AAD, "ada"]]);
+});
+
+Deno.test("checkIdentity() accepts the mapped agent only", () => {
+  const identities = new Map([["mia@example.org" as Email, "mia" as AgentName]]);
+  const rows: readonly [string, string, boolean][] = [
+    ["mia@example.org", "mia", true],
+    [" MIA@Example.ORG ", "mia", true],
+    ["mia@example.org", "bob", false],
+    ["mia@example.org", "", false],
+    ["bob@example.org", "mia", false],
+    ["", "mia", false],
+    ["", "", false],
+    ["constructor", "mia", false],
+  ];
+  for (const [user_email, agent, isAccepted] of rows) {
+    assert.equal(checkIdentity(identities, { user_email, agent }).ok, isAccepted, user_email);
+  }
+  const refused = checkIdentity(identities, { user_email: "bob@example.org", agent: "mia" });
+  assert.deepEqual(
+    refused.ok ? [] : [refused.error.code, refused.error.kind, refused.error.message],
+    [
+      "identity-mismatch",
+      "denied",
+      'Cannot register agent "mia": user_email "bob@example.org" not authorized',
+    ],
+  );
+});

@@ -1,0 +1,72 @@
+/**
+ * The host file: hostnames only, faults by line, edits that keep comments.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { editMarkers, isGatewayHost, NO_MARKERS, parseMarkers } from "core/ledger/markers.ts";
+import type { HostName } from "core/names.ts";
+
+const FILE = "/etc/fleetctl/host.yaml";
+const ATLAS = "atlas" as HostName;
+
+Deno.test("parseMarkers() reads markers and takes an absent or empty file for none", () => {
+  const text =
+    "webview_gateway: Atlas.\nteams_gateway: teams.example.org\ndial_require_key: true\n";
+  assert.deepEqual(parseMarkers(text, FILE), {
+    ok: true,
+    value: { webviewGateway: "atlas", teamsGateway: "teams.example.org", isDialKeyRequired: true },
+  });
+  for (
+    const empty of [undefined, "", "# nothing yet\n", "webview_gateway:\n", "webview_gateway: ''\n"]
+  ) {
+    assert.deepEqual(parseMarkers(empty, FILE), { ok: true, value: NO_MARKERS });
+  }
+});
+
+Deno.test("parseMarkers() refuses addresses, unknown keys and wrong types", () => {
+  const text = "webview_gateway: 10.0.0.7\nteams_gateway: 'fe80::1'\ngateway: atlas\n" +
+    "dial_require_key: yes please\n";
+  const parsed = parseMarkers(text, FILE);
+  assert(!parsed.ok);
+  assert.equal(parsed.error.code, "host-file-invalid");
+  assert.equal(parsed.error.message, `Cannot read the host file "${FILE}": 4 faults`);
+  assert.deepEqual(parsed.error.details, [
+    `${FILE}:3: gateway: unknown key, must be one of webview_gateway, teams_gateway, ` +
+    "dial_require_key",
+    `${FILE}:1: webview_gateway: is "10.0.0.7", must be a hostname, not an IP address`,
+    `${FILE}:2: teams_gateway: is "fe80::1", must be a hostname, not an IP address`,
+    `${FILE}:4: dial_require_key: must be true or false`,
+  ]);
+});
+
+Deno.test("editMarkers() sets and clears markers and keeps comments", () => {
+  const text = "# this host\nteams_gateway: atlas # the old one\n";
+  const edited = editMarkers(text, {
+    webview_gateway: ATLAS,
+    teams_gateway: "boreas" as HostName,
+  }, FILE);
+  assert.deepEqual(edited, {
+    ok: true,
+    value: "# this host\nteams_gateway: boreas # the old one\nwebview_gateway: atlas\n",
+  });
+  const cleared = editMarkers(text, { teams_gateway: undefined }, FILE);
+  assert.deepEqual(parseMarkers(cleared.ok ? cleared.value : "x", FILE), {
+    ok: true,
+    value: NO_MARKERS,
+  });
+  assert.deepEqual(editMarkers(text, { teams_gateway: ATLAS }, FILE), { ok: true, value: text });
+  assert.deepEqual(editMarkers(undefined, { dial_require_key: true }, FILE), {
+    ok: true,
+    value: "dial_require_key: true\n",
+  });
+  const broken = editMarkers("webview_gateway: [", { dial_require_key: true }, FILE);
+  assert.equal(broken.ok ? "" : broken.error.code, "host-file-invalid");
+});
+
+Deno.test("isGatewayHost() compares the marker with the hostname", () => {
+  assert(isGatewayHost(undefined, ATLAS));
+  assert(isGatewayHost(ATLAS, ATLAS));
+  assert(!isGatewayHost("boreas" as HostName, ATLAS));
+});

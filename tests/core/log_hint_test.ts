@@ -1,0 +1,16 @@
+/** Tests of the command that shows what a unit said last. @module */
+
+import assert from "node:assert/strict";
+import { logHint } from "core/log_hint.ts";
+import { pathsUnder } from "core/paths.ts";
+
+Deno.test("logHint() names the journal on a host of its own", () => {
+  assert.equal(logHint(pathsUnder("/"), "a.service"), "journalctl -u a.service -n 50");
+});
+
+Deno.test("logHint() names the log file under another root, where there is no journal", () => {
+  assert.equal(
+    logHint(pathsUnder("/home/mia x"), "a.service"),
+    "tail -n 50 '/home/mia x/var/log/fleetctl/a.service.log'",
+  );
+});

@@ -1,0 +1,156 @@
+/**
+ * What only the real disk can show: atomicity under load, modes against the umask, faults of a
+ * full or read-only disk, and locks that outlive neither their holder nor their file.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { FileFault, type Files } from "core/ports.ts";
+import { denoFiles } from "core/os/files.ts";
+
+const isRoot = Deno.uid() === 0;
+
+async function withFolder(run: (files: Files, root: string) => Promise<void>): Promise<void> {
+  const root = await Deno.makeTempDir();
+  try {
+    await run(denoFiles(), root);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (thrown) {
+    assert.ok(thrown instanceof FileFault, String(thrown));
+    return thrown.code;
+  }
+  return "none";
+}
+
+async function shell(script: string): Promise<number> {
+  const status = await new Deno.Command("/bin/sh", { args: ["-c", script] }).output();
+  return status.code;
+}
+
+Deno.test("write() sets the mode whatever the umask says", () =>
+  withFolder(async (files, root) => {
+    const before = Deno.umask(0o077);
+    try {
+      await files.write(`${root}/a`, "x", { mode: 0o666 });
+      await files.ensureDir(`${root}/d`);
+    } finally {
+      Deno.umask(before);
+    }
+    assert.equal((await files.stat(`${root}/a`))?.mode, 0o666);
+    assert.equal((await files.stat(`${root}/d`))?.mode, 0o755);
+  }));
+
+Deno.test("write() never shows a reader a part of a file", () =>
+  withFolder(async (files, root) => {
+    const path = `${root}/a`;
+    const versions = ["a", "b"].map((letter) => letter.repeat(300_000));
+    await files.write(path, versions[0] ?? "");
+    let isWriting = true;
+    const writer = (async () => {
+      for (let round = 0; round < 40; round++) await files.write(path, versions[round % 2] ?? "");
+      isWriting = false;
+    })();
+    let reads = 0;
+    while (isWriting) {
+      assert.ok(versions.includes(await Deno.readTextFile(path)));
+      reads++;
+    }
+    await writer;
+    assert.ok(reads > 0);
+    assert.deepEqual(await files.list(root), ["a"]);
+  }));
+
+Deno.test(
+  "write() sets the owner before the file is there",
+  { ignore: !isRoot },
+  () =>
+    withFolder(async (files, root) => {
+      await files.write(`${root}/a`, "x", { mode: 0o640, uid: 0, gid: 65534 });
+      const stat = await files.stat(`${root}/a`);
+      assert.deepEqual([stat?.uid, stat?.gid, stat?.mode], [0, 65534, 0o640]);
+      await files.ensureDir(`${root}/d`, { mode: 0o700, uid: 65534, gid: 65534 });
+      const folder = await files.stat(`${root}/d`);
+      assert.deepEqual([folder?.uid, folder?.gid, folder?.mode], [65534, 65534, 0o700]);
+    }),
+);
+
+Deno.test(
+  "write() keeps the old file and no litter when the disk is full",
+  { ignore: !isRoot },
+  () =>
+    withFolder(async (files, root) => {
+      await Deno.mkdir(`${root}/small`);
+      assert.equal(await shell(`mount -t tmpfs -o size=64k tmpfs '${root}/small'`), 0);
+      try {
+        await files.write(`${root}/small/a`, "old");
+        assert.equal(await codeOf(files.write(`${root}/small/a`, "x".repeat(1_000_000))), "ENOSPC");
+        assert.equal(await files.readText(`${root}/small/a`), "old");
+        assert.deepEqual(await files.list(`${root}/small`), ["a"]);
+        assert.equal(await shell(`mount -o remount,ro '${root}/small'`), 0);
+        assert.equal(await codeOf(files.write(`${root}/small/a`, "new")), "EROFS");
+      } finally {
+        await shell(`umount '${root}/small'`);
+      }
+    }),
+);
+
+Deno.test("write() names what is not permitted", () =>
+  withFolder(async (files, root) => {
+    if (isRoot) {
+      // Root may write anywhere, but not into the process table.
+      assert.notEqual(await codeOf(files.write("/proc/fleetctl", "x")), "none");
+      return;
+    }
+    await Deno.chmod(root, 0o500);
+    assert.equal(await codeOf(files.write(`${root}/a`, "x")), "EACCES");
+    await Deno.chmod(root, 0o700);
+  }));
+
+Deno.test("write() is EACCES outside the permission set of the program", {
+  permissions: { read: true, write: false },
+}, async () => {
+  await assert.rejects(
+    denoFiles().write("/tmp/fleetctl-never", "x"),
+    (thrown: unknown) =>
+      thrown instanceof FileFault && thrown.code === "EACCES" &&
+      thrown.message.includes("permission set"),
+  );
+});
+
+Deno.test("readText() refuses a pipe instead of waiting for its writer", () =>
+  withFolder(async (files, root) => {
+    assert.equal(await shell(`mkfifo '${root}/pipe'`), 0);
+    assert.equal(await codeOf(files.readText(`${root}/pipe`)), "EIO");
+  }));
+
+Deno.test("readBytes() reads files larger than one piece", () =>
+  withFolder(async (files, root) => {
+    const bytes = new Uint8Array(3 * 1024 * 1024).fill(7);
+    await files.write(`${root}/big`, bytes);
+    assert.deepEqual(await files.readBytes(`${root}/big`), bytes);
+  }));
+
+Deno.test("tryLock() sees the lock of another process, until that is killed", () =>
+  withFolder(async (files, root) => {
+    const holder = new Deno.Command("/usr/bin/flock", {
+      args: ["--no-fork", `${root}/lock`, "/bin/sh", "-c", "echo held; exec sleep 600"],
+      stdout: "piped",
+    }).spawn();
+    const reader = holder.stdout.getReader();
+    await reader.read();
+    assert.equal(await files.tryLock(`${root}/lock`), undefined);
+    const waiting = files.lock(`${root}/lock`);
+    holder.kill("SIGKILL");
+    const lock = await waiting;
+    await holder.status;
+    await reader.cancel();
+    await lock.release();
+  }));

@@ -1,0 +1,118 @@
+/**
+ * What a slow or silent peer can cost the plain HTTP listener.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { serveHttp } from "core/os/http_server.ts";
+import type { HttpHandler, ServerTimes } from "core/os/node_server.ts";
+import type { Listener } from "core/ports.ts";
+import { fakeProcesses } from "tests/fakes/processes.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+
+const TIMES: ServerTimes = { headersMsMax: 60, requestMsMax: 120, keepAliveMs: 60, checkMs: 20 };
+
+function test(
+  name: string,
+  fn: (serve: (handler: HttpHandler) => Promise<Listener>) => Promise<void>,
+) {
+  Deno.test({
+    name: `serveHttp() ${name}`,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: () =>
+      fn((handler) =>
+        serveHttp({ hostname: "127.0.0.1", port: 0 }, handler, {
+          ...{ processes: fakeProcesses(), log: recordingLog(), times: TIMES },
+        })
+      ),
+  });
+}
+
+/** Sends a text and returns all that comes until the server ends the connection. */
+async function exchange(listener: Listener, text: string): Promise<string> {
+  using peer = await Deno.connect(listener.address);
+  await peer.write(new TextEncoder().encode(text));
+  let got = "";
+  const buffer = new Uint8Array(4_096);
+  for (let n = await peer.read(buffer); n !== null; n = await peer.read(buffer)) {
+    got += new TextDecoder().decode(buffer.subarray(0, n));
+  }
+  return got;
+}
+
+const slow = [
+  { name: "says nothing", text: "", want: /408/ },
+  { name: "stops within its headers", text: "GET / HTTP/1.1\r\nHost: a\r\n", want: /408/ },
+  { name: "is done", text: "GET / HTTP/1.1\r\nHost: a\r\n\r\n", want: /200 OK/ },
+];
+for (const { name, text, want } of slow) {
+  test(`ends the connection of a peer that ${name}`, async (serve) => {
+    const listener = await serve(() => new Response("hi"));
+    assert.match(await exchange(listener, text), want);
+    await listener.close();
+  });
+}
+
+test("answers a request that asks for an upgrade like any other", async (serve) => {
+  const listener = await serve(() => new Response("plain"));
+  const request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  assert.match(await exchange(listener, request), /200 OK[\s\S]*plain/);
+  await listener.close();
+});
+
+test("lets an answer take longer than a request may", async (serve) => {
+  let ticks = 0;
+  const listener = await serve(() =>
+    new Response(
+      new ReadableStream({
+        pull: async (controller) => {
+          await new Promise((resolve) => setTimeout(resolve, TIMES.requestMsMax));
+          controller.enqueue(new TextEncoder().encode(`${++ticks} `));
+          if (ticks === 3) controller.close();
+        },
+      }),
+    )
+  );
+  const { hostname, port } = listener.address;
+  assert.equal(await (await fetch(`http://${hostname}:${port}/`)).text(), "1 2 3 ");
+  await listener.close();
+});
+
+test("pulls no more of an answer than its peer reads", async (serve) => {
+  const CHUNK = new Uint8Array(64 * 1024);
+  const cancelled = Promise.withResolvers<void>();
+  let pulled = 0;
+  let onPull = () => {};
+  const listener = await serve(() =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) => {
+          pulled += CHUNK.length;
+          controller.enqueue(CHUNK);
+          onPull();
+        },
+        cancel: () => cancelled.resolve(),
+      }),
+    )
+  );
+  const peer = await Deno.connect(listener.address);
+  await peer.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  await quiet((again) => onPull = again);
+  assert.ok(pulled > 0 && pulled < 32 * 1024 * 1024, `${pulled} bytes`);
+  peer.close();
+  await cancelled.promise;
+  await listener.close();
+});
+
+/** Resolves when nothing has been pulled for a while. */
+function quiet(onPull: (again: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    let timer = setTimeout(resolve, 500);
+    onPull(() => {
+      clearTimeout(timer);
+      timer = setTimeout(resolve, 100);
+    });
+  });
+}

@@ -1,0 +1,158 @@
+/**
+ * What only real processes can show: the exact environment, groups, and back-pressure.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { FileFault } from "core/ports.ts";
+import { systemProcesses } from "core/os/processes.ts";
+
+const processes = systemProcesses();
+const PATH = "/usr/bin:/bin";
+
+async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const reader = stream.getReader();
+  let text = "";
+  while (!text.includes("\n")) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += new TextDecoder().decode(value);
+  }
+  reader.releaseLock();
+  return text.trim();
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // A dead child that nobody has waited for is a zombie, state Z: it runs no longer.
+    return !/^State:\s+Z/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
+  } catch {
+    return false;
+  }
+}
+
+Deno.test("run() gives exactly the environment asked for", async () => {
+  Deno.env.set("FLEETCTL_TEST_LEAK", "1");
+  try {
+    const { stdout } = await processes.run({
+      command: "/usr/bin/env",
+      args: [],
+      env: { ONLY: "this one" },
+    });
+    assert.equal(stdout, "ONLY=this one\n");
+  } finally {
+    Deno.env.delete("FLEETCTL_TEST_LEAK");
+  }
+});
+
+Deno.test("run() names the folder when it is the folder that is missing", async () => {
+  await assert.rejects(
+    processes.run({ command: "/bin/true", args: [], env: {}, cwd: "/none/such" }),
+    (thrown: unknown) =>
+      thrown instanceof FileFault && thrown.code === "ENOENT" && thrown.path === "/none/such",
+  );
+});
+
+Deno.test("run() says EACCES for a file that is not executable", async () => {
+  const path = await Deno.makeTempFile();
+  try {
+    await assert.rejects(
+      processes.run({ command: path, args: [], env: {} }),
+      (thrown: unknown) => thrown instanceof FileFault && thrown.code === "EACCES",
+    );
+  } finally {
+    await Deno.remove(path);
+  }
+});
+
+Deno.test("run() ends the grandchildren of a program that takes too long", async () => {
+  const { timedOut, stdout } = await processes.run({
+    command: "/bin/sh",
+    args: ["-c", "sleep 600 & echo $!; wait"],
+    env: { PATH },
+    timeoutMs: 300,
+  });
+  assert.equal(timedOut, true);
+  assert.equal(isAlive(Number(stdout.trim())), false);
+});
+
+Deno.test("run() kills a program that ignores SIGTERM", async () => {
+  const { signal, timedOut } = await processes.run({
+    command: "/bin/sh",
+    args: ["-c", "trap '' TERM; while :; do sleep 0.05; done"],
+    env: { PATH },
+    timeoutMs: 50,
+  });
+  assert.deepEqual([signal, timedOut], ["SIGKILL", true]);
+});
+
+Deno.test("run() comes back although a grandchild keeps the pipes open", async () => {
+  const { stdout, code } = await processes.run({
+    command: "/bin/sh",
+    args: ["-c", "setsid sleep 600 & echo $!"],
+    env: { PATH },
+  });
+  assert.equal(code, 0);
+  Deno.kill(Number(stdout.trim()), "SIGKILL");
+});
+
+Deno.test("spawn() puts a group apart, and a signal reaches all of it", async () => {
+  const child = await processes.spawn({
+    command: "/bin/sh",
+    args: ["-c", "sleep 600 & echo $!; wait"],
+    env: { PATH },
+    group: true,
+  });
+  const grandchild = Number(await readLine(child.stdout));
+  assert.equal(isAlive(grandchild), true);
+  child.kill("SIGKILL");
+  await child.exited;
+  // The pipe ends when the last holder of it is gone, which is the grandchild.
+  assert.equal(await readLine(child.stdout), "");
+  assert.equal(isAlive(grandchild), false);
+  await Promise.all([child.stdin.abort(), child.stdout.cancel(), child.stderr.cancel()]);
+});
+
+Deno.test("spawn() lets a child wait while nobody reads its output", async () => {
+  const child = await processes.spawn({
+    command: "/bin/sh",
+    args: ["-c", "head -c 50000000 /dev/zero; echo done >&2"],
+    env: { PATH },
+  });
+  const reader = child.stdout.getReader();
+  let bytes = (await reader.read()).value?.length ?? 0;
+  const done = readLine(child.stderr);
+  assert.equal(await Promise.race([done, Promise.resolve("waiting")]), "waiting");
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    bytes += chunk.value.length;
+  }
+  assert.equal(bytes, 50_000_000);
+  assert.equal(await done, "done");
+  await child.stdin.abort();
+  await child.stderr.cancel();
+  await child.exited;
+});
+
+Deno.test("spawn() turns writing to an ended child into a rejection and nothing else", async () => {
+  const child = await processes.spawn({ command: "/bin/true", args: [], env: {} });
+  await child.exited;
+  const writer = child.stdin.getWriter();
+  await assert.rejects(writer.write(new Uint8Array(1_000_000)));
+  await Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
+});
+
+Deno.test("which() finds the first name on the PATH as an absolute path", async () => {
+  const folder = await Deno.makeTempDir();
+  const before = Deno.env.get("PATH") ?? "";
+  try {
+    await Deno.writeTextFile(`${folder}/plain`, "", { mode: 0o644 });
+    await Deno.writeTextFile(`${folder}/runs`, "", { mode: 0o755 });
+    Deno.env.set("PATH", `relative:${folder}`);
+    assert.equal(await processes.which("absent", "plain", "runs"), `${folder}/runs`);
+    assert.equal(await processes.which("absent", "../runs", ""), undefined);
+  } finally {
+    Deno.env.set("PATH", before);
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,207 @@
+/**
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { ServiceFault } from "core/ports.ts";
+import { systemdServices } from "core/os/systemd.ts";
+import { parseUnitStatus } from "core/os/systemd_show.ts";
+import { fakeProcesses, type FakeProgram } from "tests/fakes/processes.ts";
+
+const SHOWN = `Id=fleetctl-gateway.service
+LoadState=loaded
+ActiveState=active
+MainPID=812
+StateChangeTimestamp=Thu 2026-01-01 00:00:00.412412 UTC
+Result=success
+ExecMainCode=0
+ExecMainStatus=0
+NRestarts=2
+
+Id=mcp-git-ada.socket
+LoadState=loaded
+ActiveState=failed
+StateChangeTimestamp=
+Result=service-start-limit-hit
+
+Id=fleetctl-dial-ada.service
+LoadState=loaded
+ActiveState=failed
+MainPID=0
+StateChangeTimestamp=Thu 2026-01-01 00:00:01.000001 UTC
+Result=exit-code
+ExecMainCode=1
+ExecMainStatus=2
+NRestarts=0
+
+Id=crashed.service
+LoadState=loaded
+ActiveState=activating
+MainPID=0
+Result=signal
+ExecMainCode=2
+ExecMainStatus=9
+NRestarts=7
+
+Id=none.service
+LoadState=not-found
+ActiveState=inactive
+MainPID=0
+Result=success
+`;
+
+const UNITS = [
+  "fleetctl-gateway.service",
+  "mcp-git-ada.socket",
+  "fleetctl-dial-ada.service",
+  "crashed.service",
+  "none.service",
+];
+
+Deno.test("parseUnitStatus() reads one state per block", () => {
+  assert.deepEqual(parseUnitStatus(SHOWN), [
+    {
+      unit: "fleetctl-gateway.service",
+      load: "loaded",
+      active: "active",
+      mainPid: 812,
+      since: 1_767_225_600_412,
+      reason: undefined,
+      restarts: 2,
+    },
+    {
+      unit: "mcp-git-ada.socket",
+      load: "loaded",
+      active: "failed",
+      mainPid: undefined,
+      since: undefined,
+      reason: "service-start-limit-hit",
+      restarts: 0,
+    },
+    {
+      unit: "fleetctl-dial-ada.service",
+      load: "loaded",
+      active: "failed",
+      mainPid: undefined,
+      since: 1_767_225_601_000,
+      reason: "exit-code 2",
+      restarts: 0,
+    },
+    {
+      unit: "crashed.service",
+      load: "loaded",
+      active: "activating",
+      mainPid: undefined,
+      since: undefined,
+      reason: "signal SIGKILL",
+      restarts: 7,
+    },
+    {
+      unit: "none.service",
+      load: "not-found",
+      active: "inactive",
+      mainPid: undefined,
+      since: undefined,
+      reason: undefined,
+      restarts: 0,
+    },
+  ]);
+});
+
+function open(table: Record<string, FakeProgram>) {
+  const processes = fakeProcesses(table);
+  return { processes, services: systemdServices(processes) };
+}
+
+Deno.test("status() asks once for all units and answers under the names asked for", async () => {
+  const { processes, services } = open({ systemctl: (call) => call.print(SHOWN) });
+  const states = await services.status(UNITS);
+  assert.deepEqual(states.map((state) => state.unit), UNITS);
+  assert.equal(processes.calls.length, 1);
+  assert.deepEqual(processes.calls[0]?.args.slice(-UNITS.length - 1), ["--", ...UNITS]);
+  assert.deepEqual(await services.status([]), []);
+  assert.equal(processes.calls.length, 1);
+});
+
+Deno.test("status() refuses an answer about other than the units asked for", async () => {
+  const { services } = open({ systemctl: (call) => call.print(SHOWN) });
+  await assert.rejects(services.status(["fleetctl-gateway.service"]), /asked for 1, heard of 5/);
+});
+
+Deno.test("start() runs systemctl for exactly one unit, with no environment of ours", async () => {
+  const { processes, services } = open({ systemctl: () => 0 });
+  await services.start("fleetctl-gateway.service");
+  await services.stop("fleetctl-gateway.service");
+  await services.restart("fleetctl-gateway.service");
+  await services.enable("mcp-git-ada.socket");
+  await services.disable("mcp-git-ada.socket");
+  await services.reload();
+  assert.deepEqual(processes.calls.map((call) => call.args.join(" ")), [
+    "--no-ask-password start -- fleetctl-gateway.service",
+    "--no-ask-password stop -- fleetctl-gateway.service",
+    "--no-ask-password restart -- fleetctl-gateway.service",
+    "--no-ask-password enable -- mcp-git-ada.socket",
+    "--no-ask-password disable -- mcp-git-ada.socket",
+    "--no-ask-password daemon-reload",
+  ]);
+  assert.deepEqual(Object.keys(processes.calls[0]?.env ?? {}), [
+    "PATH",
+    "LC_ALL",
+    "SYSTEMD_COLORS",
+  ]);
+});
+
+Deno.test("start() rejects with what systemd said and the tail of the journal", async () => {
+  const { services } = open({
+    systemctl: async (call) => {
+      await call.warn("Job for x.service failed because of a timeout.\nSee more.\n");
+      return 1;
+    },
+    journalctl: (call) => call.print("first\nlast words\n"),
+  });
+  await assert.rejects(services.start("x.service"), (thrown: unknown) => {
+    assert.ok(thrown instanceof ServiceFault);
+    assert.equal(thrown.unit, "x.service");
+    assert.equal(
+      thrown.message,
+      "Cannot start x.service: Job for x.service failed because of a timeout.",
+    );
+    assert.deepEqual(thrown.journal, ["first", "last words"]);
+    return true;
+  });
+});
+
+Deno.test("start() refuses what is no unit name before anything runs", async () => {
+  const { processes, services } = open({ systemctl: () => 0, journalctl: () => 0 });
+  for (
+    const unit of ["--root=/x.service", "a b.service", "*.service", "", "plain", "a/b.service"]
+  ) {
+    await assert.rejects(services.start(unit), ServiceFault, unit);
+    await assert.rejects(services.journal(unit, 1), ServiceFault, unit);
+    await assert.rejects(services.status([unit]), ServiceFault, unit);
+  }
+  assert.deepEqual(processes.calls, []);
+});
+
+Deno.test("journal() gives the last lines, oldest first", async () => {
+  const { processes, services } = open({ journalctl: (call) => call.print("one\ntwo\n\n") });
+  assert.deepEqual(await services.journal("x.service", 20), ["one", "two"]);
+  assert.deepEqual(processes.calls[0]?.args, [
+    "--no-pager",
+    "--quiet",
+    "--output=cat",
+    "--lines=20",
+    "--unit=x.service",
+  ]);
+});
+
+Deno.test("isRunning() looks for the folder that only a booted systemd makes", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    const processes = fakeProcesses();
+    assert.equal(await systemdServices(processes, root).isRunning(), true);
+    assert.equal(await systemdServices(processes, `${root}/none`).isRunning(), false);
+  } finally {
+    await Deno.remove(root);
+  }
+});

@@ -1,0 +1,28 @@
+/**
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { systemProcesses } from "core/os/processes.ts";
+import { systemUsers } from "core/os/users.ts";
+
+const users = systemUsers(systemProcesses());
+
+Deno.test("systemUsers() finds accounts by name and by uid", async () => {
+  const root = { name: "root", uid: 0, gid: 0, home: "/root" };
+  assert.deepEqual(await users.byName("root"), root);
+  assert.deepEqual(await users.byUid(0), root);
+  assert.equal(await users.groupId("root"), 0);
+});
+
+Deno.test("systemUsers() tells the effective uid", () => {
+  assert.equal(users.currentUid(), Deno.uid());
+});
+
+Deno.test("systemUsers() answers undefined for accounts that are not there", async () => {
+  for (const name of ["no-such-user-here", "", "--help", "a:b", "0"]) {
+    assert.equal(await users.byName(name), undefined, name);
+    assert.equal(await users.groupId(name), undefined, name);
+  }
+  assert.equal(await users.byUid(4_000_000_000), undefined);
+});

@@ -1,0 +1,24 @@
+/**
+ * The small memory: bounded, and never past its time.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { createRecent } from "core/recent.ts";
+
+Deno.test("createRecent() keeps a value until its time and not at it", () => {
+  const recent = createRecent<number>(2);
+  recent.keep("a", 1, 100);
+  assert.deepEqual([recent.get("a", 99), recent.get("a", 100), recent.get("b", 0)], [
+    1,
+    undefined,
+    undefined,
+  ]);
+});
+
+Deno.test("createRecent() lets the oldest go, and an old key is new when it is kept again", () => {
+  const recent = createRecent<number>(2);
+  for (const key of ["a", "b", "a", "c"]) recent.keep(key, 1, 100);
+  assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [1, undefined, 1]);
+});

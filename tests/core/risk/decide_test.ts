@@ -1,0 +1,92 @@
+/**
+ * The one decision about a call: names, spellings, command strings, approvals.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { McpName } from "core/names.ts";
+import { checkDecision, decideCommand, decideTool, strongest } from "core/risk/decide.ts";
+import type { Gate, Risk } from "core/risk/rules.ts";
+
+const RULES: ReadonlyMap<string, Risk> = new Map([
+  ["wipe", "block"],
+  ["write", "ask"],
+  ["Mixed", "ask"],
+  ["mixed", "block"],
+]);
+
+Deno.test("strongest() lets block beat ask beat allow", () => {
+  assert.equal(strongest(), "allow");
+  assert.equal(strongest("allow", "ask"), "ask");
+  assert.equal(strongest("ask", "block", "allow"), "block");
+});
+
+Deno.test("decideTool() judges each row", () => {
+  for (
+    const [tool, want] of [
+      ["look", "allow"],
+      ["write", "ask"],
+      ["wipe", "block"],
+      ["WIPE", "block"],
+      [" wipe ", "block"],
+      ["ｗｉｐｅ", "block"],
+      ["wipe2", "allow"],
+      ["Mixed", "block"],
+      ["mixed", "block"],
+      ["", "allow"],
+      ["__proto__", "allow"],
+    ] as const
+  ) {
+    assert.equal(decideTool(RULES, tool), want, JSON.stringify(tool));
+  }
+});
+
+Deno.test("decideTool() never weakens a rule by the case of a name", () => {
+  fc.assert(fc.property(
+    fc.array(fc.tuple(fc.constantFrom("a", "A", "b", "B"), fc.constantFrom("block", "ask"))),
+    fc.constantFrom("a", "A", "b", "B"),
+    (rows, tool) => {
+      const rules = new Map(rows as [string, Risk][]);
+      const same = [...rules].filter(([name]) => name.toLowerCase() === tool.toLowerCase());
+      assert.equal(decideTool(rules, tool), strongest(...same.map(([, risk]) => risk)));
+    },
+  ));
+});
+
+const GATE: Gate = {
+  mcp: "git" as McpName,
+  version: "1",
+  rules: new Map([["git_clean", "block"], ["git_push", "ask"]]),
+  idleStopSeconds: undefined,
+};
+
+Deno.test("decideCommand() finds calls of ruled tools in a shell command", () => {
+  for (
+    const [command, want] of [
+      ["ls -la", "allow"],
+      ["fleetctl mcp call git git_log", "allow"],
+      ["fleetctl mcp call git git_clean self", "block"],
+      ["fleetctl mcp read git git_push", "ask"],
+      ["/usr/bin/fleetctl mcp call --args '{}' git git_clean", "block"],
+      ["echo hi && fleetctl mcp call git git_clean; true", "block"],
+      ["sh -c 'fleetctl mcp call git git_push'", "ask"],
+      ["fleetctl mcp call git git_push; fleetctl mcp call git git_clean", "block"],
+      ["fleetctl mcp call other git_clean", "allow"],
+      ["fleetctl mcp add git self", "allow"],
+    ] as const
+  ) {
+    assert.equal(decideCommand([GATE], command), want, command);
+  }
+});
+
+Deno.test("checkDecision() denies an ask that nobody approved, and a block in any case", () => {
+  const call = { mcp: "git", tool: "git_push" };
+  assert.ok(checkDecision("allow", call).ok);
+  assert.ok(checkDecision("ask", { ...call, isApproved: true }).ok);
+  const ask = checkDecision("ask", call);
+  assert.ok(!ask.ok && ask.error.code === "approval-unavailable" && ask.error.kind === "denied");
+  const block = checkDecision("block", { ...call, isApproved: true });
+  assert.ok(!block.ok && block.error.code === "tool-blocked");
+});

@@ -1,0 +1,81 @@
+/**
+ * The gate file: what is rendered is read, and what is not understood refuses everything.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { readCatalog } from "core/catalog/catalog.ts";
+import { pathsUnder } from "core/paths.ts";
+import { gateOf, parseGate } from "core/risk/rules.ts";
+import { memoryFiles } from "tests/fakes/files.ts";
+import { createGateReader } from "units/mcp/gate_reader.ts";
+import { renderGate } from "units/render/mcp/gate.ts";
+import { FileFault } from "core/ports.ts";
+
+const GOOD = { mcp: "git", version: "1.0.0", rules: { git_clean: "block", git_push: "ask" } };
+
+Deno.test("parseGate() reads what the renderer writes, for every shipped entry", async () => {
+  const paths = pathsUnder("/");
+  const catalog = await readCatalog({ files: memoryFiles() }, paths);
+  assert.ok(catalog.ok && catalog.value.entries.size >= 6);
+  for (const manifest of catalog.value.entries.values()) {
+    const file = renderGate(manifest, paths);
+    assert.equal(file.path, paths.gate(manifest.name));
+    const parsed = parseGate(file.content, manifest.name);
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    assert.deepEqual([...parsed.value.rules].sort(), [...gateOf(manifest).rules].sort());
+    assert.equal(parsed.value.idleStopSeconds, manifest.limits.idleStopSeconds);
+  }
+});
+
+Deno.test("parseGate() refuses everything that it does not understand", () => {
+  assert.ok(parseGate(JSON.stringify(GOOD), "git").ok);
+  for (
+    const [name, text] of [
+      ["empty", ""],
+      ["half", '{"mcp":"git","ru'],
+      ["null", "null"],
+      ["list", "[]"],
+      ["another MCP", JSON.stringify({ ...GOOD, mcp: "notes" })],
+      ["no rules", JSON.stringify({ mcp: "git", version: "1" })],
+      ["rules as a list", JSON.stringify({ ...GOOD, rules: ["git_clean"] })],
+      ["an unknown word", JSON.stringify({ ...GOOD, rules: { git_clean: "Block" } })],
+      ["no version", JSON.stringify({ mcp: "git", rules: {} })],
+      ["an unknown key", JSON.stringify({ ...GOOD, allow: ["git_clean"] })],
+      ["a bad idle stop", JSON.stringify({ ...GOOD, idle_stop_seconds: -1 })],
+      ["too large", JSON.stringify({ ...GOOD, version: "x".repeat(300_000) })],
+    ] as const
+  ) {
+    const parsed = parseGate(text, "git");
+    assert.ok(!parsed.ok && parsed.error.code === "gate-invalid", name);
+  }
+});
+
+Deno.test("GateReader.current() follows the file and refuses while it is unreadable", async () => {
+  const path = "/etc/fleetctl/gate/git.json";
+  let now = 0;
+  const files = memoryFiles({}, { now: () => ++now });
+  await files.ensureDir("/etc/fleetctl/gate");
+  const reader = createGateReader(files, path, "git");
+  const missing = await reader.current();
+  assert.ok(!missing.ok && missing.error.code === "gate-unreadable");
+  await files.write(path, JSON.stringify(GOOD));
+  const read = await reader.current();
+  assert.ok(read.ok && read.value.rules.get("git_push") === "ask");
+  await files.write(path, JSON.stringify({ ...GOOD, rules: { git_push: "block" } }));
+  const again = await reader.current();
+  assert.ok(again.ok && again.value.rules.get("git_push") === "block");
+  await files.write(path, "{");
+  const corrupt = await reader.current();
+  assert.ok(!corrupt.ok && corrupt.error.code === "gate-invalid");
+  await files.remove(path);
+  assert.equal((await reader.current()).ok, false);
+});
+
+Deno.test("GateReader.current() refuses when the file may not be read", async () => {
+  const fault = () => Promise.reject(new FileFault("EACCES", "/x", "denied"));
+  const reader = createGateReader({ stat: fault, readText: fault }, "/x", "git");
+  const read = await reader.current();
+  assert.ok(!read.ok && /cannot be read \(EACCES\)/.test(read.error.message));
+});

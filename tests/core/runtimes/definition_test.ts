@@ -1,0 +1,132 @@
+/**
+ * Runtime definitions: shipped ones, a host's overlay, and every fault of a file.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { pathsUnder } from "core/paths.ts";
+import { fillPlaceholders, parseDefinition } from "core/runtimes/definition.ts";
+import { findDefinition, readDefinitions, shippedDefinitions } from "core/runtimes/definitions.ts";
+import { memoryFiles } from "tests/fakes/files.ts";
+
+const PATHS = pathsUnder("/");
+const WHOLE = [
+  "summary: Mine",
+  "command: /opt/mine/agent",
+  'args: ["--home", "{home}"]',
+  "protocol: acp",
+  "client_config:",
+  '  path: "{home}/.mine.json"',
+  "  shape: runtime-b",
+].join("\n");
+
+Deno.test("shippedDefinitions() are the two runtimes of the spec", () => {
+  const shipped = shippedDefinitions();
+  assert.deepEqual([...shipped.keys()], ["runtime-a", "runtime-b"]);
+  assert.deepEqual(shipped.get("runtime-b"), {
+    name: "runtime-b",
+    summary: "Built-in agent loop over any model endpoint",
+    command: "{lib}/fleetctl-runtime",
+    args: [],
+    protocol: "acp",
+    clientConfig: { path: "{home}/.runtime-b/agent/mcp.json", shape: "runtime-b" },
+    login: "none",
+  });
+  assert.deepEqual(shipped.get("runtime-a")?.clientConfig, {
+    path: "{home}/.runtime-a.json",
+    shape: "runtime-a",
+  });
+  assert.equal(shipped.get("runtime-a")?.login, "pasted_code");
+});
+
+Deno.test("readDefinitions() lays a host's file over the shipped one and adds its own", async () => {
+  const files = memoryFiles({
+    [`${PATHS.runtimesDir}/runtime-a.yaml`]: "command: /opt/a/run\nprotocol: stream_json\n",
+    [`${PATHS.runtimesDir}/mine.yaml`]: WHOLE,
+    [`${PATHS.runtimesDir}/.hidden.yaml`]: "nonsense: 1",
+    [`${PATHS.runtimesDir}/notes.txt`]: "nonsense",
+  });
+  const { byName, faults } = await readDefinitions(files, PATHS);
+  assert.deepEqual(faults, []);
+  assert.deepEqual([...byName.keys()].sort(), ["mine", "runtime-a", "runtime-b"]);
+  assert.equal(byName.get("runtime-a")?.command, "/opt/a/run");
+  assert.equal(byName.get("runtime-a")?.protocol, "stream_json");
+  assert.equal(byName.get("runtime-a")?.login, "pasted_code");
+  assert.deepEqual(byName.get("mine")?.args, ["--home", "{home}"]);
+});
+
+Deno.test("readDefinitions() reports a broken file and keeps the shipped definition", async () => {
+  const files = memoryFiles({
+    [`${PATHS.runtimesDir}/runtime-b.yaml`]: "comand: /opt/b\n",
+    [`${PATHS.runtimesDir}/mine.yaml`]: WHOLE,
+  });
+  const { byName, faults } = await readDefinitions(files, PATHS);
+  assert.equal(byName.get("runtime-b")?.command, "{lib}/fleetctl-runtime");
+  assert.ok(byName.has("mine"));
+  assert.equal(faults.length, 1);
+  assert.equal(faults[0]?.code, "runtime-invalid");
+  assert.match(faults[0]?.details[0] ?? "", /runtime-b\.yaml:1: comand is not a known key/);
+});
+
+Deno.test("readDefinitions() says so when the folder cannot be read", async () => {
+  const files = memoryFiles({ [PATHS.runtimesDir]: "a file" });
+  const { byName, faults } = await readDefinitions(files, PATHS);
+  assert.equal(byName.size, 2);
+  assert.equal(faults[0]?.code, "runtime-unreadable");
+});
+
+const BAD: readonly (readonly [string, string, RegExp])[] = [
+  ["an unknown key", `${WHOLE}\nlogn: none`, /mine\.yaml:8: logn is not a known key/],
+  [
+    "a relative command",
+    WHOLE.replace("/opt/mine/agent", "agent"),
+    /command must be an absolute path/,
+  ],
+  ["an unknown placeholder", WHOLE.replace('{home}"]', '{root}"]'), /args must be a list of texts/],
+  ["an unknown protocol", WHOLE.replace("acp", "grpc"), /:4: protocol must be one of acp/],
+  [
+    "an unknown shape",
+    WHOLE.replace("shape: runtime-b", "shape: x"),
+    /client_config\.shape must be/,
+  ],
+  [
+    "a missing path",
+    WHOLE.replace('  path: "{home}/.mine.json"\n', ""),
+    /client_config\.path is not set/,
+  ],
+  ["an empty file", "", /must be a mapping/],
+  ["a bad login", `${WHOLE}\nlogin: magic`, /login must be one of none, pasted_code/],
+];
+for (const [what, text, fault] of BAD) {
+  Deno.test(`parseDefinition() refuses ${what}`, () => {
+    const parsed = parseDefinition(text, "mine.yaml");
+    assert.ok(!parsed.ok);
+    assert.equal(parsed.error.code, "runtime-invalid");
+    assert.ok(
+      parsed.error.details.some((line) => fault.test(line)),
+      parsed.error.details.join("\n"),
+    );
+  });
+}
+
+Deno.test("parseDefinition() refuses YAML that is none", () => {
+  const parsed = parseDefinition("a: [", "mine.yaml");
+  assert.equal(parsed.ok ? "" : parsed.error.code, "yaml-invalid");
+});
+
+Deno.test("findDefinition() names what there is", async () => {
+  const definitions = await readDefinitions(memoryFiles(), PATHS);
+  const found = findDefinition(definitions, "runtime-z");
+  assert.ok(!found.ok);
+  assert.equal(found.error.code, "runtime-unknown");
+  assert.match(found.error.message, /must be one of "runtime-a", "runtime-b"/);
+});
+
+Deno.test("fillPlaceholders() replaces each and keeps what it does not know", () => {
+  const values = { lib: "/usr/lib/fleetctl", home: "/home/$&", agent: "ada" };
+  assert.equal(
+    fillPlaceholders("{lib}/x {home} {agent} {other}", values),
+    "/usr/lib/fleetctl/x /home/$& ada {other}",
+  );
+});

@@ -1,0 +1,149 @@
+/**
+ * ACP updates of all kinds of agents become ours, in order and within their sizes.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { TURN_LIMITS } from "core/limits.ts";
+import { byteLength } from "core/runtimes/cut_text.ts";
+import type { RuntimeUpdate } from "core/runtimes/driver.ts";
+import { createTranslator } from "core/runtimes/drivers/acp_updates.ts";
+import { fakeClock } from "tests/fakes/clock.ts";
+
+function translate(updates: readonly unknown[]): readonly RuntimeUpdate[] {
+  const translator = createTranslator("t1", fakeClock());
+  return [...updates.flatMap((update) => translator.translate(update)), ...translator.finish()];
+}
+const say = (text: string, messageId?: string) => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+  ...(messageId === undefined ? {} : { messageId }),
+});
+
+Deno.test("translate() joins deltas into one message that ends with the turn", () => {
+  assert.deepEqual(translate([say("Hel"), say("lo")]), [
+    { kind: "text_delta", messageId: "t1-m1", text: "Hel" },
+    { kind: "text_delta", messageId: "t1-m1", text: "lo" },
+    { kind: "message", messageId: "t1-m1", text: "Hello" },
+  ]);
+});
+
+Deno.test("translate() begins a new message with a new id and after a tool call", () => {
+  const updates = translate([
+    say("a", "x"),
+    say("b", "y"),
+    { sessionUpdate: "tool_call", toolCallId: "c", title: "T", rawInput: { q: 1 } },
+    say("c", "y"),
+    { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" },
+  ]);
+  assert.deepEqual(
+    updates.filter((update) => update.kind === "message").map((update) => update.text),
+    ["a", "b", "c"],
+  );
+});
+
+Deno.test("translate() announces a call once, with its arguments, before its result", () => {
+  const updates = translate([
+    { sessionUpdate: "tool_call", toolCallId: "c1", title: "Reading", status: "pending" },
+    { sessionUpdate: "tool_call_update", toolCallId: "c1", rawInput: { path: "/x" } },
+    { sessionUpdate: "tool_call_update", toolCallId: "c1", status: "in_progress" },
+    {
+      sessionUpdate: "tool_call_update",
+      toolCallId: "c1",
+      status: "completed",
+      content: [{ type: "content", content: { type: "text", text: "whole" } }],
+    },
+    { sessionUpdate: "tool_call_update", toolCallId: "c1", status: "completed" },
+  ]);
+  assert.deepEqual(updates, [
+    { kind: "tool_call", callId: "c1", mcp: undefined, tool: "Reading", arguments: { path: "/x" } },
+    {
+      kind: "tool_result",
+      callId: "c1",
+      status: "completed",
+      text: "whole",
+      cutBytes: 0,
+      durationMs: 0,
+    },
+  ]);
+});
+
+Deno.test("translate() takes MCP, tool, status and duration from our own runtime's meta", () => {
+  const meta = { fleetctl: { mcp: "git", tool: "git_log" } };
+  const done = { fleetctl: { mcp: "git", tool: "git_log", status: "denied", duration_ms: 12 } };
+  const updates = translate([
+    { sessionUpdate: "tool_call", toolCallId: "c", title: "x", status: "in_progress", _meta: meta },
+    { sessionUpdate: "tool_call_update", toolCallId: "c", status: "failed", _meta: done },
+  ]);
+  assert.deepEqual(updates, [
+    { kind: "tool_call", callId: "c", mcp: "git", tool: "git_log", arguments: {} },
+    { kind: "tool_result", callId: "c", status: "denied", text: "", cutBytes: 0, durationMs: 12 },
+  ]);
+});
+
+Deno.test("finish() stops calls that have no result", () => {
+  const updates = translate([
+    { sessionUpdate: "tool_call", toolCallId: "c", title: "x", status: "pending" },
+  ]);
+  assert.deepEqual(updates.map((update) => update.kind), ["tool_call", "tool_result"]);
+  assert.equal(updates[1]?.kind === "tool_result" && updates[1].status, "stopped");
+});
+
+Deno.test("translate() keeps every text within its limit and says what was cut", () => {
+  const long = "é".repeat(TURN_LIMITS.toolResultBytesMax);
+  const updates = translate([
+    say("x".repeat(TURN_LIMITS.messageBytesMax + 10)),
+    { sessionUpdate: "tool_call", toolCallId: "c", title: "x", rawInput: { text: long } },
+    { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", rawOutput: long },
+  ]);
+  const messages = updates.filter((update) => update.kind === "message");
+  assert.equal(messages.length, 2);
+  assert.ok(messages.every((each) => byteLength(each.text) <= TURN_LIMITS.messageBytesMax));
+  const call = updates.find((update) => update.kind === "tool_call");
+  assert.ok(byteLength(JSON.stringify(call?.arguments)) <= TURN_LIMITS.toolArgumentsBytesMax);
+  const result = updates.find((update) => update.kind === "tool_result");
+  assert.ok(byteLength(result?.text ?? "") <= TURN_LIMITS.toolResultBytesMax);
+  assert.ok((result?.cutBytes ?? 0) > 0);
+});
+
+Deno.test("translate() takes notices and skips what it does not know", () => {
+  assert.deepEqual(
+    translate([
+      { sessionUpdate: "notice", severity: "info", title: "Note", description: "more" },
+      { sessionUpdate: "plan", entries: [] },
+      { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "hm" } },
+      null,
+      7,
+      {},
+      { sessionUpdate: "tool_call" },
+    ]),
+    [{ kind: "notice", text: "Note: more" }],
+  );
+});
+
+Deno.test("translate() never throws, and answers each announced call exactly once", () => {
+  const id = fc.constantFrom("a", "b");
+  const status = fc.constantFrom("pending", "in_progress", "completed", "failed", 3, undefined);
+  const update = fc.oneof(
+    fc.record({
+      sessionUpdate: fc.constantFrom("tool_call", "tool_call_update"),
+      toolCallId: id,
+      status,
+    }),
+    fc.string().map((text) => say(text)),
+    fc.anything(),
+  );
+  fc.assert(fc.property(fc.array(update), (list) => {
+    const open = new Set<string>();
+    for (const each of translate(list)) {
+      if (each.kind === "tool_call") {
+        assert.ok(!open.has(each.callId));
+        open.add(each.callId);
+      }
+      if (each.kind === "tool_result") assert.ok(open.delete(each.callId));
+    }
+    assert.equal(open.size, 0);
+  }));
+});

@@ -1,0 +1,34 @@
+/**
+ * What `store_test.ts` runs as a process of its own: sets numbered secrets and prints each key that
+ * was acknowledged, until it is told to stop or is killed.
+ *
+ * @module
+ */
+
+import { openHost } from "core/os/host.ts";
+import type { KeyName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import { openSecrets } from "core/secrets/store.ts";
+
+/** What a child is told, as JSON in its first argument. */
+export interface StoreOrder {
+  readonly root: string;
+  /** First part of each key's name. */
+  readonly prefix: string;
+  readonly times: number;
+}
+
+async function run({ root, prefix, times }: StoreOrder): Promise<void> {
+  const host = openHost({ log: { program: "child", level: "error" } });
+  const store = await openSecrets(host, pathsUnder(root));
+  if (!store.ok) throw new Error(JSON.stringify(store.error));
+  for (let time = 0; time < times; time++) {
+    const key = `${prefix}_${time}` as KeyName;
+    const author = { verb: "secret set", caller: prefix.toLowerCase() };
+    const done = await store.value.set({ key }, `value of ${key}`, author);
+    if (!done.ok) throw new Error(JSON.stringify(done.error));
+    console.log(key);
+  }
+}
+
+if (import.meta.main) await run(JSON.parse(Deno.args[0] ?? "{}"));

@@ -1,0 +1,78 @@
+/**
+ * The client side of the daemon's socket, against daemons that end too early or talk nonsense.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
+import type { ByteStream } from "core/ports.ts";
+
+/** A daemon that answers with these bytes and closes; `sent` is what it was told. */
+function daemonThatSays(...parts: readonly string[]) {
+  let sent = "";
+  let isClosed = false;
+  const stream: ByteStream = {
+    readable: ReadableStream.from(parts.map((part) => new TextEncoder().encode(part))),
+    writable: new WritableStream({
+      write: (chunk: Uint8Array) => void (sent += new TextDecoder().decode(chunk)),
+    }),
+    close: () => void (isClosed = true),
+  };
+  return { stream, sent: () => sent, isClosed: () => isClosed };
+}
+
+async function ask(...parts: readonly string[]) {
+  const daemon = daemonThatSays(...parts);
+  let out = "";
+  let err = "";
+  const code = await forward(daemon.stream, { argv: ["status"] }, {
+    out: async (text) => void (out += text),
+    err: async (text) => void (err += text),
+  });
+  assert.equal(daemon.sent(), '{"argv":["status"]}\n');
+  assert.ok(daemon.isClosed());
+  return { code, out, err };
+}
+
+Deno.test("forward() passes output on in order and returns the exit code", async () => {
+  const said = await ask(
+    '{"type":"out","text":"a"}\n{"type":"err","te',
+    'xt":"b"}\n{"type":"out","text":"c\\n"}\n{"type":"exit","code":3}\n',
+  );
+  assert.deepEqual(said, { code: { ok: true, value: 3 }, out: "ac\n", err: "b" });
+});
+
+Deno.test("forward() returns the daemon's refusal as its own", async () => {
+  const error = { code: "x", kind: "denied", message: "Cannot", details: [], hints: ["h"] };
+  const said = await ask(`${JSON.stringify({ type: "refused", error })}\n`);
+  assert.deepEqual(said.code, { ok: false, error });
+});
+
+for (
+  const [name, parts] of [
+    ["closes at once", []],
+    ["closes after some output", ['{"type":"out","text":"a"}\n']],
+    ["talks nonsense", ["hello\n"]],
+    ["sends a frame it does not know", ['{"type":"what"}\n']],
+  ] as const
+) {
+  Deno.test(`forward() says that the daemon was lost when it ${name}`, async () => {
+    const { code } = await ask(...parts);
+    assert.ok(!code.ok);
+    assert.equal(code.error.code, "daemon-lost");
+    assert.deepEqual(code.error.hints[0], "fleetctl status");
+  });
+}
+
+Deno.test("connectDaemon() is undefined when nobody answers", async () => {
+  for (const thrown of [new Deno.errors.NotFound(), new Deno.errors.ConnectionRefused()]) {
+    const refuse = { connectUnix: () => Promise.reject(thrown) };
+    assert.equal(await connectDaemon(refuse, "/nowhere"), undefined);
+  }
+});
+
+Deno.test("connectDaemon() does not take a missing right for a missing daemon", async () => {
+  const refuse = { connectUnix: () => Promise.reject(new Deno.errors.NotCapable("write")) };
+  await assert.rejects(connectDaemon(refuse, "/nowhere"), Deno.errors.NotCapable);
+});

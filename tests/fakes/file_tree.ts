@@ -1,0 +1,159 @@
+/**
+ * The tree under the memory file system: nodes, look-up through links, and replacement as a whole.
+ *
+ * @module
+ */
+
+import { FileFault } from "core/ports.ts";
+
+interface Meta {
+  mode: number;
+  uid: number;
+  gid: number;
+  mtimeMs: number;
+}
+
+/** A file, a folder or a link. */
+export type Node =
+  | (Meta & { readonly kind: "file"; readonly bytes: Uint8Array })
+  | (Meta & { readonly kind: "directory"; readonly entries: Map<string, Node> })
+  | (Meta & { readonly kind: "symlink"; readonly target: string });
+
+/** A folder. */
+export type Folder = Extract<Node, { kind: "directory" }>;
+
+/** Links followed on one way before it counts as a loop. */
+const LINKS_MAX = 40;
+
+/** A tree of nodes; paths are absolute. */
+export class FileTree {
+  readonly #root: Folder;
+
+  constructor(
+    private readonly options: {
+      readonly now: () => number;
+      readonly uid: number | undefined;
+      readonly gid: number | undefined;
+    },
+  ) {
+    this.#root = this.#folder();
+  }
+
+  /** Returns the fault of an action on a path. */
+  fault(code: string, path: string, verb: string): FileFault {
+    return new FileFault(code, path, `Cannot ${verb} ${JSON.stringify(path)}: ${code}`);
+  }
+
+  /** Makes a file that is nowhere yet. */
+  file(bytes: Uint8Array, given: Partial<Meta>): Node {
+    return { kind: "file", bytes, ...this.#meta(given, 0o644) };
+  }
+
+  /** Makes a link that is nowhere yet. */
+  link(target: string): Node {
+    return { kind: "symlink", target, ...this.#meta({}, 0o777) };
+  }
+
+  /** Finds a node; links on the way are followed, the last one only when `follow` is set. */
+  find(path: string, follow: boolean, links = 0): Node | undefined {
+    let node: Node = this.#root;
+    const parts = split(path);
+    for (const [index, part] of parts.entries()) {
+      if (node.kind !== "directory") throw this.fault("ENOTDIR", path, "reach");
+      const next: Node | undefined = node.entries.get(part);
+      if (next === undefined) return undefined;
+      const isLast = index === parts.length - 1;
+      if (next.kind === "symlink" && (!isLast || follow)) {
+        if (links >= LINKS_MAX) throw this.fault("ELOOP", path, "reach");
+        const base = `/${parts.slice(0, index).join("/")}`;
+        const rest = parts.slice(index + 1).join("/");
+        const target = next.target.startsWith("/") ? next.target : `${base}/${next.target}`;
+        return this.find(`${target}/${rest}`, follow, links + 1);
+      }
+      node = next;
+    }
+    return node;
+  }
+
+  /** Creates a folder and its parents where they are absent, and returns it. */
+  makeFolders(path: string): Folder {
+    const parts = split(path);
+    let node: Folder = this.#root;
+    for (let count = 1; count <= parts.length; count++) {
+      const at = `/${parts.slice(0, count).join("/")}`;
+      let next = this.find(at, true);
+      if (next === undefined) {
+        next = this.#folder();
+        node.entries.set(parts[count - 1] ?? "", next);
+      }
+      if (next.kind !== "directory") throw this.fault("ENOTDIR", at, "create");
+      node = next;
+    }
+    return node;
+  }
+
+  /** Puts a node at a path in one step; a folder is never replaced by something else. */
+  replace(path: string, node: Node, verb: string): void {
+    const [parent, name] = this.#parentOf(path, verb);
+    const before = parent.entries.get(name);
+    if (before?.kind === "directory") {
+      if (node.kind !== "directory") throw this.fault("EISDIR", path, verb);
+      if (before.entries.size > 0) throw this.fault("EEXIST", path, verb);
+    }
+    parent.entries.set(name, node);
+  }
+
+  /** Takes a node away with all below it. */
+  drop(path: string): void {
+    const [parent, name] = this.#parentOf(path, "remove");
+    parent.entries.delete(name);
+  }
+
+  /** Paths of all files and links, sorted. */
+  leaves(): readonly string[] {
+    const found: string[] = [];
+    const walk = (at: string, node: Folder) => {
+      for (const [name, child] of node.entries) {
+        if (child.kind === "directory") walk(`${at}/${name}`, child);
+        else found.push(`${at}/${name}`);
+      }
+    };
+    walk("", this.#root);
+    return found.sort();
+  }
+
+  #parentOf(path: string, verb: string): readonly [Folder, string] {
+    const parts = split(path);
+    const name = parts.pop();
+    if (name === undefined) throw this.fault("EISDIR", path, verb);
+    const parent = this.find(`/${parts.join("/")}`, true);
+    if (parent === undefined) throw this.fault("ENOENT", path, verb);
+    if (parent.kind !== "directory") throw this.fault("ENOTDIR", path, verb);
+    return [parent, name];
+  }
+
+  #folder(): Folder {
+    return { kind: "directory", entries: new Map(), ...this.#meta({}, 0o755) };
+  }
+
+  #meta(given: Partial<Meta>, mode: number): Meta {
+    return {
+      mode: given.mode ?? mode,
+      uid: given.uid ?? this.options.uid ?? 0,
+      gid: given.gid ?? this.options.gid ?? 0,
+      mtimeMs: this.options.now(),
+    };
+  }
+}
+
+function split(path: string): string[] {
+  if (!path.startsWith("/")) {
+    throw new TypeError(`Cannot use ${JSON.stringify(path)}: not absolute`);
+  }
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return parts;
+}

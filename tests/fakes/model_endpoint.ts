@@ -1,0 +1,127 @@
+/**
+ * A model endpoint in the hands of a test: real HTTP on loopback, the real streaming protocols of
+ * three providers, and a script of what to answer. It records each request as it came.
+ *
+ * @module
+ */
+
+import { Buffer } from "node:buffer";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { anthropicEvents, chatEvents, responsesEvents } from "tests/fakes/model_protocols.ts";
+
+/** What the endpoint does with one request. */
+export type ModelReply =
+  /** A whole answer: text, tool calls, or both. */
+  | {
+    readonly kind: "answer";
+    readonly text?: string;
+    readonly calls?: readonly { readonly tool: string; readonly arguments: unknown }[];
+    readonly finish?: "stop" | "length";
+    /** Text of the arguments as it is, such as broken JSON. */
+    readonly rawArguments?: string;
+  }
+  /** An HTTP status with headers and a body. */
+  | {
+    readonly kind: "status";
+    readonly status: number;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+  }
+  /** Some text, then the connection breaks, or ends without saying how the answer ended. */
+  | { readonly kind: "cut"; readonly text: string; readonly cleanly?: boolean }
+  /** Some text, then nothing until the client goes away. */
+  | { readonly kind: "hang"; readonly text: string }
+  /** Something that is no answer. */
+  | { readonly kind: "garbage"; readonly body: string; readonly contentType?: string };
+
+/** A request as it came. */
+export interface ModelRequest {
+  readonly path: string;
+  readonly headers: Headers;
+  // deno-lint-ignore no-explicit-any -- a test looks into the JSON of three protocols.
+  readonly body: any;
+}
+
+/** A running endpoint. */
+export interface FakeModel {
+  /** `http://127.0.0.1:<port>/v1`. */
+  readonly baseUrl: string;
+  readonly requests: readonly ModelRequest[];
+  /** Adds replies to the script; without one the endpoint answers 500 `script is over`. */
+  script(...replies: readonly (ModelReply | ((request: ModelRequest) => ModelReply))[]): void;
+  /** Drops what is left of the script. */
+  forget(): void;
+  /** Resolves when the client of a `hang` went away. */
+  readonly hungUp: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts an endpoint on 127.0.0.1. `node:http`, because it can break a connection in mid-answer. */
+export async function startFakeModel(): Promise<FakeModel> {
+  const replies: (ModelReply | ((request: ModelRequest) => ModelReply))[] = [];
+  const requests: ModelRequest[] = [];
+  const hungUp = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    const text = Buffer.concat(await request.toArray()).toString();
+    const seen: ModelRequest = {
+      path: request.url ?? "",
+      headers: new Headers(request.headers as Record<string, string>),
+      body: text === "" ? undefined : JSON.parse(text),
+    };
+    requests.push(seen);
+    const next = replies.shift();
+    const reply = typeof next === "function" ? next(seen) : next;
+    if (reply?.kind === "hang") response.on("close", () => hungUp.resolve());
+    respond(reply ?? SCRIPT_OVER, seen.path, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    requests,
+    script: (...more) => void replies.push(...more),
+    forget: () => void replies.splice(0),
+    hungUp: hungUp.promise,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const SCRIPT_OVER: ModelReply = {
+  kind: "status",
+  status: 400,
+  body: { error: { message: "the script is over" } },
+};
+
+function respond(reply: ModelReply, path: string, response: ServerResponse): void {
+  if (reply.kind === "status") {
+    response.writeHead(reply.status, { "content-type": "application/json", ...reply.headers });
+    response.end(JSON.stringify(reply.body ?? { error: { message: `status ${reply.status}` } }));
+    return;
+  }
+  if (reply.kind === "garbage") {
+    response.writeHead(200, { "content-type": reply.contentType ?? "text/event-stream" });
+    response.end(reply.body);
+    return;
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const events = path.endsWith("/messages")
+    ? anthropicEvents(reply)
+    : path.endsWith("/responses")
+    ? responsesEvents(reply)
+    : chatEvents(reply);
+  const end = () => {
+    if (reply.kind === "cut" && reply.cleanly !== true) response.destroy();
+    else if (reply.kind !== "hang") response.end();
+  };
+  const write = (at: number): void => {
+    const event = events[at];
+    if (event === undefined) return end();
+    response.write(event, () => write(at + 1));
+  };
+  write(0);
+}

@@ -1,0 +1,124 @@
+/**
+ * A package registry on loopback with packages made in memory: packuments, tarballs, and the
+ * faults that a real one can have. Holds everything in memory and counts what it is asked.
+ *
+ * @module
+ */
+
+import { createHash } from "node:crypto";
+
+/** One version of a package: its files by path inside the package. */
+export interface FakePackage {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** A running registry. */
+export interface NpmRegistry extends AsyncDisposable {
+  /** Base URL with a final slash. */
+  readonly url: string;
+  /** Paths asked for, in order. */
+  readonly requests: readonly string[];
+  /** Serves other bytes than the packument names from now on. */
+  alter(name: string, version: string): void;
+}
+
+const BLOCK = 512;
+const encoder = new TextEncoder();
+
+/** Starts a registry that knows these packages. */
+export async function npmRegistry(packages: readonly FakePackage[]): Promise<NpmRegistry> {
+  const tarballs = new Map<string, Uint8Array<ArrayBuffer>>();
+  for (const one of packages) {
+    tarballs.set(`${one.name}@${one.version}`, await tarballOf(one));
+  }
+  const altered = new Set<string>();
+  const requests: string[] = [];
+  const integrity = new Map(
+    [...tarballs].map(([key, bytes]) => [
+      key,
+      `sha512-${createHash("sha512").update(bytes).digest("base64")}`,
+    ]),
+  );
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    const { pathname, origin } = new URL(request.url);
+    const path = decodeURIComponent(pathname).slice(1);
+    requests.push(path);
+    const tarball = /^(.+)\/-\/[^/]+-(\d[^/]*)\.tgz$/.exec(path);
+    if (tarball !== null) {
+      const key = `${tarball[1]}@${tarball[2]}`;
+      const bytes = tarballs.get(key);
+      if (bytes === undefined) return new Response("no such tarball", { status: 404 });
+      return new Response(altered.has(key) ? flipped(bytes) : bytes);
+    }
+    const versions = packages.filter((one) => one.name === path);
+    if (versions.length === 0) return new Response("{}", { status: 404 });
+    return Response.json({
+      name: path,
+      "dist-tags": { latest: versions.at(-1)?.version },
+      versions: Object.fromEntries(versions.map((one) => [one.version, {
+        ...metadata(one),
+        dist: {
+          tarball: `${origin}/${one.name}/-/${one.name.split("/").at(-1)}-${one.version}.tgz`,
+          integrity: integrity.get(`${one.name}@${one.version}`),
+        },
+      }])),
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/`,
+    requests,
+    alter: (name, version) => void altered.add(`${name}@${version}`),
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+function metadata(one: FakePackage) {
+  const { name, version, dependencies = {}, scripts = {} } = one;
+  return { name, version, dependencies, scripts, hasInstallScript: "postinstall" in scripts };
+}
+
+/** Other bytes that are still a gzip file: a comment in the header would be seen by no one. */
+function flipped(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const copy = new Uint8Array(bytes);
+  copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1;
+  return copy;
+}
+
+async function tarballOf(one: FakePackage): Promise<Uint8Array<ArrayBuffer>> {
+  const files = { "package.json": JSON.stringify(metadata(one)), ...one.files };
+  const parts = Object.entries(files).flatMap(([path, text]) => {
+    const data = encoder.encode(text);
+    return [header(`package/${path}`, data.length), padded(data)];
+  });
+  const tar = new Blob([...parts, new Uint8Array(2 * BLOCK)]);
+  const gzip = tar.stream().pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(gzip).arrayBuffer());
+}
+
+function padded(data: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(Math.ceil(data.length / BLOCK) * BLOCK);
+  whole.set(data);
+  return whole;
+}
+
+/** A ustar header. */
+function header(path: string, size: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(BLOCK);
+  const put = (text: string, at: number) => bytes.set(encoder.encode(text), at);
+  put(path, 0);
+  put("0000644\0", 100);
+  put("0000000\0", 108);
+  put("0000000\0", 116);
+  put(`${size.toString(8).padStart(11, "0")}\0`, 124);
+  put("00000000000\0", 136);
+  put("        ", 148);
+  put("0", 156);
+  put("ustar\x0000", 257);
+  const sum = bytes.reduce((total, byte) => total + byte, 0);
+  put(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return bytes;
+}

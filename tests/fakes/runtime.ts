@@ -1,0 +1,107 @@
+/**
+ * A runtime in the hands of a test: each turn runs a script, the process dies when the test says so.
+ *
+ * @module
+ */
+
+import type {
+  RuntimeDriver,
+  RuntimeSession,
+  RuntimeUpdate,
+  TurnOutcome,
+} from "core/runtimes/driver.ts";
+
+/** What a script is given. */
+export interface TurnStage {
+  readonly turnId: string;
+  readonly text: string;
+  /** Reports an update and waits until it was taken. */
+  readonly report: (update: RuntimeUpdate) => Promise<void>;
+  /** Aborts when the turn is cancelled or the runtime dies. */
+  readonly signal: AbortSignal;
+}
+
+/** A scripted driver. */
+export interface ScriptedRuntime extends RuntimeDriver {
+  /** Turns that were begun, in order. */
+  readonly begun: readonly string[];
+  readonly starts: () => number;
+  /** Ends the running process as `kill -9` would. */
+  kill(reason?: string): void;
+  /** Lets the next starts fail; undefined lets them succeed again. */
+  failStarts(reason: string | undefined): void;
+}
+
+/** Makes a driver that runs `script` for each turn; the default says the text back. */
+export function scriptedRuntime(
+  script: (stage: TurnStage) => Promise<TurnOutcome> = echo,
+): ScriptedRuntime {
+  const begun: string[] = [];
+  let starts = 0;
+  let failure: string | undefined;
+  let end = (_reason: string) => {};
+
+  function session(): RuntimeSession {
+    const { promise: ended, resolve } = Promise.withResolvers<string>();
+    const death = new AbortController();
+    let cancelling = new AbortController();
+    end = (reason) => {
+      death.abort();
+      resolve(reason);
+    };
+    return {
+      ended,
+      close: (_graceMs) => {
+        end("closed");
+        return Promise.resolve();
+      },
+      cancel: () => {
+        cancelling.abort();
+        return Promise.resolve();
+      },
+      prompt: async ({ turnId, text }, report) => {
+        begun.push(turnId);
+        cancelling = new AbortController();
+        const cancelled = cancelling.signal;
+        const signal = AbortSignal.any([cancelled, death.signal]);
+        const outcome = await Promise.race([
+          script({ turnId, text, report, signal }),
+          new Promise<TurnOutcome>((done) => {
+            signal.addEventListener("abort", () =>
+              done(
+                death.signal.aborted
+                  ? { outcome: "interrupted", code: "runtime-died", reason: "it died" }
+                  : { outcome: "cancelled" },
+              ));
+          }),
+        ]);
+        return outcome;
+      },
+    };
+  }
+  return {
+    begun,
+    starts: () => starts,
+    kill: (reason = "signal SIGKILL") => end(reason),
+    failStarts: (reason) => {
+      failure = reason;
+    },
+    start: () => {
+      starts++;
+      if (failure !== undefined) return Promise.reject(new Error(failure));
+      return Promise.resolve(session());
+    },
+  };
+}
+
+async function echo({ turnId, text, report }: TurnStage): Promise<TurnOutcome> {
+  const messageId = `m-${turnId}`;
+  await report({ kind: "text_delta", messageId, text });
+  await report({ kind: "message", messageId, text });
+  return { outcome: "completed" };
+}
+
+/** A script that waits until it is cancelled or killed. */
+export function hang(): Promise<TurnOutcome> {
+  return new Promise(() => {});
+}

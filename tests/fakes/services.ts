@@ -1,0 +1,105 @@
+/**
+ * A service manager in memory over the unit files of a file system: it knows a unit when its file
+ * was there at the last reload, numbers its processes, keeps enablement as links, and can be told to
+ * fail at its n-th change.
+ *
+ * @module
+ */
+
+import { type Files, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+
+/** The fake and what was done to it. */
+export interface MemoryServices extends ServiceManager {
+  /** Every change asked for, oldest first: `start fleetctl-gateway.service`. */
+  readonly changes: readonly string[];
+  /** Makes the n-th change from now (1 is the next) fail, and nothing of it happen. */
+  failAt(step: number): void;
+  /** Makes each start of a unit fail until told otherwise. */
+  failUnit(unit: string, isFailing: boolean): void;
+  /** Names of the active units, sorted. */
+  active(): readonly string[];
+  /** Ends everything, as a reboot does. */
+  reboot(): void;
+}
+
+/** Creates a manager that reads units from `folder` of `files`. */
+export function memoryServices(
+  files: Files,
+  folder: string,
+  options: { readonly name?: "systemd" | "embedded"; readonly isRunning?: boolean } = {},
+): MemoryServices {
+  const changes: string[] = [];
+  const loaded = new Set<string>();
+  const running = new Map<string, { readonly pid: number; readonly since: number }>();
+  const failures = new Set<number>();
+  const broken = new Set<string>();
+  let pids = 1000;
+
+  const change = async (verb: string, unit: string, work: () => void | Promise<void>) => {
+    changes.push(unit === "" ? verb : `${verb} ${unit}`);
+    if (failures.delete(changes.length)) throw new ServiceFault(unit, `Cannot ${verb}: as told`);
+    await work();
+  };
+  const known = (unit: string) => {
+    if (!loaded.has(unit)) throw new ServiceFault(unit, `Cannot find unit ${unit}: not loaded`);
+  };
+  const start = (unit: string) => {
+    known(unit);
+    if (broken.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: exit-code 1`, ["oh"]);
+    if (!running.has(unit)) running.set(unit, { pid: ++pids, since: pids });
+  };
+  const targetOf = async (unit: string) =>
+    /^WantedBy=(.+)$/m.exec(await files.readText(`${folder}/${unit}`) ?? "")?.[1] ?? "";
+
+  return {
+    name: options.name ?? "systemd",
+    changes,
+    failAt: (step) => void failures.add(changes.length + step),
+    failUnit: (unit, isFailing) => void (isFailing ? broken.add(unit) : broken.delete(unit)),
+    active: () => [...running.keys()].sort(),
+    reboot: () => running.clear(),
+    isRunning: async () => options.isRunning ?? true,
+    reload: () =>
+      change("reload", "", async () => {
+        loaded.clear();
+        for (const name of await files.list(folder)) {
+          if (/\.(service|socket)$/.test(name)) loaded.add(name);
+        }
+      }),
+    start: (unit) => change("start", unit, () => start(unit)),
+    stop: (unit) => change("stop", unit, () => void running.delete(unit)),
+    restart: (unit) =>
+      change("restart", unit, () => {
+        running.delete(unit);
+        start(unit);
+      }),
+    enable: (unit) =>
+      change("enable", unit, async () => {
+        const wants = `${folder}/${await targetOf(unit)}.wants`;
+        await files.ensureDir(wants);
+        await files.symlink(`../${unit}`, `${wants}/${unit}`);
+      }),
+    disable: (unit) =>
+      change("disable", unit, async () => {
+        await files.remove(`${folder}/${await targetOf(unit)}.wants/${unit}`);
+      }),
+    status: async (units) => units.map((unit) => statusOf(unit, loaded, running.get(unit))),
+    journal: async () => [],
+  };
+}
+
+function statusOf(
+  unit: string,
+  loaded: ReadonlySet<string>,
+  run: { readonly pid: number; readonly since: number } | undefined,
+): UnitStatus {
+  return {
+    unit,
+    load: loaded.has(unit) ? "loaded" : "not-found",
+    active: run === undefined ? "inactive" : "active",
+    mainPid: run?.pid,
+    since: run?.since,
+    reason: undefined,
+    restarts: 0,
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * What is shown of events: turns, folded calls, messages through channels, ends.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { runningTurn, turnsOf } from "gateway/web/state/turns.ts";
+import { foldWords, printDuration, toolSort, toolTarget } from "gateway/web/state/tool_words.ts";
+import type { WireEvent } from "gateway/web/state/wire.ts";
+
+let seq = 0;
+function event(kind: string, payload: Record<string, unknown> = {}, turnId: string | null = "t") {
+  return { seq: ++seq, agent: "ada", turnId, at: 1, kind, payload } satisfies WireEvent;
+}
+function call(tool: string, id: string, more: Record<string, unknown> = {}): WireEvent {
+  return event("tool_call", { call_id: id, mcp: null, tool, arguments: {}, ...more });
+}
+function result(id: string, status = "completed"): WireEvent {
+  return event("tool_result", { call_id: id, status, text: "ok", duration_ms: 5 });
+}
+const asked = () => event("turn_queued", { text: "hi", origin: "owner:ada@example.org" });
+
+Deno.test("turnsOf() follows a turn from sent to its end", () => {
+  const queued = asked();
+  const steps: readonly [WireEvent, string][] = [
+    [queued, "sent"],
+    [event("turn_delivered"), "delivered"],
+    [event("turn_started"), "working"],
+    [event("turn_ended", { outcome: "failed", code: "c", reason: "why" }), "ended"],
+  ];
+  const so: WireEvent[] = [];
+  for (const [next, state] of steps) {
+    so.push(next);
+    assert.equal(turnsOf(so)[0]?.state, state);
+  }
+  assert.deepEqual(turnsOf(so)[0]?.outcome, { outcome: "failed", code: "c", reason: "why" });
+  assert.equal(turnsOf(so)[0]?.ask?.isOwner, true);
+});
+
+Deno.test("turnsOf() keeps the object of a turn that has not changed", () => {
+  const events = [asked(), event("turn_queued", { text: "b", origin: "agent:bob" }, "u")];
+  const before = turnsOf(events);
+  const after = turnsOf([...events, event("turn_started")], before);
+  assert.notEqual(after[0], before[0]);
+  assert.equal(after[1], before[1]);
+  assert.deepEqual(after[1]?.ask, { text: "b", from: "bob", isOwner: false });
+});
+
+Deno.test("three calls in a row fold, two do not, and a message ends a row", () => {
+  const three = turnsOf([asked(), call("read", "a"), call("bash", "b"), call("bash", "c")]);
+  assert.deepEqual(three[0]?.steps.map(({ kind }) => kind), ["fold"]);
+  const two = turnsOf([
+    ...[asked(), call("read", "a"), call("bash", "b")],
+    ...[event("message", { text: "x" }), call("bash", "c")],
+  ]);
+  assert.deepEqual(two[0]?.steps.map(({ kind }) => kind), ["tool", "tool", "message", "tool"]);
+});
+
+Deno.test("a call finds its result, and one without is stopped when the turn is over", () => {
+  const [turn] = turnsOf([
+    ...[asked(), call("bash", "a"), call("bash", "b"), result("a", "denied")],
+    event("turn_ended", { outcome: "cancelled" }),
+  ]);
+  const status = turn?.steps.map((step) => step.kind === "tool" ? step.status : "");
+  assert.deepEqual(status, ["denied", "stopped"]);
+});
+
+Deno.test("send_message of an MCP is a bubble, of a built-in tool or without a text it is not", () => {
+  const said = { arguments: { to: "Mia", text: "hello" } };
+  const kinds = turnsOf([
+    call("send_message", "a", { mcp: "teams", ...said }),
+    event("message", { text: "x" }),
+    call("send_message", "b", said),
+    event("message", { text: "x" }),
+    call("send_message", "c", { mcp: "teams" }),
+  ])[0]?.steps.map(({ kind }) => kind);
+  assert.deepEqual(kinds, ["sent", "message", "tool", "message", "tool"]);
+});
+
+Deno.test("events without a turn are asides, and unknown kinds are passed over", () => {
+  const turns = turnsOf([
+    event("notice", { text: "n" }, null),
+    event("agent_state", { state: "idle" }, null),
+    event("agent_state", { state: "failed", reason: "r" }, null),
+    event("from_the_future", {}, null),
+  ]);
+  assert.deepEqual(turns.map(({ kind }) => kind), ["aside", "aside"]);
+});
+
+Deno.test("payloads of the wrong shape never throw", () => {
+  for (
+    const kind of ["turn_queued", "message", "tool_call", "tool_result", "turn_ended", "notice"]
+  ) {
+    for (const payload of [{}, { text: 1, call_id: {}, tool: [], arguments: null, outcome: 3 }]) {
+      assert.equal(turnsOf([event(kind, payload)]).length, 1);
+    }
+  }
+});
+
+Deno.test("runningTurn() is the one that works, else the first that waits", () => {
+  const waits = event("turn_queued", { text: "b", origin: "owner:x" }, "u");
+  const works = [asked(), event("turn_started")];
+  assert.equal(runningTurn(turnsOf([waits, ...works]))?.turnId, "t");
+  assert.equal(runningTurn(turnsOf([waits]))?.turnId, "u");
+  assert.equal(runningTurn(turnsOf([...works, event("turn_ended", {})])), undefined);
+});
+
+Deno.test("the line of a call says what, to what and for how long", () => {
+  assert.equal(toolSort("git_log"), "read");
+  assert.equal(toolSort("bash"), "run");
+  assert.equal(toolSort("strange"), "other");
+  assert.equal(toolTarget({ arguments: { limit: 1, path: "/a\n\u001b[31mb" } }), "/a ⏎ b");
+  assert.equal(toolTarget({ arguments: "text" }), "");
+  assert.equal(toolTarget({ arguments: { command: "x".repeat(1_000_000) } }).length, 121);
+  assert.deepEqual([0, 999, 1_500, 61_000, 7_260_000].map(printDuration), [
+    ...["1 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 1 min"],
+  ]);
+  const tools = turnsOf([asked(), call("bash", "a"), call("read", "b"), call("bash", "c")]);
+  const fold = tools[0]?.steps[0];
+  assert.ok(fold?.kind === "fold");
+  assert.equal(foldWords(fold.tools), "Ran 2 commands, read 1 thing");
+});

@@ -1,0 +1,47 @@
+# bash completion of fleetctl; made by: fleetctl completion bash
+_fleetctl_at() {
+  local prefix="$1"
+  case "$prefix" in
+    "") next="agents apply completion help mcp secret status up"; options="--json --as --help --version" ;;
+    "agents") next="add key list restart set"; options="--json --as --help" ;;
+    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
+    "agents key") next="enroll list revoke"; options="--json --as --help" ;;
+    "agents key enroll") next=""; options="--first --json --as --help" ;;
+    "agents key list") next=""; options="--json --as --help" ;;
+    "agents key revoke") next=""; options="--json --as --help" ;;
+    "agents list") next=""; options="--json --as --help" ;;
+    "agents restart") next=""; options="--json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
+    "apply") next="self"; options="--dry-run --json --as --help" ;;
+    "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "help") next=""; options="--man --json --as --help" ;;
+    "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;
+    "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
+    "mcp catalog") next="list"; options="--json --as --help" ;;
+    "mcp catalog list") next=""; options="--json --as --help" ;;
+    "mcp read") next=""; options="--args --json --as --help" ;;
+    "mcp remove") next=""; options="--dry-run --json --as --help" ;;
+    "mcp wired") next=""; options="--json --as --help" ;;
+    "secret") next="get set"; options="--json --as --help" ;;
+    "secret get") next=""; options="--agent --json --as --help" ;;
+    "secret set") next=""; options="--value --agent --json --as --help" ;;
+    "status") next=""; options="--json --as --help" ;;
+    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --json --as --help" ;;
+    *) return 1 ;;
+  esac
+}
+_fleetctl() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="" path="" next="" options="" words="" word=""
+  [ "$COMP_CWORD" -gt 0 ] && previous="${COMP_WORDS[COMP_CWORD-1]}"
+  _fleetctl_at ""
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$word" in -*) continue ;; esac
+    _fleetctl_at "${path:+$path }$word" && path="${path:+$path }$word"
+  done
+  case "$current" in -*) words="$options" ;; *) words="$next" ;; esac
+  case "$previous" in
+    --channel) words="webview messenger teamchat workchat" ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _fleetctl fleetctl

@@ -1,0 +1,47 @@
+#compdef fleetctl
+# zsh completion of fleetctl; made by: fleetctl completion zsh
+_fleetctl_at() {
+  local prefix="$1"
+  case "$prefix" in
+    "") next="agents apply completion help mcp secret status up"; options="--json --as --help --version" ;;
+    "agents") next="add key list restart set"; options="--json --as --help" ;;
+    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
+    "agents key") next="enroll list revoke"; options="--json --as --help" ;;
+    "agents key enroll") next=""; options="--first --json --as --help" ;;
+    "agents key list") next=""; options="--json --as --help" ;;
+    "agents key revoke") next=""; options="--json --as --help" ;;
+    "agents list") next=""; options="--json --as --help" ;;
+    "agents restart") next=""; options="--json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
+    "apply") next="self"; options="--dry-run --json --as --help" ;;
+    "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "help") next=""; options="--man --json --as --help" ;;
+    "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;
+    "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
+    "mcp catalog") next="list"; options="--json --as --help" ;;
+    "mcp catalog list") next=""; options="--json --as --help" ;;
+    "mcp read") next=""; options="--args --json --as --help" ;;
+    "mcp remove") next=""; options="--dry-run --json --as --help" ;;
+    "mcp wired") next=""; options="--json --as --help" ;;
+    "secret") next="get set"; options="--json --as --help" ;;
+    "secret get") next=""; options="--agent --json --as --help" ;;
+    "secret set") next=""; options="--value --agent --json --as --help" ;;
+    "status") next=""; options="--json --as --help" ;;
+    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --json --as --help" ;;
+    *) return 1 ;;
+  esac
+}
+_fleetctl() {
+  local path="" next="" options="" words_here="" word="" previous="${words[CURRENT-1]}"
+  _fleetctl_at ""
+  for word in "${(@)words[2,CURRENT-1]}"; do
+    [[ $word == -* ]] && continue
+    _fleetctl_at "${path:+$path }$word" && path="${path:+$path }$word"
+  done
+  if [[ "${words[CURRENT]}" == -* ]]; then words_here="$options"; else words_here="$next"; fi
+  case "$previous" in
+    --channel) words_here="webview messenger teamchat workchat" ;;
+  esac
+  compadd -- ${=words_here}
+}
+if [ "$funcstack[1]" = "_fleetctl" ]; then _fleetctl "$@"; else compdef _fleetctl fleetctl; fi

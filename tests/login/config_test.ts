@@ -1,0 +1,116 @@
+/**
+ * Settings of the login proxy: every fault at once, no secret in any, and soft settings warned of.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { readLoginConfig } from "login/config.ts";
+
+const GOOD = {
+  WEBVIEW_AUTH_DRIVER: "basic",
+  WEBVIEW_BASIC_USERS: "mia@example.org:sesame",
+  WEBVIEW_HMAC_KEY: "sesame-sesame-sesame",
+  WEBVIEW_ASSERTION_KEY: "sesame-sesame-sesame",
+} as const;
+
+Deno.test("readLoginConfig() fills in what system settings leave out", async () => {
+  const config = await readLoginConfig(GOOD);
+  assert.ok(config.ok);
+  const { listen, upstream, ttlMs, users, trustedProxies } = config.value;
+  assert.deepEqual(listen, { hostname: "0.0.0.0", port: 8736 });
+  assert.equal(upstream.href, "http://127.0.0.1:8731/");
+  assert.equal(ttlMs, 30 * 86_400_000);
+  assert.deepEqual(users.map(({ name }) => name), ["mia@example.org"]);
+  assert.equal(trustedProxies.length, 2);
+});
+
+const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
+  [
+    "no driver",
+    { WEBVIEW_AUTH_DRIVER: "" },
+    /^WEBVIEW_AUTH_DRIVER: not set, which means "oidc": this version has the driver "basic" only/,
+  ],
+  [
+    "oidc",
+    { WEBVIEW_AUTH_DRIVER: "oidc" },
+    /value is "oidc": this version has the driver "basic" only/,
+  ],
+  ["entra", { WEBVIEW_AUTH_DRIVER: "entra" }, /value is "entra": this version/],
+  [
+    "an unknown driver",
+    { WEBVIEW_AUTH_DRIVER: "ldap" },
+    /WEBVIEW_AUTH_DRIVER: value is "ldap", must be/,
+  ],
+  ["no users", { WEBVIEW_BASIC_USERS: "" }, /WEBVIEW_BASIC_USERS: not set, must be set when/],
+  [
+    "an empty password",
+    { WEBVIEW_BASIC_USERS: "a:" },
+    /WEBVIEW_BASIC_USERS: entry 1 of 1 has an empty password/,
+  ],
+  [
+    "a user twice",
+    { WEBVIEW_BASIC_USERS: "a:sesame,a:sesame" },
+    /entry 2 of 2 has the name of another/,
+  ],
+  ["no key", { WEBVIEW_HMAC_KEY: "" }, /^WEBVIEW_HMAC_KEY: not set/],
+  ["a short key", { WEBVIEW_HMAC_KEY: "sesame" }, /^WEBVIEW_HMAC_KEY: the key is shorter/],
+  [
+    "a short assertion key",
+    { WEBVIEW_ASSERTION_KEY: "sesame" },
+    /^WEBVIEW_ASSERTION_KEY: the key is shorter/,
+  ],
+  ["no lifetime", { WEBVIEW_SESSION_TTL: "0" }, /WEBVIEW_SESSION_TTL.*too short/],
+  ["a negative lifetime", { WEBVIEW_SESSION_TTL: "-1d" }, /WEBVIEW_SESSION_TTL/],
+  ["an endless lifetime", { WEBVIEW_SESSION_TTL: "9999d" }, /WEBVIEW_SESSION_TTL.*too long/],
+  [
+    "a lifetime that is none",
+    { WEBVIEW_SESSION_TTL: "soon" },
+    /WEBVIEW_SESSION_TTL.*must be a duration/,
+  ],
+  ["every proxy", { WEBVIEW_TRUSTED_PROXIES: "0.0.0.0/0" }, /would trust everybody/],
+  ["every IPv6 proxy", { WEBVIEW_TRUSTED_PROXIES: "::/0" }, /would trust everybody/],
+  ["every mapped proxy", { WEBVIEW_TRUSTED_PROXIES: "::ffff:0.0.0.0/96" }, /would trust everybody/],
+  ["a proxy by name", { WEBVIEW_TRUSTED_PROXIES: "proxy.lan" }, /must be an address or a network/],
+  [
+    "an upstream with a path",
+    { WEBVIEW_UPSTREAM: "http://127.0.0.1:1/x" },
+    /WEBVIEW_UPSTREAM: holds a path/,
+  ],
+  ["an upstream by https", { WEBVIEW_UPSTREAM: "https://127.0.0.1:1" }, /WEBVIEW_UPSTREAM/],
+  ["no address", { WEBVIEW_LOGIN_LISTEN: "8736" }, /WEBVIEW_LOGIN_LISTEN.*host:port/],
+];
+for (const [name, env, wanted] of ROWS) {
+  Deno.test(`readLoginConfig() refuses ${name}`, async () => {
+    const config = await readLoginConfig({ ...GOOD, ...env });
+    assert.ok(!config.ok);
+    assert.deepEqual([config.error.code, config.error.kind], ["settings-invalid", "settings"]);
+    const details = config.error.details.join("\n");
+    assert.match(details, wanted);
+    assert.ok(!details.includes("sesame"), "a fault holds no secret");
+  });
+}
+
+Deno.test("readLoginConfig() names every fault at once", async () => {
+  const config = await readLoginConfig({
+    WEBVIEW_LOGIN_LISTEN: "x",
+    WEBVIEW_SESSION_TTL: "x",
+    WEBVIEW_ASSERTION_KEY: "x",
+  });
+  assert.ok(!config.ok);
+  assert.equal(config.error.details.length, 5, config.error.details.join("\n"));
+});
+
+Deno.test("readLoginConfig() warns of what is soft", async () => {
+  const warned = async (env: Readonly<Record<string, string>>) => {
+    const config = await readLoginConfig({ ...GOOD, ...env });
+    assert.ok(config.ok);
+    return config.value.warnings.join("\n");
+  };
+  const local = { WEBVIEW_LOGIN_LISTEN: "127.0.0.1:0" };
+  assert.match(await warned({}), /without TLS/);
+  assert.doesNotMatch(await warned(local), /without TLS/);
+  assert.match(await warned({ WEBVIEW_ASSERTION_KEY: "" }), /without a proof/);
+  assert.match(await warned(local), /1 plain passwords/);
+  assert.match(await warned({ WEBVIEW_BASIC_USERS: "mia:x" }), /"mia" is no e-mail address/);
+});

@@ -1,0 +1,240 @@
+/**
+ * The login proxy on real sockets in front of a real cockpit-like server: streams pass chunk by
+ * chunk, sockets pass frame by frame, and both end within a second of a logout.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { FrameConnection, Listener } from "core/ports.ts";
+import { systemClock } from "core/os/clock.ts";
+import { systemHttp } from "core/os/http.ts";
+import { systemProcesses } from "core/os/processes.ts";
+import { systemSockets } from "core/os/sockets.ts";
+import { systemRandom } from "core/os/random.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { cookieOf, MIA, startTestLogin } from "tests/support/login_fixture.ts";
+
+const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
+const encoder = new TextEncoder();
+
+/** A cockpit that streams what a test tells it to. */
+interface TestCockpit {
+  readonly listener: Listener;
+  readonly url: string;
+  /** The stream of the last `/events`. */
+  stream(): ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
+  /** Resolves when the reader of the last `/events` has gone. */
+  readonly gone: Promise<void>;
+  readonly opened: Promise<void>;
+  readonly socket: Promise<{ readonly connection: FrameConnection; readonly email: string }>;
+}
+
+async function startCockpit(): Promise<TestCockpit> {
+  const sockets = systemSockets({ processes: systemProcesses(), log: recordingLog() });
+  const gone = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const socket = Promise.withResolvers<{ connection: FrameConnection; email: string }>();
+  let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined;
+  const listener = await sockets.serveFrames(LOOPBACK, {
+    frameBytesMax: 1024 * 1024,
+    upgrade: (request) => {
+      const email = request.headers.get("x-user-email") ?? "";
+      if (new URL(request.url).pathname !== "/terminal/x") {
+        return { accept: false, response: new Response("no such terminal", { status: 404 }) };
+      }
+      return {
+        accept: true,
+        protocol: "term.1",
+        onOpen: (connection) => socket.resolve({ connection, email }),
+      };
+    },
+    handler: async (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/echo") {
+        return new Response(request.body, { headers: { "x-method": request.method } });
+      }
+      if (pathname !== "/events") return Response.json([...request.headers]);
+      await Promise.resolve();
+      const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+        start: (made) => {
+          controller = made;
+          opened.resolve();
+        },
+        cancel: () => gone.resolve(),
+      });
+      return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return {
+    listener,
+    url: `http://127.0.0.1:${listener.address.port}`,
+    stream: () => controller!,
+    gone: gone.promise,
+    opened: opened.promise,
+    socket: socket.promise,
+  };
+}
+
+interface Scene {
+  readonly cockpit: TestCockpit;
+  readonly url: string;
+  readonly cookie: string;
+}
+
+function test(name: string, run: (scene: Scene) => Promise<void>): void {
+  Deno.test({
+    name,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const cockpit = await startCockpit();
+      const host = {
+        ...memoryHost(),
+        clock: systemClock(),
+        random: systemRandom(),
+        http: systemHttp(),
+      };
+      const { proxy, url } = await startTestLogin(host, cockpit.url);
+      try {
+        await run({ cockpit, url, cookie: await logIn(url) });
+      } finally {
+        await proxy.close();
+        await cockpit.listener.close(0);
+      }
+    },
+  });
+}
+
+/** Logs in by the form, with what a browser sends and nothing more. */
+async function logIn(url: string): Promise<string> {
+  const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
+  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
+  const done = await fetch(`${url}/auth/login`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: url, cookie: cookieOf(form, "wv_login_csrf") ?? "" },
+    body: new URLSearchParams({ csrf, user: MIA.name, password: MIA.password }),
+  });
+  await done.body?.cancel();
+  assert.equal(done.status, 303);
+  return cookieOf(done, "wv_session") ?? "";
+}
+
+async function logOut({ url, cookie }: Scene): Promise<void> {
+  const done = await fetch(`${url}/auth/logout`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: url, cookie },
+  });
+  await done.body?.cancel();
+  assert.equal(done.status, 303);
+}
+
+test("a stream passes chunk by chunk", async ({ cockpit, url, cookie }) => {
+  const answer = await fetch(`${url}/events`, { headers: { cookie } });
+  const reader = answer.body!.getReader();
+  for (const text of ["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]) {
+    cockpit.stream().enqueue(encoder.encode(text));
+    const { value } = await reader.read();
+    assert.equal(new TextDecoder().decode(value), text);
+  }
+  await reader.cancel();
+  await cockpit.gone;
+});
+
+test("a client that leaves frees the cockpit", async ({ cockpit, url, cookie }) => {
+  const leave = new AbortController();
+  const answer = await fetch(`${url}/events`, { headers: { cookie }, signal: leave.signal });
+  cockpit.stream().enqueue(encoder.encode("data: 1\n\n"));
+  const reader = answer.body!.getReader();
+  await reader.read();
+  leave.abort();
+  await cockpit.gone;
+  await reader.read().catch(() => {});
+});
+
+test("a logout cuts an open stream, and the session is over", async (scene) => {
+  const { cockpit, url, cookie } = scene;
+  const answer = await fetch(`${url}/events`, { headers: { cookie } });
+  cockpit.stream().enqueue(encoder.encode("data: 1\n\n"));
+  const reader = answer.body!.getReader();
+  await reader.read();
+  const started = performance.now();
+  await logOut(scene);
+  await assert.rejects(reader.read());
+  await cockpit.gone;
+  assert.ok(performance.now() - started < 1_000);
+  const after = await fetch(`${url}/events`, { headers: { cookie } });
+  await after.body?.cancel();
+  assert.equal(after.status, 401);
+});
+
+test("a body goes up and down whole, whatever its size", async ({ url, cookie }) => {
+  const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+  const parts = Array.from({ length: 50 }, () => bytes);
+  const answer = await fetch(`${url}/echo`, {
+    method: "PUT",
+    headers: { cookie, origin: url },
+    body: new Blob(parts),
+  });
+  assert.equal(answer.headers.get("x-method"), "PUT");
+  assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), await new Blob(parts).bytes());
+});
+
+async function openSocket({ url, cookie }: Scene, path = "/terminal/x"): Promise<FrameConnection> {
+  const sockets = systemSockets({ processes: systemProcesses(), log: recordingLog() });
+  return await sockets.connectFrames(url.replace("http", "ws") + path, {
+    protocols: ["term.1"],
+    headers: { cookie, origin: url },
+    frameBytesMax: 1024 * 1024,
+    timeoutMs: 5_000,
+  });
+}
+
+test("a socket passes frames both ways, and a logout cuts both ends", async (scene) => {
+  const { cockpit, url, cookie } = scene;
+  const client = await openSocket(scene);
+  assert.equal(client.protocol, "term.1");
+  const { connection, email } = await cockpit.socket;
+  assert.equal(email, MIA.name);
+  const up = new Promise<string>((resolve) => connection.onMessage(resolve));
+  const long = "x".repeat(500_000);
+  client.send(long);
+  assert.equal(await up, long);
+  const down = new Promise<string>((resolve) => client.onMessage(resolve));
+  connection.send(long);
+  assert.equal(await down, long);
+  const closed = Promise.all(
+    [client, connection].map((one) =>
+      new Promise<number>((resolve) => one.onClose((code) => resolve(code)))
+    ),
+  );
+  const started = performance.now();
+  await logOut({ cockpit, url, cookie });
+  assert.deepEqual(await closed, [1006, 1006]);
+  assert.ok(performance.now() - started < 1_000);
+});
+
+test("a socket that the cockpit refuses is refused", async (scene) => {
+  await assert.rejects(openSocket(scene, "/terminal/none"), /404/);
+  await assert.rejects(openSocket({ ...scene, cookie: "wv_session=x" }), /401/);
+});
+
+test("a socket closed by its client closes at the cockpit", async (scene) => {
+  const client = await openSocket(scene);
+  const { connection } = await scene.cockpit.socket;
+  const closed = new Promise<number>((resolve) => connection.onClose((code) => resolve(code)));
+  const left = new Promise<number>((resolve) => client.onClose((code) => resolve(code)));
+  client.close(4000, "bye");
+  assert.equal(await closed, 4000);
+  assert.equal(await left, 4000);
+});
+
+test("a cockpit that is gone is a 502 for requests and sockets", async (scene) => {
+  await scene.cockpit.listener.close(0);
+  const answer = await fetch(`${scene.url}/api/x`, { headers: { cookie: scene.cookie } });
+  assert.equal((await answer.json()).code, "cockpit-unreachable");
+  await assert.rejects(openSocket(scene), /502/);
+});

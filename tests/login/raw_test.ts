@@ -1,0 +1,153 @@
+/**
+ * Requests as bytes, for what no client would send: the listener refuses what it cannot parse, and
+ * the cockpit sees nothing that was not decided about.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { systemClock } from "core/os/clock.ts";
+import { systemHttp } from "core/os/http.ts";
+import { systemProcesses } from "core/os/processes.ts";
+import { systemRandom } from "core/os/random.ts";
+import { systemSockets } from "core/os/sockets.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { basicHeader, BOB, startTestLogin } from "tests/support/login_fixture.ts";
+
+const ME = `Authorization: ${basicHeader(BOB)}\r\n`;
+const CLOSE = "Connection: close\r\n";
+
+/** Name, request, first status, what the cockpit sees. */
+const ROWS: readonly [string, string, number, readonly string[]][] = [
+  [
+    "identity headers in three spellings",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X_User_Email: eve\r\nx-USER-email: eve\r\nX-User-Email: eve\r\n${CLOSE}\r\n`,
+    200,
+    ["GET /a bob@example.org"],
+  ],
+  [
+    "a space before the colon",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X-User-Email : eve\r\n${CLOSE}\r\n`,
+    400,
+    [],
+  ],
+  [
+    "a folded line",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME} X-User-Email: eve\r\n${CLOSE}\r\n`,
+    400,
+    [],
+  ],
+  ["two hosts", `GET /a HTTP/1.1\r\nHost: x\r\nHost: y\r\n${ME}${CLOSE}\r\n`, 400, []],
+  ["no host", `GET /a HTTP/1.1\r\n${ME}${CLOSE}\r\n`, 400, []],
+  ["an absolute target", `GET http://y/a HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`, 400, []],
+  [
+    "a target that names a host",
+    `GET //evil.invalid/a?b HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`,
+    200,
+    ["GET //evil.invalid/a bob@example.org"],
+  ],
+  [
+    "a target with a backslash",
+    `GET /\\evil.invalid/a HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`,
+    200,
+    ["GET //evil.invalid/a bob@example.org"],
+  ],
+  [
+    "a length and chunks",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n${CLOSE}\r\n` +
+    "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+    400,
+    [],
+  ],
+  [
+    "two lengths",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nContent-Length: 5\r\n${CLOSE}\r\nabcde`,
+    400,
+    [],
+  ],
+  [
+    "an unknown coding",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Transfer-Encoding: xchunked\r\n${CLOSE}\r\nabcde`,
+    400,
+    [],
+  ],
+  ["a path out of an exempt one", `GET /icons/../a HTTP/1.1\r\nHost: x\r\n${CLOSE}\r\n`, 401, []],
+  [
+    "an escaped path out of one",
+    `GET /icons/..%2f..%2fa HTTP/1.1\r\nHost: x\r\n${CLOSE}\r\n`,
+    401,
+    [],
+  ],
+  [
+    "a fragment",
+    `GET /icons/a#/../b HTTP/1.1\r\nHost: x\r\n${CLOSE}\r\n`,
+    200,
+    ["GET /icons/a null"],
+  ],
+  ["an asterisk", `OPTIONS * HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`, 400, []],
+  ["TRACE", `TRACE /a HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`, 400, []],
+  ["a NUL", `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X-A: a\0b\r\n${CLOSE}\r\n`, 400, []],
+  [
+    "a long cookie",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}Cookie: ${"a=b; ".repeat(14_000)}\r\n${CLOSE}\r\n`,
+    431,
+    [],
+  ],
+  [
+    "an upgrade to another protocol",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n`,
+    400,
+    [],
+  ],
+  [
+    "an upgrade of a stranger",
+    "GET /a HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    401,
+    [],
+  ],
+];
+
+async function answerTo(port: number, text: string): Promise<string> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(new TextEncoder().encode(text));
+  let answer = "";
+  try {
+    for await (const chunk of connection.readable) answer += new TextDecoder().decode(chunk);
+  } catch {
+    // A reset after the answer is as good an end as any.
+  }
+  return answer;
+}
+
+Deno.test("the cockpit sees what was decided about, and nothing else", async (t) => {
+  const sockets = systemSockets({ processes: systemProcesses(), log: recordingLog() });
+  const seen: string[] = [];
+  const cockpit = await sockets.serveHttp({ hostname: "127.0.0.1", port: 0 }, (request) => {
+    const { pathname } = new URL(request.url);
+    seen.push(`${request.method} ${pathname} ${request.headers.get("x-user-email")}`);
+    const text = JSON.stringify([...request.headers]);
+    return new Response(text.includes("eve") ? "forged" : "ok");
+  });
+  const host = {
+    ...memoryHost(),
+    clock: systemClock(),
+    random: systemRandom(),
+    http: systemHttp(),
+  };
+  const { proxy } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`);
+  try {
+    for (const [name, text, status, wanted] of ROWS) {
+      await t.step(name, async () => {
+        seen.length = 0;
+        const answer = await answerTo(proxy.address.port, text);
+        assert.equal(Number(answer.split(" ")[1]), status, answer.slice(0, 400));
+        assert.deepEqual(seen, wanted);
+        assert.ok(!answer.includes("forged"));
+      });
+    }
+  } finally {
+    await proxy.close();
+    await cockpit.close(0);
+  }
+});

@@ -1,0 +1,241 @@
+/**
+ * A host with real systemd as PID 1, booted in about a second: this machine's own root under an
+ * overlay that is thrown away, in namespaces of its own and without a network. Needs root.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Child, Processes, ProcessSpec } from "core/ports.ts";
+import { systemProcesses } from "core/os/processes.ts";
+
+/** A running host. */
+export interface BootedHost {
+  /** Its root folder as seen from here; `/run` and `/tmp` inside are its own. */
+  readonly root: string;
+  /** Programs started through this run inside. */
+  readonly processes: Processes;
+  /** Reads a file as the host sees it, `/run` included. */
+  read(path: string): Promise<string>;
+  /** Opens a unix socket here whose connections reach a TCP port of the host's loopback. */
+  bridge(port: number): Promise<{ readonly socket: string; close(): Promise<void> }>;
+  /** Boots again, as `systemctl reboot` inside does; bridges end. */
+  reboot(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What is started at boot. */
+export interface BootOptions {
+  /**
+   * `basic.target` comes up fastest; `multi-user.target` starts what is enabled inside, and of this
+   * machine's own services only those that the distribution enables.
+   */
+  readonly target?: "basic.target" | "multi-user.target";
+}
+
+/** Boots no longer than this. */
+const BOOT_MS_MAX = 60_000;
+const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
+/** How the launcher ends when the host inside wants to boot again. */
+const REBOOT_CODE = 133;
+
+/** Moves itself into a control group of its own, as PID 1 inside must have one, and boots. */
+const BOOT = `
+for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+  [ -e "$folder/cgroup.procs" ] || continue
+  mkdir -p "$folder/$2" && echo $$ > "$folder/$2/cgroup.procs" || exit 1
+done
+export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
+exec systemd-nspawn -q -D "$1" -M "$2" --boot --register=no --keep-unit --console=pipe \\
+  --private-network --resolv-conf=off --timezone=off --link-journal=no systemd.unit="$3"
+`;
+
+const MOUNT = `
+set -e
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+: > "$1/root/etc/machine-id"
+rm -f "$1/root/etc/hostname"
+rm -f "$1"/root/etc/systemd/system/*.wants/*
+`;
+
+const CLEAN = `
+umount "$1/root"; umount "$1"; rmdir "$1"
+for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+  [ -d "$folder/$2" ] && find "$folder/$2" -depth -type d -exec rmdir {} +
+done
+true
+`;
+
+/** One boot: the program outside that holds it, and PID 1 inside. */
+interface Boot {
+  readonly launcher: Child;
+  readonly output: Promise<unknown>;
+  readonly leader: number;
+}
+
+/** Boots a host and waits until it is up. */
+export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
+  const processes = systemProcesses();
+  const folder = await Deno.makeTempDir();
+  const name = `fleetctl-test-${Deno.pid}`;
+  const target = options.target ?? "basic.target";
+  await shell(processes, MOUNT, [folder]);
+  let boot: Boot | undefined;
+  const inside = processesInside(processes, () => boot?.leader ?? 0);
+  const start = async () => {
+    boot = await launch(processes, [`${folder}/root`, name, target]);
+    await waitUntilUp(inside);
+  };
+  const stop = async () => {
+    if (boot !== undefined) {
+      await shell(processes, 'kill -s RTMIN+4 "$1" || true', [String(boot.leader)]);
+      await boot.launcher.exited;
+      await boot.output;
+    }
+    await shell(processes, CLEAN, [folder, name]);
+  };
+  try {
+    await start();
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+  return {
+    root: `${folder}/root`,
+    processes: inside,
+    read: (path) => Deno.readTextFile(`/proc/${boot?.leader}/root${path}`),
+    bridge: (port) => openBridge(processes, boot?.leader ?? 0, { port, folder }),
+    reboot: async () => {
+      const before = boot;
+      await inside.run({ command: "systemctl", args: ["reboot"], env: { PATH } });
+      const ended = await before?.launcher.exited;
+      await before?.output;
+      boot = undefined;
+      assert.equal(ended?.code, REBOOT_CODE, "the host was to boot again");
+      await start();
+    },
+    stop,
+  };
+}
+
+async function launch(processes: Processes, words: readonly string[]): Promise<Boot> {
+  const launcher = await processes.spawn({
+    command: "/bin/sh",
+    args: ["-c", BOOT, "sh", ...words],
+    env: { PATH },
+    group: true,
+  });
+  await launcher.stdin.close();
+  const output = Promise.all(
+    [launcher.stdout, launcher.stderr].map((stream) =>
+      new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).text()
+    ),
+  );
+  try {
+    return { launcher, output, leader: await findLeader(processes, launcher.pid) };
+  } catch (thrown) {
+    launcher.kill("SIGKILL");
+    await launcher.exited;
+    await output;
+    throw thrown;
+  }
+}
+
+/** The host's network is its own, so a program that stands in both worlds passes bytes on. */
+async function openBridge(
+  processes: Processes,
+  leader: number,
+  to: { readonly port: number; readonly folder: string },
+): Promise<{ readonly socket: string; close(): Promise<void> }> {
+  const socket = `${to.folder}/port-${to.port}.sock`;
+  const child = await processes.spawn({
+    command: "/usr/bin/nsenter",
+    args: ["-t", String(leader), "-n", "--"].concat(
+      ["socat", `UNIX-LISTEN:${socket},fork,unlink-early`, `TCP:127.0.0.1:${to.port}`],
+    ),
+    env: { PATH },
+    group: true,
+  });
+  await child.stdin.close();
+  const output = Promise.all([child.stdout, child.stderr].map((stream) => stream.cancel()));
+  const close = async () => {
+    child.kill("SIGTERM");
+    await child.exited;
+    await output;
+  };
+  try {
+    await poll(
+      "socket of a bridge",
+      async () => await Deno.stat(socket).then(() => true, () => undefined),
+    );
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+  return { socket, close };
+}
+
+async function shell(
+  processes: Processes,
+  script: string,
+  args: readonly string[],
+): Promise<string> {
+  const answer = await processes.run({
+    command: "/bin/sh",
+    args: ["-c", script, "sh", ...args],
+    env: { PATH },
+  });
+  assert.equal(answer.code, 0, answer.stderr);
+  return answer.stdout;
+}
+
+/** Runs `ask` until it answers; the host gives no other sign while it boots. */
+async function poll<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  const end = performance.now() + BOOT_MS_MAX;
+  while (performance.now() < end) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`Cannot boot a host: no ${what} within ${BOOT_MS_MAX / 1000} s`);
+}
+
+/** PID 1 of the host is the child of the launcher. */
+function findLeader(processes: Processes, launcher: number): Promise<number> {
+  return poll("PID 1", async () => {
+    const text = await shell(processes, 'ps -o pid= --ppid "$1" || true', [String(launcher)]);
+    return /\d+/.test(text) ? Number(text.trim().split(/\s+/)[0]) : undefined;
+  });
+}
+
+function waitUntilUp(inside: Processes): Promise<true> {
+  return poll("systemd that runs", async () => {
+    const { stdout } = await inside.run({
+      command: "systemctl",
+      args: ["is-system-running", "--wait"],
+      env: { PATH },
+    });
+    return /^(running|degraded)$/m.test(stdout) ? true : undefined;
+  });
+}
+
+function processesInside(processes: Processes, leader: () => number): Processes {
+  const enter = <T extends ProcessSpec>(spec: T): T => ({
+    ...spec,
+    command: "/usr/bin/nsenter",
+    args: [
+      ...["-t", String(leader()), "-m", "-u", "-i", "-n", "-p", "-C", "--root", "--wd", "--"],
+      ...["env", "-i", ...Object.entries(spec.env).map(([key, value]) => `${key}=${value}`)],
+      spec.command,
+      ...spec.args,
+    ],
+    env: { PATH },
+  });
+  return {
+    ...processes,
+    run: (spec) => processes.run(enter(spec)),
+    spawn: (spec) => processes.spawn(enter(spec)),
+  };
+}

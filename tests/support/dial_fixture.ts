@@ -1,0 +1,50 @@
+/**
+ * A real dial unit with a scripted runtime, for tests of both ends together.
+ *
+ * @module
+ */
+
+import type { Clock, Host } from "core/ports.ts";
+import { systemClock } from "core/os/clock.ts";
+import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import { type DialUnit, startDialUnit } from "units/dial/app.ts";
+import { readDialConfig } from "units/dial/config.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+
+/** A real clock on which every wait is short, so that back-off does not make a test slow. */
+export function hastyClock(divisor = 500): Clock {
+  const clock = systemClock();
+  return { ...clock, sleep: (ms, signal) => clock.sleep(Math.ceil(ms / divisor), signal) };
+}
+
+/** A machine with memory for a disk and real time. */
+export function liveHost(options: { readonly seed?: number; readonly clock?: Clock } = {}): Host {
+  const host = memoryHost({ seed: options.seed ?? 1 });
+  return { ...host, clock: options.clock ?? systemClock() };
+}
+
+/** Starts the dial unit of mia. */
+export async function startTestDial(options: {
+  readonly url: string;
+  readonly driver: RuntimeDriver;
+  readonly host?: Host;
+  readonly env?: Readonly<Record<string, string>>;
+}): Promise<DialUnit> {
+  const config = readDialConfig({
+    FLEETCTL_ROOT: "/r",
+    FLEETCTL_AGENT: "mia",
+    CHANNEL_USER_EMAIL: "mia@example.org",
+    CHANNEL_WEBVIEW_GATEWAY_URL: options.url,
+    FLEETCTL_RUNTIME: "scripted",
+    ...options.env,
+  });
+  if (!config.ok) throw new Error(config.error.details.join("; "));
+  const host = options.host ?? liveHost({ seed: 7, clock: hastyClock() });
+  const unit = await startDialUnit(config.value, host, {
+    driver: options.driver,
+    hostname: "atlas",
+    version: "1.2.3",
+  });
+  if (!unit.ok) throw new Error(unit.error.message);
+  return unit.value;
+}

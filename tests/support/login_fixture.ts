@@ -1,0 +1,220 @@
+/**
+ * The login proxy in the hands of a test: as functions over a fake cockpit, or listening on loopback
+ * in front of a real one. Passwords are hashed with few iterations, so that tests are quick.
+ *
+ * @module
+ */
+
+import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import { hashPassword } from "core/password.ts";
+import type { Host } from "core/ports.ts";
+import { openSigner } from "core/signed_value.ts";
+import { createLogin, type LoginApp } from "login/app.ts";
+import { createAttempts } from "login/basic/attempts.ts";
+import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
+import { createBasicMemory } from "login/basic/header.ts";
+import { createPasswords } from "login/basic/passwords.ts";
+import { type LoginConfig, readLoginConfig } from "login/config.ts";
+import { type LoginProxy, startLogin } from "login/login.ts";
+import { createFingerprints } from "login/session/fingerprint.ts";
+import { createLeases, type Leases } from "login/session/leases.ts";
+import { createAssertions } from "login/proxy/assertions.ts";
+import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
+import { openSessionStore, type SessionStore } from "login/session/store.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
+
+/** The one user of most tests. */
+export const MIA = { name: "mia@example.org", password: "correct horse, battery: staple" } as const;
+/** A second user, with a plain password. */
+export const BOB = { name: "bob@example.org", password: "bob-password" } as const;
+/** Where tests open the page. */
+export const ORIGIN = "http://localhost:8736";
+/** Keys of tests. */
+export const KEYS = {
+  WEBVIEW_HMAC_KEY: "a-key-of-the-tests-000000000000",
+  WEBVIEW_ASSERTION_KEY: "an-assertion-key-of-the-tests-00",
+} as const;
+
+/** `Authorization` header of a user. */
+export function basicHeader(user: { readonly name: string; readonly password: string }): string {
+  const bytes = new TextEncoder().encode(`${user.name}:${user.password}`);
+  return `Basic ${bytes.toBase64()}`;
+}
+
+/** Settings of a test. */
+export async function loginConfig(
+  env: Readonly<Record<string, string>> = {},
+): Promise<LoginConfig> {
+  const hashed = await hashPassword(MIA.password, new Uint8Array(16).fill(7), 1_000);
+  const config = await readLoginConfig({
+    FLEETCTL_ROOT: "/r",
+    WEBVIEW_LOGIN_LISTEN: "127.0.0.1:0",
+    WEBVIEW_AUTH_DRIVER: "basic",
+    WEBVIEW_BASIC_USERS: `${MIA.name}:${hashed},${BOB.name}:${BOB.password}`,
+    ...KEYS,
+    ...env,
+  });
+  if (!config.ok) throw new Error(config.error.details.join("; "));
+  return config.value;
+}
+
+/** What the fake cockpit saw of a request. */
+export interface Seen {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Headers;
+  readonly body: string;
+  /** Subject of the assertion, when it holds for exactly this request. */
+  readonly asserted: string | undefined;
+}
+
+/** The login proxy as functions. */
+export interface LoginRig {
+  readonly app: LoginApp;
+  readonly host: MemoryHost;
+  readonly leases: Leases;
+  readonly store: SessionStore;
+  readonly config: LoginConfig;
+  readonly seen: readonly Seen[];
+  /** Asks from `peer`; `url` may be a path of `ORIGIN`. */
+  ask(url: string, init?: RequestInit & { readonly peer?: string }): Promise<Response>;
+  /** Loads the form and posts it as a browser does. */
+  logIn(
+    user?: { readonly name: string; readonly password: string },
+    more?: { readonly next?: string; readonly peer?: string },
+  ): Promise<Response>;
+  /** Logs in and returns the `Cookie` header of the session. */
+  session(user?: { readonly name: string; readonly password: string }): Promise<string>;
+}
+
+/** Headers that a browser sends with a navigation. */
+export const NAVIGATION = {
+  accept: "text/html,application/xhtml+xml",
+  "sec-fetch-site": "none",
+  "sec-fetch-mode": "navigate",
+  "sec-fetch-dest": "document",
+} as const;
+/** Headers that a browser sends with a script's request of the page itself. */
+export const OWN_SCRIPT = {
+  "sec-fetch-site": "same-origin",
+  "sec-fetch-mode": "cors",
+  origin: ORIGIN,
+} as const;
+
+/** Takes `name=value` out of the `Set-Cookie` headers of an answer. */
+export function cookieOf(answer: Response, name: string): string | undefined {
+  const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`));
+  return line?.split(";")[0];
+}
+
+/** Makes the login proxy over a fake cockpit, which echoes `ok` unless told otherwise. */
+export async function createLoginRig(
+  options: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly cockpit?: (request: Request) => Response | Promise<Response>;
+    readonly host?: MemoryHost;
+  } = {},
+): Promise<LoginRig> {
+  const seen: Seen[] = [];
+  const keys = await parseAssertionKeys(KEYS.WEBVIEW_ASSERTION_KEY);
+  if (!keys.ok) throw new Error(keys.error.message);
+  const cockpit = options.cockpit ?? (() => new Response("ok"));
+  const host = options.host ?? memoryHost();
+  const http: Host["http"] = {
+    fetch: async (input, init) => {
+      const request = new Request(input, init);
+      const { pathname } = new URL(request.url);
+      const token = request.headers.get("x-fleetctl-assertion") ?? "";
+      const verified = await verifyAssertion(keys.value, token, {
+        method: request.method,
+        path: pathname,
+        nowMs: host.clock.now(),
+      });
+      const answered = cockpit(request.clone());
+      seen.push({
+        method: request.method,
+        path: pathname,
+        headers: request.headers,
+        body: await request.text(),
+        asserted: verified.ok ? verified.value : undefined,
+      });
+      return await answered;
+    },
+  };
+  const config = await loginConfig(options.env);
+  const { clock, random, log } = host;
+  const store = await openSessionStore(host.databases, "/r/login.db");
+  const leases = createLeases(clock);
+  const sessions = createSessions({
+    store,
+    leases,
+    signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
+    fingerprints: createFingerprints(config.users),
+    ttlMs: config.ttlMs,
+    ...{ clock, random },
+  });
+  const app = createLogin({
+    upstream: config.upstream,
+    assertions: config.assertionKeys === undefined
+      ? undefined
+      : createAssertions(config.assertionKeys, clock),
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    listen: { hostname: "0.0.0.0", port: () => 8736 },
+    passwords: createPasswords(config.users),
+    attempts: createAttempts(clock),
+    memory: createBasicMemory({ clock, random }),
+    forms: createFormTokens(await openSigner(config.hmacKeys, FORM_PURPOSE), { clock, random }),
+    ...{ sessions, leases, http, clock, random, log },
+  });
+  const ask: LoginRig["ask"] = (url, init = {}) => {
+    const { peer = "127.0.0.1:40000", ...rest } = init;
+    const target = url.startsWith("/") ? ORIGIN + url : url;
+    const headers = new Headers(rest.headers);
+    if (!headers.has("host")) headers.set("host", new URL(target).host);
+    return app.handle(new Request(target, { ...rest, headers }), peer);
+  };
+  const logIn: LoginRig["logIn"] = async (user = MIA, more = {}) => {
+    const peer = more.peer === undefined ? {} : { peer: more.peer };
+    const form = await ask("/auth/login", { headers: NAVIGATION, ...peer });
+    const cookie = cookieOf(form, "wv_login_csrf") ?? "";
+    const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
+    return await ask("/auth/login", {
+      method: "POST",
+      headers: { ...NAVIGATION, "sec-fetch-site": "same-origin", origin: ORIGIN, cookie },
+      body: new URLSearchParams({
+        csrf,
+        user: user.name,
+        password: user.password,
+        next: more.next ?? "/",
+      }),
+      ...peer,
+    });
+  };
+  return {
+    app,
+    host,
+    leases,
+    store,
+    config,
+    seen,
+    ask,
+    logIn,
+    session: async (user) => {
+      const answer = await logIn(user);
+      const cookie = cookieOf(answer, "wv_session");
+      if (cookie === undefined) throw new Error(`not logged in: ${answer.status}`);
+      return cookie;
+    },
+  };
+}
+
+/** Starts the login proxy on loopback in front of a cockpit; the host may bring real ports. */
+export async function startTestLogin(
+  host: Host,
+  upstream: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly proxy: LoginProxy; readonly url: string }> {
+  const proxy = await startLogin(await loginConfig({ WEBVIEW_UPSTREAM: upstream, ...env }), host);
+  return { proxy, url: `http://localhost:${proxy.address.port}` };
+}

@@ -1,0 +1,101 @@
+/**
+ * What this machine offers to tests, and installing the rest (the only step that downloads).
+ *
+ * @module
+ */
+
+const decoder = new TextDecoder();
+
+async function quiet(
+  command: string,
+  args: readonly string[],
+): Promise<{ ok: boolean; text: string }> {
+  try {
+    const output = await new Deno.Command(command, {
+      args: [...args],
+      stdout: "piped",
+      stderr: "piped",
+      env: { DEBIAN_FRONTEND: "noninteractive" },
+    }).output();
+    return {
+      ok: output.success,
+      text: decoder.decode(output.stdout) + decoder.decode(output.stderr),
+    };
+  } catch (thrown) {
+    return { ok: false, text: String(thrown) };
+  }
+}
+
+/** Returns the first program of the list that is on PATH. */
+export async function programPath(...names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) {
+    const found = await quiet("/bin/sh", ["-c", 'command -v "$1"', "sh", name]);
+    if (found.ok) return found.text.trim();
+  }
+  return undefined;
+}
+
+/** Debian packages that tests use, by the program that shows they are there. */
+const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[] = [
+  ["git", "git"],
+  ["chromium", "chromium"],
+  ["systemd-nspawn", "systemd-container"],
+  ["systemd-analyze", "systemd"],
+  ["mmdebstrap", "mmdebstrap"],
+  ["socat", "socat"],
+  ["ip", "iproute2"],
+  ["setpriv", "util-linux"],
+  ["ps", "procps"],
+  ["dpkg-deb", "dpkg"],
+];
+
+/** Installs the missing Debian packages as root; says what it could not do. Returns lines to show. */
+export async function installPackages(say: (line: string) => void): Promise<void> {
+  const missing: string[] = [];
+  for (const [program, packageName] of APT_PROGRAMS) {
+    if (await programPath(program) === undefined) missing.push(packageName);
+  }
+  if (missing.length === 0) return;
+  if (Deno.uid() !== 0 || await programPath("apt-get") === undefined) {
+    say(`not installed, and this is not root with apt-get: ${missing.join(" ")}`);
+    return;
+  }
+  say(`installing with apt-get: ${missing.join(" ")}`);
+  const install = ["install", "-y", "--no-install-recommends", ...missing];
+  let result = await quiet("apt-get", install);
+  if (!result.ok) {
+    await quiet("apt-get", ["update"]);
+    result = await quiet("apt-get", install);
+  }
+  if (!result.ok) say(`apt-get failed: ${result.text.trim().split("\n").slice(-3).join(" | ")}`);
+}
+
+/** Says why a need is not met, or undefined when it is. */
+export async function unmet(
+  need: "root" | "chromium" | "booted-hosts",
+): Promise<string | undefined> {
+  switch (need) {
+    case "root":
+      return Deno.uid() === 0 ? undefined : "not running as root";
+    case "chromium":
+      return await programPath("chromium", "chromium-headless-shell") === undefined
+        ? "no Chromium on this machine (apt-get install chromium)"
+        : undefined;
+    case "booted-hosts": {
+      if (await programPath("systemd-nspawn") === undefined) return "no systemd-nspawn";
+      const mount = await quiet("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"]);
+      if (!mount.ok) return "no right to mount";
+      const cgroup = await quiet("sh", [
+        "-c",
+        'for d in /sys/fs/cgroup /sys/fs/cgroup/systemd; do n="$d/fleetctl-probe-$$"; mkdir "$n" 2>/dev/null && rmdir "$n" && exit 0; done; exit 1',
+      ]);
+      return cgroup.ok ? undefined : "no right to make control groups";
+    }
+  }
+}
+
+/** Whether processes can be started in a network namespace of their own with only loopback. */
+export async function canCutNetwork(): Promise<boolean> {
+  if (Deno.uid() !== 0) return false;
+  return (await quiet("unshare", ["-n", "sh", "-c", "ip link set lo up"])).ok;
+}

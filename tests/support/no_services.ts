@@ -1,0 +1,64 @@
+/**
+ * Service managers without processes: one that is not running, so that files are written and nothing
+ * is started, and one that starts whatever it is told to.
+ *
+ * @module
+ */
+
+import { ServiceFault, type ServiceManager } from "core/ports.ts";
+
+/** Returns the manager that is not there. */
+export function noServices(): ServiceManager {
+  const refuse = async (unit: string): Promise<never> => {
+    throw new ServiceFault(unit, "no service manager is running");
+  };
+  return {
+    name: "embedded",
+    isRunning: async () => false,
+    reload: () => refuse(""),
+    start: refuse,
+    stop: refuse,
+    restart: refuse,
+    enable: refuse,
+    disable: refuse,
+    status: async (units) =>
+      units.map((unit) => ({
+        unit,
+        load: "not-found",
+        active: "inactive",
+        mainPid: undefined,
+        since: undefined,
+        reason: undefined,
+        restarts: 0,
+      })),
+    journal: async () => [],
+  };
+}
+
+/** Returns a manager under which every unit that was started is active. */
+export function startsEverything(): () => ServiceManager {
+  const active = new Map<string, number>();
+  const note = async (unit: string) => void active.set(unit, Date.now());
+  const drop = async (unit: string) => void active.delete(unit);
+  const manager: ServiceManager = {
+    ...noServices(),
+    isRunning: async () => true,
+    reload: async () => {},
+    start: note,
+    restart: note,
+    stop: drop,
+    enable: async () => {},
+    disable: async () => {},
+    status: async (units) =>
+      units.map((unit) => ({
+        unit,
+        load: "loaded",
+        active: active.has(unit) ? "active" : "inactive",
+        mainPid: undefined,
+        since: active.get(unit),
+        reason: undefined,
+        restarts: 0,
+      })),
+  };
+  return () => manager;
+}

@@ -1,0 +1,169 @@
+/**
+ * A booted host with the Debian package, seen as its operator and as its users: commands, journal,
+ * owners, and turns through the cockpit of a gateway whose network is not this machine's.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { HttpClient } from "core/ports.ts";
+import type { BootedHost } from "tests/support/booted_host.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { openPage } from "tests/support/page_client.ts";
+
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const COMMAND_MS_MAX = 60_000;
+const COCKPIT_PORT = 8731;
+/** The gateway of a host. */
+export const GATEWAY = "fleetctl-gateway.service";
+
+/** How a program ended, and what it said. */
+export interface Ended {
+  readonly code: number | undefined;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** One host, seen as its operator and as its users. */
+export class PackagedHost {
+  readonly host: BootedHost;
+
+  constructor(host: BootedHost) {
+    this.host = host;
+  }
+
+  /** Runs a program as root, or as `user`, with that user's groups. */
+  async run(words: readonly string[], as: { user?: string; input?: string } = {}): Promise<Ended> {
+    const { user = "root", input } = as;
+    const become = user === "root"
+      ? []
+      : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups", "--"];
+    const [command = "", ...args] = [...become, ...words];
+    const home = user === "root" ? "/root" : `/home/${user}`;
+    const { code, stdout, stderr } = await this.host.processes.run({
+      command,
+      args,
+      env: { PATH, HOME: home, USER: user, LC_ALL: "C.UTF-8" },
+      timeoutMs: COMMAND_MS_MAX,
+      ...(input === undefined ? {} : { input }),
+    });
+    return { code, out: stdout, err: stderr };
+  }
+
+  /** Runs what must succeed, and returns its output. */
+  async must(...words: readonly string[]): Promise<string> {
+    const ended = await this.run(words);
+    assert.equal(ended.code, 0, `${words.join(" ")}\n${ended.out}${ended.err}`);
+    return ended.out;
+  }
+
+  /** Runs `fleetctl` as ada. */
+  ada(line: string, input?: string): Promise<Ended> {
+    const words = ["fleetctl", ...line.split(" ")];
+    return this.run(words, { user: "ada", ...(input === undefined ? {} : { input }) });
+  }
+
+  /** Waits until the running instance of a unit has said this in the journal. */
+  async said(unit: string, pattern: string): Promise<void> {
+    const id = await this.property(unit, "InvocationID");
+    const follow = `grep -m1 -e "$1" < <(exec timeout 20 journalctl -f -n all -o cat \\
+      _SYSTEMD_INVOCATION_ID="$2" 2>/dev/null)`;
+    const ended = await this.run(["bash", "-c", follow, "bash", pattern, id]);
+    assert.equal(ended.code, 0, `${unit} never said ${pattern}`);
+  }
+
+  async property(unit: string, name: string): Promise<string> {
+    return (await this.must("systemctl", "show", "--value", "-p", name, unit)).trim();
+  }
+
+  /** Mode, owner and group of a file. */
+  async modeOf(path: string): Promise<string> {
+    return (await this.must("stat", "-c", "%a %U:%G", path)).trim();
+  }
+
+  async ownerOfProcess(pid: string): Promise<string> {
+    return (await this.must("stat", "-c", "%U", `/proc/${pid}`)).trim();
+  }
+
+  /** The first running instance of a template: the server of one connection. */
+  async serverUnit(pattern: string): Promise<string> {
+    const units = await this.must(
+      ...["systemctl", "list-units", "--plain", "--no-legend", "--state=active", pattern],
+    );
+    return units.trim().split(/\s+/)[0] ?? "";
+  }
+
+  /** Sends a turn the way the page does, and returns the last answer and the tools that were called. */
+  async turn(
+    text: string,
+  ): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
+    await this.said(GATEWAY, '"event":"ready"');
+    const bridge = await this.host.bridge(COCKPIT_PORT);
+    const client = Deno.createHttpClient({ proxy: { transport: "unix", path: bridge.socket } });
+    const http: HttpClient = { fetch: (url, init) => fetch(url, { ...init, client }) };
+    try {
+      const page = await openPage(this.host.root, { email: "ada@example.org", http });
+      // A closed page ends the wait for events, which says that the turn did not.
+      const late = setTimeout(() => page.close(), COMMAND_MS_MAX);
+      try {
+        const events = await page.turn("ada", text);
+        const payloads = (kind: string) =>
+          events.filter((event) => event.kind === kind)
+            .map((event) => event.data.payload as Readonly<Record<string, unknown>>);
+        assert.deepEqual(payloads("turn_ended").map(({ outcome }) => outcome), ["completed"]);
+        return {
+          answer: String(payloads("message").at(-1)?.text),
+          tools: payloads("tool_call").map(({ tool }) => String(tool)),
+        };
+      } finally {
+        clearTimeout(late);
+        page.close();
+      }
+    } finally {
+      client.close();
+      await bridge.close();
+    }
+  }
+
+  /** What somebody needs who reads that a step failed. */
+  async report(): Promise<string> {
+    const failed = await this.run(["systemctl", "--failed", "--no-pager", "--plain"]);
+    const journal = await this.run(
+      ["journalctl", "-b", "--no-pager", "-n", "150", "-u", "fleetctl-*", "-u", "mcp-*"],
+    );
+    return `${failed.out}\n${journal.out}${journal.err}`;
+  }
+}
+
+/** Builds the package from the tree. */
+export async function buildPackage(): Promise<string> {
+  const out = await Deno.makeTempDir({ prefix: "fleetctl-deb-" });
+  const built = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-q", "-A", "--cached-only", "--no-prompt", "units/package/main.ts"]
+      .concat(["--out", out]),
+    cwd: TREE,
+    env: { NO_COLOR: "1" },
+  }).output();
+  const said = new TextDecoder().decode(built.stdout) + new TextDecoder().decode(built.stderr);
+  assert.ok(built.success, said);
+  return out;
+}
+
+/** Copies a file or folder of this machine into the host. */
+export async function copyInto(host: BootedHost, from: string, to: string): Promise<void> {
+  await Deno.mkdir(`${host.root}${to}`, { recursive: true });
+  const copied = await new Deno.Command("cp", { args: ["-a", from, `${host.root}${to}`] }).output();
+  assert.ok(copied.success, new TextDecoder().decode(copied.stderr));
+}
+
+/** Makes a repository inside, owned by ada; returns its commit. */
+export async function makeRepository(
+  scene: PackagedHost,
+  path: string,
+  subject: string,
+): Promise<string> {
+  const script = `set -e; git init -q "$1"; cd "$1"
+    git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m "$2"
+    git rev-parse HEAD; chown -R ada:ada "$1"`;
+  return (await scene.must("sh", "-c", script, "sh", path, subject)).trim();
+}

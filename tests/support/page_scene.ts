@@ -1,0 +1,253 @@
+/**
+ * A scripted cockpit for tests of the page: a real gateway with a clock that stands still, agents in the
+ * hands of the test, a proxy that says who asks (what the login proxy does on a host), and a bad network
+ * in front of all of it.
+ *
+ * @module
+ */
+
+import { type ChaosProxy, startChaosProxy } from "tests/support/chaos_proxy.ts";
+import { type BareClient, connectBare, startTestGateway } from "tests/support/gateway_fixture.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import type { MemoryFiles } from "tests/fakes/files.ts";
+
+/** Time of every scene: a Friday morning. */
+export const SCENE_NOW = Date.UTC(2026, 2, 6, 9, 30);
+const BUILT = `${TREE}.cache/web`;
+
+/** Builds the page of the tree, if its sources have changed. */
+export async function buildPage(): Promise<void> {
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-q", "-A", "--cached-only", `${TREE}gateway/web_build/main.ts`, BUILT],
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  if (!output.success) throw new Error(new TextDecoder().decode(output.stderr));
+}
+
+/** Copies the built page to where a gateway looks for it. */
+export async function copyPage(files: MemoryFiles, dir: string): Promise<void> {
+  await files.ensureDir(dir);
+  for await (const entry of Deno.readDir(BUILT)) {
+    await files.write(`${dir}/${entry.name}`, await Deno.readFile(`${BUILT}/${entry.name}`));
+  }
+}
+
+/** An agent in the hands of a test. */
+export interface ScriptedAgent {
+  readonly client: BareClient;
+  /** Sends a durable event and waits until the gateway has it. */
+  emit(kind: string, payload: unknown, of?: { turnId?: string; at?: number }): Promise<void>;
+  /** Sends events without waiting for each; resolves when the last is stored. */
+  flood(count: number, make: (index: number) => readonly [kind: string, payload: unknown]): Promise<
+    void
+  >;
+  preview(turnId: string, messageId: string, text: string, offset: number): void;
+  state(state: string, reason?: string): Promise<void>;
+  /** Takes the next turn: accepts it and says that it has started. */
+  takeTurn(): Promise<{ readonly turnId: string; readonly text: string }>;
+  /** A call of a tool with its result. */
+  call(turnId: string, of: ScriptedCall): Promise<void>;
+  say(turnId: string, text: string, messageId?: string): Promise<void>;
+  end(turnId: string, outcome?: string, more?: Record<string, string>): Promise<void>;
+}
+
+/** A call of a tool as a test tells it. */
+export interface ScriptedCall {
+  readonly tool: string;
+  readonly mcp?: string;
+  readonly arguments: unknown;
+  readonly result?: string;
+  readonly status?: string;
+  readonly durationMs?: number;
+  readonly cutBytes?: number;
+}
+
+/** A cockpit and the way to it. */
+export interface PageScene extends AsyncDisposable {
+  /** Address for the browser, through the bad network. */
+  readonly url: string;
+  /** The gateway itself. */
+  readonly cockpitUrl: string;
+  readonly network: ChaosProxy;
+  /** Headers of each request that came through. */
+  readonly requests: { readonly method: string; readonly path: string }[];
+  agent(name: string): Promise<ScriptedAgent>;
+  /** Queues a turn as the viewer would. */
+  ask(agent: string, text: string): Promise<string>;
+  /** Ends the session: the proxy sends to its login from now on. */
+  signOut(isOut: boolean): void;
+}
+
+/** Starts a scene for one viewer; ada's owner is an admin and sees all agents. */
+export async function startScene(email = "ada@example.org"): Promise<PageScene> {
+  await buildPage();
+  const host = memoryHost({ now: SCENE_NOW });
+  await copyPage(host.files, "/r/usr/lib/fleetctl/web");
+  const running = await startTestGateway({ host });
+  const requests: { method: string; path: string }[] = [];
+  let isOut = false;
+  const proxy = startIdentityProxy(running.cockpitUrl, {
+    prove: () => Promise.resolve({ "x-user-email": email }),
+    isOut: () => isOut,
+    note: (method, path) => requests.push({ method, path }),
+  });
+  const network = startChaosProxy(proxy.port);
+  const clients: BareClient[] = [];
+  return {
+    url: `http://localhost:${network.port}`,
+    cockpitUrl: running.cockpitUrl,
+    network,
+    requests,
+    signOut: (value) => {
+      isOut = value;
+    },
+    agent: async (name) => {
+      const client = await connectBare(running.dialUrl);
+      clients.push(client);
+      client.send({
+        ...{ type: "register", user_email: `${name}@example.org`, agent: name },
+        ...{ epoch: crypto.randomUUID(), host: "forge", version: "0.1.0", protocol: 1 },
+      });
+      await client.next("registered");
+      return scriptedAgent(client);
+    },
+    ask: async (agent, text) => {
+      const response = await fetch(`${running.cockpitUrl}/api/turns`, {
+        method: "POST",
+        headers: {
+          ...{ "x-user-email": email, "content-type": "application/json" },
+          "idempotency-key": crypto.randomUUID(),
+        },
+        body: JSON.stringify({ agent, text }),
+      });
+      const answer = await response.json() as { readonly turn_id?: string };
+      if (answer.turn_id === undefined) throw new Error(JSON.stringify(answer));
+      return answer.turn_id;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const client of clients) client.connection.close(1000, "over");
+      await network.close();
+      await proxy.close();
+      await running[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A proxy that adds who asks, as the login proxy does; nothing else of a request changes. */
+export function startIdentityProxy(
+  target: string,
+  of: {
+    readonly prove: (method: string, path: string) => Promise<Readonly<Record<string, string>>>;
+    readonly isOut?: () => boolean;
+    readonly note?: (method: string, path: string) => void;
+  },
+): { readonly port: number; close(): Promise<void> } {
+  const closing = new AbortController();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, signal: closing.signal, onListen: () => {} },
+    async (request, info) => {
+      // A browser that is gone ends its requests at the gateway, as the login proxy does.
+      const gone = new AbortController();
+      info.completed.catch(() => {}).finally(() => gone.abort());
+      const url = new URL(request.url);
+      of.note?.(request.method, url.pathname + url.search);
+      if (of.isOut?.() === true) {
+        return new Response(null, { status: 302, headers: { location: "/login" } });
+      }
+      const headers = new Headers(request.headers);
+      for (const [name, value] of Object.entries(await of.prove(request.method, url.pathname))) {
+        headers.set(name, value);
+      }
+      try {
+        return await fetch(`${target}${url.pathname}${url.search}`, {
+          method: request.method,
+          headers,
+          body: request.body,
+          redirect: "manual",
+          signal: AbortSignal.any([closing.signal, gone.signal]),
+        });
+      } catch {
+        return new Response("the gateway is away", { status: 502 });
+      }
+    },
+  );
+  return {
+    port: server.addr.port,
+    close: async () => {
+      closing.abort();
+      await server.finished;
+    },
+  };
+}
+
+function scriptedAgent(client: BareClient): ScriptedAgent {
+  let seq = 0;
+  let acked = 0;
+  let calls = 0;
+  const push = (kind: string, payload: unknown, of: { turnId?: string; at?: number } = {}) => {
+    seq++;
+    client.send({
+      type: "event",
+      event: {
+        ...{ seq, kind, payload, at: of.at ?? SCENE_NOW },
+        ...(of.turnId === undefined ? {} : { turn_id: of.turnId }),
+      },
+    });
+  };
+  const settle = async (wanted: number) => {
+    while (acked < wanted) acked = Math.max(acked, Number((await client.next("ack")).seq));
+  };
+  const emit: ScriptedAgent["emit"] = async (kind, payload, of) => {
+    push(kind, payload, of);
+    await settle(seq);
+  };
+  return {
+    client,
+    emit,
+    flood: async (count, make) => {
+      for (let index = 0; index < count; index++) {
+        push(...make(index));
+        if (index % 200 === 199) await settle(seq);
+      }
+      await settle(seq);
+    },
+    preview: (turnId, messageId, text, offset) =>
+      client.send({
+        type: "preview",
+        event: {
+          turn_id: turnId,
+          kind: "text_delta",
+          payload: { message_id: messageId, text, offset },
+        },
+      }),
+    state: (state, reason) =>
+      emit("agent_state", {
+        ...{ state, since: SCENE_NOW - 240_000 },
+        ...(reason === undefined ? {} : { reason }),
+      }),
+    takeTurn: async () => {
+      const frame = await client.next("turn");
+      const turnId = String(frame.turn_id);
+      client.send({ type: "turn_accepted", turn_id: turnId });
+      await emit("turn_started", {}, { turnId });
+      return { turnId, text: String(frame.text) };
+    },
+    call: async (turnId, of) => {
+      const callId = `call-${++calls}`;
+      await emit("tool_call", {
+        ...{ call_id: callId, mcp: of.mcp ?? null, tool: of.tool, arguments: of.arguments },
+      }, { turnId });
+      if (of.result === undefined) return;
+      await emit("tool_result", {
+        ...{ call_id: callId, status: of.status ?? "completed", text: of.result },
+        ...{ duration_ms: of.durationMs ?? 42, cut_bytes: of.cutBytes ?? 0 },
+      }, { turnId });
+    },
+    say: (turnId, text, messageId = crypto.randomUUID()) =>
+      emit("message", { message_id: messageId, role: "assistant", text }, { turnId }),
+    end: (turnId, outcome = "completed", more = {}) =>
+      emit("turn_ended", { outcome, ...more }, { turnId }),
+  };
+}

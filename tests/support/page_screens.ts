@@ -1,0 +1,93 @@
+/**
+ * The screens that are looked at: the same each time, for pictures and for accessibility.
+ *
+ * @module
+ */
+
+import type { Page } from "playwright-core";
+import { type PageScene, startScene } from "tests/support/page_scene.ts";
+import { playConversation, playFleet, playStreaming, STREAMED } from "tests/support/page_story.ts";
+
+/** One screen. */
+export interface Screen {
+  readonly name: string;
+  /** Whose page it is. */
+  readonly email?: string;
+  /** Brings a page to the screen; what it waits for is then on it. */
+  readonly show: (scene: PageScene, page: Page) => Promise<void>;
+}
+
+/** All screens. */
+export const SCREENS: readonly Screen[] = [
+  {
+    name: "list",
+    show: async (scene, page) => {
+      await playConversation(scene);
+      await page.goto(scene.url);
+      await page.locator(".agent-row").nth(2).waitFor();
+      if ((page.viewportSize()?.width ?? 0) > 700) await page.locator(".outcome").waitFor();
+    },
+  },
+  {
+    name: "transcript",
+    show: async (scene, page) => {
+      await playConversation(scene);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.locator(".outcome").waitFor();
+      await page.locator("summary", { hasText: "git_log" }).click();
+      await page.locator("pre", { hasText: "Mia Holm" }).waitFor();
+      await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
+    },
+  },
+  {
+    name: "streaming",
+    show: async (scene, page) => {
+      const ada = await playConversation(scene);
+      const turnId = await playStreaming(scene, ada);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.locator(".working").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      ada.preview(turnId, "m9", STREAMED, 0);
+      await page.locator(".is-live li").nth(3).waitFor();
+    },
+  },
+  {
+    name: "offline",
+    show: async (scene, page) => {
+      await playConversation(scene);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.locator(".outcome").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      scene.network.refuse(true);
+      scene.network.cut();
+      await page.locator(".pill").waitFor();
+      await page.getByLabel("Message to ada").fill("And now write the release notes.");
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.locator(".queue-row").waitFor();
+    },
+  },
+  {
+    name: "error",
+    email: "bob@example.org",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.getByRole("heading", { name: "This agent cannot be shown" }).waitFor();
+      await page.locator(".agent-row").waitFor({ state: "attached" });
+    },
+  },
+  {
+    name: "empty",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.getByRole("heading", { name: "Hello, I am Ada." }).waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+    },
+  },
+];
+
+/** Starts a scene for a screen. */
+export function sceneOf(screen: Screen): Promise<PageScene> {
+  return startScene(screen.email);
+}

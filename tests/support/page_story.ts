@@ -1,0 +1,101 @@
+/**
+ * The conversation of the pictures: every kind of thing that a transcript shows, the same each time.
+ *
+ * @module
+ */
+
+import { type PageScene, SCENE_NOW, type ScriptedAgent } from "tests/support/page_scene.ts";
+
+const LOG = `commit 4f1c09ad2be7c6e0 (HEAD -> main)
+Author: Mia Holm <mia@example.org>
+Date:   Thu Mar 5 17:02:11 2026 +0000
+
+    gateway: keep the outbox across restarts
+`;
+const ANSWER = `The last commit is **4f1c09a**, by Mia Holm, yesterday at 17:02:
+
+> gateway: keep the outbox across restarts
+
+It touches three files:
+
+| File | Change |
+|---|---|
+| \`gateway/outbox.ts\` | new table, one row a turn |
+| \`gateway/store.ts\` | opens it in WAL mode |
+| \`tests/outbox_test.ts\` | 200 rounds of kill and restart |
+
+To see it yourself:
+
+\`\`\`sh
+git show --stat 4f1c09a
+\`\`\`
+`;
+
+/** Agents of the list: one at work, one that failed, one that is away. */
+export async function playFleet(scene: PageScene): Promise<ScriptedAgent> {
+  const ada = await scene.agent("ada");
+  await ada.state("idle");
+  const bob = await scene.agent("bob");
+  await bob.state("failed", "the model endpoint answers with status 401");
+  return ada;
+}
+
+/** A talk with tool calls, a message through a channel, a failure, and a turn that still runs. */
+export async function playConversation(scene: PageScene): Promise<ScriptedAgent> {
+  const ada = await playFleet(scene);
+  await ada.state("working");
+  await scene.ask("ada", "last commit of this project");
+  const first = await ada.takeTurn();
+  await ada.call(first.turnId, {
+    ...{ mcp: "git", tool: "git_log", arguments: { path: "/srv/fleet", limit: 1 } },
+    ...{ result: LOG, durationMs: 84 },
+  });
+  await ada.say(first.turnId, ANSWER, "m1");
+  await ada.end(first.turnId);
+  await scene.ask("ada", "Run the tests and tell Mia on Teams how it went.");
+  const second = await ada.takeTurn();
+  for (const command of ["git status --short", "./dev check", "./dev test unit"]) {
+    await ada.call(second.turnId, {
+      ...{ tool: "bash", arguments: { command }, result: "ok\n", durationMs: 3_400 },
+    });
+  }
+  await ada.call(second.turnId, {
+    ...{ tool: "read", arguments: { path: "/srv/fleet/tests/outbox_test.ts" } },
+    ...{ result: "import assert…\n", durationMs: 12 },
+  });
+  await ada.say(second.turnId, "All 1 204 tests pass. I tell Mia.", "m2");
+  await ada.call(second.turnId, {
+    ...{ mcp: "teams", tool: "send_message", result: "sent" },
+    arguments: { to: "Mia Holm", text: "The tests of `main` pass: **1 204 of 1 204**." },
+  });
+  await ada.call(second.turnId, {
+    ...{ mcp: "calendar", tool: "create_event", arguments: { title: "Release", day: "Friday" } },
+    ...{ status: "failed", result: "403: the calendar is read-only", durationMs: 210 },
+  });
+  await ada.end(second.turnId, "failed", {
+    ...{ code: "tool-denied", reason: "The calendar is read-only, so the event was not made." },
+  });
+  return ada;
+}
+
+/** A turn that runs and writes. */
+export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promise<string> {
+  await scene.ask("ada", "Explain how a turn travels through the system.");
+  const { turnId } = await ada.takeTurn();
+  await ada.call(turnId, {
+    ...{ tool: "grep", arguments: { pattern: "queueTurn" }, result: "3 matches", durationMs: 31 },
+  });
+  await ada.call(turnId, { tool: "bash", arguments: { command: "sleep 30" } });
+  return turnId;
+}
+
+/** Text that is written while it is watched. */
+export const STREAMED = `A turn goes through **four** places:
+
+1. the gateway stores it,
+2. the dial unit takes it over,
+3. the runtime works on it,
+4. each step comes back as an event`;
+
+/** When the story is told. */
+export const STORY_NOW = SCENE_NOW;

@@ -1,0 +1,27 @@
+/**
+ * The downloads of the preparation step, each once: what tests need later without a network.
+ *
+ * @module
+ */
+
+import { fillVendorCache } from "tests/support/prepare_vendor.ts";
+
+/** Fetches everything; says a line for what takes long. */
+export async function prepareDownloads(say: (line: string) => void): Promise<void> {
+  await fillVendorCache(say);
+  await fetchBundler();
+}
+
+/** `deno bundle` fetches its bundler once, when it is first used. */
+async function fetchBundler(): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/main.js`, "");
+    const made = await new Deno.Command(Deno.execPath(), {
+      args: ["bundle", "-q", "--no-config", `--output=${folder}/out.js`, `${folder}/main.js`],
+    }).output();
+    if (!made.success) throw new Error(new TextDecoder().decode(made.stderr));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}

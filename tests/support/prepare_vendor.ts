@@ -1,0 +1,60 @@
+/**
+ * The vendor cache that tests share: filled once from the registry in the preparation step, used
+ * without a network afterwards. One Deno cache per shipped npm entry, as on a host.
+ *
+ * @module
+ */
+
+import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
+import { runInstall } from "core/catalog/install.ts";
+import { installConfig } from "core/catalog/install.ts";
+import { systemProcesses } from "core/os/processes.ts";
+
+/** The cache of this checkout. */
+export const VENDOR_CACHE = new URL("../../.cache/vendor", import.meta.url).pathname;
+
+/** Fetches the packages of every shipped npm entry, those that the cache lacks. */
+export async function fillVendorCache(say: (line: string) => void): Promise<void> {
+  for (const entry of SHIPPED_ENTRIES) {
+    if (entry.lock === undefined) continue;
+    const { name, lock } = entry;
+    const site = { name, file: `shipped/${name}/mcp.yaml`, origin: "shipped", lock } as const;
+    const parsed = parseManifest(entry.manifest, site);
+    if (!parsed.ok) throw new Error(parsed.error.details.join("\n"));
+    const { source } = parsed.value;
+    if (source.kind !== "npm") continue;
+    const folder = await Deno.makeTempDir();
+    try {
+      await Deno.writeTextFile(`${folder}/deno.json`, installConfig(source));
+      await Deno.writeTextFile(`${folder}/deno.lock`, lock);
+      const install = {
+        mcp: name,
+        package: source.package,
+        version: source.version,
+        folder,
+        cache: `${VENDOR_CACHE}/${name}`,
+        deno: Deno.execPath(),
+        env: Deno.env.toObject(),
+      };
+      const cached = await runInstall(systemProcesses(), install, { frozen: true, offline: true });
+      if (cached.ok) continue;
+      say(`fetching the packages of MCP "${name}"`);
+      const fetched = await runInstall(systemProcesses(), install, {
+        frozen: true,
+        offline: false,
+      });
+      if (!fetched.ok) {
+        throw new Error([fetched.error.message, ...fetched.error.details].join("\n"));
+      }
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  }
+}
+
+/** Gives a root of a test the shared cache; it must not be written to through the link. */
+export async function linkVendorCache(root: string): Promise<void> {
+  await Deno.mkdir(`${root}/var/lib/fleetctl`, { recursive: true });
+  await Deno.symlink(VENDOR_CACHE, `${root}/var/lib/fleetctl/vendor-cache`);
+}

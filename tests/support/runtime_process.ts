@@ -1,0 +1,163 @@
+/**
+ * The real runtime as a real process, driven by the real ACP driver, in a home of its own. Its
+ * permissions are those of the set `runtime` for an endpoint on loopback.
+ *
+ * @module
+ */
+
+import { fileURLToPath } from "node:url";
+import type { Child } from "core/ports.ts";
+import { pathsUnder } from "core/paths.ts";
+import { systemClock } from "core/os/clock.ts";
+import { denoFiles } from "core/os/files.ts";
+import { systemProcesses } from "core/os/processes.ts";
+import { systemRandom } from "core/os/random.ts";
+import { createDriver } from "core/runtimes/create_driver.ts";
+import { shippedDefinitions } from "core/runtimes/definitions.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
+
+const TREE = fileURLToPath(new URL("../../", import.meta.url));
+const DENO = Deno.execPath();
+
+/** A started runtime and what a test looks into. */
+export interface RuntimeProcess {
+  readonly session: RuntimeSession;
+  /** The process itself, for `kill -9`. */
+  readonly child: Child;
+  readonly log: RecordingLog;
+  /** Runs a turn and collects its updates; `on` sees each as it comes. */
+  turn(text: string, on?: (update: RuntimeUpdate) => void): Promise<TurnRecord>;
+}
+
+/** One finished turn. */
+export interface TurnRecord {
+  readonly outcome: TurnOutcome;
+  readonly updates: readonly RuntimeUpdate[];
+  /** The assistant's whole messages, joined. */
+  readonly text: string;
+}
+
+/** The command line of the runtime, from the tree, and the least environment it needs. */
+export function runtimeCommand() {
+  return {
+    command: DENO,
+    args: [
+      "run",
+      "-q",
+      "--no-prompt",
+      "--cached-only",
+      `--config=${TREE}deno.json`,
+      "--allow-read",
+      "--allow-write",
+      "--allow-run",
+      "--allow-env",
+      "--allow-sys",
+      "--allow-net=127.0.0.1",
+      `${TREE}units/agent_loop/main.ts`,
+    ],
+    env: {
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      DENO_DIR: Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`,
+    },
+  };
+}
+
+/** Starts the runtime of agent `ada` in `home`; a second start in the same home resumes. */
+export async function startRuntime(
+  home: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<RuntimeProcess> {
+  const definition = shippedDefinitions().get("runtime-b");
+  if (definition === undefined) throw new Error("runtime-b is not shipped");
+  const children: Child[] = [];
+  const processes = systemProcesses();
+  const log = recordingLog();
+  const run = runtimeCommand();
+  const created = createDriver(
+    {
+      ...definition,
+      command: run.command,
+      args: run.args,
+    },
+    {
+      processes: {
+        ...processes,
+        spawn: async (spec) => {
+          const child = await processes.spawn(spec);
+          children.push(child);
+          return child;
+        },
+      },
+      files: denoFiles(),
+      clock: systemClock(),
+      random: systemRandom(),
+      log,
+    },
+    {
+      agent: "ada",
+      home,
+      paths: pathsUnder(home),
+      stateDir: home,
+      env: { ...run.env, ...env },
+    },
+  );
+  if (!created.ok) throw new Error(created.error.message);
+  const session = await created.value.start();
+  const child = children[0];
+  if (child === undefined) throw new Error("nothing was started");
+  let turns = 0;
+  return {
+    session,
+    child,
+    log,
+    async turn(text, on) {
+      const updates: RuntimeUpdate[] = [];
+      const outcome = await session.prompt({ turnId: `turn-${++turns}`, text }, (update) => {
+        updates.push(update);
+        on?.(update);
+        return Promise.resolve();
+      });
+      const messages = updates.filter((update) => update.kind === "message");
+      return { outcome, updates, text: messages.map((message) => message.text).join("\n") };
+    },
+  };
+}
+
+/** Runs `work` in a home of its own that is removed afterwards. */
+export async function inHome(work: (home: string) => Promise<void>): Promise<void> {
+  const home = await Deno.makeTempDir({ prefix: "fleetctl-runtime-" });
+  try {
+    await work(home);
+  } finally {
+    await Deno.remove(home, { recursive: true });
+  }
+}
+
+/** Writes the client config of runtime-b: servers by name. */
+export async function writeClientConfig(
+  home: string,
+  servers: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await Deno.mkdir(`${home}/.runtime-b/agent`, { recursive: true });
+  await Deno.writeTextFile(
+    `${home}/.runtime-b/agent/mcp.json`,
+    JSON.stringify({ mcpServers: servers }),
+  );
+}
+
+/** The entry of the fixture server. */
+export function fixtureServer(env: Readonly<Record<string, string>> = {}) {
+  return {
+    command: DENO,
+    args: [
+      "run",
+      "-q",
+      "--cached-only",
+      "--allow-all",
+      `--config=${TREE}deno.json`,
+      `${TREE}tests/support/mcp_fixture.ts`,
+    ],
+    env: { DENO_DIR: Deno.env.get("DENO_DIR") ?? "", ...env },
+  };
+}

@@ -1,0 +1,230 @@
+/**
+ * Runs transcripts of `fleetctl` (`tests/scripts/*.txtar`) in this process on a temporary root with
+ * real files, real git and no service manager. One line, one command:
+ *
+ * | Command | Meaning |
+ * |---|---|
+ * | `exec fleetctl …` / `! exec …` | must exit 0 / must not; `exec:4` must exit 4 |
+ * | `stdout 'regex'` / `! stdout 'regex'` | about the last exec; likewise `stderr` |
+ * | `stdin 'text'` | stdin of the next exec |
+ * | `file path ['regex']` / `! file path` | a file under the root is there (and matches) |
+ * | `mode path 0640` | its permission bits |
+ * | `write path 'text'` | writes a file under the root; `\\n` is a line break |
+ * | `manager on` | from now on a service manager answers, and every unit starts |
+ * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
+ *
+ * `$ROOT` and `$HOST` are replaced. Files after `-- path --` are written before the first command.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { VerbPorts } from "cli/context.ts";
+import { runCli } from "cli/run.ts";
+import type { HostName } from "core/names.ts";
+import { splitArguments } from "core/os/argv.ts";
+import { openHost } from "core/os/host.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
+import { err, ok } from "core/result.ts";
+import { noServices, startsEverything } from "tests/support/no_services.ts";
+import type { McpClient } from "core/mcp_port.ts";
+
+/** Name of the machine in scripts. */
+export const SCRIPT_HOST = "atlas" as HostName;
+
+interface Line {
+  readonly number: number;
+  readonly text: string;
+}
+
+interface Script {
+  readonly lines: readonly Line[];
+  readonly files: readonly (readonly [path: string, text: string])[];
+}
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs one transcript; a failure names its line. */
+export async function runScript(text: string, ports?: Partial<VerbPorts>): Promise<void> {
+  const script = parseScript(text);
+  const root = await Deno.makeTempDir({ prefix: "fctl" });
+  try {
+    for (const [path, content] of script.files) await writeFile(`${root}/${path}`, content);
+    await new Runner(root, ports ?? {}).run(script.lines);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+function parseScript(text: string): Script {
+  const lines: Line[] = [];
+  const files: [string, string][] = [];
+  let number = 0;
+  for (const line of text.split("\n")) {
+    number++;
+    const start = /^-- (.+) --$/.exec(line);
+    const file = files.at(-1);
+    if (start?.[1] !== undefined) files.push([start[1], ""]);
+    else if (file !== undefined) file[1] += `${line}\n`;
+    else if (line.trim() !== "" && !line.startsWith("#")) lines.push({ number, text: line.trim() });
+  }
+  return { lines, files: files.map(([path, content]) => [path, content.replace(/\n\n$/, "\n")]) };
+}
+
+class Runner {
+  private last: Outcome = { code: 0, stdout: "", stderr: "" };
+  private stdin: string | undefined;
+  private ports: Partial<VerbPorts>;
+
+  constructor(private readonly root: string, ports: Partial<VerbPorts>) {
+    this.ports = ports;
+  }
+
+  async run(lines: readonly Line[]): Promise<void> {
+    for (const { number, text } of lines) {
+      try {
+        await this.command(text);
+      } catch (thrown) {
+        const { code, stdout, stderr } = this.last;
+        const at = thrown instanceof Error ? thrown.message : String(thrown);
+        throw new Error(
+          `line ${number}: ${text}\n${at}\n--- exit ${code}\n--- stdout\n${stdout}--- stderr\n${stderr}`,
+        );
+      }
+    }
+  }
+
+  private async command(text: string): Promise<void> {
+    const words = splitWords(text.replaceAll("$ROOT", this.root).replaceAll("$HOST", SCRIPT_HOST));
+    const isNot = words[0] === "!";
+    const [name = "", ...args] = isNot ? words.slice(1) : words;
+    if (/^exec(:\d)?$/.test(name)) return await this.exec(name, isNot, args);
+    switch (name) {
+      case "stdout":
+      case "stderr":
+        return this.match(this.last[name], args[0] ?? "", isNot);
+      case "stdin":
+        this.stdin = unescape(args[0] ?? "");
+        return;
+      case "manager":
+        this.ports = { ...this.ports, services: startsEverything() };
+        return;
+      case "answer": {
+        const client = answers(unescape(args[0] ?? ""), isNot);
+        this.ports = { ...this.ports, openMcpClient: async () => client };
+        return;
+      }
+      case "file":
+        return await this.file(args, isNot);
+      case "mode": {
+        const stat = await Deno.lstat(`${this.root}/${args[0]}`);
+        const mode = `0${((stat.mode ?? 0) & 0o777).toString(8)}`;
+        return assert.equal(mode, args[1]);
+      }
+      case "write":
+        return await writeFile(`${this.root}/${args[0]}`, unescape(args[1] ?? ""));
+      default:
+        throw new Error(`there is no command "${name}"`);
+    }
+  }
+
+  private async exec(name: string, isNot: boolean, args: readonly string[]): Promise<void> {
+    assert.equal(args[0], "fleetctl");
+    this.last = await runFleetctl(args.slice(1), {
+      root: this.root,
+      stdin: this.stdin,
+      ports: this.ports,
+    });
+    this.stdin = undefined;
+    const wanted = name.includes(":") ? Number(name.slice("exec:".length)) : undefined;
+    if (wanted !== undefined) assert.equal(this.last.code, wanted, "exit code");
+    else if (isNot) assert.notEqual(this.last.code, 0, "must not exit 0");
+    else assert.equal(this.last.code, 0, "must exit 0");
+  }
+
+  private match(text: string, pattern: string, isNot: boolean): void {
+    const matches = new RegExp(pattern, "m").test(text);
+    assert.equal(matches, !isNot, isNot ? "matches, must not" : "does not match");
+  }
+
+  private async file([path, pattern]: readonly string[], isNot: boolean): Promise<void> {
+    const text = await Deno.readTextFile(`${this.root}/${path}`).catch(() => undefined);
+    if (isNot && pattern === undefined) return assert.equal(text, undefined, "file is there");
+    assert.ok(text !== undefined, "file is not there");
+    if (pattern !== undefined) this.match(text, pattern, isNot);
+  }
+}
+
+/** Runs one command line under a root, as the owner of that root. */
+export async function runFleetctl(
+  argv: readonly string[],
+  at: {
+    readonly root: string;
+    readonly stdin?: string | undefined;
+    readonly ports?: Partial<VerbPorts>;
+    readonly env?: Readonly<Record<string, string>>;
+  },
+): Promise<Outcome> {
+  const outcome: Outcome = { code: 0, stdout: "", stderr: "" };
+  const lines: string[] = [];
+  outcome.code = await runCli(argv, {
+    version: "0.0.0",
+    env: { ...at.env, FLEETCTL_ROOT: at.root },
+    cwd: at.root,
+    terminal: NO_TERMINAL,
+    tokenize: splitArguments,
+    takeOverStop: () => new AbortController().signal,
+    openPorts: async () => ({
+      ...openHost({ log: { program: "fleetctl", level: "error" } }),
+      trees: denoTrees(),
+      openMcpClient: async () => {
+        throw new Error("no MCP server runs in scripts");
+      },
+      hostname: SCRIPT_HOST,
+      services: noServices,
+      startManager: async () =>
+        err({ code: "none", kind: "refused", message: "none", details: [], hints: [] }),
+      ...at.ports,
+    }),
+    out: async (text) => void (outcome.stdout += text),
+    err: async (text) => void lines.push(text),
+    readStdin: async () => ok(at.stdin ?? ""),
+    promptSecret: async () => undefined,
+  });
+  outcome.stderr = lines.join("");
+  return outcome;
+}
+
+function unescape(text: string): string {
+  return text.replaceAll("\\n", "\n");
+}
+
+/** An MCP server that always says the same; its result names the call. */
+function answers(text: string, isError: boolean): McpClient {
+  return {
+    listTools: async () => ok([]),
+    callTool: async (mcp, at, call) =>
+      ok({
+        isError,
+        text,
+        result: { mcp, at, call: { ...call }, content: [{ type: "text", text }] },
+      }),
+  };
+}
+
+async function writeFile(path: string, text: string): Promise<void> {
+  await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+  await Deno.writeTextFile(path, text);
+}
+
+/** Words apart by blanks; quotes keep what is between them together. */
+function splitWords(text: string): readonly string[] {
+  return [...text.matchAll(/'([^']*)'|(\S*?)'([^']*)'|(\S+)/g)].map((match) =>
+    match[1] ?? (match[3] === undefined ? match[4] ?? "" : `${match[2]}${match[3]}`)
+  );
+}

@@ -1,0 +1,50 @@
+/**
+ * Which files may import which package (law 4). The reasons are in `docs/dependencies.md`.
+ *
+ * @module
+ */
+
+const TESTS = /^tests\//;
+
+/** Package name → the files of the product that may import it. */
+export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
+  "@agentclientprotocol/sdk": [
+    /^core\/runtimes\/drivers\/acp.*\.ts$/,
+    /^units\/agent_loop\//,
+    TESTS,
+  ],
+  "@ai-sdk/anthropic": [/^units\/agent_loop\//],
+  "@ai-sdk/openai": [/^units\/agent_loop\//],
+  "@ai-sdk/openai-compatible": [/^units\/agent_loop\//],
+  "@axe-core/playwright": [TESTS],
+  "@modelcontextprotocol/client": [
+    /^core\/os\/mcp_client\.ts$/,
+    /^units\/(mcp|agent_loop)\//,
+    TESTS,
+  ],
+  "@modelcontextprotocol/core": [/^core\/os\/mcp_client\.ts$/, /^units\/(mcp|agent_loop)\//, TESTS],
+  "@modelcontextprotocol/server": [/^units\/mcp\//, TESTS],
+  "@preact/signals": [/^gateway\/web\//],
+  "@types/ws": [/^core\/os\/websocket.*\.ts$/],
+  "age-encryption": [/^core\/secrets\/envelope\.ts$/],
+  "ai": [/^units\/agent_loop\//],
+  "eventsource-parser": [/^cli\/up\/.*\.ts$/, /^gateway\/web\/device\//, TESTS],
+  "fast-check": [TESTS],
+  "hono": [/\/app\.ts$/, /\/routes\//, /^gateway\/cockpit\//, TESTS],
+  "jose": [/^core\/access\/assertion\.ts$/, TESTS],
+  "marked": [/^gateway\/web\/(state\/markdown\.ts|view\/markdown\.tsx)$/],
+  "playwright-core": [TESTS],
+  "preact": [/^gateway\/web\//],
+  "ws": [/^core\/os\/websocket.*\.ts$/],
+  "yaml": [/^core\/yaml\.ts$/],
+  "zod": [
+    /^core\/dial\//,
+    /^core\/access\//,
+    /^gateway\//,
+    /^units\/(mcp|agent_loop|dial|daemon)\//,
+    /^core\/verbs\//,
+    /^core\/runtimes\//,
+    /^core\/risk\//,
+    TESTS,
+  ],
+};

@@ -1,0 +1,259 @@
+/**
+ * A real `./dev up` under a folder of its own, with free ports, for end-to-end tests: start it, wait
+ * for its lines, run verbs against it, kill parts of it, stop it. Waits for events, never for time.
+ *
+ * @module
+ */
+
+import { pathsUnder } from "core/paths.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
+
+const decoder = new TextDecoder();
+
+/** What a finished command left. */
+export interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The environment of a command: what a login shell has, and nothing of the test run. */
+export function plainEnv(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const kept = ["PATH", "HOME", "LANG", "TERM", "DENO_DIR"];
+  const env: Record<string, string> = {};
+  for (const name of kept) {
+    const value = Deno.env.get(name);
+    if (value !== undefined) env[name] = value;
+  }
+  const denoDir = Deno.env.get("DENO_DIR");
+  if (denoDir !== undefined) env.FLEETCTL_DENO_DIR = denoDir;
+  return { ...env, ...more };
+}
+
+/** Runs `./dev` with the arguments to its end. */
+export async function runDev(
+  args: readonly string[],
+  options: {
+    readonly env?: Record<string, string>;
+    readonly stdin?: string;
+    readonly cwd?: string;
+  } = {},
+): Promise<Finished> {
+  const child = new Deno.Command(`${TREE}dev`, {
+    args: [...args],
+    cwd: options.cwd ?? TREE,
+    clearEnv: true,
+    env: plainEnv(options.env),
+    stdin: options.stdin === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  if (options.stdin !== undefined) {
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(options.stdin));
+    await writer.close();
+  }
+  const output = await child.output();
+  return {
+    code: output.code,
+    stdout: decoder.decode(output.stdout),
+    stderr: decoder.decode(output.stderr),
+  };
+}
+
+/** Runs `fleetctl` against a root. */
+export function runVerb(
+  root: string,
+  args: readonly string[],
+  options: { readonly stdin?: string } = {},
+): Promise<Finished> {
+  return runDev(["run", "fleetctl", ...args], { ...options, env: { FLEETCTL_ROOT: root } });
+}
+
+/** Copies the vendor cache that the preparation step filled into a root. */
+export async function seedVendorCache(root: string): Promise<void> {
+  const { vendorCache } = pathsUnder(root);
+  await Deno.mkdir(vendorCache, { recursive: true });
+  const copied = await new Deno.Command("cp", { args: ["-a", `${VENDOR_CACHE}/.`, vendorCache] })
+    .output();
+  if (!copied.success) throw new Error(decoder.decode(copied.stderr));
+}
+
+/** A running `up`. */
+export interface UpProcess extends AsyncDisposable {
+  readonly root: string;
+  readonly pid: number;
+  /** Everything printed so far, stdout and stderr in the order of arrival. */
+  text(): string;
+  /** Resolves with the first line that matches; rejects, with the output, when `up` ends before. */
+  line(pattern: RegExp): Promise<string>;
+  signal(name: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
+  readonly exited: Promise<number>;
+  /** SIGINT and wait. */
+  stop(): Promise<number>;
+}
+
+/**
+ * Makes a folder for a root; short, because unix socket paths are. Its vendor cache is a copy of the one
+ * that the preparation step filled, so that MCPs install without a network.
+ */
+export async function makeRoot(): Promise<string> {
+  const root = await Deno.makeTempDir({ prefix: "fu-" });
+  await seedVendorCache(root);
+  return root;
+}
+
+/** Starts `./dev up --root ROOT --port-base 0 …`. */
+export function startUp(root: string, args: readonly string[] = []): UpProcess {
+  const child = new Deno.Command(`${TREE}dev`, {
+    args: ["up", "--root", root, "--port-base", "0", ...args],
+    cwd: TREE,
+    clearEnv: true,
+    env: plainEnv(),
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let printed = "";
+  let ended = false;
+  let wake: () => void = () => {};
+  const changed = () => new Promise<void>((resolve) => wake = resolve);
+  let next = changed();
+  const notify = () => {
+    const resolve = wake;
+    next = changed();
+    resolve();
+  };
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    for await (const chunk of stream) {
+      printed += decoder.decode(chunk, { stream: true });
+      notify();
+    }
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  const exited = (async () => {
+    const status = await child.status;
+    await reading;
+    ended = true;
+    notify();
+    return status.code;
+  })();
+  const signal = (name: "SIGINT" | "SIGTERM" | "SIGKILL") => {
+    try {
+      child.kill(name);
+    } catch {
+      // It has ended already, which is what the signal was for.
+    }
+  };
+  const stop = async () => {
+    signal("SIGINT");
+    return await exited;
+  };
+  return {
+    root,
+    pid: child.pid,
+    text: () => printed,
+    async line(pattern) {
+      while (true) {
+        const found = printed.split("\n").find((line) => pattern.test(line));
+        if (found !== undefined) return found;
+        if (ended) throw new Error(`up ended before a line matched ${pattern}:\n${printed}`);
+        await next;
+      }
+    },
+    signal,
+    exited,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+    },
+  };
+}
+
+/**
+ * Lists the processes of a root, as `pid command`: by their environment, or by their command line,
+ * because an MCP server is started without the environment of its host.
+ */
+export async function processesOf(root: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const entry of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(entry.name)) continue;
+    try {
+      const environ = await Deno.readTextFile(`/proc/${entry.name}/environ`);
+      const line = await Deno.readTextFile(`/proc/${entry.name}/cmdline`);
+      const command = line.replaceAll("\0", " ");
+      const isOfRoot = environ.split("\0").includes(`FLEETCTL_ROOT=${root}`) ||
+        command.includes(`${root}/`);
+      if (!isOfRoot) continue;
+      found.push(`${entry.name} ${command}`);
+    } catch {
+      // The process ended, or belongs to someone else.
+    }
+  }
+  return found;
+}
+
+/** A line of a role's log. */
+export interface LogLine extends Readonly<Record<string, unknown>> {
+  readonly at: string;
+  readonly event: string;
+}
+
+/** Tells how many lines a unit has logged, to wait for later ones only. */
+export async function logLength(root: string, unit: string): Promise<number> {
+  return (await readLog(root, unit)).length;
+}
+
+/** Resolves with the first line from `from` on that a unit logged and that `is` what is waited for. */
+export async function logLine(
+  root: string,
+  unit: string,
+  is: { readonly wanted: (line: LogLine) => boolean; readonly from?: number },
+): Promise<LogLine> {
+  // Watched before it is read, so that no line falls in between.
+  const changes = Deno.watchFs(pathsUnder(root).logs);
+  try {
+    const find = async () => (await readLog(root, unit)).slice(is.from ?? 0).find(is.wanted);
+    const found = await find();
+    if (found !== undefined) return found;
+    for await (const _ of changes) {
+      const later = await find();
+      if (later !== undefined) return later;
+    }
+    throw new Error(`the logs of ${root} are gone`);
+  } finally {
+    changes.close();
+  }
+}
+
+async function readLog(root: string, unit: string): Promise<readonly LogLine[]> {
+  const text = await Deno.readTextFile(`${pathsUnder(root).logs}/${unit}.log`).catch(() => "");
+  return text.split("\n").flatMap((line) => {
+    const json = line.slice(line.indexOf("{"));
+    try {
+      return [JSON.parse(json) as LogLine];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Makes a git repository with one commit; returns its hash. */
+export async function makeRepository(path: string, subject: string): Promise<string> {
+  await Deno.mkdir(path, { recursive: true });
+  const git = async (...args: readonly string[]) => {
+    const output = await new Deno.Command("git", {
+      args: ["-C", path, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", ...args],
+      stdout: "piped",
+      stderr: "piped",
+    }).output();
+    if (!output.success) throw new Error(decoder.decode(output.stderr));
+    return decoder.decode(output.stdout).trim();
+  };
+  await git("init", "-q", "-b", "main");
+  await Deno.writeTextFile(`${path}/README`, "hello\n");
+  await git("add", "README");
+  await git("commit", "-q", "-m", subject);
+  return await git("rev-parse", "HEAD");
+}

@@ -1,0 +1,109 @@
+/**
+ * Our adapter and our quoting against real systemd: what we print is what it reads.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ServiceFault } from "core/ports.ts";
+import { printEnvFile } from "core/env_file.ts";
+import { printExec, quoteAssignment } from "core/quote.ts";
+import { systemdServices } from "core/os/systemd.ts";
+import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
+
+const UNITS: Readonly<Record<string, string>> = {
+  good: "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n",
+  bad: '[Service]\nType=oneshot\nExecStart=/bin/sh -c "echo last words >&2; exit 3"\n',
+  env: "[Service]\nType=oneshot\nEnvironmentFile=/etc/nasty.env\n" +
+    'ExecStart=/bin/sh -c "cat /proc/self/environ > /run/nasty.env"\n',
+};
+
+/** Values that something on the way would like to read as syntax. */
+const NASTY = fc.sample(
+  fc.oneof(
+    fc.stringMatching(/^["'\\`$#; \t\n\r=a%!{}*]*$/),
+    fc.string({ unit: "grapheme" }),
+  ).filter((value) => !value.includes("\0") && value.isWellFormed()),
+  { numRuns: 400, seed: 9 },
+);
+
+async function writeUnit(host: BootedHost, name: string, text: string): Promise<void> {
+  await Deno.writeTextFile(`${host.root}/etc/systemd/system/${name}.service`, text);
+}
+
+function parseEnviron(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split("\0").map((line) => {
+      const equals = line.indexOf("=");
+      return [line.slice(0, equals), line.slice(equals + 1)];
+    }),
+  );
+}
+
+Deno.test("systemdServices() and what we print agree with real systemd", async (t) => {
+  const host = await bootHost();
+  try {
+    const services = systemdServices(host.processes);
+    for (const [name, text] of Object.entries(UNITS)) await writeUnit(host, name, text);
+    await services.reload();
+
+    await t.step("starts, restarts, enables, disables and stops a unit", async () => {
+      await services.start("good.service");
+      const [before] = await services.status(["good.service"]);
+      assert.deepEqual([before?.load, before?.active], ["loaded", "active"]);
+      assert.ok((before?.mainPid ?? 0) > 0 && (before?.since ?? 0) > Date.UTC(2026, 0, 1));
+      await services.restart("good.service");
+      const [after] = await services.status(["good.service"]);
+      assert.notEqual(after?.mainPid, before?.mainPid);
+      await services.enable("good.service");
+      await services.disable("good.service");
+      await services.stop("good.service");
+      assert.equal((await services.status(["good.service"]))[0]?.active, "inactive");
+    });
+
+    await t.step("tells why a unit failed, with its last words", async () => {
+      await assert.rejects(services.start("bad.service"), (thrown: unknown) => {
+        assert.ok(thrown instanceof ServiceFault);
+        assert.match(thrown.message, /^Cannot start bad\.service: Job for bad\.service failed/);
+        assert.ok(thrown.journal.includes("last words"), thrown.journal.join("\n"));
+        return true;
+      });
+      const [bad, none] = await services.status(["bad.service", "none.service"]);
+      assert.deepEqual([bad?.active, bad?.reason], ["failed", "exit-code 3"]);
+      assert.deepEqual([none?.load, none?.active], ["not-found", "inactive"]);
+      await assert.rejects(services.start("none.service"), /none\.service not found/);
+      assert.ok((await services.journal("bad.service", 50)).includes("last words"));
+    });
+
+    await t.step("reads each value of an environment file as we wrote it", async () => {
+      const text = printEnvFile(NASTY.map((value, index) => [`K${index}`, value] as const));
+      assert.ok(text.ok);
+      await Deno.writeTextFile(`${host.root}/etc/nasty.env`, text.value);
+      await services.start("env.service");
+      const got = parseEnviron(await host.read("/run/nasty.env"));
+      for (const [index, value] of NASTY.entries()) assert.equal(got.get(`K${index}`), value);
+    });
+
+    await t.step("reads each argument and assignment as we quoted it", async () => {
+      const words = NASTY.filter((word) => !/[\n\r]/.test(word));
+      const program = 'printf "%s\\0" "$@" > /run/args; cat /proc/self/environ > /run/assigned';
+      const assignments = words.map((word, index) =>
+        `Environment=${quoteAssignment(`E${index}`, word)}\n`
+      );
+      const exec = printExec("/bin/sh", ["-c", program, "sh", ...words]);
+      await writeUnit(
+        host,
+        "quoted",
+        `[Service]\nType=oneshot\n${assignments.join("")}ExecStart=${exec}\n`,
+      );
+      await services.reload();
+      await services.start("quoted.service");
+      assert.deepEqual((await host.read("/run/args")).split("\0").slice(0, -1), words);
+      const got = parseEnviron(await host.read("/run/assigned"));
+      for (const [index, word] of words.entries()) assert.equal(got.get(`E${index}`), word);
+    });
+  } finally {
+    await host.stop();
+  }
+});

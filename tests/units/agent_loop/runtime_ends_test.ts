@@ -1,0 +1,157 @@
+/**
+ * Ends of turns and of the runtime itself: its client goes away, the history is too long, the disk
+ * is full, a session is loaded by another kind of client.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
+import { inHome, runtimeCommand, startRuntime } from "tests/support/runtime_process.ts";
+import { GRACE_MS, lifeline, of, withRuntime } from "tests/support/runtime_scene.ts";
+
+Deno.test("a runtime whose client goes away ends its tools and stores the turn as interrupted", async () => {
+  await withRuntime(async ({ model, runtime, home, env }) => {
+    const alive = await lifeline(home);
+    const command = `exec 9>${alive.path}; sleep 1000`;
+    model.script({ kind: "answer", calls: [{ tool: "bash", arguments: { command } }] });
+    const turn = runtime.turn("work");
+    await alive.begun;
+    await runtime.session.close(20_000);
+    assert.match(await runtime.session.ended, /exit code 0/);
+    assert.equal((await turn).outcome.outcome, "interrupted");
+    await alive.ended();
+    const again = await startRuntime(home, env);
+    try {
+      model.script({ kind: "answer", text: "yes" });
+      assert.equal((await again.turn("there?")).text, "yes");
+    } finally {
+      await again.session.close(GRACE_MS);
+    }
+    const told = JSON.stringify(model.requests.at(-1)?.body.messages);
+    assert.match(told, /the runtime was stopped/);
+  });
+});
+
+Deno.test("a history that the endpoint calls too long is sent again shorter, with a notice", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    for (let turn = 0; turn < 6; turn++) {
+      model.script({ kind: "answer", text: "a".repeat(6_000) });
+      await runtime.turn(`question ${turn} ${"q".repeat(6_000)}`);
+    }
+    const body = { error: { message: "maximum context length exceeded" } };
+    model.script(
+      { kind: "status", status: 400, body },
+      { kind: "status", status: 400, body },
+      { kind: "answer", text: "short enough" },
+    );
+    const { outcome, updates, text } = await runtime.turn("and now?");
+    assert.deepEqual([outcome.outcome, text], ["completed", "short enough"]);
+    const notices = of(updates, "notice").map((notice) => notice.text);
+    assert.equal(notices.filter((each) => /with a shorter history/.test(each)).length, 2);
+    const sizes = model.requests.slice(-3).map((each) => JSON.stringify(each.body.messages).length);
+    assert.ok((sizes[2] ?? 0) < (sizes[0] ?? 0), sizes.join(" "));
+    const first = model.requests.at(-1)?.body.messages[1].content;
+    assert.match(first, /^\[\d+ earlier turns? (was|were) left out to fit the model's window\]/);
+    assert.match(model.requests.at(-1)?.body.messages.at(-1).content, /and now\?$/);
+  }, { env: { FLEETCTL_CONTEXT_TOKENS: "40000" } });
+});
+
+Deno.test("a long conversation stays within the window by itself", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    for (let turn = 0; turn < 12; turn++) {
+      model.script({
+        kind: "answer",
+        calls: [{ tool: "bash", arguments: { command: "head -c 20000 /dev/zero | tr '\\0' x" } }],
+      }, { kind: "answer", text: `answer ${turn}` });
+      const { outcome } = await runtime.turn(`question ${turn}`);
+      assert.equal(outcome.outcome, "completed");
+    }
+    for (const { body } of model.requests) {
+      assert.ok(JSON.stringify(body.messages).length < 16_000 * 4);
+      let open: readonly string[] = [];
+      for (const message of body.messages) {
+        if (message.role === "tool") assert.ok(open.includes(message.tool_call_id));
+        else open = (message.tool_calls ?? []).map((call: { id: string }) => call.id);
+      }
+    }
+  }, { env: { FLEETCTL_CONTEXT_TOKENS: "16000" } });
+});
+
+Deno.test("a turn that cannot be stored is refused with the reason", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    const sessions = `${home}/.runtime-b/agent/sessions`;
+    const [file] = [...Deno.readDirSync(sessions)].filter((entry) => entry.name.endsWith(".jsonl"));
+    // A folder in the place of the file: it cannot be appended to, by root either.
+    await Deno.remove(`${sessions}/${file?.name}`);
+    await Deno.mkdir(`${sessions}/${file?.name}`);
+    const { outcome } = await runtime.turn("hello");
+    assert.deepEqual([outcome.outcome, outcome.code], ["failed", "turn-not-stored"]);
+    assert.match(outcome.reason ?? "", /Cannot append to/);
+    await Deno.remove(`${sessions}/${file?.name}`);
+    model.script({ kind: "answer", text: "fine" });
+    assert.equal((await runtime.turn("again")).text, "fine");
+  });
+});
+
+Deno.test("session/load replays the conversation, and servers of a client are refused", async () => {
+  await inHome(async (home) => {
+    const first = await startRuntime(home);
+    await first.turn('call bash {"command": "echo hi"}');
+    await first.session.close(GRACE_MS);
+    const { session_id } = JSON.parse(await Deno.readTextFile(`${home}/session.json`));
+    const { command, args, env } = runtimeCommand();
+    const child = new Deno.Command(command, {
+      args: [...args],
+      env: { ...env, HOME: home },
+      clearEnv: true,
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    const kinds: string[] = [];
+    await client()
+      .onNotification(methods.client.session.update, ({ params }) => {
+        kinds.push(params.update.sessionUpdate);
+      })
+      .connectWith(ndJsonStream(child.stdin, child.stdout), async (agent) => {
+        await agent.request(methods.agent.initialize, { protocolVersion: 1 });
+        const params = { sessionId: session_id, cwd: home, mcpServers: [] };
+        await agent.request(methods.agent.session.load, params);
+        const mcpServers = [{ name: "x", command: "/bin/true", args: [], env: [] }];
+        await assert.rejects(
+          agent.request(methods.agent.session.new, { cwd: home, mcpServers }),
+          /own client config/,
+        );
+        await assert.rejects(
+          agent.request(methods.agent.session.load, { ...params, sessionId: "../../x" }),
+          /there is no such session/,
+        );
+      });
+    await child.stdin.close().catch(() => {});
+    assert.equal((await child.status).code, 0);
+    assert.deepEqual(kinds, [
+      "user_message_chunk",
+      "agent_message_chunk",
+      "tool_call",
+      "tool_call_update",
+      "agent_message_chunk",
+    ]);
+  });
+});
+
+Deno.test("--check-config prints every fault and exits 2, or prints ok", async () => {
+  const { command, args, env } = runtimeCommand();
+  const check = async (more: Readonly<Record<string, string>>) => {
+    const run = await new Deno.Command(command, {
+      args: [...args, "--check-config"],
+      env: { ...env, ...more },
+      clearEnv: true,
+    }).output();
+    return [run.code, new TextDecoder().decode(run.stdout)] as const;
+  };
+  assert.deepEqual(await check({}), [0, "ok\n"]);
+  const [code, text] = await check({ FLEETCTL_PROVIDER: "openai", FLEETCTL_BASE_URL: "x" });
+  assert.equal(code, 2);
+  assert.match(text, /FLEETCTL_BASE_URL/);
+});

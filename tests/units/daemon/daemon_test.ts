@@ -1,0 +1,325 @@
+/**
+ * The daemon on a real unix socket, with clients that mean well and clients that do not.
+ * `fleetctl-exec` is a fake program here; the real one is in `tests/cli/exec/run_granted_test.ts`.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { DAEMON_LIMITS } from "core/limits.ts";
+import { splitArguments } from "core/os/argv.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { Host } from "core/ports.ts";
+import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts";
+import { parseEnvelope } from "core/verbs/exec_envelope.ts";
+import { checkGrant } from "core/verbs/grant.ts";
+import { type Daemon, startDaemon } from "units/daemon/daemon.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
+import type { FakeProgram } from "tests/fakes/processes.ts";
+
+const KEY = "k".repeat(43);
+
+interface World {
+  readonly host: MemoryHost;
+  readonly paths: Paths;
+  readonly root: string;
+}
+
+/** A host whose root folder belongs to this process, so that the tests' own uid is the operator. */
+async function world(exec: FakeProgram): Promise<World> {
+  const root = await Deno.makeTempDir({ prefix: "fctl" });
+  const paths = pathsUnder(root);
+  const uid = Deno.uid() ?? 0;
+  const host = memoryHost({
+    programs: { [paths.program("fleetctl-exec")]: exec },
+    users: { currentUid: uid },
+  });
+  await host.files.ensureDir(root, { uid });
+  await host.files.ensureDir(paths.etc);
+  await host.files.ensureDir(paths.agentsDir);
+  await host.files.write(paths.hostOpKeys, `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`, {
+    mode: 0o600,
+    uid,
+  });
+  await host.files.write(
+    paths.agentShard("ada"),
+    "name: ada\nchannel: webview\nruntime: runtime-b\n",
+  );
+  // The socket itself is real.
+  await Deno.mkdir(paths.run, { recursive: true });
+  return { host, paths, root };
+}
+
+async function withDaemon(
+  exec: FakeProgram,
+  use: (world: World, daemon: Daemon) => Promise<void>,
+): Promise<void> {
+  const it = await world(exec);
+  const daemon = await startDaemon({ host: it.host, paths: it.paths, tokenize: splitArguments });
+  try {
+    await use(it, daemon);
+  } finally {
+    await daemon.close();
+    await Deno.remove(it.root, { recursive: true });
+  }
+}
+
+/** Sends bytes and reads frames to the end of the connection. */
+async function ask(host: Host, paths: Paths, bytes: string | Uint8Array): Promise<DaemonFrame[]> {
+  const stream = await host.sockets.connectUnix(paths.daemonSocket);
+  const writer = stream.writable.getWriter();
+  const data = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
+  // The daemon may close before it took everything: that is what some tests are about.
+  const sent = writer.write(data).catch(() => {});
+  let text = "";
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of stream.readable) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    // A reset after the last frame is still the end of the connection.
+  }
+  await sent;
+  stream.close();
+  return text.split("\n").filter((line) => line !== "").map((line) => {
+    const frame = parseDaemonFrame(line);
+    assert.ok(frame !== undefined, `no frame: ${line}`);
+    return frame;
+  });
+}
+
+function request(argv: readonly string[], more: Record<string, unknown> = {}): string {
+  return `${JSON.stringify({ argv, ...more })}\n`;
+}
+
+function textOf(frames: readonly DaemonFrame[], type: "out" | "err"): string {
+  return frames.map((frame) => frame.type === type ? frame.text : "").join("");
+}
+
+/** Resolves when so many connections wait for their line. */
+async function untilTimers({ clock }: MemoryHost, count: number): Promise<void> {
+  while (clock.pending() < count) await new Promise((resolve) => setTimeout(resolve));
+}
+
+async function auditRows({ host, paths }: World) {
+  const database = await host.databases.open(`${paths.role("daemon")}/audit.sqlite`);
+  return database.prepare("SELECT * FROM audit ORDER BY id").all();
+}
+
+const echo: FakeProgram = async (call) => {
+  await call.input();
+  await call.print("done ✓\n");
+  await call.warn("note\n");
+  return 3;
+};
+
+Deno.test("startDaemon() runs a verb and passes its output and exit code on", async () => {
+  await withDaemon(echo, async (it) => {
+    const frames = await ask(it.host, it.paths, request(["apply"]));
+    assert.equal(textOf(frames, "out"), "done ✓\n");
+    assert.equal(textOf(frames, "err"), "note\n");
+    assert.deepEqual(frames.at(-1), { type: "exit", code: 3 });
+  });
+});
+
+Deno.test("startDaemon() hands the request over stdin, with a good grant and nothing else", async () => {
+  let input = "";
+  const exec: FakeProgram = async (call) => {
+    input = await call.input();
+  };
+  await withDaemon(exec, async ({ host, paths }) => {
+    const line = request(["secret", "set", "--value=-", "--", "KEY"], { stdin: "hunter2" });
+    await ask(host, paths, line);
+    const [call] = host.processes.calls;
+    assert.deepEqual(call?.args, []);
+    assert.equal(call?.cwd, "/");
+    assert.deepEqual(Object.keys(call?.env ?? {}).sort(), ["FLEETCTL_ROOT", "LC_ALL", "PATH"]);
+    const envelope = parseEnvelope(input);
+    assert.ok(envelope.ok);
+    assert.equal(envelope.value.request.stdin, "hunter2");
+    assert.equal(envelope.value.caller.kind, "operator");
+    const { grant } = envelope.value;
+    assert.ok((await checkGrant(KEY, envelope.value, grant, host.clock.now())).ok);
+  });
+});
+
+Deno.test("startDaemon() writes every decision to the audit log, and no value", async () => {
+  await withDaemon(echo, async (it) => {
+    await ask(
+      it.host,
+      it.paths,
+      request(["secret", "set", "--value=-", "--", "K"], {
+        stdin: "hunter2",
+      }),
+    );
+    await ask(it.host, it.paths, request(["apply"], { as: "ada" }));
+    await ask(it.host, it.paths, "nonsense\n");
+    const rows = await auditRows(it);
+    assert.deepEqual(
+      rows.map((row) => [row.verb, row.words, row.allowed, row.code, row.exit]),
+      [
+        ["secret set", "K --value", 1, "", "3"],
+        ["apply", "", 0, "operator-only", null],
+        ["", "", 0, "request-invalid", null],
+      ],
+    );
+    assert.equal(rows[1]?.caller, `agent:ada:${Deno.uid()}`);
+    assert.doesNotMatch(JSON.stringify([rows, it.host.log]), /hunter2/);
+  });
+});
+
+const big = "x".repeat(DAEMON_LIMITS.requestBytesMax);
+const HOSTILE: readonly [name: string, bytes: string | Uint8Array, code: string][] = [
+  ["a leading option", request(["--help"]), "request-invalid"],
+  ["a NUL", '{"argv":["apply","\\u0000"]}\n', "request-invalid"],
+  ["a newline in an argument", '{"argv":["mcp","add\\n","x"]}\n', "request-invalid"],
+  ["dots for a name", request(["mcp", "add", "git", "../../root"]), "name-invalid"],
+  ["dots for an agent", request(["apply"], { as: "../ada" }), "name-invalid"],
+  ["a word too many", request(["apply", "self", "--", "x"]), "usage"],
+  ["10,000 items", request(Array(10_000).fill("x")), "request-invalid"],
+  ["1 MB in one argument", request(["mcp", big.slice(100)]), "request-invalid"],
+  ["more than 1 MiB", request(["mcp", big]), "request-invalid"],
+  ["1 MiB without end", new TextEncoder().encode(big + big), "request-invalid"],
+  ["bytes that are no UTF-8", new Uint8Array([0x7b, 0xff, 0x7d, 10]), "request-invalid"],
+  ["a verb that is not there", request(["rm", "-rf", "/"]), "verb-unknown"],
+  ["a verb that is not built", request(["mcp", "call", "git", "log"]), "verb-not-available"],
+  ["a verb that needs no root", request(["completion", "bash"]), "not-for-daemon"],
+  ["help", request(["apply", "--help"]), "not-for-daemon"],
+  ["--as inside argv", request(["apply", "--as=ada"]), "not-for-daemon"],
+  ["an unknown agent", request(["apply", "self"], { as: "nobody" }), "agent-unknown"],
+];
+
+for (const [name, bytes, code] of HOSTILE) {
+  Deno.test(`startDaemon() refuses ${name} with ${code}, and runs nothing`, async () => {
+    await withDaemon(echo, async ({ host, paths }) => {
+      const frames = await ask(host, paths, bytes);
+      assert.equal(frames.length, 1);
+      assert.ok(frames[0]?.type === "refused", JSON.stringify(frames));
+      assert.equal(frames[0].error.code, code);
+      assert.equal(host.processes.calls.length, 0);
+    });
+  });
+}
+
+Deno.test("startDaemon() gives up on a client that does not finish its line", async () => {
+  await withDaemon(echo, async ({ host, paths }) => {
+    const asked = ask(host, paths, '{"argv":');
+    await untilTimers(host, 1);
+    host.clock.advance(DAEMON_LIMITS.requestSeconds * 1000);
+    const [frame] = await asked;
+    assert.ok(frame?.type === "refused");
+    assert.match(frame.error.message, /did not come within 5 seconds/);
+  });
+});
+
+Deno.test("startDaemon() takes a bounded number of connections of one uid", async () => {
+  await withDaemon(echo, async ({ host, paths }) => {
+    const idle = await Promise.all(
+      Array.from(
+        { length: DAEMON_LIMITS.connectionsPerUidMax },
+        () => host.sockets.connectUnix(paths.daemonSocket),
+      ),
+    );
+    await untilTimers(host, DAEMON_LIMITS.connectionsPerUidMax);
+    const [frame] = await ask(host, paths, request(["apply"]));
+    assert.ok(frame?.type === "refused");
+    assert.equal(frame.error.code, "daemon-busy");
+    for (const stream of idle) stream.close();
+  });
+});
+
+Deno.test("startDaemon() finishes a change although its client has gone", async () => {
+  const started = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<string>();
+  const exec: FakeProgram = async (call) => {
+    await call.input();
+    started.resolve();
+    await goOn.promise;
+    await call.print("half\n");
+    await call.print("whole\n");
+    ended.resolve(call.killed.aborted ? "killed" : "finished");
+  };
+  await withDaemon(exec, async (it) => {
+    const stream = await it.host.sockets.connectUnix(it.paths.daemonSocket);
+    const writer = stream.writable.getWriter();
+    await writer.write(new TextEncoder().encode(request(["apply"])));
+    await started.promise;
+    stream.close();
+    goOn.resolve();
+    assert.equal(await ended.promise, "finished");
+  });
+});
+
+Deno.test("startDaemon() finishes a change although its client does not read", async () => {
+  const ended = Promise.withResolvers<void>();
+  const exec: FakeProgram = async (call) => {
+    await call.input();
+    for (let part = 0; part < 64; part++) await call.print("x".repeat(64 * 1024));
+    ended.resolve();
+  };
+  await withDaemon(exec, async ({ host, paths }) => {
+    const stream = await host.sockets.connectUnix(paths.daemonSocket);
+    await stream.writable.getWriter().write(new TextEncoder().encode(request(["apply"])));
+    let isDone = false;
+    void ended.promise.then(() => isDone = true);
+    // Until the kernel's buffer is full each frame goes through; then one write waits and is late.
+    while (!isDone) {
+      await new Promise((resolve) => setTimeout(resolve));
+      if (host.clock.pending() > 0) await host.clock.advance(DAEMON_LIMITS.writeSeconds * 1000);
+    }
+    await ended.promise;
+    stream.close();
+  });
+});
+
+Deno.test("startDaemon() refuses when the key file is open to others", async () => {
+  await withDaemon(echo, async ({ host, paths }) => {
+    await host.files.chmod(paths.hostOpKeys, 0o644);
+    const [frame] = await ask(host, paths, request(["apply"]));
+    assert.ok(frame?.type === "refused");
+    assert.equal(frame.error.code, "grant-key-unusable");
+    assert.equal(host.processes.calls.length, 0);
+  });
+});
+
+Deno.test("startDaemon() leaves a socket that everybody may connect to, in a folder of its own", async () => {
+  await withDaemon(echo, async ({ paths }) => {
+    assert.equal((await Deno.lstat(paths.daemonSocket)).mode! & 0o777, 0o666);
+  });
+});
+
+Deno.test({
+  name: "startDaemon() knows a foreign uid for what it is",
+  ignore: Deno.uid() !== 0,
+  fn: async () => {
+    await withDaemon(echo, async ({ host, paths, root }) => {
+      await Deno.chmod(root, 0o755);
+      const script = `import socket,sys
+s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+s.sendall(b'{"argv":["apply"]}\\n')
+data=b""
+while True:
+    part=s.recv(65536)
+    if not part: break
+    data+=part
+sys.stdout.write(data.decode())`;
+      const { stdout, stderr } = await new Deno.Command("setpriv", {
+        args: [
+          "--reuid=65534",
+          "--regid=65534",
+          "--clear-groups",
+          "python3",
+          "-c",
+          script,
+          paths.daemonSocket,
+        ],
+        clearEnv: true,
+        env: { PATH: "/usr/bin:/bin" },
+      }).output();
+      const frame = parseDaemonFrame(new TextDecoder().decode(stdout).trim());
+      assert.ok(frame?.type === "refused", new TextDecoder().decode(stderr));
+      assert.equal(frame.error.code, "caller-unknown");
+      assert.equal(host.processes.calls.length, 0);
+    });
+  },
+});

@@ -1,0 +1,171 @@
+/**
+ * The builtin servers on stdio, started as their units start them, with a dial unit that is a
+ * socket in the test's hands.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { TURN_LIMITS } from "core/limits.ts";
+import { openHost } from "core/os/host.ts";
+import { systemMcpClient } from "core/os/mcp_client.ts";
+import type { McpEndpoint } from "core/mcp_port.ts";
+import type { Result } from "core/result.ts";
+import { fakeClock } from "tests/fakes/clock.ts";
+import { connectUnix } from "core/os/connect_unix.ts";
+import { askDial, type DialAnswer } from "units/mcp/builtin/dial_client.ts";
+import { checkMessage } from "units/mcp/builtin/channel.ts";
+
+const TREE = new URL("../../..", import.meta.url).pathname.replace(/\/$/, "");
+const CHECKS = { sanitizeOps: true, sanitizeResources: true };
+
+function endpoint(server: string, home: string): McpEndpoint {
+  return {
+    command: Deno.execPath(),
+    args: [
+      ...["run", "-q", "-A", "--no-check", "--cached-only", "-c", `${TREE}/deno.json`],
+      ...[`${TREE}/units/mcp/main.ts`, "serve", server],
+    ],
+    env: { HOME: home, DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}/.cache/deno` },
+  };
+}
+
+function client() {
+  return systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
+}
+
+/** A dial unit that answers each question with what `answer` says. */
+function dialUnit(home: string, answer: (question: unknown) => string | undefined) {
+  Deno.mkdirSync(`${home}/.fleetctl/dial`, { recursive: true });
+  const path = `${home}/.fleetctl/dial/local.sock`;
+  const listener = Deno.listen({ transport: "unix", path });
+  const questions: unknown[] = [];
+  const accepting = (async () => {
+    for await (const conn of listener) {
+      const buffer = new Uint8Array(200_000);
+      let text = "";
+      while (!text.endsWith("\n")) {
+        const count = await conn.read(buffer);
+        if (count === null) break;
+        text += new TextDecoder().decode(buffer.subarray(0, count));
+      }
+      if (text !== "") questions.push(JSON.parse(text));
+      const line = answer(questions.at(-1));
+      const bytes = new TextEncoder().encode(line ?? "");
+      for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
+      conn.close();
+    }
+  })();
+  return {
+    path,
+    questions,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await accepting;
+    },
+  };
+}
+
+Deno.test("a channel server accepts a message and says so honestly", async () => {
+  for (const channel of ["messenger", "teamchat", "workchat"]) {
+    const at = endpoint(channel, "/nonexistent");
+    const listed = await client().listTools(channel, at);
+    assert.ok(listed.ok, JSON.stringify(listed));
+    assert.deepEqual(listed.value.map((tool) => tool.name), ["send_message"]);
+    assert.match(listed.value[0]?.description ?? "", /accepted, not that it was read/);
+    const answer = await client().callTool(channel, at, {
+      tool: "send_message",
+      arguments: { text: "Good evening", title: "News" },
+    });
+    assert.ok(answer.ok && !answer.value.isError, JSON.stringify(answer));
+    const { accepted, id } = JSON.parse(answer.value.text);
+    assert.ok(accepted === true && /^[0-9a-f-]{36}$/.test(id));
+  }
+});
+
+Deno.test("a channel server refuses what cannot be a message", async () => {
+  const at = endpoint("messenger", "/nonexistent");
+  for (const args of [{}, { text: 5 }, { text: " \n" }, { text: "x", title: "a\nb" }]) {
+    const answer = await client().callTool("messenger", at, {
+      tool: "send_message",
+      arguments: args,
+    });
+    assert.ok(answer.ok ? answer.value.isError : answer.error.code === "mcp-failed");
+  }
+});
+
+Deno.test("checkMessage() takes what fits into one event, and no more", () => {
+  const room = TURN_LIMITS.toolArgumentsBytesMax - '{"text":""}'.length;
+  assert.equal(checkMessage({ text: "x".repeat(room) }), undefined);
+  assert.match(checkMessage({ text: "x".repeat(room + 1) }) ?? "", /send it in parts/);
+  assert.match(checkMessage({ text: "\u0001".repeat(room / 2) }) ?? "", /send it in parts/);
+});
+
+Deno.test("agent-message sends through the dial unit and lists agents", async () => {
+  const home = await Deno.makeTempDir();
+  {
+    await using dial = dialUnit(home, (question) => {
+      const { type, to } = question as { type: string; to?: string };
+      if (type === "agents") return '{"type":"agents_result","names":["bea"]}\n';
+      return to === "bea"
+        ? '{"type":"message_result","ok":true}\n'
+        : '{"type":"message_result","ok":false,"code":"agent-unknown","message":"Cannot send to \\"zed\\": no such agent"}\n';
+    });
+    const at = endpoint("agent-message", home);
+    const call = (tool: string, args: Readonly<Record<string, unknown>>) =>
+      client().callTool("agent-message", at, { tool, arguments: args });
+    const listed = await call("list_agents", {});
+    assert.ok(listed.ok && listed.value.text.includes('"bea"'), JSON.stringify(listed));
+    const sent = await call("send_message", { to: "bea", text: "hello" });
+    assert.ok(sent.ok && !sent.value.isError, JSON.stringify(sent));
+    const { accepted, id } = JSON.parse(sent.value.text);
+    assert.equal(accepted, true);
+    const refused = await call("send_message", { to: "zed", text: "hello" });
+    assert.ok(refused.ok && refused.value.isError);
+    assert.match(refused.value.text, /no such agent/);
+    const bad = await call("send_message", { to: "../x", text: "hello" });
+    assert.ok(bad.ok && bad.value.isError);
+    assert.deepEqual(dial.questions, [
+      { type: "agents" },
+      { type: "message", to: "bea", text: "hello", id },
+      { type: "message", to: "zed", text: "hello", id: retryId(dial.questions) },
+    ]);
+  }
+  const gone = await client().callTool("agent-message", endpoint("agent-message", `${home}/x`), {
+    tool: "list_agents",
+    arguments: {},
+  });
+  assert.ok(gone.ok && gone.value.isError);
+  assert.match(gone.value.text, /dial unit: its socket ".*local\.sock" does not exist/);
+  await Deno.remove(home, { recursive: true });
+});
+
+Deno.test("askDial() names every way in which a dial unit can fail", CHECKS, async () => {
+  const home = await Deno.makeTempDir();
+  const rows: readonly (readonly [string | undefined, RegExp])[] = [
+    [undefined, /ended without an answer/],
+    ["{\n", /not JSON/],
+    ['{"type":"error","code":"busy","message":"Busy"}\n', /^Busy$/],
+    ['{"ok":"yes"}\n', /unknown shape/],
+    ["x".repeat(300 * 1024) + "\n", /answered with 307200 bytes/],
+    ['{"type":"error","code":"BAD code","message":"No"}\n', /^No$/],
+  ];
+  for (const [line, says] of rows) {
+    await using dial = dialUnit(home, () => line);
+    const asked: Result<DialAnswer> = await askDial(dial.path, { type: "agents" }, {
+      clock: fakeClock(),
+      connect: connectUnix,
+    });
+    assert.ok(!asked.ok);
+    assert.match(asked.error.message, says);
+    assert.match(asked.error.code, /^[a-z-]+$/);
+  }
+  await Deno.remove(home, { recursive: true });
+});
+
+/** Each message has an id of its own, so that a repeated one does no harm. */
+function retryId(questions: readonly unknown[]): string {
+  const { id } = questions.at(-1) as { readonly id: string };
+  assert.match(id, /^[0-9a-f-]{36}$/);
+  return id;
+}

@@ -1,0 +1,185 @@
+/**
+ * Facts for tests of renderers and planner: three agents, five MCPs of every kind, all roles.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName, Email, HostName, KeyName, McpName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+
+/** Makes a manifest; what is not said is what a credential-free npm server has. */
+export function manifest(name: string, more: Partial<Manifest> = {}): Manifest {
+  return {
+    name: name as McpName,
+    summary: `The ${name} server`,
+    source: { kind: "npm", package: `@example/${name}`, version: "1.2.3" },
+    integrity: "sha512-x",
+    lockIntegrity: "sha256-x",
+    command: `node_modules/@example/${name}/cli.js`,
+    args: [],
+    environment: {},
+    auth: "none",
+    requiredEnv: [],
+    userEnv: [],
+    optionalEnv: [],
+    sharing: "per_user",
+    transport: "stdio",
+    exposure: "codemode",
+    toolExposure: new Map(),
+    risk: new Map(),
+    engine: "deno",
+    permissions: { net: [], read: [], write: [], env: [], run: [], sys: [] },
+    limits: { memoryBytesMax: 512 * 1024 * 1024, tasksMax: 128, idleStopSeconds: 900 },
+    hostPrograms: [],
+    origin: "shipped",
+    ...more,
+  };
+}
+
+/** One MCP of each kind. */
+export const MANIFESTS: readonly Manifest[] = [
+  manifest("git", {
+    permissions: {
+      net: [],
+      read: ["{home}", "{workdir}"],
+      write: ["{home}/repos"],
+      env: ["PATH", "HOME"],
+      run: ["git"],
+      sys: ["hostname"],
+    },
+    risk: new Map([["git_clean", "block"], ["git_push", "ask"]]),
+  }),
+  manifest("notes", {
+    sharing: "shared",
+    auth: "env",
+    requiredEnv: ["NOTES_TOKEN" as KeyName],
+    args: ["--cache", "{home}/cache"],
+    permissions: {
+      net: ["api.notes.example:443"],
+      read: [],
+      write: ["{home}"],
+      env: [],
+      run: [],
+      sys: ["homedir"],
+    },
+  }),
+  manifest("code-host", {
+    auth: "env",
+    requiredEnv: ["CODEHOST_TOKEN" as KeyName],
+    environment: { CODEHOST_CACHE: "{home}/.cache/code-host" },
+    permissions: {
+      net: ["api.code.example"],
+      read: [],
+      write: [],
+      env: [],
+      run: [],
+      sys: [],
+    },
+    exposure: "deferred",
+    toolExposure: new Map([["open_page", "direct"]]),
+  }),
+  manifest("maps", {
+    source: { kind: "http", url: "https://maps.example/mcp?key={MAPS_KEY}" },
+    transport: "http",
+    auth: "env",
+    requiredEnv: ["MAPS_KEY" as KeyName],
+  }),
+  manifest("agent-message", {
+    source: { kind: "builtin", name: "agent-message" },
+    exposure: "codemode",
+    toolExposure: new Map([["send_message", "direct"]]),
+  }),
+];
+
+/** Makes an agent's record. */
+export function agent(name: string, more: Partial<AgentRecord> = {}): AgentRecord {
+  return {
+    name: name as AgentName,
+    channel: "webview",
+    userEmail: `${name}@example.org` as Email,
+    runtime: "runtime-b",
+    isAdmin: false,
+    tools: { add: [], remove: [] },
+    dialKeys: [],
+    ...more,
+  };
+}
+
+const RUNTIMES: readonly RuntimeDefinition[] = (["runtime-a", "runtime-b"] as const).map((
+  name,
+) => ({
+  name,
+  summary: name,
+  command: "{lib}/fleetctl-runtime",
+  args: [],
+  protocol: "acp",
+  clientConfig: {
+    path: name === "runtime-a" ? "{home}/.runtime-a.json" : "{home}/.runtime-b/agent/mcp.json",
+    shape: name,
+  },
+  login: "none",
+}));
+
+/** Makes facts: who has what, under which root. */
+export function facts(
+  wired: Readonly<Record<string, readonly string[]>>,
+  more: Partial<Facts> & { readonly root?: string; readonly records?: readonly AgentRecord[] } = {},
+): Facts {
+  const { root = "/r", records, ...rest } = more;
+  const paths = pathsUnder(root);
+  const agents = records ?? Object.keys(wired).sort().map((name) => agent(name));
+  return {
+    paths,
+    hostname: "atlas" as HostName,
+    rootless: root !== "/",
+    agents,
+    catalog: new Map(MANIFESTS.map((each) => [each.name, each])),
+    wired: new Map(
+      Object.entries(wired).map(([name, mcps]) => [name as AgentName, mcps as readonly McpName[]]),
+    ),
+    runtimes: new Map(RUNTIMES.map((each) => [each.name, each])),
+    env: [
+      {
+        path: paths.sharedEnv,
+        content: "NOTES_TOKEN=shared-secret\nMAPS_KEY=maps-secret\n",
+        mode: 0o640,
+        owner: { user: "root", group: "agents" },
+        secret: true,
+      },
+      ...agents.map((each) => ({
+        path: paths.agentEnv(each.name),
+        content: `CODEHOST_TOKEN=${each.name}-secret\nMAPS_KEY=k/${each.name}\n`,
+        mode: 0o640,
+        owner: { user: "root", group: each.name },
+        secret: true,
+      })),
+    ],
+    roles: {
+      daemon: {},
+      gateway: {
+        cockpitListen: "127.0.0.1:8731",
+        dialListen: "0.0.0.0:8735",
+        ledgerJson: '{"ada@example.org":"ada"}',
+        adminsJson: "[]",
+        trust: "assertion",
+        assertionKey: "assertion-secret",
+        dialKeys: new Map([["ada" as AgentName, ["k1"]]]),
+      },
+      login: {
+        listen: "0.0.0.0:8736",
+        driver: "basic",
+        hmacKey: "hmac-secret",
+        assertionKey: "assertion-secret",
+        basicUsers: "ada@example.org:basic$secret",
+      },
+      dial: { registerUrl: "ws://127.0.0.1:8735" },
+    },
+    shape: { kind: "bundle", dir: paths.lib, denoDir: paths.at("/var/cache/fleetctl/deno") },
+    workdir: "/srv/work",
+    ...rest,
+  };
+}

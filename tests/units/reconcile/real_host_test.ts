@@ -1,0 +1,163 @@
+/**
+ * The planner on a real host's layout (root `/`, accounts, owners), in memory: owners of files,
+ * homes through children, accounts that are missing.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { MemoryFiles } from "tests/fakes/files.ts";
+import { fakeProcesses } from "tests/fakes/processes.ts";
+import { facts } from "tests/units/reconcile/fixture.ts";
+import { accounts, createRig, type Rig } from "tests/units/reconcile/rig.ts";
+import { isUnchanged } from "units/reconcile/report.ts";
+
+const WIRED = { ada: ["git", "notes"], bea: ["notes"] };
+const GROUPS = { root: 0, agents: 500, "fleetctl-gateway": 1000, "fleetctl-login": 1500 };
+
+/** A host whose `setpriv` works on the files in memory. */
+function realHost(...agents: readonly string[]): Rig & { readonly children: readonly string[] } {
+  const children: string[] = [];
+  const machine: { files?: MemoryFiles } = {};
+  const processes = fakeProcesses({
+    "/usr/bin/setpriv": async (call) => {
+      const on = machine.files as MemoryFiles;
+      const at = call.args.indexOf("sh");
+      const [script = "", , path = "", mode = ""] = call.args.slice(at - 1);
+      children.push(`${call.args[0]} ${path}`);
+      if (script.includes("cat >")) {
+        await on.ensureDir(path.slice(0, path.lastIndexOf("/")));
+        await on.write(path, await call.input(), { mode: parseInt(mode, 8) });
+        return 0;
+      }
+      if (script.includes("mkdir -p")) {
+        await on.ensureDir(path, { mode: parseInt(mode, 8) });
+        return 0;
+      }
+      if (script.includes("[ -d")) {
+        const folder = await on.stat(path);
+        if (folder?.kind !== "directory") return 3;
+        await call.print(folder.mode.toString(8));
+        return 0;
+      }
+      const text = on.text(path);
+      if (text === undefined) return 3;
+      const stat = await on.stat(path);
+      await call.print(`${stat?.mode.toString(8)}\n${text}`);
+      return 0;
+    },
+  });
+  const rig = createRig({
+    root: "/",
+    users: { users: accounts(...agents).slice(1), groups: GROUPS },
+    processes,
+  });
+  machine.files = rig.files;
+  return { ...rig, children };
+}
+
+Deno.test("reconcile() gives each file the owner that its readers need", async () => {
+  const rig = realHost("ada", "bea");
+  const report = await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true });
+  assert.deepEqual(report.faults, []);
+  const owner = async (path: string) => {
+    const stat = await rig.files.stat(path);
+    return [stat?.uid, stat?.gid, stat?.mode.toString(8)];
+  };
+  assert.deepEqual(await owner("/etc/fleetctl/env/agent-ada.env"), [0, 1001, "640"]);
+  assert.deepEqual(await owner("/etc/fleetctl/env/mcp-shared.env"), [0, 500, "640"]);
+  assert.deepEqual(await owner("/etc/fleetctl/env/webview-gateway.env"), [0, 1000, "640"]);
+  assert.deepEqual(await owner("/var/lib/fleetctl/gateway"), [1000, 1000, "700"]);
+  assert.deepEqual(await owner("/usr/lib/fleetctl/fleetctl-exec"), [0, 0, "755"]);
+  assert.deepEqual(await owner("/var/lib/fleetctl/rendered.json"), [0, 0, "600"]);
+  assert.ok(isUnchanged(await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true })));
+});
+
+Deno.test("reconcile() touches a home only as its agent", async () => {
+  const rig = realHost("ada", "bea");
+  await rig.done(facts(WIRED, { root: "/" }));
+  assert.ok(rig.children.includes("--reuid=1001 /home/ada/.runtime-b/agent/mcp.json"));
+  assert.ok(rig.children.includes("--reuid=1002 /home/bea/.runtime-b/agent/mcp.json"));
+  const direct = rig.files.changes.filter((line) => /^write .*\/home\/.*mcp\.json/.test(line));
+  assert.equal(direct.length, 2, "the two that the children made");
+});
+
+Deno.test("reconcile() makes the folders that a server may write to, and leaves their modes", async () => {
+  const rig = realHost("ada", "bea");
+  await rig.done(facts(WIRED, { root: "/" }));
+  for (const folder of ["/home/ada/.cache/fleetctl/mcp-git", "/home/ada/repos"]) {
+    assert.ok(rig.children.includes(`--reuid=1001 ${folder}`), rig.children.join("\n"));
+    assert.equal((await rig.files.stat(folder))?.mode, 0o700);
+  }
+  await rig.files.chmod("/home/ada/repos", 0o755);
+  const again = await rig.done(facts(WIRED, { root: "/" }));
+  assert.ok(isUnchanged(again));
+  assert.equal((await rig.files.stat("/home/ada/repos"))?.mode, 0o755);
+});
+
+Deno.test("reconcile() mends an owner and a mode that somebody changed", async () => {
+  const rig = realHost("ada", "bea");
+  await rig.done(facts(WIRED, { root: "/" }));
+  await rig.files.write("/etc/fleetctl/env/agent-ada.env", "stolen", { mode: 0o644, uid: 1002 });
+  const report = await rig.done(facts(WIRED, { root: "/" }));
+  const changed = report.files.filter((file) => file.change !== "unchanged");
+  assert.deepEqual(changed.map((file) => file.path), ["/etc/fleetctl/env/agent-ada.env"]);
+});
+
+Deno.test("reconcile() holds an agent that has no account and goes on with the others", async () => {
+  const rig = realHost("bea");
+  const report = await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true });
+  assert.deepEqual(report.faults.map((fault) => [fault.code, fault.hints]), [[
+    "agent-account-missing",
+    ["useradd --create-home --user-group --groups agents ada"],
+  ]]);
+  assert.ok(rig.services.active().includes("fleetctl-dial-bea.service"));
+  assert.ok(!rig.services.active().some((unit) => unit.includes("ada")));
+});
+
+Deno.test("reconcile() removes nothing of an agent whose account has vanished", async () => {
+  const rig = realHost("ada", "bea");
+  await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true });
+  const paths = rig.files.paths().filter((path) => path.includes("ada"));
+  const less = { ...rig.ports, users: realHost("bea").ports.users };
+  const { reconcile } = await import("units/reconcile/run.ts");
+  const report = await reconcile(facts(WIRED, { root: "/" }), less, { restartAgents: true });
+  assert.ok(report.ok);
+  assert.deepEqual(rig.files.paths().filter((path) => path.includes("ada")), paths);
+});
+
+Deno.test("reconcile() refuses when the product's own accounts are missing", async () => {
+  const rig = createRig({ root: "/", users: { groups: { root: 0 } } });
+  const report = await rig.run(facts(WIRED, { root: "/" }));
+  assert.ok(!report.ok);
+  assert.equal(report.error.code, "account-missing");
+  assert.deepEqual(report.error.hints, [
+    "groupadd --system agents",
+    "groupadd --system fleetctl-gateway",
+    "useradd --system --user-group --no-create-home fleetctl-gateway",
+    "groupadd --system fleetctl-login",
+    "useradd --system --user-group --no-create-home fleetctl-login",
+  ]);
+});
+
+Deno.test("reconcile() names the home that cannot be written and goes on", async () => {
+  const rig = realHost("ada", "bea");
+  const failing = fakeProcesses({
+    "/usr/bin/setpriv": async (call) => {
+      const isRead = (call.args.at(-2) ?? "") === "sh";
+      if (isRead) return 3;
+      await call.warn("mkdir: cannot create directory: Permission denied\n");
+      return 1;
+    },
+  });
+  const { reconcile } = await import("units/reconcile/run.ts");
+  const report = await reconcile(facts({ ada: ["git"] }, { root: "/" }), {
+    ...rig.ports,
+    processes: failing,
+  });
+  assert.ok(report.ok);
+  // The folder of the dial unit, two that the server may write to, and the client config.
+  const codes = report.value.faults.map((fault) => fault.code);
+  assert.deepEqual(codes, Array(4).fill("home-not-writable"));
+  assert.ok(rig.services.active().includes("mcp-git-ada.socket"));
+});

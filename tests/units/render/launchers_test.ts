@@ -1,0 +1,205 @@
+/**
+ * The launchers as a shell runs them: which set and entry each program starts with, what the
+ * environment of a server is, and that an altered tree is not started.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { pathsUnder } from "core/paths.ts";
+import { type LauncherShape, PROGRAMS, renderLaunchers } from "units/render/launchers.ts";
+import { permissionTemplates } from "units/render/permissions.ts";
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A root whose `deno` prints what it was started with. */
+async function withRoot(
+  shape: (root: string) => LauncherShape,
+  work: (
+    run: (program: string, args?: readonly string[], env?: Record<string, string>) => Promise<Ran>,
+    root: string,
+  ) => Promise<void>,
+): Promise<void> {
+  const root = `${await Deno.makeTempDir()}/a root's folder`;
+  const paths = pathsUnder(root);
+  try {
+    await Deno.mkdir(paths.lib, { recursive: true });
+    for (const file of renderLaunchers(shape(root), paths)) {
+      await Deno.writeTextFile(file.path, file.content);
+      await Deno.chmod(file.path, file.mode);
+    }
+    await Deno.writeTextFile(paths.deno, '#!/bin/sh\nenv\nfor word; do echo "[$word]"; done\n');
+    await Deno.chmod(paths.deno, 0o755);
+    await work(async (program, args = [], env = {}) => {
+      const done = await new Deno.Command(paths.program(program), {
+        args: [...args],
+        env: { PATH: "/usr/bin:/bin", ...env },
+        clearEnv: true,
+        stdin: "null",
+      }).output();
+      const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+      return { code: done.code, out: text(done.stdout), err: text(done.stderr) };
+    }, root);
+  } finally {
+    await Deno.remove(root.slice(0, root.lastIndexOf("/")), { recursive: true });
+  }
+}
+
+const tree = (): LauncherShape => ({ kind: "tree", dir: "/srv/the tree", denoDir: "/srv/cache" });
+const bundle = (): LauncherShape => ({ kind: "bundle", dir: "/opt/lib", denoDir: "/srv/cache" });
+
+function words(ran: Ran): readonly string[] {
+  assert.equal(ran.code, 0, ran.err);
+  return ran.out.split("\n").filter((line) => line.startsWith("[")).map((line) =>
+    line.slice(1, -1)
+  );
+}
+
+function variable(ran: Ran, name: string): string | undefined {
+  return new RegExp(`^${name}=(.*)$`, "m").exec(ran.out)?.[1];
+}
+
+Deno.test("every program starts with a permission set that exists and an entry of the tree", async () => {
+  for (const program of PROGRAMS) {
+    assert.ok(permissionTemplates()[program.set] !== undefined, program.set);
+    const entry = new URL(`../../../${program.entry}`, import.meta.url);
+    assert.ok((await Deno.stat(entry)).isFile, program.entry);
+  }
+});
+
+Deno.test("a launcher of the tree starts the pinned Deno with set, lock-bearing config and entry", async () => {
+  await withRoot(tree, async (run, root) => {
+    const ran = await run("fleetctl-gateway", ["--check-config", "a b"]);
+    assert.deepEqual(words(ran), [
+      "run",
+      "-q",
+      "--no-prompt",
+      "--cached-only",
+      "--config",
+      `${root}/usr/lib/fleetctl/permissions.json`,
+      "-P=gateway",
+      "/srv/the tree/gateway/main.ts",
+      "--check-config",
+      "a b",
+    ]);
+    assert.equal(variable(ran, "DENO_DIR"), "/srv/cache");
+    assert.equal(variable(ran, "FLEETCTL_ROOT"), root);
+  });
+});
+
+Deno.test("a launcher of a bundle starts its one file and leaves a cache folder of the unit", async () => {
+  await withRoot(bundle, async (run) => {
+    const ran = await run("fleetctl-gateway", [], { DENO_DIR: "/var/cache/x" });
+    assert.equal(words(ran).at(-1), "/opt/lib/fleetctl-gateway.js");
+    assert.equal(variable(ran, "DENO_DIR"), "/var/cache/x");
+  });
+});
+
+Deno.test("an agent's program takes the sets that its unit names, and no other program does", async () => {
+  await withRoot(tree, async (run, root) => {
+    const mine = `${root}/mine.json`;
+    await Deno.writeTextFile(mine, "{}");
+    const env = { FLEETCTL_PERMISSIONS: mine };
+    assert.ok(words(await run("fleetctl-dial", [], env)).includes(mine));
+    for (const program of ["fleetctl", "fleetctld", "fleetctl-exec", "fleetctl-gateway"]) {
+      assert.ok(!words(await run(program, [], env)).includes(mine), program);
+    }
+  });
+});
+
+Deno.test("an agent's program started by hand takes the sets of that agent, or says who is none", async () => {
+  await withRoot(tree, async (run, root) => {
+    const sets = `${root}/usr/lib/fleetctl/permissions-ada.json`;
+    await Deno.writeTextFile(sets, "{}");
+    const env = { FLEETCTL_AGENT: "ada" };
+    assert.ok(words(await run("fleetctl-mcp", ["check", "git"], env)).includes(sets));
+    for (const more of [{}, { FLEETCTL_AGENT: "bea" }]) {
+      const ran = await run("fleetctl-mcp", ["check", "git"], more);
+      assert.equal(ran.code, 2);
+      assert.match(
+        ran.err,
+        /^fleetctl-mcp: Cannot start as \S+: not an agent of this host\nhint: /,
+      );
+    }
+  });
+});
+
+Deno.test("fleetctl starts with the set of what it is about to do", async () => {
+  await withRoot(tree, async (run) => {
+    assert.ok(words(await run("fleetctl", ["up", "--root", "x"])).includes("-P=fleetctl-up"));
+    assert.ok(words(await run("fleetctl", ["status"])).includes("-P=fleetctl-exec"));
+    for (const args of [[], ["--version"], ["mcp", "add", "--help"], ["up", "-h"]]) {
+      const help = words(await run("fleetctl", args));
+      assert.ok(help.includes("-P=fleetctl"), args.join(" "));
+      assert.ok(help.some((word) => word.endsWith("/cli/help/main.ts")), args.join(" "));
+    }
+    assert.ok(words(await run("fleetctl", ["x", "--", "--help"])).includes("-P=fleetctl-exec"));
+  });
+  const real = renderLaunchers(bundle(), pathsUnder("/"));
+  const text = real.find((file) => file.path === "/usr/lib/fleetctl/fleetctl")?.content ?? "";
+  assert.match(text, /^set=fleetctl$/m);
+});
+
+Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look like", async () => {
+  await withRoot(tree, async (run) => {
+    const ran = await run("fleetctl-keep-env", ["PATH,KEPT", "/usr/bin/env"], {
+      KEPT: "a\nSECRET_LINE=inside",
+      SECRET: "hidden",
+      TRICKY: "x\nKEPT2=1",
+    });
+    assert.equal(ran.code, 0, ran.err);
+    assert.equal(variable(ran, "KEPT"), "a");
+    assert.doesNotMatch(ran.out, /hidden|TRICKY|KEPT2/);
+  });
+});
+
+Deno.test("fleetctl-checked starts nothing when the check fails, and keeps stdin for the server", async () => {
+  await withRoot(tree, async (run, root) => {
+    const mcp = `${root}/usr/lib/fleetctl/fleetctl-mcp`;
+    await Deno.writeTextFile(mcp, "#!/bin/sh\necho noise\ncat >/dev/null\nexit ${CHECK:-0}\n");
+    await Deno.chmod(mcp, 0o755);
+    const bad = await run("fleetctl-checked", ["git", "/bin/echo", "started"], { CHECK: "1" });
+    assert.equal(bad.code, 1);
+    assert.equal(bad.out, "");
+    const child = new Deno.Command(`${root}/usr/lib/fleetctl/fleetctl-checked`, {
+      args: ["git", "/bin/cat"],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("hello"));
+    await writer.close();
+    const { stdout } = await child.output();
+    assert.equal(new TextDecoder().decode(stdout), "hello");
+  });
+});
+
+Deno.test("the launcher of fleetctl starts the help program when help or the version is asked for", async () => {
+  await withRoot(tree, async (run) => {
+    const rows: readonly (readonly [args: readonly string[], help: boolean])[] = [
+      [[], true],
+      [["--help"], true],
+      [["mcp", "add", "-h"], true],
+      [["up", "--help"], true],
+      [["--version"], true],
+      [["--version", "--json"], true],
+      [["status"], false],
+      [["status", "--version"], false],
+      [["mcp", "add", "--", "--help"], false],
+      [["secret", "set", "K", "--value=--help"], false],
+      [["", "a b"], false],
+    ];
+    for (const [args, help] of rows) {
+      const ran = words(await run("fleetctl", args));
+      const at = ran.findIndex((word) => word.startsWith("/srv/the tree/"));
+      const entry = help ? "cli/help/main.ts" : "cli/main.ts";
+      assert.equal(ran[at], `/srv/the tree/${entry}`, args.join(" "));
+      assert.deepEqual(ran.slice(at + 1), args);
+    }
+  });
+});

@@ -1,0 +1,276 @@
+/**
+ * Rendered units before both service managers: systemd's own checker finds nothing, the embedded
+ * manager refuses no key, and the exposure that systemd computes does not grow unnoticed.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { readUnitSpec } from "core/os/embedded/units/unit_spec.ts";
+import { parseUnit, printUnit, unitValue, unitValues } from "core/unit_file.ts";
+import { facts, manifest } from "tests/units/reconcile/fixture.ts";
+import { desire } from "units/reconcile/desired.ts";
+import { serverCommand } from "units/render/mcp/command.ts";
+import { renderMcpService } from "units/render/mcp/service.ts";
+import { renderMcpSocket } from "units/render/mcp/socket.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+
+const ANALYZE = "/usr/bin/systemd-analyze";
+const hasAnalyze = await Deno.stat(ANALYZE).then(() => true, () => false);
+const ALL = { ada: ["git", "notes", "maps", "code-host", "agent-message"] };
+const paths = pathsUnder("/");
+const ada = "ada" as AgentName;
+
+/** Highest exposure of each unit as `systemd-analyze security` computes it; 10 is none at all. */
+const EXPOSURE: Readonly<Record<string, number>> = {
+  "fleetctl-gateway.service": 1.7,
+  "fleetctl-login.service": 1.7,
+  // A shared server, and one of an agent that Deno confines.
+  "mcp-notes@.service": 1.7,
+  "mcp-code-host-ada@.service": 1.9,
+  // Starts programs that bring a sandbox of their own.
+  "mcp-git-ada@.service": 4.3,
+  // The agent works on the host as its Unix user.
+  "fleetctl-dial-ada.service": 5.2,
+  // Whole verbs run below it as root.
+  "fleetctl-daemon.service": 7.5,
+};
+
+async function analyze(folder: string, ...args: readonly string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(ANALYZE, {
+    args: [...args],
+    cwd: folder,
+    env: { SYSTEMD_COLORS: "0", LC_ALL: "C" },
+  }).output();
+  const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, text: `${decode(stdout)}${decode(stderr)}` };
+}
+
+/** Renders every unit under a folder, with launchers, as systemd would find them. */
+async function withUnits(work: (folder: string, units: readonly string[]) => Promise<void>) {
+  const root = await Deno.makeTempDir();
+  try {
+    const given = facts(ALL, { root });
+    await Deno.mkdir(given.paths.units, { recursive: true });
+    await Deno.mkdir(given.paths.lib, { recursive: true });
+    await Deno.mkdir(given.paths.home("ada"), { recursive: true });
+    const files = desire(given).files.map(({ file }) => file);
+    for (const file of files) {
+      const isProgram = file.path.startsWith(given.paths.lib);
+      if (!isProgram && !file.path.startsWith(given.paths.units)) continue;
+      await Deno.writeTextFile(file.path, file.content, { mode: file.mode });
+    }
+    const names = [...Deno.readDirSync(given.paths.units)].map((entry) => entry.name).sort();
+    await work(given.paths.units, names);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+Deno.test({
+  name: "systemd-analyze verify finds nothing wrong with any rendered unit",
+  ignore: !hasAnalyze,
+  fn: () =>
+    withUnits(async (folder, units) => {
+      assert.ok(units.length >= 11);
+      const { code, text } = await analyze(
+        folder,
+        "verify",
+        "--man=no",
+        ...units.map((unit) => `./${unit}`),
+      );
+      assert.equal(text, "");
+      assert.equal(code, 0);
+    }),
+});
+
+Deno.test({
+  name: "systemd-analyze security finds no unit more exposed than recorded",
+  ignore: !hasAnalyze,
+  fn: () =>
+    withUnits(async (folder) => {
+      const found: Record<string, number> = {};
+      for (const unit of Object.keys(EXPOSURE)) {
+        const { text } = await analyze(
+          folder,
+          "security",
+          "--offline=yes",
+          "--no-pager",
+          `./${unit}`,
+        );
+        found[unit] = Number(/Overall exposure level for .*: ([\d.]+)/.exec(text)?.[1]);
+      }
+      for (const [unit, limit] of Object.entries(EXPOSURE)) {
+        assert.ok((found[unit] ?? NaN) <= limit, `${unit}: ${found[unit]} is more than ${limit}`);
+      }
+    }),
+});
+
+Deno.test("the embedded manager takes every rendered unit", () => {
+  const units = desire(facts(ALL)).files.filter(({ file }) => file.path.includes("/systemd/"));
+  assert.ok(units.length >= 11);
+  for (const { file } of units) {
+    const unit = parseUnit(file.path, file.content);
+    assert.ok(unit.ok);
+    const name = (file.path.split("/").at(-1) ?? "").replace("@.", "@0.");
+    const spec = readUnitSpec(unit.value, name, {
+      at: (path) => `/r${path}`,
+      credentials: () => "/r/run/credentials",
+    });
+    assert.deepEqual(spec.ok ? [] : spec.error, [], name);
+  }
+});
+
+Deno.test("renderMcpSocket() follows the table of the specification", () => {
+  const git = renderMcpSocket(manifest("git"), ada, paths);
+  const notes = renderMcpSocket(manifest("notes", { sharing: "shared" }), undefined, paths);
+  const row = (unit: typeof git) =>
+    ["ListenStream", "SocketMode", "SocketUser", "SocketGroup"].map((key) =>
+      unitValue(unit, "Socket", key)
+    );
+  assert.deepEqual([git.name, ...row(git)], [
+    "mcp-git-ada.socket",
+    "/run/mcp/git-ada.sock",
+    "0600",
+    "ada",
+    "ada",
+  ]);
+  assert.deepEqual([notes.name, ...row(notes)], [
+    "mcp-notes.socket",
+    "/run/mcp/notes.sock",
+    "0660",
+    "root",
+    "agents",
+  ]);
+});
+
+const AGENT_ENV = "/etc/fleetctl/env/agent-ada.env";
+const SHARED_ENV = "/etc/fleetctl/env/mcp-shared.env";
+const ENV_ROWS = [
+  { sharing: "per_user", auth: "none", want: [AGENT_ENV] },
+  { sharing: "per_user", auth: "oauth", want: [AGENT_ENV] },
+  { sharing: "per_user", auth: "env", want: [SHARED_ENV, AGENT_ENV] },
+  { sharing: "shared", auth: "none", want: [] },
+  { sharing: "shared", auth: "env", want: [SHARED_ENV] },
+] as const;
+for (const row of ENV_ROWS) {
+  Deno.test(`renderMcpService() reads the env files of a ${row.sharing} MCP with auth ${row.auth}`, () => {
+    const agent = row.sharing === "per_user" ? ada : undefined;
+    const unit = renderMcpService(manifest("x", { sharing: row.sharing, auth: row.auth }), {
+      paths,
+      agent,
+      workdir: "/",
+    });
+    assert.deepEqual(unitValues(unit, "Service", "EnvironmentFile"), row.want);
+    assert.equal(unitValue(unit, "Service", "User"), agent);
+    assert.equal(
+      unitValue(unit, "Service", "DynamicUser"),
+      agent === undefined ? "yes" : undefined,
+    );
+  });
+}
+
+Deno.test("renderMcpService() runs a shared server as root only when its manifest says so", () => {
+  const given = manifest("x", { sharing: "shared", runAs: "root" });
+  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/" });
+  assert.equal(unitValue(unit, "Service", "DynamicUser"), undefined);
+  assert.equal(unitValue(unit, "Service", "User"), undefined);
+  const own = renderMcpService({ ...given, sharing: "per_user" }, {
+    paths,
+    agent: ada,
+    workdir: "/",
+  });
+  assert.equal(unitValue(own, "Service", "User"), "ada");
+  assert.equal(unitValue(own, "Service", "ProtectSystem"), "strict");
+  // Without it systemd leaves homes writable, whatever ProtectSystem says.
+  assert.equal(unitValue(own, "Service", "ProtectHome"), "read-only");
+});
+
+Deno.test("renderMcpService() hands a shared OAuth server its client registration as a credential", () => {
+  const given = manifest("office-a", {
+    sharing: "shared",
+    auth: "oauth",
+    oauth: { provider: "office-a", scopes: [] },
+  });
+  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/" });
+  assert.equal(
+    unitValue(unit, "Service", "LoadCredential"),
+    "office-a-client.json:/etc/fleetctl/env/office-a-client.json",
+  );
+  const exec = unitValue(unit, "Service", "ExecStart");
+  assert.match(exec ?? "", /--allow-read=\/var\/lib\/fleetctl\/deploy\/office-a,%d /);
+});
+
+Deno.test("serverCommand() grants what the manifest says and nothing else", () => {
+  const place = { paths, agent: ada, workdir: "/srv/work" };
+  const words = serverCommand(
+    manifest("x", {
+      permissions: {
+        net: ["*"],
+        read: ["{workdir}"],
+        write: ["{home}/out"],
+        env: ["TZ"],
+        run: [],
+        sys: ["cpus"],
+      },
+      args: ["--dir", "{workdir}", "{tree}/data"],
+      environment: { X_HOME: "{home}" },
+    }),
+    place,
+  );
+  assert.deepEqual(words, [
+    "/usr/lib/fleetctl/fleetctl-checked",
+    "x",
+    "/usr/lib/fleetctl/deno",
+    "run",
+    "-q",
+    "--no-prompt",
+    "--cached-only",
+    "--no-config",
+    "--node-modules-dir=manual",
+    "--no-lock",
+    "--v8-flags=--max-old-space-size=384",
+    "--allow-read=/var/lib/fleetctl/deploy/x,/srv/work",
+    "--allow-write=/home/ada/out",
+    "--allow-net",
+    "--allow-env=TZ,X_HOME",
+    "--ignore-env",
+    "--allow-sys=cpus",
+    "/var/lib/fleetctl/deploy/x/current/node_modules/@example/x/cli.js",
+    "--dir",
+    "/srv/work",
+    "/var/lib/fleetctl/deploy/x/current/data",
+  ]);
+});
+
+Deno.test("serverCommand() drops undeclared variables before whatever Deno does not confine", () => {
+  const place = { paths, agent: ada, workdir: "/" };
+  const node = serverCommand(manifest("x", { engine: "node", engineReason: "native" }), place);
+  assert.deepEqual(node.slice(2, 6), [
+    "/usr/lib/fleetctl/fleetctl-keep-env",
+    "HOME,PATH,LANG,TMPDIR,DENO_DIR,DENO_NO_UPDATE_CHECK",
+    "/usr/bin/env",
+    "node",
+  ]);
+  const permissions = { net: [], read: [], write: [], env: ["TZ"], run: ["git"], sys: [] };
+  const runs = serverCommand(manifest("x", { permissions }), place);
+  assert.equal(runs[2], "/usr/lib/fleetctl/fleetctl-keep-env");
+  assert.match(runs[3] ?? "", /(^|,)TZ$/);
+  const builtin = serverCommand(
+    manifest("agent-message", { source: { kind: "builtin", name: "agent-message" } }),
+    place,
+  );
+  assert.deepEqual(builtin, ["/usr/lib/fleetctl/fleetctl-mcp", "serve", "agent-message"]);
+});
+
+Deno.test("printUnit() and parseUnit() are inverse for every rendered unit", () => {
+  for (const name of ["git", "notes"] as McpName[]) {
+    const given = facts(ALL).catalog.get(name)!;
+    const agent = given.sharing === "shared" ? undefined : ada;
+    const unit = renderMcpService(given, { paths, agent, workdir: "/srv/a%b" });
+    const parsed = parseUnit(unit.name, printUnit(unit));
+    assert.ok(parsed.ok);
+    assert.deepEqual(parsed.value, unit);
+  }
+});

@@ -1,0 +1,67 @@
+/**
+ * A turn's events as ACP session updates. `_meta.fleetctl` carries what ACP has no field for: the
+ * MCP and the tool behind a name, denied and stopped calls, the measured duration.
+ *
+ * @module
+ */
+
+import { type AgentContext, methods, type SessionUpdate } from "@agentclientprotocol/sdk";
+import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
+
+/** Longest title of a tool call. */
+const TITLE_LENGTH_MAX = 200;
+
+/** Creates the sink of one session. */
+export function acpSink(client: AgentContext, sessionId: string): TurnSink {
+  const send = (update: SessionUpdate) =>
+    client.notify(methods.client.session.update, { sessionId, update });
+  return {
+    text: (messageId, text) =>
+      send({
+        sessionUpdate: "agent_message_chunk",
+        messageId,
+        content: { type: "text", text },
+      }),
+    callStarted: (call) =>
+      send({
+        sessionUpdate: "tool_call",
+        toolCallId: call.callId,
+        name: call.name,
+        title: titleOf(call),
+        kind: call.tool?.kind ?? "other",
+        status: "in_progress",
+        rawInput: call.arguments,
+        _meta: { fleetctl: metaOf(call) },
+      }),
+    callEnded: (call, outcome, durationMs) =>
+      send({
+        sessionUpdate: "tool_call_update",
+        toolCallId: call.callId,
+        status: outcome.status === "completed" ? "completed" : "failed",
+        content: [{ type: "content", content: { type: "text", text: outcome.text } }],
+        _meta: {
+          fleetctl: {
+            ...metaOf(call),
+            status: outcome.status,
+            duration_ms: Math.round(durationMs * 1000) / 1000,
+          },
+        },
+      }),
+    notice: (severity, title) => send({ sessionUpdate: "notice", severity, title }),
+  };
+}
+
+function metaOf(call: ReportedCall): Readonly<Record<string, unknown>> {
+  return {
+    tool: call.tool?.tool ?? call.name,
+    ...(call.tool?.mcp === undefined ? {} : { mcp: call.tool.mcp }),
+  };
+}
+
+/** What a client without a renderer of its own shows. */
+function titleOf(call: ReportedCall): string {
+  const input = call.arguments as Readonly<Record<string, unknown>> | null;
+  const subject = input?.command ?? input?.path;
+  const title = typeof subject === "string" ? `${call.name}: ${subject}` : call.name;
+  return title.slice(0, TITLE_LENGTH_MAX);
+}

@@ -1,0 +1,155 @@
+/**
+ * The built-in runtime as an ACP agent (protocol version 1): sessions that are begun, loaded and
+ * resumed, prompts that run as turns, and cancel. One turn at a time in a session. MCP servers come
+ * from the agent's own client config, never from the client.
+ *
+ * @module
+ */
+
+import {
+  agent,
+  type AgentApp,
+  type AgentContext,
+  type ContentBlock,
+  methods,
+  type PromptRequest,
+  type PromptResponse,
+  PROTOCOL_VERSION,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import type { Result } from "core/result.ts";
+import { acpSink } from "units/agent_loop/acp_sink.ts";
+import { replay } from "units/agent_loop/replay.ts";
+import { createSessions, type Sessions, type SessionSite } from "units/agent_loop/sessions.ts";
+
+/** What the agent is made of. */
+export interface AgentParts extends SessionSite {
+  readonly version: string;
+  /** Told once, with the first turn of the process. */
+  readonly greeting: string | undefined;
+}
+
+/** The agent and the way to end it. */
+export interface RuntimeAgent {
+  readonly app: AgentApp;
+  /** Stops running turns as interrupted and lets go of the sessions. */
+  close(): Promise<void>;
+}
+
+/** JSON-RPC error code of a turn that failed; `data` has our own code, reason and hints. */
+const TURN_FAILED = -32000;
+const INVALID_PARAMS = -32602;
+
+/** Creates the agent; it serves whatever stream its app is connected to. */
+export function createAgent(parts: AgentParts): RuntimeAgent {
+  const sessions = createSessions(parts);
+  const app = agent({ name: "fleetctl-runtime" })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: "fleetctl-runtime", version: parts.version },
+      agentCapabilities: {
+        loadSession: true,
+        sessionCapabilities: { resume: {}, close: {} },
+        promptCapabilities: { embeddedContext: true },
+      },
+      authMethods: [],
+    }));
+  serveSessions(app, sessions);
+  serveTurns(app, sessions, parts.greeting);
+  return { app, close: () => sessions.endAll() };
+}
+
+function serveSessions(app: AgentApp, sessions: Sessions): void {
+  app.onRequest(methods.agent.session.new, async ({ params }) => {
+    refuseServers(params.mcpServers);
+    return { sessionId: unwrap(await sessions.begin(params.cwd)) };
+  });
+  app.onRequest(methods.agent.session.load, async ({ params, client }) => {
+    refuseServers(params.mcpServers);
+    const conversation = unwrap(await sessions.reopen(params.sessionId, params.cwd));
+    await replay(conversation.records(), params.sessionId, client);
+    return {};
+  });
+  app.onRequest(methods.agent.session.resume, async ({ params }) => {
+    refuseServers(params.mcpServers ?? []);
+    unwrap(await sessions.reopen(params.sessionId, params.cwd));
+    return {};
+  });
+  app.onRequest(methods.agent.session.close, async ({ params }) => {
+    await sessions.end(params.sessionId);
+    return {};
+  });
+}
+
+function serveTurns(app: AgentApp, sessions: Sessions, greeting: string | undefined): void {
+  let untold = greeting;
+  app.onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
+    const told = untold;
+    untold = undefined;
+    return await answerPrompt(params, { sessions, client, signal, greeting: told });
+  });
+  app.onNotification(
+    methods.agent.session.cancel,
+    ({ params }) => sessions.cancel(params.sessionId),
+  );
+}
+
+async function answerPrompt(
+  params: PromptRequest,
+  site: {
+    readonly sessions: Sessions;
+    readonly client: AgentContext;
+    readonly signal: AbortSignal;
+    readonly greeting: string | undefined;
+  },
+): Promise<PromptResponse> {
+  const sink = acpSink(site.client, params.sessionId);
+  if (site.greeting !== undefined) await sink.notice("info", site.greeting);
+  const end = unwrap(
+    await site.sessions.run(params.sessionId, {
+      text: params.prompt.map(promptText).filter((text) => text !== "").join("\n"),
+      turnId: turnIdOf(params._meta),
+      sink,
+      signal: site.signal,
+    }),
+  );
+  if (end.kind === "stopped") return { stopReason: end.stop };
+  const hints = end.hints.length === 0 ? "" : ` (try: ${end.hints.join("; ")})`;
+  throw new RequestError(TURN_FAILED, end.reason, {
+    code: end.code,
+    reason: end.reason + hints,
+    hints: end.hints,
+  });
+}
+
+function unwrap<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  const { code, message } = result.error;
+  throw new RequestError(INVALID_PARAMS, message, { code, reason: message });
+}
+
+function refuseServers(servers: readonly unknown[]): void {
+  if (servers.length === 0) return;
+  const reason = "MCP servers come from the agent's own client config";
+  throw new RequestError(INVALID_PARAMS, reason, { code: "servers-not-accepted", reason });
+}
+
+function promptText(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "resource_link":
+      return `[${block.name}](${block.uri})`;
+    case "resource":
+      return "text" in block.resource
+        ? `${block.resource.uri}:\n${block.resource.text}`
+        : `[${block.resource.uri}]`;
+    default:
+      return "";
+  }
+}
+
+function turnIdOf(meta: Readonly<Record<string, unknown>> | null | undefined): string | undefined {
+  const ours = meta?.fleetctl as { turn_id?: unknown } | undefined;
+  return typeof ours?.turn_id === "string" ? ours.turn_id : undefined;
+}

@@ -1,0 +1,178 @@
+/**
+ * The conversation as the runtime keeps it: owner's messages, the model's answers, tool results.
+ * Records are lines of the session file (docs/storage.md); messages are what a model sees. A tool
+ * call has exactly one result, which comes after it and before any other message. No I/O.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+
+/** Data of a provider that belongs to a part and must come back to it unchanged. */
+const providerOptions = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
+
+const assistantPart = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string(), provider_options: providerOptions }),
+  z.object({ type: z.literal("reasoning"), text: z.string(), provider_options: providerOptions }),
+  z.object({
+    type: z.literal("call"),
+    call_id: z.string(),
+    tool: z.string(),
+    arguments: z.unknown(),
+    provider_options: providerOptions,
+  }),
+]);
+
+/** How a tool call ended. */
+export const RESULT_STATUSES = ["completed", "failed", "denied", "stopped"] as const;
+/** One of `RESULT_STATUSES`. */
+export type ResultStatus = typeof RESULT_STATUSES[number];
+
+/** One line of a session file. Unknown types are skipped, so that an older runtime can read on. */
+export const sessionRecord = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("session"),
+    version: z.literal(1),
+    id: z.string(),
+    at: z.number(),
+    cwd: z.string(),
+    /** Turns that an earlier file held and this one does not. */
+    forgotten_turns: z.number().int().nonnegative().optional(),
+  }),
+  z.object({
+    type: z.literal("user"),
+    at: z.number(),
+    turn_id: z.string().optional(),
+    text: z.string(),
+  }),
+  z.object({ type: z.literal("assistant"), at: z.number(), parts: z.array(assistantPart) }),
+  z.object({
+    type: z.literal("result"),
+    at: z.number(),
+    call_id: z.string(),
+    tool: z.string(),
+    status: z.enum(RESULT_STATUSES),
+    text: z.string(),
+    duration_ms: z.number().optional(),
+  }),
+  z.object({
+    type: z.literal("end"),
+    at: z.number(),
+    outcome: z.enum(["completed", "cancelled", "failed", "interrupted"]),
+    code: z.string().optional(),
+    reason: z.string().optional(),
+  }),
+]);
+/** Parsed line of a session file. */
+export type SessionRecord = z.infer<typeof sessionRecord>;
+
+/** One part of an answer. */
+export type AssistantPart = z.infer<typeof assistantPart>;
+/** A tool call in an answer. */
+export type CallPart = Extract<AssistantPart, { type: "call" }>;
+
+/** A message as a model sees it. */
+export type Message =
+  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "assistant"; readonly parts: readonly AssistantPart[] }
+  | {
+    readonly role: "tool";
+    readonly callId: string;
+    readonly tool: string;
+    readonly status: ResultStatus;
+    readonly text: string;
+  };
+
+/** What a model reads in place of a result that a crash swallowed. */
+export const INTERRUPTED_TEXT =
+  "[interrupted: the runtime ended while this call ran; whether it took effect is unknown]";
+
+/** Says whether a part carries anything: words, a call, or data that its provider wants back. */
+export function isWorthKeeping(part: AssistantPart): boolean {
+  return part.type === "call" || part.text !== "" || part.provider_options !== undefined;
+}
+
+/** Returns the tool calls of an answer. */
+export function callsOf(parts: readonly AssistantPart[]): readonly CallPart[] {
+  return parts.filter((part) => part.type === "call");
+}
+
+/**
+ * Turns records into messages that every provider accepts: a call without result gets a synthetic
+ * one, a result without call is dropped, and a turn that ended without an answer says so.
+ */
+export function messagesOf(records: readonly SessionRecord[]): readonly Message[] {
+  const messages: Message[] = [];
+  let open = new Map<string, CallPart>();
+  const settle = () => {
+    for (const call of open.values()) {
+      messages.push({
+        role: "tool",
+        callId: call.call_id,
+        tool: call.tool,
+        status: "stopped",
+        text: INTERRUPTED_TEXT,
+      });
+    }
+    open = new Map();
+  };
+  for (const record of records) {
+    switch (record.type) {
+      case "session":
+        break;
+      case "user":
+        settle();
+        closeTurn(messages, "the runtime ended before an answer was complete");
+        messages.push({ role: "user", text: record.text });
+        break;
+      case "assistant": {
+        settle();
+        const parts = withUniqueCalls(record.parts, open);
+        if (parts.length > 0) messages.push({ role: "assistant", parts });
+        break;
+      }
+      case "result": {
+        const call = open.get(record.call_id);
+        if (call === undefined) break;
+        open.delete(record.call_id);
+        messages.push({
+          role: "tool",
+          callId: record.call_id,
+          tool: call.tool,
+          status: record.status,
+          text: record.text,
+        });
+        break;
+      }
+      case "end":
+        settle();
+        closeTurn(messages, record.reason ?? record.outcome);
+        break;
+    }
+  }
+  settle();
+  return messages;
+}
+
+/** Collects an answer's calls into `open`; a second call with the same id is dropped. */
+function withUniqueCalls(
+  parts: readonly AssistantPart[],
+  open: Map<string, CallPart>,
+): readonly AssistantPart[] {
+  return parts.filter((part) => {
+    if (part.type !== "call") return isWorthKeeping(part);
+    if (open.has(part.call_id)) return false;
+    open.set(part.call_id, part);
+    return true;
+  });
+}
+
+/** After a turn the last word is the assistant's, because some endpoints insist on it. */
+function closeTurn(messages: Message[], reason: string): void {
+  const last = messages.at(-1);
+  if (last === undefined || (last.role === "assistant" && callsOf(last.parts).length === 0)) return;
+  messages.push({
+    role: "assistant",
+    parts: [{ type: "text", text: `[the turn ended without an answer: ${reason}]` }],
+  });
+}

@@ -1,0 +1,205 @@
+/**
+ * Session files: one JSON record a line under `~/.runtime-b/agent/sessions/<id>.jsonl`, 0600,
+ * appended with fsync before the next thing happens, so that a crash loses nothing that was said.
+ * A torn last line is skipped. One process holds a session at a time (a lock beside the file).
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Clock, Files, Lock, Log } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import {
+  type Message,
+  messagesOf,
+  type SessionRecord,
+  sessionRecord,
+} from "units/agent_loop/conversation/message.ts";
+
+/** An open conversation. */
+export interface Conversation {
+  readonly id: string;
+  /** What a model may see, oldest first; valid for every provider. */
+  messages(): readonly Message[];
+  /** Turns that are no longer in `messages`. */
+  forgottenTurns(): number;
+  /** Records, for a replay to a client. */
+  records(): readonly SessionRecord[];
+  /** Stores a record; it is on the disk when the promise resolves. */
+  append(record: SessionRecord): Promise<void>;
+  /** Lets go of the oldest turns in memory, which no longer fit the window. */
+  forget(turns: number): void;
+  close(): Promise<void>;
+}
+
+/** What the store needs. */
+export interface StorePorts {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9-]{7,63}$/;
+/** A file that grew past this is rewritten with its newest turns when it is opened. */
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
+const KEPT_BYTES = 4 * 1024 * 1024;
+/** How long a runtime that is still ending may hold the session. */
+const LOCK_MS = 15_000;
+
+/** Begins a conversation in `folder`. */
+export async function createConversation(
+  folder: string,
+  session: { readonly id: string; readonly cwd: string },
+  ports: StorePorts,
+): Promise<Result<Conversation>> {
+  await ports.files.ensureDir(folder, { mode: 0o700 });
+  const lock = await lockSession(folder, session.id, ports);
+  if (!lock.ok) return lock;
+  const first: SessionRecord = {
+    type: "session",
+    version: 1,
+    id: session.id,
+    at: ports.clock.now(),
+    cwd: session.cwd,
+  };
+  const conversation = conversationOf(folder, [], { id: session.id, lock: lock.value, ports });
+  await conversation.append(first);
+  return ok(conversation);
+}
+
+/** Opens a conversation that was begun before; repairs what a crash left. */
+export async function openConversation(
+  folder: string,
+  id: string,
+  ports: StorePorts,
+): Promise<Result<Conversation>> {
+  if (!SESSION_ID.test(id)) return unknownSession(id);
+  const path = `${folder}/${id}.jsonl`;
+  if (await ports.files.stat(path) === undefined) return unknownSession(id);
+  const lock = await lockSession(folder, id, ports);
+  if (!lock.ok) return lock;
+  const text = await ports.files.readText(path) ?? "";
+  const { records, skipped } = parseRecords(text);
+  if (skipped > 0) ports.log.warning("session lines skipped", { session: id, lines: skipped });
+  const kept = text.length > FILE_BYTES_MAX ? newestRecords(records) : records;
+  if (kept.length < records.length) {
+    const body = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
+    await ports.files.write(path, body, { mode: 0o600 });
+  } else if (text !== "" && !text.endsWith("\n")) {
+    // The next record must not be glued to the torn line.
+    await ports.files.appendDurably(path, "\n", 0o600);
+  }
+  const conversation = conversationOf(folder, kept, { id, lock: lock.value, ports });
+  await closeOpenTurn(conversation, ports.clock);
+  return ok(conversation);
+}
+
+/** Parses a session file; lines that are torn or unknown are counted and skipped. */
+export function parseRecords(
+  text: string,
+): { readonly records: readonly SessionRecord[]; readonly skipped: number } {
+  const records: SessionRecord[] = [];
+  let skipped = 0;
+  for (const line of text.split("\n")) {
+    if (line.trim() === "") continue;
+    const parsed = sessionRecord.safeParse(parseJsonLine(line));
+    if (parsed.success) records.push(parsed.data);
+    else skipped++;
+  }
+  return { records, skipped };
+}
+
+/** Keeps whole turns from the end, as many as fit, and counts the others. */
+function newestRecords(records: readonly SessionRecord[]): readonly SessionRecord[] {
+  const starts = records.flatMap((record, index) => record.type === "user" ? [index] : []);
+  let bytes = 0;
+  let from = records.length;
+  for (const start of [...starts].reverse()) {
+    bytes += JSON.stringify(records.slice(start, from)).length;
+    if (bytes > KEPT_BYTES && from < records.length) break;
+    from = start;
+  }
+  const dropped = starts.filter((start) => start < from).length;
+  const [first] = records;
+  const header: readonly SessionRecord[] = first?.type === "session"
+    ? [{ ...first, forgotten_turns: (first.forgotten_turns ?? 0) + dropped }]
+    : [];
+  return [...header, ...records.slice(from)];
+}
+
+/** A turn without an end was cut off by a crash; the model is told so. */
+async function closeOpenTurn(conversation: Conversation, clock: Clock): Promise<void> {
+  const last = conversation.records().findLast((record) =>
+    record.type === "user" || record.type === "end"
+  );
+  if (last?.type !== "user") return;
+  await conversation.append({
+    type: "end",
+    at: clock.now(),
+    outcome: "interrupted",
+    reason: "the runtime ended in mid-turn",
+  });
+}
+
+function conversationOf(
+  folder: string,
+  loaded: readonly SessionRecord[],
+  held: { readonly id: string; readonly lock: Lock; readonly ports: StorePorts },
+): Conversation {
+  const path = `${folder}/${held.id}.jsonl`;
+  const records = [...loaded];
+  let forgotten = records[0]?.type === "session" ? records[0].forgotten_turns ?? 0 : 0;
+  let messages: readonly Message[] | undefined;
+  let writing: Promise<void> = Promise.resolve();
+  return {
+    id: held.id,
+    messages: () => messages ??= messagesOf(records),
+    forgottenTurns: () => forgotten,
+    records: () => records,
+    append(record) {
+      // In order, and a record that could not be stored is not part of the conversation.
+      const stored = writing.then(async () => {
+        await held.ports.files.appendDurably(path, `${JSON.stringify(record)}\n`, 0o600);
+        records.push(record);
+        messages = undefined;
+      });
+      writing = stored.catch(() => {});
+      return stored;
+    },
+    forget(turns) {
+      for (let left = turns; left > 0; left--) {
+        const next = records.findIndex((record, index) => index > 0 && record.type === "user");
+        const after = records.findIndex((record, index) => index > next && record.type === "user");
+        if (next === -1 || after === -1) break;
+        records.splice(next, after - next);
+        forgotten++;
+      }
+      messages = undefined;
+    },
+    close: () => held.lock.release(),
+  };
+}
+
+async function lockSession(folder: string, id: string, ports: StorePorts): Promise<Result<Lock>> {
+  const timeout = new AbortController();
+  const stopTimer = ports.clock.after(LOCK_MS, () => timeout.abort());
+  try {
+    return ok(await ports.files.lock(`${folder}/${id}.lock`, timeout.signal));
+  } catch (error) {
+    if (!timeout.signal.aborted) throw error;
+    return err(refusal(
+      "session-busy",
+      `Cannot open session "${id}": another runtime holds it, must have ended first`,
+    ));
+  } finally {
+    stopTimer();
+  }
+}
+
+function unknownSession(id: string): Result<never> {
+  return err(refusal(
+    "session-unknown",
+    `Cannot open session "${id.slice(0, 64)}": there is no such session`,
+  ));
+}

@@ -1,0 +1,222 @@
+/**
+ * The demo model's mind: what it answers to a conversation. Pure, and honest: it says what it is,
+ * calls only tools that the request lists, and reports what a tool really gave.
+ *
+ * @module
+ */
+
+import { cutMiddle } from "core/runtimes/cut_text.ts";
+import { printCommit } from "units/agent_loop/demo/commit.ts";
+
+/** A tool in the request. */
+export interface DemoTool {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A message of the request, text only. */
+export type DemoMessage =
+  | { readonly role: "user" | "assistant" | "system"; readonly text: string }
+  | { readonly role: "tool"; readonly callId: string; readonly text: string };
+
+/** What the demo model was asked. */
+export interface DemoRequest {
+  readonly messages: readonly DemoMessage[];
+  readonly tools: readonly DemoTool[];
+}
+
+/** Where the demo model's agent is. */
+export interface DemoPlace {
+  readonly agent: string;
+  readonly cwd: string;
+  readonly home: string;
+  /** Folder that "this project" means. */
+  readonly project: string;
+}
+
+/** An answer: words, or words and one call. */
+export interface DemoAnswer {
+  readonly text: string;
+  readonly call?: { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> };
+}
+
+const RESULT_BYTES_MAX = 4 * 1024;
+const TOOLS_SHOWN_MAX = 60;
+const CALL = /^\s*call\s+(\S+)(?:\s+([\s\S]*\S))?\s*$/i;
+const LAST_COMMIT = /\blast\s+commit\b\s*(?:(?:of|in|on|for|from|at)\s+)?([\s\S]*)$/i;
+const WHAT =
+  /\bwhat\s+can\s+you\s+do\b|\b(?:which|what|list)\s+(?:the\s+)?tools\b|^\s*help\s*[?!.]*\s*$/i;
+const THIS_PROJECT = /^(?:this|the|my|our)\s+(?:project|repo|repository|folder)$|^here$|^$/i;
+const FAILED = /^\[(failed|denied|stopped)\] ?([\s\S]*)$/;
+
+/** Decides what to answer. */
+export function answerDemo(request: DemoRequest, place: DemoPlace): DemoAnswer {
+  const lastUser = request.messages.findLastIndex((message) => message.role === "user");
+  const asked = textAt(request, lastUser);
+  const results = request.messages.slice(lastUser + 1).filter((message) => message.role === "tool");
+  const result = results.at(-1);
+  const intent = intentOf(asked, place);
+  if (result !== undefined) return { text: reportResult(intent, result.text) };
+  switch (intent.kind) {
+    case "call":
+      return startCall(request, intent);
+    case "last-commit":
+      return startLastCommit(request, intent.path, place);
+    case "what":
+      return { text: describeTools(request.tools) };
+    case "other":
+      return { text: introduce(place) };
+  }
+}
+
+type Intent =
+  | { readonly kind: "call"; readonly tool: string; readonly json: string }
+  | { readonly kind: "last-commit"; readonly path: string }
+  | { readonly kind: "what" }
+  | { readonly kind: "other" };
+
+function intentOf(asked: string, place: DemoPlace): Intent {
+  const call = CALL.exec(asked);
+  if (call !== null) return { kind: "call", tool: call[1] ?? "", json: call[2] ?? "{}" };
+  const commit = LAST_COMMIT.exec(asked);
+  if (commit !== null) return { kind: "last-commit", path: pathOf(commit[1] ?? "", place) };
+  return WHAT.test(asked) ? { kind: "what" } : { kind: "other" };
+}
+
+function startCall(request: DemoRequest, intent: { tool: string; json: string }): DemoAnswer {
+  const { tool, json } = intent;
+  if (!request.tools.some((each) => each.name === tool)) {
+    const names = request.tools.map((each) => each.name);
+    const near = names.filter((name) => name.includes(tool) || tool.includes(name)).slice(0, 5);
+    const hint = near.length > 0
+      ? `Did you mean ${near.map(quoted).join(" or ")}?`
+      : `I have ${names.slice(0, 12).map(quoted).join(", ") || "no tools"}.`;
+    return { text: `There is no tool ${quoted(tool)}. ${hint}` };
+  }
+  const parsed = parseObject(json);
+  if (parsed === undefined) {
+    return {
+      text: `What follows ${quoted(tool)} is not a JSON object. ` +
+        `Write it like this: call ${tool} {"path": "/folder"}`,
+    };
+  }
+  return { text: `Calling ${quoted(tool)}.`, call: { tool, arguments: parsed } };
+}
+
+function startLastCommit(request: DemoRequest, path: string, place: DemoPlace): DemoAnswer {
+  const tool = request.tools.find((each) => each.name === "git_log") ??
+    request.tools.find((each) => each.name.endsWith("git_log"));
+  if (tool === undefined) {
+    return {
+      text: "I look up commits through the git MCP, and its tools are not there. " +
+        "If it is wired, a notice of the first turn says what is wrong with it; if not, " +
+        `this wires it: fleetctl mcp add git ${place.agent}, ` +
+        `then fleetctl agents restart ${place.agent}`,
+    };
+  }
+  return {
+    text: `Looking up the last commit of ${path}.`,
+    call: { tool: tool.name, arguments: { path, maxCount: 1 } },
+  };
+}
+
+function reportResult(intent: Intent, result: string): string {
+  const failure = FAILED.exec(result);
+  const tool = intent.kind === "call"
+    ? quoted(intent.tool)
+    : intent.kind === "last-commit"
+    ? "The git MCP"
+    : "The tool";
+  if (failure !== null) {
+    const verb = failure[1] === "denied"
+      ? "was refused"
+      : failure[1] === "stopped"
+      ? "was stopped"
+      : "failed";
+    return `${tool} ${verb}:\n\n${fenced(failure[2] ?? "")}`;
+  }
+  if (intent.kind === "last-commit") {
+    const commit = printCommit(result);
+    if (commit !== undefined) return `The last commit of ${intent.path}:\n\n${commit}`;
+    return `The git MCP found no commit in ${intent.path}. It answered:\n\n${fenced(result)}`;
+  }
+  return `${tool} answered:\n\n${fenced(result)}`;
+}
+
+function describeTools(tools: readonly DemoTool[]): string {
+  const shown = tools.slice(0, TOOLS_SHOWN_MAX).map((tool) =>
+    `- ${quoted(tool.name)}: ${firstSentence(tool.description)}`
+  );
+  const rest = tools.length - shown.length;
+  return [
+    "I am the demo model: I understand a few phrases and no more, but my tools are real.",
+    "",
+    "- `last commit of <path>` looks it up through the git MCP",
+    "- `call <tool> <json>` calls any of my tools",
+    "- `what can you do` shows this",
+    "",
+    tools.length === 0 ? "I have no tools." : `My ${tools.length} tools:`,
+    ...shown,
+    ...(rest > 0 ? [`- and ${rest} more`] : []),
+  ].join("\n");
+}
+
+function introduce(place: DemoPlace): string {
+  return [
+    "I am the demo model that comes with fleetctl, not a language model: I cannot answer that. " +
+    "I do run real tools: try `what can you do`, or `last commit of this project`.",
+    "",
+    "To connect a real model, an operator sets a key and names a model:",
+    "",
+    "```",
+    `fleetctl secret set ANTHROPIC_API_KEY --value <value> --agent ${place.agent}`,
+    `fleetctl agents set ${place.agent} --provider anthropic --model <model>`,
+    "```",
+    "",
+    "The providers are anthropic, openai and openai-compatible (any base URL).",
+  ].join("\n");
+}
+
+/** Reads a path out of the rest of a sentence. */
+function pathOf(words: string, place: DemoPlace): string {
+  const trimmed = words.trim().replace(/[?!]+$/, "").trim();
+  const quotedPath = /^(["'`])([\s\S]+)\1\.?$/.exec(trimmed)?.[2];
+  const path = quotedPath ?? trimmed.replace(/(?<=[^./])\.$/, "").trim();
+  if (quotedPath === undefined && THIS_PROJECT.test(path)) return place.project;
+  if (path === "~" || path.startsWith("~/")) return place.home + path.slice(1);
+  if (path.startsWith("/")) return path;
+  return path === "." ? place.cwd : `${place.cwd}/${path.replace(/^\.\//, "")}`;
+}
+
+function parseObject(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Record<string, unknown>
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textAt(request: DemoRequest, index: number): string {
+  return request.messages[index]?.text ?? "";
+}
+
+function firstSentence(text: string): string {
+  const line = text.split("\n", 1)[0]?.trim() ?? "";
+  const end = line.search(/\.(\s|$)/);
+  return (end === -1 ? line : line.slice(0, end)).slice(0, 160);
+}
+
+function quoted(name: string): string {
+  return `\`${name.replaceAll("`", "'").slice(0, 80)}\``;
+}
+
+/** A block that a fence inside the text cannot end. */
+function fenced(text: string): string {
+  const cut = cutMiddle(text, RESULT_BYTES_MAX).text;
+  let fence = "```";
+  while (cut.includes(fence)) fence += "`";
+  return `${fence}\n${cut}\n${fence}`;
+}

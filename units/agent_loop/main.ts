@@ -1,0 +1,68 @@
+/**
+ * Composition root of `fleetctl-runtime`: an ACP agent over stdio, started by the dial unit.
+ * Stdout carries the protocol and nothing else. Permission set `runtime` (docs/architecture.md).
+ *
+ * Usage: `fleetctl-runtime [--client-config <path>] [--check-config] [--help]`
+ *
+ * @module
+ */
+
+import { ndJsonStream } from "@agentclientprotocol/sdk";
+import { errorText } from "core/errors.ts";
+import { openHost } from "core/os/host.ts";
+import { printSettingsCheck, printSettingsHelp } from "core/settings.ts";
+import { createRuntime } from "units/agent_loop/runtime.ts";
+import { readRuntimeSettings, RUNTIME_SETTINGS } from "units/agent_loop/settings.ts";
+
+const PROGRAM = "fleetctl-runtime";
+/** How long a runtime may take to end its turns and servers. */
+const CLOSE_MS = 5_000;
+
+const host = openHost({ log: { program: PROGRAM } });
+const env = Deno.env.toObject();
+// Libraries log to stdout, which belongs to the protocol.
+console.log = console.info = console.debug = console.error;
+Object.assign(globalThis, {
+  AI_SDK_LOG_WARNINGS: (said: { readonly warnings: unknown }) =>
+    host.log.debug("model warnings", { warnings: said.warnings }),
+});
+
+if (Deno.args.includes("--help")) {
+  await print(`${PROGRAM} speaks the Agent Client Protocol over stdio. Settings:\n\n`);
+  await print(printSettingsHelp(RUNTIME_SETTINGS));
+  Deno.exit(0);
+}
+if (Deno.args.includes("--check-config")) {
+  const settings = readRuntimeSettings(env);
+  await print(printSettingsCheck(PROGRAM, settings));
+  Deno.exit(settings.ok ? 0 : 2);
+}
+
+const home = env.HOME ?? "/";
+const configAt = Deno.args.indexOf("--client-config");
+try {
+  const runtime = await createRuntime({
+    env,
+    home,
+    agent: env.FLEETCTL_AGENT ?? env.USER ?? "agent",
+    clientConfig: Deno.args[configAt + 1] !== undefined && configAt !== -1
+      ? Deno.args[configAt + 1] ?? ""
+      : `${home}/.runtime-b/agent/mcp.json`,
+  }, host);
+  const connection = runtime.agent.app.connect(
+    ndJsonStream(Deno.stdout.writable, Deno.stdin.readable),
+  );
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    Deno.addSignalListener(signal, () => connection.close(new Error(signal)));
+  }
+  await connection.closed;
+  await Promise.race([runtime.close(), host.clock.sleep(CLOSE_MS)]);
+  Deno.exit(0);
+} catch (thrown) {
+  host.log.error("cannot serve", { error: errorText(thrown) });
+  Deno.exit(1);
+}
+
+async function print(text: string): Promise<void> {
+  await Deno.stdout.write(new TextEncoder().encode(text));
+}

@@ -1,0 +1,126 @@
+/**
+ * The MCP stdio transport over a `Child`: one JSON-RPC message a line, each within its limit.
+ * Keeps the server's last words, because they explain why it ended.
+ *
+ * @module
+ */
+
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { errorText } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { Child, Clock, Log } from "core/ports.ts";
+import { tellingLine } from "core/runtimes/drivers/last_words.ts";
+import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
+
+const STDERR_LINES = { lineBytesMax: 16 * 1024, splitsLongLines: true };
+/** After its input ended a server has this long to go by itself, then SIGTERM, then SIGKILL. */
+const CLOSE_MS = 1_000;
+/** How long the rest of stderr is waited for after the end of a server. */
+const WORDS_MS = 200;
+
+/** A transport that can say how its server ended. */
+export interface ChildTransport extends Transport {
+  /** Sentence part once the connection is gone: `it ended with exit code 1: cannot open socket`. */
+  ending(): Promise<string>;
+}
+
+interface TransportState {
+  readonly child: Child;
+  readonly server: string;
+  readonly ports: { readonly clock: Clock; readonly log: Log };
+  readonly writer: WritableStreamDefaultWriter<Uint8Array>;
+  /** Last line of stderr. */
+  last: string;
+  /** Why the connection was given up, when it was not the end of the server. */
+  broken: string | undefined;
+  isClosing: boolean;
+}
+
+/** Wraps a started MCP server. */
+export function childTransport(
+  child: Child,
+  server: string,
+  ports: { readonly clock: Clock; readonly log: Log },
+): ChildTransport {
+  const state: TransportState = {
+    child,
+    server,
+    ports,
+    writer: child.stdin.getWriter(),
+    last: "",
+    broken: undefined,
+    isClosing: false,
+  };
+  const encoder = new TextEncoder();
+  const words = readWords(state);
+  const transport: ChildTransport = {
+    async start() {
+      void receive(state, transport);
+    },
+    async send(message) {
+      await state.writer.write(encoder.encode(`${JSON.stringify(message)}\n`));
+    },
+    async close() {
+      if (state.isClosing) return;
+      state.isClosing = true;
+      await endServer(state);
+      transport.onclose?.();
+    },
+    async ending() {
+      if (state.broken !== undefined) return state.broken;
+      const exit = await child.exited;
+      await Promise.race([words, ports.clock.sleep(WORDS_MS)]);
+      const how = exit.code === undefined ? `signal ${exit.signal}` : `exit code ${exit.code}`;
+      return `it ended with ${how}${state.last === "" ? "" : `: ${state.last}`}`;
+    },
+  };
+  return transport;
+}
+
+async function readWords(state: TransportState): Promise<void> {
+  try {
+    for await (const line of readLines(state.child.stderr, STDERR_LINES)) {
+      if (line.trim() === "") continue;
+      state.last = tellingLine(line) ?? state.last;
+      state.ports.log.debug("mcp server", { mcp: state.server, line });
+    }
+  } catch {
+    // The pipe broke with the process; what was said before stays.
+  }
+}
+
+async function receive(state: TransportState, transport: Transport): Promise<void> {
+  try {
+    const limits = { lineBytesMax: MCP_LIMITS.messageBytesMax };
+    for await (const line of readLines(state.child.stdout, limits)) {
+      const message = parseJsonLine(line);
+      // Servers print banners on stdout; the SDK would end the connection over one.
+      if (message?.jsonrpc !== "2.0") continue;
+      transport.onmessage?.(message as JSONRPCMessage);
+    }
+  } catch (error) {
+    state.broken = error instanceof LineTooLong
+      ? `it sent a message of more than ${error.lineBytesMax} bytes`
+      : `its output cannot be read: ${errorText(error)}`;
+  }
+  if (state.isClosing) return;
+  state.isClosing = true;
+  // Its output is gone: nothing more can come of it.
+  state.child.kill("SIGKILL");
+  await state.writer.abort().catch(() => {
+    // It has ended already.
+  });
+  transport.onclose?.();
+}
+
+async function endServer(state: TransportState): Promise<void> {
+  const { child, ports } = state;
+  const stopTerm = ports.clock.after(CLOSE_MS, () => child.kill("SIGTERM"));
+  const stopKill = ports.clock.after(2 * CLOSE_MS, () => child.kill("SIGKILL"));
+  void state.writer.close().catch(() => {
+    // It has ended already, or does not read: the signals come in their time.
+  });
+  await child.exited;
+  stopTerm();
+  stopKill();
+}

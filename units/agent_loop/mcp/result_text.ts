@@ -1,0 +1,61 @@
+/**
+ * What a model reads of an MCP tool result: its texts, a word for everything else, cut to the limit
+ * with the cut stated. Pure.
+ *
+ * @module
+ */
+
+import { MCP_LIMITS } from "core/limits.ts";
+import { cutMiddle } from "core/runtimes/cut_text.ts";
+import type { ToolOutcome } from "units/agent_loop/tools/tool.ts";
+
+/** The part of a `tools/call` result that is looked at. */
+export interface CallResult {
+  readonly content?: readonly unknown[] | undefined;
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean | undefined;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Judges a tool result. */
+export function toOutcome(result: CallResult): ToolOutcome {
+  const texts = (result.content ?? []).map(blockText).filter((text) => text !== "");
+  const text = texts.length > 0
+    ? texts.join("\n")
+    : result.structuredContent === undefined
+    ? "[no output]"
+    : JSON.stringify(result.structuredContent, null, 2);
+  const status = result.isError === true
+    ? isDenied(result._meta) ? "denied" : "failed"
+    : "completed";
+  return { status, text: cutMiddle(text, MCP_LIMITS.modelResultBytesMax).text };
+}
+
+/** The gate in `fleetctl-mcp` marks what it refused, so that it is not taken for a failure. */
+function isDenied(meta: Readonly<Record<string, unknown>> | undefined): boolean {
+  const mark = meta?.fleetctl;
+  return typeof mark === "object" && mark !== null &&
+    (mark as { denied?: unknown }).denied === true;
+}
+
+function blockText(block: unknown): string {
+  if (typeof block !== "object" || block === null) return "";
+  const { type, text, data, mimeType, uri, name, resource } = block as Record<string, unknown>;
+  switch (type) {
+    case "text":
+      return typeof text === "string" ? text : "";
+    case "image":
+    case "audio": {
+      const bytes = typeof data === "string" ? Math.floor(data.length * 3 / 4) : 0;
+      return `[${type} ${String(mimeType)}, ${bytes} bytes]`;
+    }
+    case "resource_link":
+      return `[resource ${String(name ?? uri)}: ${String(uri)}]`;
+    case "resource": {
+      const inner = (resource ?? {}) as Record<string, unknown>;
+      return typeof inner.text === "string" ? inner.text : `[resource ${String(inner.uri)}]`;
+    }
+    default:
+      return `[${String(type)}]`;
+  }
+}

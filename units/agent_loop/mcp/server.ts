@@ -1,0 +1,211 @@
+/**
+ * One MCP server of the agent: connected when it is first needed, again after it was lost, and
+ * closed with the runtime. Every failure is a sentence; nothing is thrown.
+ *
+ * @module
+ */
+
+import type { Client, Transport } from "@modelcontextprotocol/client";
+import { errorText } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { Clock, HttpClient, Log, Processes } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { childTransport } from "units/agent_loop/mcp/child_transport.ts";
+import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
+import { toOutcome } from "units/agent_loop/mcp/result_text.ts";
+import { failed, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
+
+/** Ports of a server connection. */
+export interface ServerPorts {
+  readonly processes: Processes;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Environment that every server gets besides its own. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/** A tool as its server describes it. */
+export interface ServerTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly isReadOnly: boolean;
+}
+
+/** A server, connected or not. */
+export interface McpServer {
+  readonly name: string;
+  /** Connects if need be and returns the tools; concurrent calls share one attempt. */
+  open(): Promise<Result<readonly ServerTool[], string>>;
+  /** Tools of the last successful `open`; they stay while the server is away. */
+  tools(): readonly ServerTool[];
+  call(tool: string, input: unknown, signal: AbortSignal): Promise<ToolOutcome>;
+  close(): Promise<void>;
+}
+
+interface Connection {
+  readonly client: Client;
+  readonly ending: () => Promise<string>;
+}
+
+const DESCRIPTION_LENGTH_MAX = 4_096;
+
+/** Creates a server; nothing is started before `open` or `call`. */
+export function mcpServer(config: ServerConfig, ports: ServerPorts): McpServer {
+  let current: Promise<Result<Connection, string>> | undefined;
+  let known: readonly ServerTool[] = [];
+  let isClosed = false;
+
+  function connection(): Promise<Result<Connection, string>> {
+    if (current !== undefined) return current;
+    const attempt = connect(config, ports, () => {
+      if (current === attempt) current = undefined;
+    });
+    current = attempt;
+    void attempt.then((connected) => {
+      // A failed attempt is not remembered: the next call tries again.
+      if (!connected.ok && current === attempt) current = undefined;
+    });
+    return attempt;
+  }
+
+  return {
+    name: config.name,
+    tools: () => known,
+    async open() {
+      if (isClosed) return err("the runtime is ending");
+      const connected = await connection();
+      if (!connected.ok) return connected;
+      const listed = await listTools(connected.value);
+      if (listed.ok) known = listed.value.filter((each) => !config.isHidden(each.name));
+      return listed.ok ? ok(known) : listed;
+    },
+    async call(tool, input, signal) {
+      if (isClosed) return failed("The runtime is ending");
+      const connected = await connection();
+      if (!connected.ok) return failed(`MCP "${config.name}" is not available: ${connected.error}`);
+      return await callTool(connected.value, { server: config.name, tool, input, signal });
+    },
+    async close() {
+      isClosed = true;
+      const connected = await current;
+      if (connected?.ok) await connected.value.client.close().catch(() => {});
+    },
+  };
+}
+
+async function connect(
+  config: ServerConfig,
+  ports: ServerPorts,
+  onLost: () => void,
+): Promise<Result<Connection, string>> {
+  const opened = await openTransport(config, ports);
+  if (!opened.ok) return opened;
+  const { transport, ending } = opened.value;
+  // Loaded with the first server: an agent without any, or an idle one, carries none of it.
+  const { Client } = await import("@modelcontextprotocol/client");
+  const client = new Client({ name: "fleetctl-runtime", version: "0.1.0" }, {
+    versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+  });
+  client.onclose = onLost;
+  try {
+    await client.connect(transport, { timeout: MCP_LIMITS.handshakeSeconds * 1000 });
+    return ok({ client, ending });
+  } catch (error) {
+    const isLost = isConnectionLost(error);
+    const why = isLost ? await ending() : `its handshake failed: ${cleanText(error)}`;
+    await client.close().catch(() => {});
+    await transport.close().catch(() => {});
+    return err(why);
+  }
+}
+
+/** A server that stays silent to the probe of the newer revision gets the older handshake. */
+const PROBE_MS = 5_000;
+
+async function openTransport(
+  config: ServerConfig,
+  ports: ServerPorts,
+): Promise<
+  Result<{ readonly transport: Transport; readonly ending: () => Promise<string> }, string>
+> {
+  if (config.kind === "http") {
+    const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+    const transport = new StreamableHTTPClientTransport(config.url, {
+      requestInit: { headers: { ...config.headers } },
+      fetch: (url, init) => ports.http.fetch(url, init),
+    });
+    return ok({ transport, ending: () => Promise.resolve("the connection was lost") });
+  }
+  try {
+    const child = await ports.processes.spawn({
+      command: config.command,
+      args: config.args,
+      env: { ...ports.env, ...config.env },
+      cwd: config.cwd ?? ports.cwd,
+    });
+    const transport = childTransport(child, config.name, ports);
+    return ok({ transport, ending: transport.ending });
+  } catch (error) {
+    return err(`it cannot be started: ${errorText(error)}`);
+  }
+}
+
+async function listTools(
+  connection: Connection,
+): Promise<Result<readonly ServerTool[], string>> {
+  try {
+    if (connection.client.getServerCapabilities()?.tools === undefined) return ok([]);
+    const { tools } = await connection.client.listTools(undefined, {
+      timeout: MCP_LIMITS.handshakeSeconds * 1000,
+    });
+    return ok(tools.map((each) => ({
+      name: each.name,
+      description: (each.description ?? each.title ?? each.name).slice(0, DESCRIPTION_LENGTH_MAX),
+      inputSchema: each.inputSchema as Readonly<Record<string, unknown>>,
+      isReadOnly: each.annotations?.readOnlyHint === true,
+    })));
+  } catch (error) {
+    const why = isConnectionLost(error) ? await connection.ending() : cleanText(error);
+    return err(`its tools cannot be listed: ${why}`);
+  }
+}
+
+async function callTool(
+  connection: Connection,
+  call: {
+    readonly server: string;
+    readonly tool: string;
+    readonly input: unknown;
+    readonly signal: AbortSignal;
+  },
+): Promise<ToolOutcome> {
+  const { server, tool, input, signal } = call;
+  try {
+    const result = await connection.client.callTool(
+      { name: tool, arguments: (input ?? {}) as Record<string, unknown> },
+      { signal, timeout: MCP_LIMITS.callSeconds * 1000 },
+    );
+    return toOutcome(result);
+  } catch (error) {
+    if (signal.aborted) return { status: "stopped", text: "[cancelled]" };
+    if (isConnectionLost(error)) {
+      return failed(`MCP "${server}" was lost in mid-call: ${await connection.ending()}`);
+    }
+    return failed(`MCP "${server}" answered with an error: ${cleanText(error)}`);
+  }
+}
+
+function isConnectionLost(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "CONNECTION_CLOSED" || code === "NOT_CONNECTED" || code === "SEND_FAILED" ||
+    /connection closed|not connected|broken pipe|epipe/i.test(errorText(error));
+}
+
+/** An error's text on one line; URLs lose what may be a secret. */
+function cleanText(error: unknown): string {
+  return errorText(error).replace(/\s+/g, " ").replace(/(https?:\/\/[^\s?]+)\?\S*/g, "$1?…")
+    .slice(0, 600);
+}

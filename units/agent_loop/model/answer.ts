@@ -1,0 +1,169 @@
+/**
+ * The answer of a model as it streams in: text, reasoning and tool calls in their order, how it
+ * ended, and whether it ended at all. No I/O.
+ *
+ * @module
+ */
+
+import { type AssistantPart, isWorthKeeping } from "units/agent_loop/conversation/message.ts";
+
+/** A call whose arguments could not be read, or whose tool does not exist. */
+export interface BadCall {
+  readonly callId: string;
+  readonly reason: string;
+}
+
+/** Why the model stopped. */
+export type StepFinish = "stop" | "tool-calls" | "length" | "content-filter" | "aborted";
+
+/** What the model answered. */
+export interface StepAnswer {
+  readonly parts: readonly AssistantPart[];
+  readonly badCalls: readonly BadCall[];
+  readonly finish: StepFinish;
+  readonly usage: { readonly input: number | undefined; readonly output: number | undefined };
+}
+
+/** What a part of the stream means to who is watching. */
+export type StepEvent =
+  | { readonly kind: "text"; readonly text: string; readonly block: string }
+  | { readonly kind: "error"; readonly error: unknown }
+  | undefined;
+
+/** An answer that is being collected. */
+export interface OpenAnswer {
+  /** Takes one part of the stream of the `ai` library. */
+  take(part: unknown): StepEvent;
+  /** The texts so far. */
+  texts(): readonly AssistantPart[];
+  /** Whether anything of substance has arrived. */
+  hasStarted(): boolean;
+  /** Whether the stream said how the answer ended; one that was cut off did not. */
+  isFinished(): boolean;
+  whole(): StepAnswer;
+  /** What was cut off by a cancel keeps its words; its calls were never run. */
+  aborted(): StepAnswer;
+}
+
+type StreamPart = { readonly type: string } & Readonly<Record<string, unknown>>;
+type TextBlock = Extract<AssistantPart, { type: "text" | "reasoning" }>;
+
+interface AnswerState {
+  readonly blocks: Map<string, TextBlock>;
+  readonly parts: AssistantPart[];
+  readonly badCalls: BadCall[];
+  started: boolean;
+  finish:
+    | { readonly reason: unknown; readonly raw: unknown; readonly usage: unknown }
+    | undefined;
+}
+
+/** Creates an answer that holds nothing yet. */
+export function createAnswer(): OpenAnswer {
+  const state: AnswerState = {
+    blocks: new Map(),
+    parts: [],
+    badCalls: [],
+    started: false,
+    finish: undefined,
+  };
+  const texts = () => state.parts.filter((part) => part.type === "text" && part.text !== "");
+  const answer = (reason: StepFinish, kept: readonly AssistantPart[]): StepAnswer => ({
+    parts: kept,
+    badCalls: state.badCalls,
+    finish: reason,
+    usage: usageOf(state.finish?.usage),
+  });
+  return {
+    take: (part) => takePart(state, part as StreamPart),
+    texts,
+    hasStarted: () => state.started,
+    isFinished: () => isFinished(state.finish),
+    aborted: () => answer("aborted", texts()),
+    whole: () =>
+      answer(finishOf(state.finish?.reason, state.parts), state.parts.filter(isWorthKeeping)),
+  };
+}
+
+function takePart(state: AnswerState, part: StreamPart): StepEvent {
+  switch (part.type) {
+    case "text-start":
+    case "text-end":
+      blockOf(state, part, "text");
+      return undefined;
+    case "text-delta":
+      state.started = true;
+      blockOf(state, part, "text").text += String(part.text);
+      return { kind: "text", text: String(part.text), block: String(part.id) };
+    case "reasoning-start":
+    case "reasoning-end":
+      blockOf(state, part, "reasoning");
+      return undefined;
+    case "reasoning-delta":
+      blockOf(state, part, "reasoning").text += String(part.text);
+      return undefined;
+    case "tool-call":
+      state.started = true;
+      takeCall(state, part);
+      return undefined;
+    case "finish-step":
+      state.finish = { reason: part.finishReason, raw: part.rawFinishReason, usage: part.usage };
+      return undefined;
+    case "error":
+      return { kind: "error", error: part.error };
+    default:
+      return undefined;
+  }
+}
+
+/** A stream that was cut off cleanly ends as "interrupted", or as "other" without a word why. */
+function isFinished(finish: AnswerState["finish"]): boolean {
+  return finish !== undefined && finish.reason !== "error" && finish.reason !== "interrupted" &&
+    !(finish.reason === "other" && finish.raw === undefined);
+}
+
+/** Finds the block that a part belongs to, or begins one. */
+function blockOf(state: AnswerState, part: StreamPart, type: TextBlock["type"]): TextBlock {
+  const key = `${type}:${String(part.id)}`;
+  const known = part.type === `${type}-start` ? undefined : state.blocks.get(key);
+  const block: TextBlock = known ?? { type, text: "" };
+  if (known === undefined) {
+    state.blocks.set(key, block);
+    state.parts.push(block);
+  }
+  const options = part.providerMetadata as AssistantPart["provider_options"];
+  if (options !== undefined) block.provider_options = options;
+  return block;
+}
+
+function takeCall(state: AnswerState, part: StreamPart): void {
+  const callId = String(part.toolCallId);
+  const options = part.providerMetadata as AssistantPart["provider_options"];
+  state.parts.push({
+    type: "call",
+    call_id: callId,
+    tool: String(part.toolName),
+    // Arguments that are no object would be refused when the history is sent again.
+    arguments: typeof part.input === "object" && part.input !== null ? part.input : {},
+    ...(options === undefined ? {} : { provider_options: options }),
+  });
+  if (part.invalid === true) {
+    const error = part.error as Error | undefined;
+    const reason = error?.message ?? "the arguments are not valid JSON";
+    state.badCalls.push({ callId, reason });
+  }
+}
+
+function finishOf(reason: unknown, parts: readonly AssistantPart[]): StepFinish {
+  // Some endpoints say "stop" beside tool calls.
+  if (parts.some((part) => part.type === "call") && reason !== "length") return "tool-calls";
+  return reason === "length" || reason === "content-filter" ? reason : "stop";
+}
+
+function usageOf(usage: unknown): StepAnswer["usage"] {
+  const { inputTokens, outputTokens } = (usage ?? {}) as Record<string, unknown>;
+  return {
+    input: typeof inputTokens === "number" ? inputTokens : undefined,
+    output: typeof outputTokens === "number" ? outputTokens : undefined,
+  };
+}

@@ -1,0 +1,308 @@
+/**
+ * What can go wrong with a model endpoint, as values: a stable code, a sentence for people, hints,
+ * and whether trying again can help. Judges errors of the `ai` library; never prints a key. No I/O.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { cutText } from "core/runtimes/cut_text.ts";
+import type { ModelSettings } from "units/agent_loop/settings.ts";
+
+/** Codes of failed model calls (docs/errors.md). */
+export type ModelFaultCode =
+  | "model-unauthorized"
+  | "model-not-found"
+  | "model-rate-limited"
+  | "model-quota-exhausted"
+  | "model-overloaded"
+  | "model-unreachable"
+  | "model-stream-cut"
+  | "model-silent"
+  | "model-garbage"
+  | "model-context-exceeded"
+  | "model-request-refused";
+
+/** Why a model call gave no answer. */
+export interface ModelFault {
+  readonly code: ModelFaultCode;
+  /** Sentence without final period. */
+  readonly reason: string;
+  readonly hints: readonly string[];
+  readonly isRetryable: boolean;
+  /** What the endpoint asked for in `Retry-After`. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Thrown for an address that answers like a web site: a wrong base URL, or a login page. */
+export class NotAnEndpoint extends Error {
+  override readonly name = "NotAnEndpoint";
+  constructor() {
+    super("a web page");
+  }
+}
+
+/** Where a call went, for messages. */
+export interface FaultContext {
+  readonly settings: ModelSettings;
+  readonly agent: string;
+  /** Milliseconds since the epoch, for dates in `Retry-After`. */
+  readonly now: number;
+  /** Whether the stream had begun when it failed. */
+  readonly hasStarted: boolean;
+}
+
+/** Longest part of an endpoint's own words that is repeated. */
+const WORDS_BYTES_MAX = 400;
+/** Phrases by which endpoints and the HTTP stack tell their faults; compared in lowercase. */
+const CONTEXT_WORDS = [
+  "context length",
+  "context_length",
+  "context window",
+  "maximum context",
+  "too many tokens",
+  "too many input tokens",
+  "prompt is too long",
+  "input is too long",
+];
+const QUOTA_WORDS = ["insufficient_quota", "billing", "credit balance", "payment"];
+const CUT_WORDS = [
+  "without a finish reason",
+  "terminated",
+  "body error",
+  "error reading a body",
+  "connection closed",
+  "connection reset",
+  "connection error",
+  "unexpected eof",
+  "incomplete",
+  "premature",
+];
+const DOWN_WORDS = [
+  "fetch failed",
+  "error sending request",
+  "connect",
+  "econnrefused",
+  "dns",
+  "network",
+  "timeout",
+  "timed out",
+];
+const OVERLOAD_WORDS = ["overloaded", "server_error", "internal"];
+const PARSE_ERRORS = [
+  "NotAnEndpoint",
+  "JSONParseError",
+  "TypeValidationError",
+  "InvalidResponseData",
+  "EmptyResponseBody",
+  "SyntaxError",
+];
+
+/** Judges an error that a model call threw or streamed. */
+export function judgeError(error: unknown, context: FaultContext): ModelFault {
+  const status = numberField(error, "statusCode");
+  const words = shownWords(error, context.settings);
+  if (status !== undefined) return judgeStatus(status, words, { error, context });
+  const all = `${ownWords(error)} ${ownWords(causeOf(error))}`;
+  if (says(words, CONTEXT_WORDS)) return fault("model-context-exceeded", said(context, words));
+  const isCut = says(all, CUT_WORDS) || (context.hasStarted && !isParseError(error));
+  if (isCut) {
+    return fault("model-stream-cut", `${place(context)} stopped in mid-stream: ${words}`, {
+      isRetryable: true,
+    });
+  }
+  if (isParseError(error)) return fault("model-garbage", garbage(context, words));
+  if (says(all, DOWN_WORDS)) {
+    return fault("model-unreachable", `${place(context)} cannot be reached: ${words}`, {
+      isRetryable: true,
+      hints: reachHints(context),
+    });
+  }
+  // An `error` event of the stream itself, such as Anthropic's overloaded_error.
+  return says(all, OVERLOAD_WORDS)
+    ? fault("model-overloaded", said(context, words), { isRetryable: true })
+    : fault("model-request-refused", said(context, words));
+}
+
+/** The fault of a stream that ended without saying how. */
+export function streamCutFault(context: FaultContext): ModelFault {
+  return fault(
+    "model-stream-cut",
+    `${place(context)} stopped in mid-stream: the answer ended without a finish reason`,
+    { isRetryable: true },
+  );
+}
+
+/** The fault of an endpoint that sent nothing for too long. */
+export function silentFault(context: FaultContext, seconds: number): ModelFault {
+  return fault("model-silent", `${place(context)} sent nothing for ${seconds} s`, {
+    isRetryable: !context.hasStarted,
+  });
+}
+
+function judgeStatus(
+  status: number,
+  words: string,
+  of: { readonly error: unknown; readonly context: FaultContext },
+): ModelFault {
+  const { context } = of;
+  const answered = `${place(context)} answered ${status}: ${words}`;
+  const { keyName, provider, model } = context.settings;
+  if (status === 401 || status === 403) {
+    return fault("model-unauthorized", answered, {
+      hints: [`fleetctl secret set ${keyName} --value <value> --agent ${context.agent}`],
+    });
+  }
+  if (status === 402 || (status === 429 && says(words, QUOTA_WORDS))) {
+    return fault("model-quota-exhausted", answered);
+  }
+  if (says(words, CONTEXT_WORDS) || status === 413) {
+    return fault("model-context-exceeded", answered);
+  }
+  if (status === 404) {
+    return fault("model-not-found", `${answered} (model ${JSON.stringify(model)})`, {
+      hints: [`fleetctl agents set ${context.agent} --provider ${provider} --model <model>`],
+    });
+  }
+  const retryAfterMs = parseRetryAfter(headersOf(of.error), context.now);
+  if (status === 429) {
+    return fault("model-rate-limited", answered, { isRetryable: true, retryAfterMs });
+  }
+  if (status >= 500 || status === 408) {
+    return fault("model-overloaded", answered, { isRetryable: true, retryAfterMs });
+  }
+  if (status < 300) {
+    return says(words, CUT_WORDS)
+      ? fault("model-stream-cut", `${place(context)} stopped in mid-stream: ${words}`, {
+        isRetryable: true,
+      })
+      : fault("model-garbage", garbage(context, words));
+  }
+  return fault("model-request-refused", answered);
+}
+
+/** Reads `retry-after-ms` and `Retry-After` (seconds or a date); undefined when there is none. */
+export function parseRetryAfter(
+  headers: Readonly<Record<string, string>>,
+  now: number,
+): number | undefined {
+  const ms = Number(headers["retry-after-ms"] ?? NaN);
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  const text = headers["retry-after"];
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000;
+  // A date has the name of a month; the parser would also take a bare number for one.
+  const at = /[A-Za-z]{3}/.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
+function fault(
+  code: ModelFaultCode,
+  reason: string,
+  more: {
+    readonly isRetryable?: boolean;
+    readonly hints?: readonly string[];
+    readonly retryAfterMs?: number | undefined;
+  } = {},
+): ModelFault {
+  return {
+    code,
+    reason,
+    hints: more.hints ?? [],
+    isRetryable: more.isRetryable ?? false,
+    retryAfterMs: more.retryAfterMs,
+  };
+}
+
+function place(context: FaultContext): string {
+  const { provider, baseUrl } = context.settings;
+  return baseUrl === undefined
+    ? `The model endpoint of ${provider}`
+    : `The model endpoint ${new URL(baseUrl).host}`;
+}
+
+function said(context: FaultContext, words: string): string {
+  return `${place(context)} reported: ${words}`;
+}
+
+function garbage(context: FaultContext, words: string): string {
+  return `${place(context)} answered with something that is no model answer: ${words}`;
+}
+
+function reachHints(context: FaultContext): readonly string[] {
+  const { baseUrl } = context.settings;
+  return baseUrl === undefined ? [] : [`curl -sS -o /dev/null -w '%{http_code}\\n' ${baseUrl}`];
+}
+
+/** The endpoint's own words, short, on one line and without any key. */
+function shownWords(error: unknown, settings: ModelSettings): string {
+  const body = stringField(error, "responseBody");
+  const cause = causeOf(error);
+  const causeText = cause === undefined ? "" : `: ${ownWords(cause)}`;
+  const own = ownWords(error);
+  const text = messageIn(body) ?? (own === "" ? body ?? "no reason given" : `${own}${causeText}`);
+  const line = text.replace(/\s+/g, " ").trim();
+  const clean = settings.key === undefined || settings.key === ""
+    ? line
+    : line.replaceAll(settings.key, "***");
+  return cutText(clean.replace(/\b(sk|key)-[A-Za-z0-9_-]{8,}/g, "$1-***"), WORDS_BYTES_MAX).text;
+}
+
+/** The text of an error, or of an error object that came in the stream. */
+function ownWords(error: unknown): string {
+  if (error instanceof Error || typeof error !== "object" || error === null) {
+    return error === undefined ? "" : errorText(error);
+  }
+  const { message, type, code } = error as Readonly<Record<string, unknown>>;
+  if (typeof message !== "string") return JSON.stringify(error);
+  const kind = code ?? type;
+  return typeof kind === "string" ? `${message} (${kind})` : message;
+}
+
+/** `{"error": {"message": "…"}}`, the shape that all providers share. */
+function messageIn(body: string | undefined): string | undefined {
+  if (body === undefined) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const error = (parsed as { error?: unknown } | null)?.error;
+    const message = (error as { message?: unknown } | null)?.message ?? error;
+    const kind = error as { code?: unknown; type?: unknown } | null;
+    const code = kind?.code ?? kind?.type;
+    if (typeof message !== "string") return undefined;
+    return typeof code === "string" ? `${message} (${code})` : message;
+  } catch {
+    return undefined;
+  }
+}
+
+function isParseError(error: unknown): boolean {
+  const names = [error, causeOf(error)].map((each) => each instanceof Error ? each.name : "");
+  return names.some((name) => PARSE_ERRORS.some((known) => name.includes(known)));
+}
+
+function says(text: string, phrases: readonly string[]): boolean {
+  const lower = text.toLowerCase();
+  return phrases.some((phrase) => lower.includes(phrase));
+}
+
+function causeOf(error: unknown): unknown {
+  return (error as { cause?: unknown } | null)?.cause;
+}
+
+function headersOf(error: unknown): Readonly<Record<string, string>> {
+  const headers = (error as { responseHeaders?: unknown } | null)?.responseHeaders;
+  return typeof headers === "object" && headers !== null
+    ? headers as Readonly<Record<string, string>>
+    : {};
+}
+
+function numberField(error: unknown, name: string): number | undefined {
+  const value = (error as Record<string, unknown> | null)?.[name];
+  return typeof value === "number" ? value : undefined;
+}
+
+function stringField(error: unknown, name: string): string | undefined {
+  const value = (error as Record<string, unknown> | null)?.[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

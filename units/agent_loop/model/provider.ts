@@ -1,0 +1,86 @@
+/**
+ * The model behind the settings. Provider packages are loaded when the first turn needs one, and
+ * only the one in use: an idle agent carries none of them. Requests go through the `HttpClient`.
+ *
+ * @module
+ */
+
+import type { LanguageModel } from "ai";
+import type { HttpClient } from "core/ports.ts";
+import { NotAnEndpoint } from "units/agent_loop/model/fault.ts";
+import type { ModelSettings } from "units/agent_loop/settings.ts";
+
+/** Options that one provider needs with every call. */
+export type ProviderOptions = Readonly<Record<string, Readonly<Record<string, JsonValue>>>>;
+
+type JsonValue = string | number | boolean | null | readonly JsonValue[] | {
+  readonly [key: string]: JsonValue;
+};
+
+/** A model ready to be called. */
+export interface LoadedModel {
+  readonly model: LanguageModel;
+  readonly callOptions: ProviderOptions;
+  /** Marks the end of what stays the same in a prompt, where a provider caches by marks. */
+  readonly cacheMark: ProviderOptions | undefined;
+}
+
+/** Where the demo model listens, when it is the one in use. */
+export interface Endpoint {
+  readonly baseUrl: string;
+  readonly key: string;
+}
+
+/** Loads the provider's package and returns the model. */
+export async function loadModel(
+  settings: ModelSettings,
+  http: HttpClient,
+  demo?: Endpoint,
+): Promise<LoadedModel> {
+  const transport = {
+    fetch: async (input: string | URL | Request, init?: RequestInit) => {
+      const response = await http.fetch(input, init);
+      const isPage = response.headers.get("content-type")?.startsWith("text/html") === true;
+      if (!response.ok || !isPage) return response;
+      await response.body?.cancel();
+      throw new NotAnEndpoint();
+    },
+    ...(settings.key === undefined ? {} : { apiKey: settings.key }),
+    ...(settings.baseUrl === undefined ? {} : { baseURL: settings.baseUrl }),
+  };
+  switch (settings.provider) {
+    case "anthropic": {
+      const { createAnthropic } = await import("@ai-sdk/anthropic");
+      return {
+        model: createAnthropic(transport)(settings.model),
+        callOptions: {},
+        cacheMark: { anthropic: { cacheControl: { type: "ephemeral" } } },
+      };
+    }
+    case "openai": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return {
+        model: createOpenAI(transport)(settings.model),
+        // Conversations are kept here and resumed for months; none stays with the provider.
+        callOptions: { openai: { store: false } },
+        cacheMark: undefined,
+      };
+    }
+    case "openai-compatible":
+    case "demo": {
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      const provider = createOpenAICompatible({
+        ...transport,
+        ...(demo === undefined ? {} : { apiKey: demo.key }),
+        name: "compatible",
+        baseURL: demo?.baseUrl ?? settings.baseUrl ?? "",
+        includeUsage: true,
+      });
+      return {
+        model: provider.chatModel(settings.provider === "demo" ? "demo" : settings.model),
+        callOptions: {},
+        cacheMark: undefined,
+      };
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * When a failed model call is tried again, and after how long. Pure. Bounded twice: by attempts and
+ * by the time spent waiting; what an endpoint asks for in `Retry-After` is honoured or given up on,
+ * never shortened.
+ *
+ * @module
+ */
+
+import type { ModelFault } from "units/agent_loop/model/fault.ts";
+
+/** Bounds of retrying one model call. */
+export const RETRY_LIMITS = {
+  attemptsMax: 5,
+  /** An address where nobody answers is seldom there a second later; the owner should know. */
+  unreachableAttemptsMax: 3,
+  firstMs: 1_000,
+  backoffMsMax: 30_000,
+  /** Longest single wait that an endpoint may ask for. */
+  retryAfterMsMax: 60_000,
+  waitedMsMax: 180_000,
+} as const;
+
+/** What to do after a failed attempt. */
+export type RetryDecision =
+  | { readonly retry: true; readonly waitMs: number }
+  | { readonly retry: false; readonly why: string };
+
+/** Decides about attempt `attempt` (from 1); `jitter` is in [0, 1). */
+export function decideRetry(
+  fault: ModelFault,
+  state: { readonly attempt: number; readonly waitedMs: number; readonly jitter: number },
+): RetryDecision {
+  if (!fault.isRetryable) return { retry: false, why: "" };
+  if (state.attempt >= attemptsMax(fault)) {
+    return { retry: false, why: `after ${state.attempt} attempts` };
+  }
+  if (fault.retryAfterMs !== undefined) {
+    if (fault.retryAfterMs > RETRY_LIMITS.retryAfterMsMax) {
+      const seconds = Math.ceil(fault.retryAfterMs / 1000);
+      return { retry: false, why: `it asks to wait ${seconds} s` };
+    }
+    return withinTotal(fault.retryAfterMs, state.waitedMs);
+  }
+  const backoff = Math.min(
+    RETRY_LIMITS.firstMs * 2 ** (state.attempt - 1),
+    RETRY_LIMITS.backoffMsMax,
+  );
+  return withinTotal(Math.round(backoff * (0.5 + state.jitter / 2)), state.waitedMs);
+}
+
+/** Returns how often a call with such a fault is made at most. */
+export function attemptsMax(fault: ModelFault): number {
+  return fault.code === "model-unreachable"
+    ? RETRY_LIMITS.unreachableAttemptsMax
+    : RETRY_LIMITS.attemptsMax;
+}
+
+function withinTotal(waitMs: number, waitedMs: number): RetryDecision {
+  return waitedMs + waitMs > RETRY_LIMITS.waitedMsMax
+    ? { retry: false, why: `after waiting ${Math.round(waitedMs / 1000)} s` }
+    : { retry: true, waitMs };
+}

@@ -1,0 +1,159 @@
+/**
+ * Wires the built-in runtime: settings, model (or the demo model), built-in tools, MCP servers, and
+ * the ACP agent over them. Nothing is loaded, listened on or spawned before a turn needs it.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { Host } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { VERSION } from "core/version.ts";
+import { createAgent, type RuntimeAgent } from "units/agent_loop/agent.ts";
+import { type DemoEndpoint, startDemoEndpoint } from "units/agent_loop/demo/endpoint.ts";
+import { parseClientConfig, type ServerFault } from "units/agent_loop/mcp/config.ts";
+import { type McpPool, mcpPool } from "units/agent_loop/mcp/pool.ts";
+import { mcpServer } from "units/agent_loop/mcp/server.ts";
+import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
+import {
+  MODEL_KEY_NAMES,
+  readRuntimeSettings,
+  type RuntimeSettings,
+} from "units/agent_loop/settings.ts";
+import { bashTool } from "units/agent_loop/tools/bash.ts";
+import { fileTools } from "units/agent_loop/tools/files.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
+import { nameTools } from "units/agent_loop/tools/tool_set.ts";
+import type { ModelSource } from "units/agent_loop/turn/run_turn.ts";
+
+/** What a runtime process is given. */
+export interface RuntimeOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+  readonly agent: string;
+  /** Client config with the agent's MCP servers. */
+  readonly clientConfig: string;
+}
+
+/** A runtime that is ready to be connected. */
+export interface Runtime {
+  readonly agent: RuntimeAgent;
+  /** Ends turns, servers and the demo model. */
+  close(): Promise<void>;
+}
+
+/** Variables that every MCP server gets besides those of its own entry. */
+const SERVER_ENV = [
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "TMPDIR",
+  "FLEETCTL_ROOT",
+  "FLEETCTL_AGENT",
+  "FLEETCTL_PERMISSIONS",
+];
+
+/** Creates the runtime; reads the client config, which is read once (spec, "MCP on an agent"). */
+export async function createRuntime(options: RuntimeOptions, host: Host): Promise<Runtime> {
+  const settings = readRuntimeSettings(options.env);
+  const pool = await readPool(options, host);
+  const source = modelSource(settings, options, host);
+  const toolEnv = without(options.env, MODEL_KEY_NAMES);
+  const isDemo = settings.ok && settings.value.model.provider === "demo";
+  const agent = createAgent({
+    agent: options.agent,
+    version: VERSION,
+    home: options.home,
+    sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
+    model: source.model,
+    prepareTools: (signal) => pool.prepare(signal),
+    toolsFor(cwd): readonly Tool[] {
+      const place = { cwd, home: options.home };
+      return nameTools([
+        bashTool(place, toolEnv, host),
+        ...fileTools(place, host.files),
+        ...pool.tools(),
+      ]);
+    },
+    greeting: isDemo
+      ? "No model provider is configured, so the demo model answers: it understands a few " +
+        "phrases and calls real tools"
+      : undefined,
+    ports: host,
+  });
+  return {
+    agent,
+    async close() {
+      await agent.close();
+      await Promise.all([pool.close(), source.close()]);
+    },
+  };
+}
+
+async function readPool(options: RuntimeOptions, host: Host): Promise<McpPool> {
+  const { servers, faults } = await readServers(options, host);
+  const ports = { ...host, env: only(options.env, SERVER_ENV), cwd: options.home };
+  return mcpPool(servers.map((config) => mcpServer(config, ports)), faults, host.clock);
+}
+
+async function readServers(options: RuntimeOptions, host: Host) {
+  const unusable = (reason: string) => {
+    const faults: ServerFault[] = [{ name: "*", reason: `"${options.clientConfig}": ${reason}` }];
+    return { servers: [], faults };
+  };
+  let text: string | undefined;
+  try {
+    text = await host.files.readText(options.clientConfig);
+  } catch (error) {
+    return unusable(errorText(error));
+  }
+  if (text === undefined || text.trim() === "") return { servers: [], faults: [] };
+  const parsed = parseClientConfig(text, options.env, options.home);
+  return parsed.ok ? parsed.value : unusable(parsed.error);
+}
+
+/** Loads the model once; a failure is told by each turn and tried again by the next. */
+function modelSource(
+  settings: Result<RuntimeSettings>,
+  options: RuntimeOptions,
+  host: Host,
+): { readonly model: ModelSource; close(): Promise<void> } {
+  let demo: Promise<DemoEndpoint> | undefined;
+  let loaded: Promise<LoadedModel> | undefined;
+
+  function startDemo(project: string | undefined): Promise<DemoEndpoint> {
+    const { agent, home } = options;
+    return startDemoEndpoint({ agent, home, cwd: home, project: project ?? home }, host);
+  }
+
+  return {
+    async model() {
+      if (!settings.ok) return settings;
+      const { model, project } = settings.value;
+      if (model.provider === "demo") demo ??= startDemo(project);
+      loaded ??= loadModel(model, host.http, await demo);
+      return ok({ loaded: await loaded, settings: model });
+    },
+    async close() {
+      await (await demo)?.close();
+    },
+  };
+}
+
+function only(
+  env: Readonly<Record<string, string>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
+}
+
+function without(
+  env: Readonly<Record<string, string>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
+}

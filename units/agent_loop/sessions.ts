@@ -1,0 +1,150 @@
+/**
+ * The sessions of a runtime process: begun, reopened, running one turn at a time, ended. Faults of
+ * a session are refusals; faults of a turn are its end.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Clock, Files, Log, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import {
+  type Conversation,
+  createConversation,
+  openConversation,
+} from "units/agent_loop/conversation/store.ts";
+import type { ServerFault } from "units/agent_loop/mcp/config.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
+import { printInstructions } from "units/agent_loop/turn/instructions.ts";
+import { type ModelSource, runTurn, type TurnSite } from "units/agent_loop/turn/run_turn.ts";
+import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
+
+/** What every session of a runtime shares. */
+export interface SessionSite {
+  readonly agent: string;
+  readonly home: string;
+  readonly sessionsDir: string;
+  readonly model: ModelSource;
+  readonly prepareTools: (signal: AbortSignal) => Promise<readonly ServerFault[]>;
+  /** Tools for a working folder, under their final names. */
+  readonly toolsFor: (cwd: string) => readonly Tool[];
+  readonly ports: {
+    readonly files: Files;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly log: Log;
+  };
+}
+
+/** A turn that is asked for. */
+export interface TurnRequest {
+  readonly turnId: string | undefined;
+  readonly text: string;
+  readonly sink: TurnSink;
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** The sessions of one process. */
+export interface Sessions {
+  /** Begins a conversation and returns its id. */
+  begin(cwd: string): Promise<Result<string>>;
+  /** Opens a stored conversation; one that is open already is returned as it is. */
+  reopen(id: string, cwd: string): Promise<Result<Conversation>>;
+  /** Runs a turn to its end; refuses while another one runs. */
+  run(id: string, request: TurnRequest): Promise<Result<TurnEnd>>;
+  /** Stops the running turn, if there is one. */
+  cancel(id: string): void;
+  /** Ends a session; a running turn is stored as interrupted. */
+  end(id: string): Promise<void>;
+  endAll(): Promise<void>;
+}
+
+interface Session {
+  readonly turns: TurnSite;
+  running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  isEnding: boolean;
+}
+
+/** Creates the sessions of a process; none is open. */
+export function createSessions(site: SessionSite): Sessions {
+  const open = new Map<string, Session>();
+
+  const adopt = (conversation: Conversation, cwd: string) =>
+    void open.set(conversation.id, {
+      turns: turnSite(site, conversation, cwd),
+      running: undefined,
+      isEnding: false,
+    });
+  const end = async (id: string) => {
+    const session = open.get(id);
+    if (session === undefined) return;
+    open.delete(id);
+    session.isEnding = true;
+    session.running?.abort.abort();
+    await session.running?.done;
+    await session.turns.conversation.close();
+  };
+
+  return {
+    async begin(cwd) {
+      const id = `session-${site.ports.random.uuid()}`;
+      const begun = await createConversation(site.sessionsDir, { id, cwd }, site.ports);
+      if (!begun.ok) return begun;
+      adopt(begun.value, cwd);
+      return ok(id);
+    },
+    async reopen(id, cwd) {
+      const known = open.get(id);
+      if (known !== undefined) return ok(known.turns.conversation);
+      const opened = await openConversation(site.sessionsDir, id, site.ports);
+      if (opened.ok) adopt(opened.value, cwd);
+      return opened;
+    },
+    async run(id, request) {
+      const session = open.get(id);
+      if (session === undefined) {
+        return err(refusal("session-unknown", "Cannot run the turn: there is no such session"));
+      }
+      if (session.running !== undefined) {
+        return err(refusal("turn-running", "Cannot run the turn: another one is still running"));
+      }
+      return ok(await runInSession(session, request));
+    },
+    cancel: (id) => open.get(id)?.running?.abort.abort(),
+    end,
+    async endAll() {
+      await Promise.all([...open.keys()].map(end));
+    },
+  };
+}
+
+function turnSite(site: SessionSite, conversation: Conversation, cwd: string): TurnSite {
+  return {
+    agent: site.agent,
+    conversation,
+    instructions: printInstructions({ agent: site.agent, cwd, home: site.home }),
+    model: site.model,
+    prepareTools: site.prepareTools,
+    tools: () => site.toolsFor(cwd),
+    ports: site.ports,
+  };
+}
+
+async function runInSession(session: Session, request: TurnRequest): Promise<TurnEnd> {
+  const abort = new AbortController();
+  const onGone = () => abort.abort();
+  request.signal.addEventListener("abort", onGone, { once: true });
+  const turn = runTurn(session.turns, {
+    turnId: request.turnId,
+    text: request.text,
+    sink: request.sink,
+    signal: abort.signal,
+    isEnding: () => session.isEnding || request.signal.aborted,
+  });
+  session.running = { abort, done: turn };
+  const end = await turn;
+  session.running = undefined;
+  request.signal.removeEventListener("abort", onGone);
+  return end;
+}

@@ -1,0 +1,147 @@
+/**
+ * Settings of the built-in runtime, from the environment (decision 34). They come from the agent's
+ * record (`provider`, `model`) and its env file (keys). No I/O.
+ *
+ * Without a provider, a base URL or a key the demo model answers. A provider may be left out when
+ * what is set leaves no doubt: a base URL means `openai-compatible`, one key means its provider.
+ *
+ * @module
+ */
+
+import { type Env, optional, readSettings, type SettingValues } from "core/settings.ts";
+import { integer, oneOf, text, url } from "core/setting_types.ts";
+import { RUNTIME_LIMITS } from "core/limits.ts";
+import type { Result } from "core/result.ts";
+
+/** Model providers that the runtime can talk to. */
+export const PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
+/** One of `PROVIDERS`. */
+export type ProviderName = typeof PROVIDERS[number];
+
+/** The settings by name; `fleetctl-runtime --help` prints them. */
+export const RUNTIME_SETTINGS = {
+  provider: optional("FLEETCTL_PROVIDER", oneOf(PROVIDERS), {
+    doc: "Model provider; the built-in demo model answers when none is configured.",
+  }),
+  model: optional("FLEETCTL_MODEL", text(), {
+    doc: "Model id in the provider's words.",
+  }),
+  baseUrl: optional("FLEETCTL_BASE_URL", url({ schemes: ["https", "http"] }), {
+    doc: "Base URL of the endpoint, usually ending in /v1; the provider's own when not set.",
+  }),
+  anthropicKey: optional("ANTHROPIC_API_KEY", text(), {
+    doc: "Key for the provider anthropic.",
+    isSecret: true,
+  }),
+  openaiKey: optional("OPENAI_API_KEY", text(), {
+    doc: "Key for the provider openai.",
+    isSecret: true,
+  }),
+  modelKey: optional("FLEETCTL_MODEL_KEY", text(), {
+    doc: "Key for openai-compatible endpoints; for the others it wins over the provider's key.",
+    isSecret: true,
+  }),
+  contextTokens: optional("FLEETCTL_CONTEXT_TOKENS", integer(4_000, 10_000_000), {
+    doc: "Size of the model's window in tokens, when it differs from what is assumed.",
+  }),
+  outputTokens: optional("FLEETCTL_OUTPUT_TOKENS", integer(256, 1_000_000), {
+    doc: "Longest answer that is asked for, in tokens.",
+  }),
+  project: optional("FLEETCTL_PROJECT", text(), {
+    doc: 'Folder that "this project" means; the working folder when not set.',
+  }),
+};
+
+type Values = SettingValues<typeof RUNTIME_SETTINGS>;
+
+/** Which model answers, and how it is reached. */
+export interface ModelSettings {
+  readonly provider: ProviderName;
+  /** Empty for the demo model. */
+  readonly model: string;
+  readonly baseUrl: string | undefined;
+  readonly key: string | undefined;
+  /** Name of the variable the key belongs in, for hints. */
+  readonly keyName: string;
+  readonly contextTokens: number;
+  readonly outputTokens: number | undefined;
+}
+
+/** Settings of one runtime process. */
+export interface RuntimeSettings {
+  readonly model: ModelSettings;
+  readonly project: string | undefined;
+}
+
+/** Variables whose values are never handed to a tool and never shown. */
+export const MODEL_KEY_NAMES = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "FLEETCTL_MODEL_KEY"];
+
+/** Windows of providers whose current models all have at least this one. */
+const CONTEXT_TOKENS: Readonly<Record<ProviderName, number>> = {
+  anthropic: 200_000,
+  openai: 128_000,
+  "openai-compatible": RUNTIME_LIMITS.contextTokensDefault,
+  demo: RUNTIME_LIMITS.contextTokensDefault,
+};
+
+const KEY_NAMES: Readonly<Record<ProviderName, string>> = {
+  anthropic: "ANTHROPIC_API_KEY",
+  openai: "OPENAI_API_KEY",
+  "openai-compatible": "FLEETCTL_MODEL_KEY",
+  demo: "FLEETCTL_MODEL_KEY",
+};
+
+/** Reads the settings; the refusal lists every fault. */
+export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
+  const read = readSettings(RUNTIME_SETTINGS, env, [checkProvider]);
+  if (!read.ok) return read;
+  const values = read.value;
+  const provider = providerOf(values);
+  return {
+    ok: true,
+    value: {
+      project: values.project,
+      model: {
+        provider,
+        model: values.model ?? "",
+        baseUrl: values.baseUrl?.href.replace(/\/+$/, ""),
+        key: keyOf(provider, values),
+        keyName: KEY_NAMES[provider],
+        contextTokens: values.contextTokens ?? CONTEXT_TOKENS[provider],
+        outputTokens: values.outputTokens,
+      },
+    },
+  };
+}
+
+function providerOf(values: Values): ProviderName {
+  if (values.provider !== undefined) return values.provider;
+  if (values.baseUrl !== undefined) return "openai-compatible";
+  const hasAnthropic = values.anthropicKey !== undefined;
+  const hasOpenai = values.openaiKey !== undefined;
+  if (values.model === undefined || hasAnthropic === hasOpenai) return "demo";
+  return hasAnthropic ? "anthropic" : "openai";
+}
+
+function keyOf(provider: ProviderName, values: Values): string | undefined {
+  if (values.modelKey !== undefined) return values.modelKey;
+  if (provider === "anthropic") return values.anthropicKey;
+  return provider === "openai" ? values.openaiKey : undefined;
+}
+
+/** Faults of settings that are good one by one. */
+function checkProvider(values: Values): readonly string[] {
+  const provider = providerOf(values);
+  if (provider === "demo") return [];
+  const faults: string[] = [];
+  if (values.model === undefined) {
+    faults.push(`FLEETCTL_MODEL: not set, must be a model id of provider "${provider}"`);
+  }
+  if (provider === "openai-compatible" && values.baseUrl === undefined) {
+    faults.push(`FLEETCTL_BASE_URL: not set, must be set for provider "${provider}"`);
+  }
+  if (provider !== "openai-compatible" && keyOf(provider, values) === undefined) {
+    faults.push(`${KEY_NAMES[provider]}: not set, must be set for provider "${provider}"`);
+  }
+  return faults;
+}

@@ -1,0 +1,162 @@
+/**
+ * The tool `bash`: one command in a process group of its own, bounded in time and output.
+ * The group ends with the command, with a cancel, with the time limit, and with the runtime, even
+ * when that is killed: a watcher in the group reads the runtime's end of a pipe.
+ *
+ * The environment is the agent's, less the keys of the model: a tool has no business with them.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { errorText } from "core/errors.ts";
+import { RUNTIME_LIMITS } from "core/limits.ts";
+import type { Child, Clock, Processes } from "core/ports.ts";
+import { createOutputBuffer } from "units/agent_loop/tools/output_buffer.ts";
+import {
+  checkInput,
+  failed,
+  resolvePath,
+  type Tool,
+  type ToolOutcome,
+  type ToolPlace,
+} from "units/agent_loop/tools/tool.ts";
+
+const BASH = "/bin/bash";
+const DEFAULT_SECONDS = 120;
+/** After SIGTERM a command has this long to tidy up. */
+const TERM_MS = 2_000;
+/** A pipe that a child in another session holds open is given up after this. */
+const DRAIN_MS = 1_000;
+const COMMAND_LENGTH_MAX = 100_000;
+
+/**
+ * Runs `$1` with no stdin. Stdin of the wrapper is a pipe from the runtime: the watcher reads it,
+ * and at its end, that is, when the runtime is gone, it kills the whole group.
+ */
+const WRAPPER = `
+exec 3<&0 </dev/null
+( exec </dev/null >/dev/null 2>&1; read -r -u 3 _; kill -KILL 0 ) &
+exec 3<&-
+exec ${BASH} -c "$1"
+`;
+
+const input = z.object({
+  command: z.string().min(1).max(COMMAND_LENGTH_MAX),
+  timeout_seconds: z.number().positive().max(RUNTIME_LIMITS.bashSeconds).optional(),
+  cwd: z.string().min(1).optional(),
+});
+
+/** What the tool needs. */
+export interface BashPorts {
+  readonly processes: Processes;
+  readonly clock: Clock;
+}
+
+/** Creates the tool `bash`. */
+export function bashTool(
+  place: ToolPlace,
+  env: Readonly<Record<string, string>>,
+  ports: BashPorts,
+): Tool {
+  return {
+    name: "bash",
+    tool: "bash",
+    mcp: undefined,
+    kind: "execute",
+    isConcurrent: false,
+    description: "Runs a command with bash and returns its output and exit code. " +
+      `Output past ${RUNTIME_LIMITS.bashOutputBytesMax} bytes is left out in the middle. ` +
+      "Processes left in the background end with the command; setsid keeps one alive.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        command: { type: "string", description: "The command line" },
+        timeout_seconds: {
+          type: "number",
+          description: `Time limit, at most ${RUNTIME_LIMITS.bashSeconds}, ` +
+            `${DEFAULT_SECONDS} when left out`,
+        },
+        cwd: { type: "string", description: "Working folder; the agent's own when left out" },
+      },
+      required: ["command"],
+      additionalProperties: false,
+    },
+    async run(given, signal) {
+      const checked = checkInput(input, given);
+      if (!checked.ok) return failed(checked.error);
+      const { command, timeout_seconds, cwd } = checked.value;
+      if (signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
+      let child: Child;
+      try {
+        child = await ports.processes.spawn({
+          command: BASH,
+          args: ["-c", WRAPPER, "bash", command],
+          env,
+          cwd: cwd === undefined ? place.cwd : resolvePath(cwd, place),
+          group: true,
+        });
+      } catch (error) {
+        return failed(errorText(error));
+      }
+      return await runCommand(child, {
+        seconds: timeout_seconds ?? DEFAULT_SECONDS,
+        signal,
+        clock: ports.clock,
+      });
+    },
+  };
+}
+
+async function runCommand(
+  child: Child,
+  limits: { readonly seconds: number; readonly signal: AbortSignal; readonly clock: Clock },
+): Promise<ToolOutcome> {
+  const { clock, signal, seconds } = limits;
+  const output = createOutputBuffer(RUNTIME_LIMITS.bashOutputBytesMax);
+  const drained = Promise.all([drain(child.stdout, output), drain(child.stderr, output)]);
+  let isTimedOut = false;
+  let stopKill = () => {};
+  const end = () => {
+    child.kill("SIGTERM");
+    stopKill = clock.after(TERM_MS, () => child.kill("SIGKILL"));
+  };
+  const stopTimeout = clock.after(seconds * 1000, () => {
+    isTimedOut = true;
+    end();
+  });
+  signal.addEventListener("abort", end, { once: true });
+  const exit = await child.exited;
+  stopTimeout();
+  stopKill();
+  signal.removeEventListener("abort", end);
+  // The watcher, and whatever was left in the background.
+  child.kill("SIGKILL");
+  const enough = new AbortController();
+  await Promise.race([drained, clock.sleep(DRAIN_MS, enough.signal)]);
+  enough.abort();
+  await child.stdin.abort().catch(() => {
+    // Nobody reads it any more.
+  });
+  const text = output.text();
+  if (signal.aborted) return { status: "stopped", text: joined(text, "[cancelled]") };
+  if (isTimedOut) return failed(joined(text, `[ended after ${seconds} s, the time limit]`));
+  if (exit.code === 0) return { status: "completed", text };
+  const how = exit.code === undefined ? `signal ${exit.signal}` : `exit code ${exit.code}`;
+  return failed(joined(text, `[${how}]`));
+}
+
+async function drain(
+  stream: ReadableStream<Uint8Array>,
+  output: { add(chunk: Uint8Array): void },
+): Promise<void> {
+  try {
+    for await (const chunk of stream) output.add(chunk);
+  } catch {
+    // The pipe broke with the process; what came before is there.
+  }
+}
+
+function joined(text: string, note: string): string {
+  return text === "" ? note : `${text.trimEnd()}\n${note}`;
+}

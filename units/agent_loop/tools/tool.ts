@@ -1,0 +1,67 @@
+/**
+ * What a tool is to the agent loop, whether built in or behind an MCP server. Types, and the checks
+ * that all built-in tools share.
+ *
+ * @module
+ */
+
+import type { z } from "zod";
+import { err, ok, type Result } from "core/result.ts";
+import type { ResultStatus } from "units/agent_loop/conversation/message.ts";
+import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
+
+/** What a call gave; `text` is within its limit already. */
+export interface ToolOutcome {
+  readonly status: ResultStatus;
+  readonly text: string;
+}
+
+/** A tool that can be called. */
+export interface Tool extends ToolDeclaration {
+  /** Catalog name of the server, or undefined for a built-in tool. */
+  readonly mcp: string | undefined;
+  /** The tool's own name; `name` is made unique for the model. */
+  readonly tool: string;
+  /** Category in the words of ACP. */
+  readonly kind: "read" | "edit" | "execute" | "other";
+  /** Whether calls of one answer may run side by side. */
+  readonly isConcurrent: boolean;
+  /** Runs the call to its end or until `signal` aborts. Never rejects. */
+  run(input: unknown, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+/** Where built-in tools work. */
+export interface ToolPlace {
+  readonly cwd: string;
+  readonly home: string;
+}
+
+/** Checks arguments; the fault is a sentence for the model. */
+export function checkInput<T>(schema: z.ZodType<T>, input: unknown): Result<T, string> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return ok(parsed.data);
+  const faults = parsed.error.issues.map((issue) =>
+    `${issue.path.join(".") || "arguments"}: ${issue.message}`
+  );
+  return err(`The arguments are unusable: ${faults.join("; ")}`);
+}
+
+/** A call that could not do its work. */
+export function failed(text: string): ToolOutcome {
+  return { status: "failed", text };
+}
+
+/** Makes a path absolute: `~` is the home, anything else is relative to the working folder. */
+export function resolvePath(path: string, place: ToolPlace): string {
+  const absolute = path === "~" || path.startsWith("~/")
+    ? place.home + path.slice(1)
+    : path.startsWith("/")
+    ? path
+    : `${place.cwd}/${path}`;
+  const parts: string[] = [];
+  for (const part of absolute.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}

@@ -1,0 +1,144 @@
+/**
+ * One answer of the model within a turn: the history fitted to the window, transient faults tried
+ * again with a notice each, a history that is still too long fitted tighter. Never runs a tool.
+ *
+ * @module
+ */
+
+import type { Clock, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { AssistantPart } from "units/agent_loop/conversation/message.ts";
+import type { Conversation } from "units/agent_loop/conversation/store.ts";
+import { fitHistory, textTokens } from "units/agent_loop/conversation/window.ts";
+import type { FaultContext, ModelFault } from "units/agent_loop/model/fault.ts";
+import type { LoadedModel } from "units/agent_loop/model/provider.ts";
+import { attemptsMax, decideRetry } from "units/agent_loop/model/retry.ts";
+import type { StepAnswer } from "units/agent_loop/model/answer.ts";
+import { runStep, type ToolDeclaration } from "units/agent_loop/model/step.ts";
+import type { ModelSettings } from "units/agent_loop/settings.ts";
+import type { TurnSink } from "units/agent_loop/turn/sink.ts";
+
+/** What is asked of the model. */
+export interface Ask {
+  readonly loaded: LoadedModel;
+  readonly settings: ModelSettings;
+  readonly agent: string;
+  readonly conversation: Conversation;
+  readonly instructions: string;
+  readonly tools: readonly ToolDeclaration[];
+  readonly sink: TurnSink;
+  readonly signal: AbortSignal;
+}
+
+/** Ports of asking. */
+export interface AskPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A failure that retrying did not mend, with the words that had already been streamed. */
+export interface AskFault {
+  readonly fault: ModelFault;
+  readonly partial: readonly AssistantPart[];
+}
+
+/** A model may think for minutes before its first word. */
+const SILENCE_MS = 300_000;
+/** Share of the window that is kept for the answer when no length is set. */
+const OUTPUT_SHARE = 0.2;
+const OUTPUT_TOKENS_MAX = 32_000;
+const BUDGET_TOKENS_MIN = 1_000;
+/** How often a history is fitted tighter after the endpoint called it too long. */
+const TIGHTENINGS_MAX = 3;
+const TIGHTEN_TO = 0.6;
+
+/** Asks until there is an answer, the turn is cancelled, or trying again cannot help. */
+export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAnswer, AskFault>> {
+  let budget = budgetTokens(ask);
+  let attempt = 0;
+  let tightenings = 0;
+  let waitedMs = 0;
+  while (true) {
+    attempt++;
+    const streamed = { any: false };
+    const answer = await askOnce(ask, ports, { budget, streamed });
+    if (answer.ok) return answer;
+    const { fault, partial } = answer.error;
+    if (streamed.any) return err({ fault, partial });
+    if (fault.code === "model-context-exceeded" && tightenings < TIGHTENINGS_MAX) {
+      tightenings++;
+      budget = Math.max(BUDGET_TOKENS_MIN, Math.floor(budget * TIGHTEN_TO));
+      await ask.sink.notice("info", `${fault.reason}; trying again with a shorter history`);
+      continue;
+    }
+    const jitter = ports.random.fraction();
+    const decision = decideRetry(fault, { attempt, waitedMs, jitter });
+    if (!decision.retry) {
+      const why = decision.why === "" ? "" : ` (given up ${decision.why})`;
+      return err({ fault: { ...fault, reason: fault.reason + why }, partial });
+    }
+    const seconds = (decision.waitMs / 1000).toFixed(decision.waitMs < 10_000 ? 1 : 0);
+    await ask.sink.notice(
+      "warning",
+      `${fault.reason}; trying again in ${seconds} s ` +
+        `(attempt ${attempt + 1} of ${attemptsMax(fault)})`,
+    );
+    waitedMs += decision.waitMs;
+    await ports.clock.sleep(decision.waitMs, ask.signal);
+    if (ask.signal.aborted) {
+      return ok({
+        parts: [],
+        badCalls: [],
+        finish: "aborted",
+        usage: { input: undefined, output: undefined },
+      });
+    }
+  }
+}
+
+async function askOnce(
+  ask: Ask,
+  ports: AskPorts,
+  state: { readonly budget: number; readonly streamed: { any: boolean } },
+): Promise<Result<StepAnswer, AskFault>> {
+  const { conversation, sink } = ask;
+  const forgotten = conversation.forgottenTurns();
+  const fitted = fitHistory(conversation.messages(), {
+    budgetTokens: state.budget,
+    forgottenTurns: forgotten,
+  });
+  if (fitted.droppedTurns > forgotten) {
+    const count = fitted.droppedTurns - forgotten;
+    conversation.forget(count);
+    const turns = count === 1 ? "The oldest turn was" : `The oldest ${count} turns were`;
+    await sink.notice("info", `${turns} left out so that the conversation fits the model's window`);
+  }
+  /** Blocks of this answer; their ids are unique for the client. */
+  const ids = new Map<string, string>();
+  const context: Omit<FaultContext, "now" | "hasStarted"> = {
+    settings: ask.settings,
+    agent: ask.agent,
+  };
+  return await runStep(ask.loaded, {
+    instructions: ask.instructions,
+    messages: fitted.messages,
+    tools: ask.tools,
+    outputTokens: ask.settings.outputTokens,
+    signal: ask.signal,
+    async onText(text, block) {
+      state.streamed.any = true;
+      const id = ids.get(block) ?? ports.random.uuid();
+      ids.set(block, id);
+      await sink.text(id, text);
+    },
+  }, { clock: ports.clock, context, silenceMs: SILENCE_MS });
+}
+
+/** What is left of the window for the history. */
+function budgetTokens(ask: Ask): number {
+  const window = ask.settings.contextTokens;
+  const output = ask.settings.outputTokens ??
+    Math.min(OUTPUT_TOKENS_MAX, Math.floor(window * OUTPUT_SHARE));
+  const fixed = textTokens(ask.instructions) + textTokens(JSON.stringify(ask.tools));
+  return Math.max(BUDGET_TOKENS_MIN, window - output - fixed);
+}

@@ -1,0 +1,89 @@
+/**
+ * Runs the tool calls of one answer: read-only ones side by side, the others one after the other in
+ * the model's order. Each result is stored before the next thing happens. A call always gets a
+ * result, whatever happens to it.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { Clock } from "core/ports.ts";
+import { callsOf } from "units/agent_loop/conversation/message.ts";
+import type { Conversation } from "units/agent_loop/conversation/store.ts";
+import type { StepAnswer } from "units/agent_loop/model/answer.ts";
+import { failed, type Tool, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
+import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
+
+/** What calls run in. */
+export interface CallSite {
+  readonly tools: readonly Tool[];
+  readonly conversation: Conversation;
+  readonly sink: TurnSink;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Names shown to a model that made one up. */
+const NAMES_SHOWN_MAX = 40;
+
+/** Runs every call of an answer. */
+export async function runCalls(answer: StepAnswer, site: CallSite): Promise<void> {
+  const bad = new Map(answer.badCalls.map((call) => [call.callId, call.reason]));
+  const calls = callsOf(answer.parts).map((part): ReportedCall => ({
+    callId: part.call_id,
+    name: part.tool,
+    arguments: part.arguments,
+    tool: site.tools.find((tool) => tool.name === part.tool),
+  }));
+  let batch: Promise<void>[] = [];
+  for (const call of calls) {
+    if (call.tool?.isConcurrent !== true) {
+      await Promise.all(batch);
+      batch = [];
+    }
+    const run = runCall(call, bad.get(call.callId), site);
+    if (call.tool?.isConcurrent === true) batch.push(run);
+    else await run;
+  }
+  await Promise.all(batch);
+}
+
+async function runCall(
+  call: ReportedCall,
+  fault: string | undefined,
+  site: CallSite,
+): Promise<void> {
+  const { clock, conversation, sink } = site;
+  await sink.callStarted(call);
+  const started = clock.monotonic();
+  const outcome = await outcomeOf(call, fault, site);
+  const durationMs = Math.max(0, clock.monotonic() - started);
+  await conversation.append({
+    type: "result",
+    at: clock.now(),
+    call_id: call.callId,
+    tool: call.name,
+    status: outcome.status,
+    text: outcome.text,
+    duration_ms: Math.round(durationMs),
+  });
+  await sink.callEnded(call, outcome, durationMs);
+}
+
+async function outcomeOf(
+  call: ReportedCall,
+  fault: string | undefined,
+  site: CallSite,
+): Promise<ToolOutcome> {
+  if (call.tool === undefined) {
+    const names = site.tools.slice(0, NAMES_SHOWN_MAX).map((tool) => tool.name).join(", ");
+    return failed(`There is no tool "${call.name.slice(0, 80)}". The tools are: ${names}`);
+  }
+  if (fault !== undefined) return failed(`The arguments are unusable: ${fault.slice(0, 500)}`);
+  if (site.signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
+  try {
+    return await call.tool.run(call.arguments, site.signal);
+  } catch (error) {
+    return failed(`The tool failed: ${errorText(error)}`);
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * One turn: the owner's message, then answers and tool calls until the model is done, the turn is
+ * cancelled, or something ends it. What is said is stored before it matters, so that a crash at any
+ * point leaves a conversation that can go on. Never throws.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal } from "core/errors.ts";
+import { RUNTIME_LIMITS } from "core/limits.ts";
+import type { Log } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import type { Conversation } from "units/agent_loop/conversation/store.ts";
+import type { ServerFault } from "units/agent_loop/mcp/config.ts";
+import type { LoadedModel } from "units/agent_loop/model/provider.ts";
+import type { StepFinish } from "units/agent_loop/model/answer.ts";
+import type { ModelSettings } from "units/agent_loop/settings.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
+import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
+import { runCalls } from "units/agent_loop/turn/run_calls.ts";
+import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
+
+/** The model of a runtime, loaded when it is first needed. */
+export type ModelSource = () => Promise<
+  Result<{ readonly loaded: LoadedModel; readonly settings: ModelSettings }>
+>;
+
+/** What turns of one session share. */
+export interface TurnSite {
+  readonly agent: string;
+  readonly conversation: Conversation;
+  readonly instructions: string;
+  readonly model: ModelSource;
+  /** Gets MCP servers ready and tells what is wrong with them. */
+  readonly prepareTools: (signal: AbortSignal) => Promise<readonly ServerFault[]>;
+  /** Tools as they are now; a server that comes up late joins at the next step. */
+  readonly tools: () => readonly Tool[];
+  readonly ports: AskPorts & { readonly log: Log };
+}
+
+/** One turn. */
+export interface TurnInput {
+  readonly turnId: string | undefined;
+  readonly text: string;
+  readonly sink: TurnSink;
+  readonly signal: AbortSignal;
+  /** Whether the abort of `signal` means that the runtime is ending. */
+  readonly isEnding: () => boolean;
+}
+
+/** Runs a turn to its end and stores how it ended. */
+export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
+  const { conversation, ports } = site;
+  let end: TurnEnd;
+  try {
+    await conversation.append({
+      type: "user",
+      at: ports.clock.now(),
+      text: input.text,
+      ...(input.turnId === undefined ? {} : { turn_id: input.turnId }),
+    });
+  } catch (error) {
+    return notStored(error);
+  }
+  try {
+    end = await runSteps(site, input);
+  } catch (error) {
+    // A client that went away takes no more updates; anything else is a full disk or its like.
+    end = input.isEnding() ? stopped("cancelled") : notStored(error);
+  }
+  await storeEnd(site, end, input.isEnding());
+  return end;
+}
+
+async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
+  const { conversation, ports } = site;
+  const { signal, sink } = input;
+  const [faults, model] = await Promise.all([site.prepareTools(signal), site.model()]);
+  for (const { name, reason } of faults) {
+    await sink.notice("warning", `MCP "${name}" is not available: ${reason}`);
+  }
+  if (!model.ok) return refused(model.error);
+  for (let step = 0; step < RUNTIME_LIMITS.stepsMax; step++) {
+    if (signal.aborted) return stopped("cancelled");
+    const tools = site.tools();
+    const asked = await askModel({
+      ...model.value,
+      agent: site.agent,
+      conversation,
+      instructions: site.instructions,
+      tools: tools.map(({ name, description, inputSchema }) => ({
+        name,
+        description,
+        inputSchema,
+      })),
+      sink,
+      signal,
+    }, ports);
+    const parts = asked.ok ? asked.value.parts : asked.error.partial;
+    if (parts.length > 0) {
+      await conversation.append({ type: "assistant", at: ports.clock.now(), parts: [...parts] });
+    }
+    if (!asked.ok) {
+      const { code, reason, hints } = asked.error.fault;
+      return { kind: "failed", code, reason, hints };
+    }
+    const { finish } = asked.value;
+    if (finish !== "tool-calls" && !hasCalls(asked.value)) {
+      if (parts.length === 0 && finish === "stop") {
+        await sink.notice("info", "The model gave an empty answer");
+      }
+      return stopped(STOPS[finish]);
+    }
+    await runCalls(asked.value, { tools, conversation, sink, signal, clock: ports.clock });
+  }
+  return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
+}
+
+const STOPS: Readonly<Record<StepFinish, Extract<TurnEnd, { kind: "stopped" }>["stop"]>> = {
+  stop: "end_turn",
+  "tool-calls": "end_turn",
+  length: "max_tokens",
+  "content-filter": "refusal",
+  aborted: "cancelled",
+};
+
+function hasCalls(answer: { readonly parts: readonly { readonly type: string }[] }): boolean {
+  return answer.parts.some((part) => part.type === "call");
+}
+
+async function storeEnd(site: TurnSite, end: TurnEnd, isEnding: boolean): Promise<void> {
+  const record = endRecord(end, isEnding);
+  try {
+    await site.conversation.append({ type: "end", at: site.ports.clock.now(), ...record });
+  } catch (error) {
+    // The next start finds a turn without end and closes it.
+    site.ports.log.error("turn end not stored", { reason: errorText(error) });
+  }
+}
+
+function endRecord(end: TurnEnd, isEnding: boolean) {
+  if (end.kind === "failed") {
+    return { outcome: "failed" as const, code: end.code, reason: end.reason };
+  }
+  if (end.stop === "end_turn") return { outcome: "completed" as const };
+  if (end.stop === "cancelled") {
+    return isEnding
+      ? { outcome: "interrupted" as const, reason: "the runtime was stopped" }
+      : { outcome: "cancelled" as const, reason: "the owner cancelled the turn" };
+  }
+  return { outcome: "failed" as const, code: end.stop, reason: `the turn stopped: ${end.stop}` };
+}
+
+function stopped(stop: Extract<TurnEnd, { kind: "stopped" }>["stop"]): TurnEnd {
+  return { kind: "stopped", stop };
+}
+
+function refused(refusal: Refusal): TurnEnd {
+  const details = refusal.details.length === 0 ? "" : `: ${refusal.details.join("; ")}`;
+  return {
+    kind: "failed",
+    code: refusal.code,
+    reason: refusal.message + details,
+    hints: refusal.hints,
+  };
+}
+
+function notStored(error: unknown): TurnEnd {
+  return {
+    kind: "failed",
+    code: "turn-not-stored",
+    reason: `The turn cannot go on: ${errorText(error)}`,
+    hints: ["df -h"],
+  };
+}

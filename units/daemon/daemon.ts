@@ -1,0 +1,178 @@
+/**
+ * The root daemon: a unix socket that anybody may connect to, whose callers the kernel names.
+ * Each connection carries one request: judged, written to the audit log, then run or refused.
+ * Spec "What the service does" 1, decisions 33, 38 and 40.
+ *
+ * @module
+ */
+
+import { errorText, refusal } from "core/errors.ts";
+import { DAEMON_LIMITS } from "core/limits.ts";
+import { logHint } from "core/log_hint.ts";
+import type { Paths } from "core/paths.ts";
+import type { Host, PeerStream } from "core/ports.ts";
+import type { Refusal } from "core/errors.ts";
+import type { Tokenize } from "core/verbs/invocation.ts";
+import { type Audit, auditedCaller, auditedWords, openAudit } from "units/daemon/audit.ts";
+import { judge, type Judged } from "units/daemon/decide.ts";
+import { execute } from "units/daemon/execute.ts";
+import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
+import { readRequestLine } from "units/daemon/request_line.ts";
+
+/** What the daemon is given. */
+export interface DaemonDeps {
+  readonly host: Host;
+  readonly paths: Paths;
+  readonly tokenize: Tokenize;
+}
+
+/** A running daemon. */
+export interface Daemon {
+  /** Stops accepting; resolves when the verbs that run have ended. */
+  close(): Promise<void>;
+}
+
+interface Running extends DaemonDeps {
+  readonly audit: Audit;
+  /** Open connections by uid. */
+  readonly connections: Map<number, number>;
+}
+
+/** Authorization is by peer credentials, so everybody may connect. */
+const SOCKET_MODE = 0o666;
+
+/** Opens the audit log, then listens. */
+export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
+  const { host, paths } = deps;
+  const state = paths.role("daemon");
+  await host.files.ensureDir(state, { mode: 0o700 });
+  await host.files.ensureDir(paths.run, { mode: 0o755 });
+  const audit = openAudit(await host.databases.open(`${state}/audit.sqlite`));
+  const running: Running = { ...deps, audit, connections: new Map() };
+  const open = new Set<Promise<void>>();
+  const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
+    const work = handleConnection(stream, running).finally(() => open.delete(work));
+    open.add(work);
+  });
+  return {
+    async close() {
+      const closed = listener.close();
+      await Promise.all(open);
+      await closed;
+      audit.close();
+    },
+  };
+}
+
+async function handleConnection(stream: PeerStream, running: Running): Promise<void> {
+  const { host, connections, paths } = running;
+  const { uid } = stream.peer;
+  const count = (connections.get(uid) ?? 0) + 1;
+  connections.set(uid, count);
+  const writer = createFrameWriter(stream, host.clock);
+  try {
+    if (count > DAEMON_LIMITS.connectionsPerUidMax) {
+      host.log.warning("connection refused", { uid, connections: count });
+      await writer.send({ type: "refused", error: tooMany(uid) });
+    } else await handleRequest(stream, writer, running);
+  } catch (thrown) {
+    host.log.error("request failed", { uid, error: errorText(thrown) });
+    await writer.send({ type: "refused", error: broken(paths) });
+  } finally {
+    const left = (connections.get(uid) ?? 1) - 1;
+    if (left === 0) connections.delete(uid);
+    else connections.set(uid, left);
+    stream.close();
+  }
+}
+
+async function handleRequest(
+  stream: PeerStream,
+  writer: FrameWriter,
+  running: Running,
+): Promise<void> {
+  const { host, paths, tokenize } = running;
+  const line = await readRequestLine(stream.readable, host.clock);
+  const judged: Judged = line.ok
+    ? await judge(line.value, stream.peer, {
+      ports: host,
+      paths,
+      tokenize,
+      ownUid: host.users.currentUid(),
+    })
+    : { allowed: false, reason: "bad request", refusal: line.error };
+  const id = record(judged, stream, running);
+  if (id === undefined) {
+    return await writer.send({ type: "refused", error: noAudit(paths) });
+  }
+  if (!judged.allowed) return await writer.send({ type: "refused", error: judged.refusal });
+  const { request, caller, addressed } = judged;
+  const { mutates } = addressed.invocation.verb;
+  const outcome = await execute({ request, caller }, { paths, writer, mutates }, {
+    ...host,
+    ownUid: host.users.currentUid(),
+  });
+  const exit = outcome.ok ? String(outcome.value) : outcome.error.code;
+  host.log.info("verb ended", { id, verb: auditedWords(addressed).verb, exit });
+  recordEnd(id, exit, running);
+  await writer.send(
+    outcome.ok ? { type: "exit", code: outcome.value } : { type: "refused", error: outcome.error },
+  );
+}
+
+/** Writes the decision to the log and to the audit; undefined when it could not be recorded. */
+function record(judged: Judged, { peer }: PeerStream, running: Running): number | undefined {
+  const { host, audit } = running;
+  const words = judged.addressed === undefined
+    ? { verb: "", target: "", words: "" }
+    : auditedWords(judged.addressed);
+  const row = {
+    atMs: host.clock.now(),
+    uid: peer.uid,
+    pid: peer.pid,
+    caller: judged.caller === undefined ? `uid:${peer.uid}` : auditedCaller(judged.caller),
+    ...words,
+    isAllowed: judged.allowed,
+    code: judged.allowed ? "" : judged.refusal.code,
+    reason: judged.reason,
+  };
+  host.log.info("decision", { ...row });
+  try {
+    return audit.decided(row);
+  } catch (thrown) {
+    host.log.error("audit failed", { error: errorText(thrown) });
+    return undefined;
+  }
+}
+
+/** The verb has ended whatever the disk says now; the log line before this one holds the outcome. */
+function recordEnd(id: number, exit: string, { host, audit }: Running): void {
+  try {
+    audit.ended(id, { atMs: host.clock.now(), exit });
+  } catch (thrown) {
+    host.log.error("audit failed", { error: errorText(thrown) });
+  }
+}
+
+function tooMany(uid: number): Refusal {
+  return refusal(
+    "daemon-busy",
+    `Cannot take the request: uid ${uid} has ${DAEMON_LIMITS.connectionsPerUidMax} open, ` +
+      `must wait for one to end`,
+  );
+}
+
+function noAudit(paths: Paths): Refusal {
+  return refusal(
+    "audit-unwritable",
+    `Cannot take the request: the audit log in "${paths.role("daemon")}" cannot be written, ` +
+      `and nothing runs as root unrecorded`,
+    { hints: [`df -h ${paths.role("daemon")}`, logHint(paths, "fleetctl-daemon.service")] },
+  );
+}
+
+function broken(paths: Paths): Refusal {
+  return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
+    hints: [logHint(paths, "fleetctl-daemon.service")],
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * From the bytes of a client to a decision: grammar, who the kernel says it is, verb, target,
+ * scope. Reads the ledger, runs nothing. Whatever a client says of itself only takes rights away.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { PeerCredentials } from "core/ports.ts";
+import { authorize, needsRoot } from "core/verbs/authorize.ts";
+import type { Caller } from "core/verbs/caller.ts";
+import { parseVerbRequest, type VerbRequest } from "core/verbs/daemon_frames.ts";
+import { parseRequest, type Tokenize } from "core/verbs/invocation.ts";
+import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import { verbName } from "core/verbs/verb.ts";
+import { whoIs, type WhoPorts } from "core/verbs/who.ts";
+
+/** What was decided, with as much as is known for the log. */
+export type Judged =
+  | {
+    readonly allowed: true;
+    readonly reason: string;
+    readonly request: VerbRequest;
+    readonly caller: Caller;
+    readonly addressed: Addressed;
+  }
+  | {
+    readonly allowed: false;
+    readonly reason: string;
+    readonly refusal: Refusal;
+    readonly caller?: Caller;
+    readonly addressed?: Addressed;
+  };
+
+/** Judges one request line of a peer. */
+export async function judge(
+  line: Uint8Array,
+  peer: PeerCredentials,
+  deps: {
+    readonly ports: WhoPorts;
+    readonly paths: Paths;
+    readonly tokenize: Tokenize;
+    /** Under a root other than `/` the daemon is started by who owns it. */
+    readonly ownUid: number;
+  },
+): Promise<Judged> {
+  const request = parseVerbRequest(line);
+  if (!request.ok) return refused("bad request", request.error);
+  const parsed = parseRequest(request.value.argv, deps.tokenize);
+  if (!parsed.ok) return refused("no such verb", parsed.error);
+  if (parsed.value.kind !== "run") return refused("not a verb", notForwarded("it asks for help"));
+  const { invocation } = parsed.value;
+  if (invocation.as !== undefined) {
+    return refused("as inside argv", notForwarded('it holds "--as", which has a field of its own'));
+  }
+  const who = { uid: peer.uid, as: request.value.as, rootOwner: deps.ownUid };
+  const caller = await whoIs(deps.ports, deps.paths, who);
+  if (!caller.ok) return refused("caller not settled", caller.error);
+  const addressed = addressFor(invocation, caller.value);
+  if (!addressed.ok) return { ...refused("no target", addressed.error), caller: caller.value };
+  const known = { caller: caller.value, addressed: addressed.value };
+  // What needs no root is none of the daemon's business, whoever asks.
+  if (!needsRoot(invocation.verb, caller.value, addressed.value.target)) {
+    const name = verbName(invocation.verb);
+    return { ...refused("needs no root", notForwarded(`"${name}" needs no root`)), ...known };
+  }
+  const decision = authorize(caller.value, addressed.value);
+  return decision.allowed
+    ? { allowed: true, reason: decision.reason, request: request.value, ...known }
+    : { ...refused(decision.reason, decision.refusal), ...known };
+}
+
+function refused(reason: string, why: Refusal): Judged & { readonly allowed: false } {
+  return { allowed: false, reason, refusal: why };
+}
+
+function notForwarded(found: string): Refusal {
+  return refusal("not-for-daemon", `Cannot run this as root: ${found}`, { kind: "usage" });
+}

@@ -1,0 +1,97 @@
+/**
+ * Runs the one program that the daemon may run: `fleetctl-exec`, with a fixed path, no arguments,
+ * a cleared environment and a fixed folder. The request and its grant go over stdin (decision 40).
+ * Output is passed on as it comes.
+ *
+ * @module
+ */
+
+import { errorText, refusal } from "core/errors.ts";
+import { logHint } from "core/log_hint.ts";
+import type { Paths } from "core/paths.ts";
+import type { Child, Clock, Files, Processes, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { printEnvelope } from "core/verbs/exec_envelope.ts";
+import { type GrantSubject, signGrant } from "core/verbs/grant.ts";
+import { readGrantKey } from "core/verbs/grant_key.ts";
+import type { FrameWriter } from "units/daemon/frame_writer.ts";
+
+/** The environment of a root execution; nothing of the daemon's own is passed on. */
+const EXEC_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const NONCE_BYTES = 16;
+
+/** What an execution needs of the machine. */
+export interface ExecutePorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Pick<Files, "readText" | "stat">;
+  readonly processes: Pick<Processes, "spawn">;
+  readonly ownUid: number;
+}
+
+/** Signs and runs one request; returns the exit code of the verb. */
+export async function execute(
+  subject: GrantSubject,
+  to: { readonly paths: Paths; readonly writer: FrameWriter; readonly mutates: boolean },
+  ports: ExecutePorts,
+): Promise<Result<number>> {
+  const key = await readGrantKey(ports.files, to.paths, ports.ownUid);
+  if (!key.ok) return key;
+  const grant = await signGrant(key.value, subject, {
+    now: ports.clock.now(),
+    nonce: ports.random.bytes(NONCE_BYTES),
+  });
+  let child: Child;
+  try {
+    child = await ports.processes.spawn({
+      command: to.paths.program("fleetctl-exec"),
+      args: [],
+      env: { PATH: EXEC_PATH, LC_ALL: "C.UTF-8", FLEETCTL_ROOT: to.paths.root },
+      cwd: "/",
+      group: true,
+    });
+  } catch (thrown) {
+    return err(failed(errorText(thrown), to.paths));
+  }
+  const [, , , exit] = await Promise.all([
+    feed(child, printEnvelope({ ...subject, grant })),
+    passOn(child, "out", to),
+    passOn(child, "err", to),
+    child.exited,
+  ]);
+  return exit.code === undefined
+    ? err(failed(`it ended by ${exit.signal}`, to.paths))
+    : ok(exit.code);
+}
+
+async function feed(child: Child, text: string): Promise<void> {
+  const writer = child.stdin.getWriter();
+  try {
+    await writer.write(new TextEncoder().encode(text));
+    await writer.close();
+  } catch {
+    // A child that ended before it read everything says why on stderr and by its exit code.
+  }
+}
+
+async function passOn(
+  child: Child,
+  type: "out" | "err",
+  to: { readonly writer: FrameWriter; readonly mutates: boolean },
+): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of type === "out" ? child.stdout : child.stderr) {
+    const text = decoder.decode(chunk, { stream: true });
+    if (text !== "") await to.writer.send({ type, text });
+    // Nobody waits for an answer any more, and stopping harms nothing.
+    if (to.writer.isGone() && !to.mutates) child.kill("SIGTERM");
+  }
+  const rest = decoder.decode();
+  if (rest !== "") await to.writer.send({ type, text: rest });
+}
+
+function failed(found: string, paths: Paths) {
+  return refusal("exec-failed", `Cannot run the verb as root: ${found}`, {
+    hints: [logHint(paths, "fleetctl-daemon.service")],
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * Writes frames to a peer that may not read them. A peer that takes nothing for a while, or is
+ * gone, is given up; the verb goes on, because half a change is worse than an unread line.
+ *
+ * @module
+ */
+
+import { DAEMON_LIMITS } from "core/limits.ts";
+import type { ByteStream, Clock } from "core/ports.ts";
+import { type DaemonFrame, frameLine } from "core/verbs/daemon_frames.ts";
+
+/** Frames to one peer. */
+export interface FrameWriter {
+  /** Resolves when the peer took the frame or was given up; never rejects. */
+  send(frame: DaemonFrame): Promise<void>;
+  /** Whether the peer was given up. */
+  isGone(): boolean;
+}
+
+/** Wraps the writing side of a connection. */
+export function createFrameWriter(stream: ByteStream, clock: Clock): FrameWriter {
+  const writer = stream.writable.getWriter();
+  writer.closed.catch(() => {});
+  let gone = false;
+  return {
+    isGone: () => gone,
+    async send(frame) {
+      if (gone) return;
+      const late = Promise.withResolvers<"late">();
+      const cancel = clock.after(DAEMON_LIMITS.writeSeconds * 1000, () => late.resolve("late"));
+      try {
+        const bytes = new TextEncoder().encode(frameLine(frame));
+        const outcome = await Promise.race([writer.write(bytes), late.promise]);
+        if (outcome === "late") giveUp();
+      } catch {
+        giveUp();
+      } finally {
+        cancel();
+      }
+    },
+  };
+
+  function giveUp(): void {
+    gone = true;
+    stream.close();
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Settings of a dial unit, read in one go with every fault named (decision 34). No I/O.
+ *
+ * @module
+ */
+
+import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
+import { type AgentName, type Email, parseAgentName, parseEmail } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import { ok, type Result } from "core/result.ts";
+import { parsed, text } from "core/setting_types.ts";
+import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+
+/** The declared table; also the help of the role. */
+export const DIAL_SETTINGS = {
+  root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
+  agent: required("FLEETCTL_AGENT", parsed(parseAgentName), { doc: "The agent of this unit." }),
+  userEmail: required("CHANNEL_USER_EMAIL", parsed(parseEmail), {
+    doc: "Login identity that the ledger maps to the agent.",
+  }),
+  gatewayUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
+    fallback: `ws://127.0.0.1:${DIAL_PORT}`,
+    doc: "Where the gateway takes dial-ins.",
+  }),
+  runtime: required("FLEETCTL_RUNTIME", text(), { doc: "Name of the runtime definition." }),
+  workdir: optional("FLEETCTL_PROJECT", text(), { doc: "Folder in which the runtime works." }),
+} as const;
+
+/** What a dial unit runs with. */
+export interface DialConfig {
+  readonly paths: Paths;
+  readonly agent: AgentName;
+  readonly userEmail: Email;
+  readonly gatewayUrl: URL;
+  readonly runtime: string;
+  readonly workdir: string | undefined;
+}
+
+/** Reads the settings; every fault is in the details of the refusal. */
+export function readDialConfig(env: Env): Result<DialConfig> {
+  const read = readSettings(DIAL_SETTINGS, env);
+  if (!read.ok) return read;
+  const { root, ...rest } = read.value;
+  return ok({ paths: pathsUnder(root), ...rest });
+}

@@ -1,0 +1,294 @@
+/**
+ * One connection to the gateway: registers with a proof, sends the outbox in order within its
+ * window, and ends when it is silent. What is pure about it is in `core/dial/client_session.ts`.
+ *
+ * @module
+ */
+
+import type { LastTry } from "core/dial/backoff.ts";
+import {
+  type ClientEffect,
+  type ClientInput,
+  type ClientState,
+  type InboundFrame,
+  stepClient,
+} from "core/dial/client_session.ts";
+import type { PreviewEvent } from "core/dial/event.ts";
+import { type ClientFrame, CLOSE, DIAL_PROTOCOL, dialProofText } from "core/dial/frames.ts";
+import {
+  acknowledged,
+  appendedTo,
+  decideResume,
+  nextToSend,
+  type OutboxWindow,
+  sentUpTo,
+} from "core/dial/outbox.ts";
+import { type DialKey, signProof } from "core/dial/proof.ts";
+import { errorText } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, FrameConnection, Log, Random } from "core/ports.ts";
+import type { DialStore } from "units/dial/store.ts";
+
+/** Who dials, and where to. */
+export interface LinkIdentity {
+  readonly agent: string;
+  readonly userEmail: string;
+  readonly host: string;
+  readonly version: string;
+  readonly gatewayUrl: URL;
+  readonly key: DialKey;
+}
+
+/** What a session is made of. */
+export interface SessionParts {
+  readonly store: DialStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Takes what the gateway sends after the registration. */
+  readonly onFrame: (frame: InboundFrame) => void;
+  readonly onRegistered: () => void;
+  readonly onAcknowledged: () => void;
+}
+
+/** When a socket is full, the next look at it. */
+const FULL_SOCKET_MS = 10;
+/** Previews go only while the socket is nearly empty. */
+const PREVIEW_BUFFER_BYTES = 64 * 1024;
+const LEAVING = "the dial unit stops";
+
+/** One connection, from its opening to its end. */
+export class GatewaySession {
+  /** How it ended; resolves once. */
+  readonly ended: Promise<LastTry>;
+  readonly #connection: FrameConnection;
+  readonly #identity: LinkIdentity;
+  readonly #parts: SessionParts;
+  readonly #end: (last: LastTry) => void;
+  #state: ClientState = "opening";
+  #window: OutboxWindow = { acked: 0, sent: 0, last: 0 };
+  #registeredAt: number | undefined;
+  #retryAfterMs: number | undefined;
+  #cancelPump: (() => void) | undefined;
+  #onDrained = () => {};
+
+  constructor(connection: FrameConnection, identity: LinkIdentity, parts: SessionParts) {
+    this.#connection = connection;
+    this.#identity = identity;
+    this.#parts = parts;
+    const { promise, resolve } = Promise.withResolvers<LastTry>();
+    this.ended = promise;
+    this.#end = resolve;
+  }
+
+  /** Begins to listen; to be called before anything else is awaited. */
+  open(): void {
+    const connection = this.#connection;
+    const { clock } = this.#parts;
+    const stopTimer = clock.after(DIAL_LIMITS.registerSeconds * 2_000, () => {
+      this.#feed({ kind: "time-is-up" });
+    });
+    const stopWatch = watchSilence(connection, clock);
+    // First of all: what arrived meanwhile is handed over as soon as there is a handler.
+    this.#feed({ kind: "opened", protocol: connection.protocol });
+    connection.onMessage((text) => this.#feed({ kind: "text", text }));
+    connection.onClose((code, reason) => {
+      stopTimer();
+      stopWatch();
+      this.#closed(code, reason);
+    });
+  }
+
+  isRegistered(): boolean {
+    return this.#state === "registered";
+  }
+
+  /** Sends a frame; dropped unless the session is registered. */
+  send(frame: ClientFrame): void {
+    if (this.isRegistered()) this.#write(frame);
+  }
+
+  /** Sends a preview unless something more important is on its way. */
+  preview(event: PreviewEvent): void {
+    if (!this.isRegistered() || this.#window.sent < this.#parts.store.last()) return;
+    if (this.#connection.bufferedBytes() > PREVIEW_BUFFER_BYTES) return;
+    this.#write({ type: "preview", event });
+  }
+
+  /** Resolves when everything is acknowledged, the connection is over, or time is up. */
+  drained(graceMs: number): Promise<void> {
+    const { store, clock } = this.#parts;
+    if (!this.isRegistered() || store.dropped() === store.last()) return Promise.resolve();
+    return new Promise<void>((resolve) => {
+      const cancel = clock.after(graceMs, resolve);
+      this.#onDrained = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  close(code: number, reason: string): void {
+    this.#connection.close(code, reason);
+  }
+
+  /** Says good-bye and closes. */
+  leave(): void {
+    this.send({ type: "bye", reason: LEAVING });
+    this.close(CLOSE.goingAway, LEAVING);
+  }
+
+  /** Sends what the window allows, as far as the socket takes it. */
+  pump(): void {
+    if (!this.isRegistered()) return;
+    const { store, clock, log } = this.#parts;
+    this.#cancelPump?.();
+    this.#cancelPump = undefined;
+    this.#window = appendedTo(this.#window, store.last());
+    for (
+      let range = nextToSend(this.#window);
+      range !== undefined;
+      range = nextToSend(this.#window)
+    ) {
+      if (this.#connection.bufferedBytes() > DIAL_LIMITS.socketBufferBytesMax) {
+        this.#cancelPump = clock.after(FULL_SOCKET_MS, () => this.pump());
+        return;
+      }
+      // One at a time: events may be large, and the socket may be full after the first.
+      const [event] = store.read(range.from, range.from);
+      if (event === undefined) {
+        log.error("outbox has a hole", { seq: range.from });
+        return this.close(CLOSE.tryAgainLater, "outbox");
+      }
+      this.#write({ type: "event", event });
+      this.#window = sentUpTo(this.#window, event.seq);
+    }
+  }
+
+  #write(frame: ClientFrame): void {
+    this.#connection.send(JSON.stringify(frame));
+  }
+
+  #feed(input: ClientInput): void {
+    const step = stepClient(this.#state, input);
+    this.#state = step.state;
+    for (const effect of step.effects) this.#act(effect);
+  }
+
+  #act(effect: ClientEffect): void {
+    const { log } = this.#parts;
+    switch (effect.kind) {
+      case "sign":
+        this.#sign(effect.nonce).catch((thrown) => {
+          log.error("challenge not signed", { error: errorText(thrown) });
+          this.close(CLOSE.policyViolation, "no proof");
+        });
+        return;
+      case "register":
+        return this.#register(effect.proof);
+      case "resume":
+        return this.#resume(effect.ackedSeq, effect.version);
+      case "deliver":
+        return this.#take(effect.frame);
+      case "skip":
+        return log.debug("frame of an unknown type", { type: effect.type });
+      case "close":
+        log.warning("connection given up", { reason: effect.reason });
+        return this.close(effect.code, effect.reason);
+    }
+  }
+
+  async #sign(nonce: string): Promise<void> {
+    const { agent, userEmail, host, gatewayUrl, key } = this.#identity;
+    const text = dialProofText({ nonce, agent, userEmail, host, gateway: gatewayUrl.host });
+    this.#feed({ kind: "signed", key: key.publicKey, proof: await signProof(key, text) });
+  }
+
+  #register(proof: { readonly key: string; readonly proof: string } | undefined): void {
+    const { agent, userEmail, host, version } = this.#identity;
+    const { store } = this.#parts;
+    this.#write({
+      type: "register",
+      user_email: userEmail,
+      agent,
+      host,
+      version,
+      protocol: DIAL_PROTOCOL,
+      capabilities: ["turns", "messages"],
+      epoch: store.epoch(),
+      last_seq: store.last(),
+      open_turns: [...store.openTurns()],
+      ...proof,
+    });
+  }
+
+  #resume(ackedSeq: number, version: string): void {
+    const { store, clock, log } = this.#parts;
+    const plan = decideResume({
+      ackedAtGateway: ackedSeq,
+      dropped: store.dropped(),
+      last: store.last(),
+    });
+    if (plan.kind === "renumber") return this.#renumber(ackedSeq);
+    this.#registeredAt = clock.monotonic();
+    this.#window = plan.window;
+    store.acknowledge(ackedSeq);
+    log.info("gateway connected", { gateway: this.#identity.gatewayUrl.host, version });
+    this.#parts.onAcknowledged();
+    this.#parts.onRegistered();
+    this.pump();
+  }
+
+  /** One of the two sides lost its state: what waits goes out under new numbers. */
+  #renumber(ackedSeq: number): void {
+    const { store, random, log } = this.#parts;
+    log.warning("gateway and outbox do not agree, numbering anew", { acked: ackedSeq });
+    const renumbered = store.renumber(random.uuid());
+    if (renumbered.ok) this.#retryAfterMs = 0;
+    else log.error("outbox not renumbered", { code: renumbered.error.code });
+    this.close(CLOSE.normal, "numbering anew");
+  }
+
+  #take(frame: InboundFrame): void {
+    if (frame.type === "closing") this.#retryAfterMs = frame.retry_after_ms;
+    if (frame.type !== "ack") return this.#parts.onFrame(frame);
+    const { store } = this.#parts;
+    this.#window = acknowledged(this.#window, frame.seq);
+    store.acknowledge(this.#window.acked);
+    this.#parts.onAcknowledged();
+    if (store.dropped() === store.last()) this.#onDrained();
+    this.pump();
+  }
+
+  #closed(code: number, reason: string): void {
+    const { clock, log } = this.#parts;
+    this.#cancelPump?.();
+    this.#feed({ kind: "closed" });
+    this.#onDrained();
+    if (code === CLOSE.policyViolation) log.warning("gateway refuses", { reason });
+    const since = this.#registeredAt;
+    const retryAfterMs = this.#retryAfterMs;
+    this.#end({
+      code,
+      registeredMs: since === undefined ? 0 : clock.monotonic() - since,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  }
+}
+
+/** Drops a connection on which nothing was heard for too long. */
+function watchSilence(connection: FrameConnection, clock: Clock): () => void {
+  const limitMs = DIAL_LIMITS.silenceSecondsMax * 1000;
+  let heardAt = clock.monotonic();
+  let cancel = () => {};
+  const look = () => {
+    const silentMs = clock.monotonic() - heardAt;
+    if (silentMs >= limitMs) return connection.terminate();
+    cancel = clock.after(limitMs - silentMs, look);
+  };
+  connection.onAlive(() => {
+    heardAt = clock.monotonic();
+  });
+  look();
+  return () => cancel();
+}

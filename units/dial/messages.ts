@@ -1,0 +1,96 @@
+/**
+ * Questions of this agent's programs to the gateway: messages to other agents and their names. Each
+ * is asked again on a new connection under the same id, and ends after a while in any case.
+ *
+ * @module
+ */
+
+import type { ClientFrame, ServerFrame } from "core/dial/frames.ts";
+import { byteLength } from "core/dial/fit_event.ts";
+import { refusal } from "core/errors.ts";
+import { MESSAGE_LIMITS } from "core/limits.ts";
+import type { Clock, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+type Answer = Extract<ServerFrame, { type: "message_result" | "agents_result" }>;
+type Question = Extract<ClientFrame, { type: "message" | "agents" }>;
+
+/** Asking the gateway. */
+export interface GatewayQuestions {
+  /** Resolves when the message is a turn of the other agent, or with the reason why not. */
+  sendMessage(
+    message: { readonly to: string; readonly text: string; readonly id?: string | undefined },
+  ): Promise<Result<void>>;
+  agentNames(): Promise<Result<readonly string[]>>;
+  /** Hands over an answer. */
+  answered(frame: Answer): void;
+  /** Asks everything again that has no answer; called when a connection is registered. */
+  askAgain(): void;
+}
+
+/** Questions without an answer. */
+const OPEN_MAX = 64;
+
+/** Makes the questions; `send` gives a frame to the connection, if there is one. */
+export function createQuestions(parts: {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly send: (frame: Question) => void;
+}): GatewayQuestions {
+  const open = new Map<string, { frame: Question; resolve: (answer: Result<Answer>) => void }>();
+
+  async function ask(frame: Question): Promise<Result<Answer>> {
+    if (open.size >= OPEN_MAX || open.has(frame.id)) return err(busy());
+    const { promise, resolve } = Promise.withResolvers<Result<Answer>>();
+    const stop = parts.clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
+      resolve(err(unanswered()));
+    });
+    open.set(frame.id, { frame, resolve });
+    parts.send(frame);
+    const answer = await promise;
+    stop();
+    open.delete(frame.id);
+    return answer;
+  }
+
+  return {
+    sendMessage: async ({ to, text, id }) => {
+      if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong());
+      const answer = await ask({ type: "message", id: id ?? parts.random.uuid(), to, text });
+      if (!answer.ok) return answer;
+      if (answer.value.type !== "message_result") return err(unanswered());
+      const { ok: isDone, code, message } = answer.value;
+      return isDone
+        ? ok(undefined)
+        : err(refusal(code ?? "message-refused", message ?? "Cannot send the message"));
+    },
+    agentNames: async () => {
+      const answer = await ask({ type: "agents", id: parts.random.uuid() });
+      if (!answer.ok) return answer;
+      return answer.value.type === "agents_result" ? ok(answer.value.names) : err(unanswered());
+    },
+    answered: (frame) => open.get(frame.id)?.resolve(ok(frame)),
+    askAgain: () => {
+      for (const { frame } of open.values()) parts.send(frame);
+    },
+  };
+}
+
+function busy() {
+  return refusal(
+    "message-busy",
+    `Cannot send the message: ${OPEN_MAX} are on their way, or one with this id is`,
+  );
+}
+function tooLong() {
+  return refusal(
+    "message-too-long",
+    `Cannot send the message: it is too long, must be at most ${MESSAGE_LIMITS.textBytesMax} bytes`,
+  );
+}
+function unanswered() {
+  return refusal(
+    "gateway-silent",
+    "Cannot send the message: the gateway did not answer in time, it may still be delivered",
+  );
+}

@@ -1,0 +1,102 @@
+/**
+ * Keeps the agent's runtime running: starts it, starts it again with back-off when it dies, and
+ * tells its state (decision 9). Knows nothing of the gateway or of turns.
+ *
+ * @module
+ */
+
+import type { AgentState } from "core/dial/event.ts";
+import { jitteredDelay } from "core/dial/backoff.ts";
+import { errorText } from "core/errors.ts";
+import { BACKOFF_LIMITS } from "core/limits.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { RuntimeDriver, RuntimeSession } from "core/runtimes/driver.ts";
+
+/** The supervised runtime. */
+export interface SupervisedRuntime {
+  /** A session that runs; while none does, the next start's outcome: the session or why not. */
+  session(): Promise<Result<RuntimeSession, string>>;
+  /** Ends the runtime for good. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** What the supervisor is made of. */
+export interface RuntimeParts {
+  readonly driver: RuntimeDriver;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly onState: (state: AgentState, reason?: string) => void;
+}
+
+/** Starts to supervise; the first start begins at once. */
+export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
+  const { driver, clock, random, log, onState } = parts;
+  const stop = new AbortController();
+  let current: RuntimeSession | undefined;
+  let waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
+  /** Cuts the wait before the next start short. */
+  let hurry = new AbortController();
+
+  function settle(outcome: Result<RuntimeSession, string>): void {
+    const waiting = waiters;
+    waiters = [];
+    for (const resolve of waiting) resolve(outcome);
+  }
+
+  /** Runs one session to its end; returns how long it ran and why it ended. */
+  async function runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
+    onState("starting");
+    let session: RuntimeSession;
+    try {
+      session = await driver.start();
+    } catch (thrown) {
+      return { ranMs: 0, reason: errorText(thrown) };
+    }
+    if (stop.signal.aborted) {
+      await session.close(0);
+      return { ranMs: 0, reason: "stopped" };
+    }
+    const since = clock.monotonic();
+    current = session;
+    onState("idle");
+    settle(ok(session));
+    const reason = await session.ended;
+    current = undefined;
+    return { ranMs: clock.monotonic() - since, reason };
+  }
+
+  async function supervise(): Promise<void> {
+    let attempt = 0;
+    while (!stop.signal.aborted) {
+      const { ranMs, reason } = await runOnce();
+      if (stop.signal.aborted) break;
+      attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
+      const delayMs = BACKOFF_LIMITS.firstMs + jitteredDelay(attempt, random.fraction());
+      log.warning("runtime is gone", { reason, restart_ms: delayMs });
+      onState("failed", reason);
+      if (ranMs === 0) settle(err(reason));
+      hurry = new AbortController();
+      await clock.sleep(delayMs, AbortSignal.any([stop.signal, hurry.signal]));
+    }
+    settle(err("the dial unit stops"));
+  }
+
+  const done = supervise();
+  return {
+    session: () => {
+      if (current !== undefined) return Promise.resolve(ok(current));
+      if (stop.signal.aborted) return Promise.resolve(err("the dial unit stops"));
+      return new Promise((resolve) => {
+        waiters.push(resolve);
+        hurry.abort();
+      });
+    },
+    close: async (graceMs) => {
+      stop.abort();
+      await current?.close(graceMs);
+      await done;
+    },
+  };
+}

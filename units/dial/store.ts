@@ -1,0 +1,284 @@
+/**
+ * What a dial unit must not forget, in one SQLite file: the outbox of durable events and the turns
+ * that it accepted. A change of a turn and its event are one transaction, so that a kill between
+ * the two cannot happen. Times are passed in.
+ *
+ * Acknowledged events are deleted with the next write: to lose a deletion does no harm, because the
+ * gateway says at each registration how far it has come.
+ *
+ * @module
+ */
+
+import type { DurableEvent } from "core/dial/event.ts";
+import { byteLength, fitPayload } from "core/dial/fit_event.ts";
+import { TURN_LIMITS } from "core/limits.ts";
+import type { Database, Databases, SqlValue } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+
+// `bytes` stands before `payload`: behind it, SQLite would read every payload to sum the sizes.
+const TABLES = `
+create table if not exists meta (name text primary key, value text not null) strict;
+create table if not exists outbox (
+  seq integer primary key,
+  at integer not null,
+  turn_id text,
+  kind text not null,
+  bytes integer not null,
+  payload text not null
+) strict;
+create table if not exists turns (
+  place integer primary key autoincrement,
+  turn_id text not null unique,
+  text text not null,
+  origin text not null,
+  state text not null,
+  end_seq integer
+) strict;
+`;
+
+/** An event about to be numbered. */
+export interface EventDraft {
+  readonly at: number;
+  readonly turnId?: string | undefined;
+  readonly kind: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** A turn that was accepted. */
+export interface AcceptedTurn {
+  readonly turnId: string;
+  readonly text: string;
+  readonly origin: string;
+}
+
+/** What a change does to a turn, together with its events. */
+export interface TurnMove {
+  readonly turnId: string;
+  readonly to: "running" | "ended";
+}
+
+/** The store of one dial unit. */
+export interface DialStore {
+  /** Identity of the outbox. */
+  epoch(): string;
+  /** Last number given out, and last number that need not be sent again. */
+  last(): number;
+  dropped(): number;
+  /** Bytes that wait for the gateway's acknowledgement. */
+  waitingBytes(): number;
+  /** Numbers and stores events, and moves a turn with them. */
+  append(drafts: readonly EventDraft[], move?: TurnMove): Result<void>;
+  read(from: number, to: number): readonly DurableEvent[];
+  acknowledge(seq: number): void;
+  /** Gives the waiting events new numbers from 1 in a new epoch. */
+  renumber(newEpoch: string): Result<void>;
+  /** Stores a turn; the same one again changes nothing. */
+  accept(turn: AcceptedTurn): Result<"new" | "known">;
+  /** The oldest turn that was not begun. */
+  nextTurn(): AcceptedTurn | undefined;
+  stateOf(turnId: string): "accepted" | "running" | "ended" | undefined;
+  /** Turns that were begun and not ended: after a start, those a kill interrupted. */
+  runningTurns(): readonly string[];
+  /** Turns whose end the gateway has not acknowledged. */
+  openTurns(): readonly string[];
+  close(): void;
+}
+
+/** Opens or creates the store; rejects with `FileFault`. `newEpoch` names a new outbox. */
+export async function openDialStore(
+  databases: Databases,
+  path: string,
+  newEpoch: string,
+): Promise<DialStore> {
+  const db = await databases.open(path);
+  db.transaction(() => {
+    db.exec(TABLES);
+    const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
+    put.run("epoch", newEpoch);
+    put.run("last", "0");
+  });
+  return new SqliteDialStore(db);
+}
+
+class SqliteDialStore implements DialStore {
+  readonly #db: Database;
+  readonly #sql: ReturnType<typeof statements>;
+  #epoch: string;
+  #last: number;
+  /** Last acknowledged number; rows up to `#deleted` are gone already. */
+  #dropped: number;
+  #deleted: number;
+  #waiting: number;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#sql = statements(db);
+    const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
+    this.#epoch = meta("epoch");
+    this.#last = Number(meta("last"));
+    this.#dropped = Number(this.#sql.first.get()?.seq ?? this.#last + 1) - 1;
+    this.#deleted = this.#dropped;
+    this.#waiting = Number(this.#sql.bytes.get()?.n ?? 0);
+  }
+
+  epoch(): string {
+    return this.#epoch;
+  }
+
+  last(): number {
+    return this.#last;
+  }
+
+  dropped(): number {
+    return this.#dropped;
+  }
+
+  waitingBytes(): number {
+    return this.#waiting;
+  }
+
+  append(drafts: readonly EventDraft[], move?: TurnMove): Result<void> {
+    const next = this.#last + drafts.length;
+    const written = writeSql(this.#db, "the event", () => {
+      if (this.#dropped > this.#deleted) this.#sql.drop.run(this.#dropped);
+      const bytes = this.#insert(drafts);
+      this.#sql.setMeta.run(String(next), "last");
+      if (move !== undefined) this.#move(move, next);
+      return bytes;
+    });
+    if (!written.ok) return written;
+    this.#deleted = this.#dropped;
+    this.#last = next;
+    this.#waiting += written.value;
+    return ok(undefined);
+  }
+
+  read(from: number, to: number): readonly DurableEvent[] {
+    return this.#sql.read.all(Math.max(from, this.#dropped + 1), to).map(readEvent);
+  }
+
+  acknowledge(seq: number): void {
+    if (seq <= this.#dropped) return;
+    this.#waiting -= Number(this.#sql.bytesBetween.get(this.#dropped, seq)?.n ?? 0);
+    this.#dropped = Math.min(seq, this.#last);
+  }
+
+  renumber(newEpoch: string): Result<void> {
+    const shift = this.#dropped;
+    const written = writeSql(this.#db, "the outbox", () => {
+      this.#sql.drop.run(shift);
+      // Downwards in two steps: the new numbers must not meet old ones on the way.
+      this.#db.exec("update outbox set seq = -seq");
+      this.#sql.shiftEvents.run(shift);
+      this.#sql.shiftEnds.run(shift);
+      this.#sql.setMeta.run(newEpoch, "epoch");
+      this.#sql.setMeta.run(String(this.#last - shift), "last");
+    });
+    if (!written.ok) return written;
+    this.#epoch = newEpoch;
+    this.#last -= shift;
+    this.#dropped = 0;
+    this.#deleted = 0;
+    return written;
+  }
+
+  accept(turn: AcceptedTurn): Result<"new" | "known"> {
+    return writeSql(this.#db, "the turn", () => {
+      const { changes } = this.#sql.accept.run(turn.turnId, turn.text, turn.origin);
+      return changes === 1 ? "new" : "known";
+    });
+  }
+
+  nextTurn(): AcceptedTurn | undefined {
+    const row = this.#sql.next.get();
+    return row === undefined ? undefined : {
+      turnId: String(row.turn_id),
+      text: String(row.text),
+      origin: String(row.origin),
+    };
+  }
+
+  stateOf(turnId: string): "accepted" | "running" | "ended" | undefined {
+    const state = this.#sql.state.get(turnId)?.state;
+    return state === undefined ? undefined : state as "accepted" | "running" | "ended";
+  }
+
+  runningTurns(): readonly string[] {
+    return this.#sql.running.all().map((row) => String(row.turn_id));
+  }
+
+  openTurns(): readonly string[] {
+    return this.#sql.open.all(this.#dropped).map((row) => String(row.turn_id));
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #insert(drafts: readonly EventDraft[]): number {
+    let bytes = 0;
+    drafts.forEach((draft, index) => {
+      const payload = JSON.stringify(fitPayload(draft.kind, draft.payload));
+      const size = byteLength(payload);
+      bytes += size;
+      const [seq, at] = [this.#last + 1 + index, Math.round(draft.at)];
+      this.#sql.insert.run(seq, at, draft.turnId ?? null, draft.kind, size, payload);
+    });
+    return bytes;
+  }
+
+  #move({ turnId, to }: TurnMove, lastSeq: number): void {
+    if (to === "running") {
+      this.#sql.begin.run(turnId);
+      return;
+    }
+    this.#sql.end.run(lastSeq, turnId);
+    this.#sql.forget.run(this.#dropped, TURN_LIMITS.endedTurnsKept);
+  }
+}
+
+function statements(db: Database) {
+  return {
+    meta: db.prepare("select value from meta where name = ?"),
+    setMeta: db.prepare("update meta set value = ? where name = ?"),
+    first: db.prepare("select min(seq) as seq from outbox having count(*) > 0"),
+    bytes: db.prepare("select coalesce(sum(bytes), 0) as n from outbox"),
+    bytesBetween: db.prepare(
+      "select coalesce(sum(bytes), 0) as n from outbox where seq > ? and seq <= ?",
+    ),
+    insert: db.prepare(
+      "insert into outbox (seq, at, turn_id, kind, bytes, payload) values (?, ?, ?, ?, ?, ?)",
+    ),
+    drop: db.prepare("delete from outbox where seq <= ?"),
+    read: db.prepare("select * from outbox where seq between ? and ? order by seq"),
+    accept: db.prepare(
+      "insert or ignore into turns (turn_id, text, origin, state) values (?, ?, ?, 'accepted')",
+    ),
+    next: db.prepare("select * from turns where state = 'accepted' order by place limit 1"),
+    state: db.prepare("select state from turns where turn_id = ?"),
+    running: db.prepare("select turn_id from turns where state = 'running' order by place"),
+    open: db.prepare(
+      "select turn_id from turns where state <> 'ended' or end_seq > ? order by place",
+    ),
+    begin: db.prepare("update turns set state = 'running' where turn_id = ?"),
+    // The text of an ended turn is not needed any more; its id is, against repetition.
+    end: db.prepare("update turns set state = 'ended', end_seq = ?, text = '' where turn_id = ?"),
+    forget: db.prepare(
+      "delete from turns where state = 'ended' and end_seq <= ? and place <= " +
+        "(select max(place) from turns) - ?",
+    ),
+    shiftEvents: db.prepare("update outbox set seq = -seq - ?"),
+    shiftEnds: db.prepare("update turns set end_seq = end_seq - ? where end_seq is not null"),
+  };
+}
+
+function readEvent(row: Readonly<Record<string, SqlValue>>): DurableEvent {
+  return {
+    seq: Number(row.seq),
+    at: Number(row.at),
+    ...(row.turn_id === null ? {} : { turn_id: String(row.turn_id) }),
+    kind: String(row.kind),
+    payload: JSON.parse(String(row.payload)) as Record<string, unknown>,
+  };
+}

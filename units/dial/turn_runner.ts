@@ -1,0 +1,221 @@
+/**
+ * Runs accepted turns, one after the other, and records what the runtime reports. A turn has one
+ * end: the runtime's own outcome, or the stated reason why there is none.
+ *
+ * | Found at start | Becomes |
+ * |---|---|
+ * | running | ended, `interrupted` with code `dial-restarted` |
+ * | accepted | run |
+ *
+ * @module
+ */
+
+import type { PreviewEvent } from "core/dial/event.ts";
+import { errorText } from "core/errors.ts";
+import type { Clock, Log } from "core/ports.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import type { Recorder } from "units/dial/recorder.ts";
+import type { SupervisedRuntime } from "units/dial/runtime.ts";
+import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
+
+/** Running turns. */
+export interface TurnRunner {
+  /** Tells that a turn was accepted. */
+  wake(): void;
+  cancel(turnId: string): Promise<void>;
+  /** Takes no further turn; resolves when the running one has ended. */
+  close(): Promise<void>;
+}
+
+/** What the runner is made of. */
+export interface RunnerParts {
+  readonly store: DialStore;
+  readonly recorder: Recorder;
+  readonly runtime: SupervisedRuntime;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onPreview: (event: PreviewEvent) => void;
+  readonly onBusy: (isBusy: boolean) => void;
+}
+
+const RESTARTED: TurnOutcome = {
+  outcome: "interrupted",
+  code: "dial-restarted",
+  reason: "The agent's dial unit was restarted while the turn ran",
+};
+const STOPPED: TurnOutcome = {
+  outcome: "interrupted",
+  code: "dial-stopped",
+  reason: "The agent was stopped while the turn ran",
+};
+const CANCELLED: TurnOutcome = {
+  outcome: "cancelled",
+  code: "cancelled-before-start",
+  reason: "Cancelled before the runtime had it",
+};
+
+/** Characters of a reason, which may hold the last words of a program. */
+const REASON_LENGTH_MAX = 4_000;
+
+/** Starts the runner; ends first what an earlier process left running. */
+export function startTurnRunner(parts: RunnerParts): TurnRunner {
+  const runner = new SerialRunner(parts);
+  runner.start();
+  return runner;
+}
+
+class SerialRunner implements TurnRunner {
+  readonly #parts: RunnerParts;
+  readonly #cancelled = new Set<string>();
+  /** Turns whose end is being recorded: a turn has one. */
+  readonly #ending = new Set<string>();
+  #running: { readonly turnId: string; session?: RuntimeSession } | undefined;
+  #isClosed = false;
+  #wakeUp = () => {};
+  #done: Promise<void> = Promise.resolve();
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#done = this.#work();
+  }
+
+  wake(): void {
+    this.#wakeUp();
+  }
+
+  async cancel(turnId: string): Promise<void> {
+    const state = this.#parts.store.stateOf(turnId);
+    if (state === undefined || state === "ended") return;
+    this.#cancelled.add(turnId);
+    if (this.#running?.turnId === turnId) await this.#running.session?.cancel();
+    else await this.#end(turnId, CANCELLED);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#wakeUp();
+    await this.#done;
+  }
+
+  async #work(): Promise<void> {
+    const { store } = this.#parts;
+    for (const turnId of store.runningTurns()) await this.#end(turnId, RESTARTED);
+    while (!this.#isClosed) {
+      const turn = store.nextTurn();
+      if (turn === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wakeUp = resolve;
+        });
+      } else {
+        await this.#run(turn);
+        this.#running = undefined;
+      }
+    }
+  }
+
+  async #run(turn: AcceptedTurn): Promise<void> {
+    const { recorder, runtime, clock, onBusy } = this.#parts;
+    const { turnId } = turn;
+    const running: { readonly turnId: string; session?: RuntimeSession } = { turnId };
+    this.#running = running;
+    const session = await runtime.session();
+    if (this.#isClosed) return;
+    if (this.#cancelled.has(turnId)) return await this.#end(turnId, CANCELLED);
+    await recorder.record([{ at: clock.now(), turnId, kind: "turn_started", payload: {} }], {
+      move: { turnId, to: "running" },
+      isControl: true,
+    });
+    if (!session.ok) {
+      const code = "runtime-not-started";
+      return await this.#end(turnId, { outcome: "failed", code, reason: session.error });
+    }
+    running.session = session.value;
+    onBusy(true);
+    const outcome = await this.#prompt(session.value, turn);
+    this.#running = undefined;
+    const isOurs = this.#isClosed && outcome.outcome !== "completed" &&
+      !this.#cancelled.has(turnId);
+    await this.#end(turnId, isOurs ? STOPPED : outcome);
+    onBusy(false);
+  }
+
+  async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
+    const { turnId, text } = turn;
+    if (this.#cancelled.has(turnId)) return CANCELLED;
+    const offsets = new Map<string, number>();
+    const finished = session.prompt(
+      { turnId, text },
+      (update) => this.#take(turnId, update, offsets),
+    );
+    return await finished.catch((thrown): TurnOutcome => ({
+      outcome: "failed",
+      code: "runtime-fault",
+      reason: errorText(thrown),
+    }));
+  }
+
+  /** Shows a preview, or records an event; the runtime is not read from until this is done. */
+  async #take(
+    turnId: string,
+    update: RuntimeUpdate,
+    offsets: Map<string, number>,
+  ): Promise<void> {
+    const { recorder, clock, onPreview } = this.#parts;
+    if (update.kind === "text_delta") {
+      const { messageId, text } = update;
+      const offset = offsets.get(messageId) ?? 0;
+      offsets.set(messageId, offset + text.length);
+      const payload = { message_id: messageId, text, offset };
+      return onPreview({ turn_id: turnId, kind: "text_delta", payload });
+    }
+    if (update.kind === "message") offsets.delete(update.messageId);
+    await recorder.record([{ at: clock.now(), turnId, ...draftOf(update) }]);
+  }
+
+  async #end(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
+    const { recorder, clock, log } = this.#parts;
+    if (this.#ending.has(turnId)) return;
+    this.#ending.add(turnId);
+    const payload = {
+      outcome,
+      ...(code === undefined ? {} : { code }),
+      ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
+    };
+    await recorder.record([{ at: clock.now(), turnId, kind: "turn_ended", payload }], {
+      move: { turnId, to: "ended" },
+      isControl: true,
+    });
+    this.#cancelled.delete(turnId);
+    this.#ending.delete(turnId);
+    log.info("turn ended", { turn: turnId, outcome, code });
+  }
+}
+
+/** The durable event of an update. */
+function draftOf(
+  update: Exclude<RuntimeUpdate, { kind: "text_delta" }>,
+): { readonly kind: string; readonly payload: Record<string, unknown> } {
+  switch (update.kind) {
+    case "message": {
+      const { messageId, text } = update;
+      return { kind: "message", payload: { message_id: messageId, role: "assistant", text } };
+    }
+    case "tool_call": {
+      const { callId, mcp, tool } = update;
+      const payload = { call_id: callId, mcp: mcp ?? null, tool, arguments: update.arguments };
+      return { kind: "tool_call", payload };
+    }
+    case "tool_result": {
+      const { callId, status, text, cutBytes, durationMs } = update;
+      return {
+        kind: "tool_result",
+        payload: { call_id: callId, status, text, cut_bytes: cutBytes, duration_ms: durationMs },
+      };
+    }
+    case "notice":
+      return { kind: "notice", payload: { text: update.text } };
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * One question to the agent's own dial unit over `{home}/.fleetctl/dial/local.sock`: one JSON line
+ * there, one JSON line back. The shapes are in `core/dial/local_frames.ts`; the other end is
+ * `units/dial/local_socket.ts`.
+ *
+ * @module
+ */
+
+import { type LocalAnswer, localAnswer, type LocalRequest } from "core/dial/local_frames.ts";
+import { errorText, refusal } from "core/errors.ts";
+import { MESSAGE_LIMITS } from "core/limits.ts";
+import type { ByteStream, Clock } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { createLineFramer } from "units/mcp/line_framer.ts";
+
+/** The dial unit waits for the gateway and then says so; this end gives up a little later. */
+const ANSWER_SECONDS = MESSAGE_LIMITS.answerSeconds + 5;
+const ANSWER_BYTES_MAX = 256 * 1024;
+
+/** An answer that is no refusal. */
+export type DialAnswer = Exclude<LocalAnswer, { type: "error" } | { ok: false }>;
+
+/** What asking needs of the machine. */
+export interface DialClientPorts {
+  readonly clock: Pick<Clock, "after">;
+  connect(path: string): Promise<ByteStream>;
+}
+
+/** Asks the dial unit; its own refusals are passed on with their code. */
+export async function askDial(
+  socket: string,
+  question: LocalRequest,
+  ports: DialClientPorts,
+): Promise<Result<DialAnswer>> {
+  const failed = (state: string) =>
+    err(refusal("dial-unreachable", `Cannot reach this agent's dial unit: ${state}`, {
+      hints: ["fleetctl status"],
+    }));
+  let stream: ByteStream;
+  try {
+    stream = await ports.connect(socket);
+  } catch (thrown) {
+    const isAbsent = thrown instanceof Error && thrown.name === "NotFound";
+    return failed(isAbsent ? `its socket "${socket}" does not exist` : errorText(thrown));
+  }
+  const stop = ports.clock.after(ANSWER_SECONDS * 1000, () => stream.close());
+  try {
+    const writer = stream.writable.getWriter();
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(question)}\n`));
+    const line = await readLine(stream.readable);
+    return line === undefined ? failed("it ended without an answer") : parseAnswer(line, failed);
+  } catch (thrown) {
+    return failed(errorText(thrown));
+  } finally {
+    stop();
+    stream.close();
+  }
+}
+
+async function readLine(readable: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  const framer = createLineFramer(ANSWER_BYTES_MAX);
+  for await (const chunk of readable) {
+    const [frame] = framer.push(chunk);
+    if (frame === undefined) continue;
+    if (frame.kind === "oversize") throw new Error(`it answered with ${frame.size} bytes`);
+    return new TextDecoder().decode(frame.bytes);
+  }
+  return undefined;
+}
+
+function parseAnswer(
+  line: string,
+  failed: (state: string) => Result<never>,
+): Result<DialAnswer> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return failed("its answer is not JSON");
+  }
+  const parsed = localAnswer.safeParse(value);
+  if (!parsed.success) return failed("its answer has an unknown shape");
+  const answer = parsed.data;
+  if (answer.type === "agents_result") return ok(answer);
+  if (answer.type === "message_result" && answer.ok) return ok(answer);
+  const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
+  return err({ ...refusal("dial-refused", answer.message), code });
+}

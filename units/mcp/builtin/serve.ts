@@ -1,0 +1,36 @@
+/**
+ * `fleetctl-mcp serve <builtin>`: one of the servers that are part of the product, on stdio, at
+ * both protocol revisions.
+ *
+ * @module
+ */
+
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import type { BuiltinServer } from "core/catalog/manifest_source.ts";
+import type { Log, Random } from "core/ports.ts";
+import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
+import { createChannelServer } from "units/mcp/builtin/channel.ts";
+import type { DialClientPorts } from "units/mcp/builtin/dial_client.ts";
+
+/** What the builtin servers need of the machine. */
+export interface ServePorts extends DialClientPorts {
+  readonly log: Log;
+  readonly random: Pick<Random, "uuid">;
+}
+
+/** Serves until the client closes its end. `dialSocket` is the agent's `local.sock`. */
+export function serveBuiltin(
+  name: BuiltinServer,
+  dialSocket: string,
+  ports: ServePorts,
+): { close(): Promise<void> } {
+  return serveStdio(
+    () =>
+      name === "agent-message"
+        ? createAgentMessageServer(dialSocket, ports)
+        : createChannelServer(name, ports),
+    {
+      onerror: (error) => ports.log.warning("serve_error", { server: name, error: error.message }),
+    },
+  );
+}

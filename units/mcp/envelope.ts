@@ -1,0 +1,164 @@
+/**
+ * A byte scanner over one JSON message that learns only its envelope: the keys of the message and
+ * of its `params`, and the values of `id` and `method`. Pure. It builds nothing of the rest, so it
+ * can walk a message that is too large to hold, and it sees what `JSON.parse` hides: a key that is
+ * there twice, of which a server might take the other one.
+ *
+ * @module
+ */
+
+/** One key of the message (depth 1) or of its `params` (depth 2). */
+export interface EnvelopeKey {
+  readonly depth: 1 | 2;
+  readonly name: string;
+}
+
+/** What was learnt of a message. */
+export interface Envelope {
+  readonly keys: readonly EnvelopeKey[];
+  /** Whether there were more keys than are kept; then nothing can be said about doubles. */
+  readonly hasMoreKeys: boolean;
+  /** Undefined when absent, too long or not a string or number. */
+  readonly id: string | number | undefined;
+  readonly method: string | undefined;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const SPACE = 0x20;
+/** Keys kept; a message with more keys than any method has is not one. */
+const KEYS_MAX = 64;
+/** Bytes of a key or of an `id` or `method` that are kept. */
+const TEXT_BYTES_MAX = 256;
+
+/** Creates a scanner; feed it the message in pieces, in order. */
+export function createEnvelopeScanner() {
+  const keys: EnvelopeKey[] = [];
+  const kept: number[] = [];
+  let hasMoreKeys = false;
+  let depth = 0;
+  let inString = false;
+  let escaped = false;
+  /** Whether the next string at this depth is a key; only for depths 1 and 2. */
+  let wantsKey = false;
+  let readsKey = false;
+  /** Name of the last key at depth 1. */
+  let parent = "";
+  /** Value being kept: of `id` or `method` at depth 1. */
+  let keeps: "id" | "method" | undefined;
+  const isObject = [false, false, false];
+  const found: { id?: string | number; method?: string } = {};
+
+  const keep = (byte: number) => {
+    if (kept.length <= TEXT_BYTES_MAX) kept.push(byte);
+  };
+  const isLooked = () => depth === 1 || depth === 2 && parent === "params";
+
+  const endString = () => {
+    inString = false;
+    if (!readsKey) return;
+    readsKey = false;
+    wantsKey = false;
+    const name = readText(kept, true);
+    if (keys.length >= KEYS_MAX) hasMoreKeys = true;
+    else if (name !== undefined && (depth === 1 || depth === 2)) keys.push({ depth, name });
+    if (depth === 1) {
+      parent = name ?? "";
+      keeps = name === "id" || name === "method" ? name : undefined;
+    }
+    kept.length = 0;
+  };
+
+  const endValue = () => {
+    if (keeps !== undefined) {
+      const value = readText(kept, false);
+      if (keeps === "id" && (typeof value === "string" || typeof value === "number")) {
+        found.id = value;
+      }
+      if (keeps === "method" && typeof value === "string") found.method = value;
+    }
+    keeps = undefined;
+    kept.length = 0;
+  };
+
+  const open = (object: boolean) => {
+    keeps = undefined;
+    depth++;
+    if (depth <= 2) isObject[depth] = object;
+    wantsKey = object && isLooked();
+  };
+
+  const close = () => {
+    if (depth === 1) endValue();
+    depth--;
+    wantsKey = false;
+  };
+
+  const structural = (byte: number) => {
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) open(byte === OPEN_OBJECT);
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close();
+    else if (byte === COMMA) {
+      if (depth === 1) endValue();
+      wantsKey = depth <= 2 && isObject[depth] === true && isLooked();
+    } else if (byte !== COLON && byte > SPACE && keeps !== undefined && depth === 1) keep(byte);
+  };
+
+  const inText = (byte: number) => {
+    if (escaped) escaped = false;
+    else if (byte === BACKSLASH) escaped = true;
+    else if (byte === QUOTE) {
+      if (!readsKey && keeps !== undefined && depth === 1) keep(byte);
+      return endString();
+    }
+    if (readsKey || keeps !== undefined && depth === 1) keep(byte);
+  };
+
+  return {
+    /** Walks the next piece. */
+    feed(bytes: Uint8Array): void {
+      for (let at = 0; at < bytes.length; at++) {
+        const byte = bytes[at] ?? 0;
+        if (inString) {
+          inText(byte);
+        } else if (byte === QUOTE) {
+          inString = true;
+          readsKey = wantsKey;
+          if (readsKey) kept.length = 0;
+          else if (keeps !== undefined && depth === 1) keep(byte);
+        } else {
+          structural(byte);
+        }
+      }
+    },
+    /** What is known so far; whole once the message is. */
+    result(): Envelope {
+      return { keys, hasMoreKeys, id: found.id, method: found.method };
+    },
+  };
+
+  /** Kept bytes as text: a key's inside of quotes, or a whole scalar. */
+  function readText(bytes: readonly number[], isKey: true): string | undefined;
+  function readText(bytes: readonly number[], isKey: false): unknown;
+  function readText(bytes: readonly number[], isKey: boolean): unknown {
+    if (bytes.length > TEXT_BYTES_MAX) return undefined;
+    const text = new TextDecoder().decode(new Uint8Array(bytes));
+    try {
+      return JSON.parse(isKey ? `"${text}"` : text);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Scans a whole message. */
+export function scanEnvelope(bytes: Uint8Array): Envelope {
+  const scanner = createEnvelopeScanner();
+  scanner.feed(bytes);
+  return scanner.result();
+}

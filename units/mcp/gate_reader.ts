@@ -1,0 +1,53 @@
+/**
+ * The rendered gate file of one MCP, read anew whenever it changed, so that a tool that an operator
+ * blocks is blocked from the next call on. A file that is missing or unreadable refuses everything.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { FileFault, type Files } from "core/ports.ts";
+import { err, type Result } from "core/result.ts";
+import { type Gate, parseGate } from "core/risk/rules.ts";
+
+/** Gives the gate as it is now. */
+export interface GateReader {
+  current(): Promise<Result<Gate>>;
+}
+
+/** Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. */
+export function createGateReader(
+  files: Pick<Files, "readText" | "stat">,
+  path: string,
+  mcp: string,
+): GateReader {
+  let version: string | undefined;
+  let gate: Result<Gate> | undefined;
+  const unreadable = (state: string) =>
+    err(refusal(
+      "gate-unreadable",
+      `Cannot use MCP ${
+        JSON.stringify(mcp)
+      }: its permission gate ${state}, so every call is refused`,
+      { hints: ["fleetctl apply"] },
+    ));
+  return {
+    async current() {
+      try {
+        const stat = await files.stat(path);
+        if (stat === undefined) return unreadable("is missing");
+        const found = `${stat.mtimeMs} ${stat.size}`;
+        if (gate !== undefined && found === version) return gate;
+        const text = await files.readText(path);
+        if (text === undefined) return unreadable("is missing");
+        gate = parseGate(text, mcp);
+        version = found;
+        return gate;
+      } catch (thrown) {
+        if (!(thrown instanceof FileFault)) throw thrown;
+        version = undefined;
+        return unreadable(`cannot be read (${thrown.code})`);
+      }
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * Bytes → lines, the framing of MCP over stdio and unix sockets. Pure. A line past the limit is
+ * not held: only its size and envelope are, so that the call it belongs to can be answered and
+ * everything after it goes on.
+ *
+ * @module
+ */
+
+import { createEnvelopeScanner, type Envelope } from "units/mcp/envelope.ts";
+
+/** One line as it arrived. */
+export type Frame =
+  /** `bytes` includes the newline. */
+  | { readonly kind: "line"; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: "oversize"; readonly size: number; readonly envelope: Envelope };
+
+const NEWLINE = 0x0a;
+
+/** Cuts a stream of chunks into lines. */
+export interface LineFramer {
+  /** Returns the lines that end in this chunk. A chunk is only read until the call returns. */
+  push(chunk: Uint8Array): readonly Frame[];
+  /** Bytes of the line that has not ended yet. */
+  pendingBytes(): number;
+}
+
+/** Creates a framer; `lineBytesMax` counts the line without its newline. */
+export function createLineFramer(lineBytesMax: number): LineFramer {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  let scanner: ReturnType<typeof createEnvelopeScanner> | undefined;
+
+  const take = (piece: Uint8Array) => {
+    size += piece.length;
+    if (scanner !== undefined) {
+      scanner.feed(piece);
+    } else if (size > lineBytesMax) {
+      scanner = createEnvelopeScanner();
+      for (const part of parts) scanner.feed(part);
+      scanner.feed(piece);
+      parts = [];
+    } else {
+      // Copied: the reader may use its buffer again.
+      parts.push(piece.slice());
+    }
+  };
+
+  const finish = (): Frame => {
+    const frame: Frame = scanner !== undefined
+      ? { kind: "oversize", size, envelope: scanner.result() }
+      : { kind: "line", bytes: joinLine(parts, size) };
+    parts = [];
+    size = 0;
+    scanner = undefined;
+    return frame;
+  };
+
+  return {
+    push(chunk) {
+      const frames: Frame[] = [];
+      let from = 0;
+      for (;;) {
+        const end = chunk.indexOf(NEWLINE, from);
+        if (end === -1) break;
+        // The usual case: the whole line in one chunk, copied once.
+        if (size === 0 && end - from <= lineBytesMax) {
+          frames.push({ kind: "line", bytes: new Uint8Array(chunk.subarray(from, end + 1)) });
+        } else {
+          take(chunk.subarray(from, end));
+          frames.push(finish());
+        }
+        from = end + 1;
+      }
+      if (from < chunk.length) take(chunk.subarray(from));
+      return frames;
+    },
+    pendingBytes: () => size,
+  };
+}
+
+function joinLine(parts: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size + 1);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  whole[size] = NEWLINE;
+  return whole;
+}

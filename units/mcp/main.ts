@@ -1,0 +1,89 @@
+/**
+ * `fleetctl-mcp`: `proxy <mcp> --socket <path>`, `serve <builtin>`, `check <mcp>`.
+ * The composition root of the MCP path. Starts once per agent start and MCP, so each mode loads
+ * only what it needs: the proxy loads no SDK.
+ *
+ * @module
+ */
+
+import type { BuiltinServer } from "core/catalog/manifest_source.ts";
+import { connectUnix } from "core/os/connect_unix.ts";
+import { denoFiles } from "core/os/files.ts";
+import { stderrLog } from "core/os/log.ts";
+import { systemClock } from "core/os/clock.ts";
+import { pathsUnder } from "core/paths.ts";
+import { parseProgramArguments, type ProgramCommand, USAGE } from "units/mcp/arguments.ts";
+
+async function main(): Promise<number> {
+  const command = parseProgramArguments(Deno.args);
+  if (!command.ok) {
+    console.error(`fleetctl-mcp: ${command.error.message}`);
+    console.error(USAGE);
+    return 2;
+  }
+  return await run(command.value);
+}
+
+async function run(command: ProgramCommand): Promise<number> {
+  switch (command.kind) {
+    case "help":
+      console.log(USAGE);
+      return 0;
+    case "check-config":
+      console.log("ok");
+      return 0;
+    case "proxy":
+      return await proxy(command);
+    case "serve":
+      return await serve(command.server);
+    case "check":
+      return await check(command.mcp);
+  }
+}
+
+function root(): string {
+  return Deno.env.get("FLEETCTL_ROOT") ?? "/";
+}
+
+async function proxy(target: { readonly mcp: string; readonly socket: string }): Promise<number> {
+  const { runProxy } = await import("units/mcp/proxy.ts");
+  const { createGateReader } = await import("units/mcp/gate_reader.ts");
+  await runProxy(target, {
+    client: { readable: Deno.stdin.readable, writable: Deno.stdout.writable },
+    clock: systemClock(),
+    log: stderrLog({ program: "fleetctl-mcp" }),
+    gate: createGateReader(denoFiles(), pathsUnder(root()).gate(target.mcp), target.mcp),
+    connect: connectUnix,
+  });
+  return 0;
+}
+
+async function serve(server: BuiltinServer): Promise<number> {
+  const { serveBuiltin } = await import("units/mcp/builtin/serve.ts");
+  const { systemRandom } = await import("core/os/random.ts");
+  const home = Deno.env.get("HOME") ?? "/";
+  serveBuiltin(server, `${home}/.fleetctl/dial/local.sock`, {
+    clock: systemClock(),
+    log: stderrLog({ program: "fleetctl-mcp" }),
+    random: systemRandom(),
+    connect: connectUnix,
+  });
+  // The SDK's transport keeps the process alive until the client's end of the stream.
+  return 0;
+}
+
+async function check(mcp: string): Promise<number> {
+  const { checkTree } = await import("core/catalog/vendor.ts");
+  const { denoTrees } = await import("core/os/vendor.ts");
+  const checked = await checkTree(
+    mcp,
+    { files: denoFiles(), trees: denoTrees() },
+    pathsUnder(root()),
+  );
+  if (checked.ok) return 0;
+  console.error(`fleetctl-mcp: ${checked.error.message}`);
+  return 1;
+}
+
+const code = await main();
+if (code !== 0) Deno.exit(code);

@@ -1,0 +1,192 @@
+/**
+ * Reading one line as a JSON-RPC message, and writing the answers that the proxy itself gives.
+ * Pure. Both protocol revisions share this framing; batches belong to neither and are refused.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import { scanEnvelope } from "units/mcp/envelope.ts";
+
+/** Identifier of a request. */
+export type MessageId = string | number;
+
+/** A message, as far as the proxy looks at it. */
+export type Message =
+  | {
+    readonly kind: "request";
+    readonly id: MessageId;
+    readonly method: string;
+    readonly params: Readonly<Record<string, unknown>>;
+  }
+  | {
+    readonly kind: "notification";
+    readonly method: string;
+    readonly params: Readonly<Record<string, unknown>>;
+  }
+  | { readonly kind: "response"; readonly id: MessageId; readonly value: Record<string, unknown> };
+
+/** Why a line is no message; the id is known when it could be read. */
+export interface BadMessage {
+  readonly kind: "bad";
+  readonly code: number;
+  readonly text: string;
+  readonly id: MessageId | null;
+}
+
+/** JSON-RPC codes; those at -32000 and -32001 are the SDKs' own for lost and slow connections. */
+export const RPC_CODES = {
+  parse: -32700,
+  invalidRequest: -32600,
+  internal: -32603,
+  connectionClosed: -32000,
+  timeout: -32001,
+} as const;
+
+/** Keys that decide what a message does; each once, in exactly this spelling. */
+const MESSAGE_KEYS = ["jsonrpc", "id", "method", "params", "result", "error"];
+const PARAMS_KEYS = ["name", "arguments", "_meta", "task"];
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+/** Line breaks to some readers that are none to JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR. */
+const FOREIGN_BREAKS = /[\r\u0085\u2028\u2029]/;
+
+/** A parsed line, and the bytes to forward for it. */
+export interface ParsedLine {
+  readonly message: Message | BadMessage;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Parses a line (with its newline); undefined for an empty one. */
+export function parseLine(bytes: Uint8Array<ArrayBuffer>): ParsedLine | undefined {
+  const bad = (code: number, text: string, id: MessageId | null = null): ParsedLine => ({
+    message: { kind: "bad", code, text, id },
+    bytes,
+  });
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    return bad(RPC_CODES.parse, "the line is not valid UTF-8");
+  }
+  if (/^\s*$/.test(text)) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return bad(RPC_CODES.parse, "the line is not valid JSON");
+  }
+  if (Array.isArray(value)) return bad(RPC_CODES.invalidRequest, "a batch is not supported");
+  if (!isRecord(value)) return bad(RPC_CODES.invalidRequest, "the line is not a JSON object");
+  return { message: readMessage(value), bytes: oneLine(text, bytes) };
+}
+
+function readMessage(value: Record<string, unknown>): Message | BadMessage {
+  const { id, method } = value;
+  const known = isId(id) ? id : null;
+  const bad = (text: string): BadMessage => ({
+    kind: "bad",
+    code: RPC_CODES.invalidRequest,
+    text,
+    id: known,
+  });
+  if (typeof method === "string") {
+    const params = value["params"] ?? {};
+    if (!isRecord(params)) return bad("params is not an object");
+    if (!("id" in value)) return { kind: "notification", method, params };
+    return known === null
+      ? bad("the id is neither a string nor a number")
+      : { kind: "request", id: known, method, params };
+  }
+  if ("method" in value) return bad("the method is not a string");
+  if (known !== null && ("result" in value || "error" in value)) {
+    return { kind: "response", id: known, value };
+  }
+  return bad("it is neither a request, a notification nor a response");
+}
+
+/**
+ * Says what is ambiguous about a client's message: a deciding key twice or in another spelling.
+ * A server that takes the other one would do something that the gate has not seen.
+ */
+export function findAmbiguity(bytes: Uint8Array): string | undefined {
+  const seen = new Set<string>();
+  const envelope = scanEnvelope(bytes);
+  if (envelope.hasMoreKeys) return "it has more keys than any method takes";
+  for (const { depth, name } of envelope.keys) {
+    const known = depth === 1 ? MESSAGE_KEYS : PARAMS_KEYS;
+    const folded = name.normalize("NFKC").trim().toLowerCase();
+    if (!known.includes(folded)) continue;
+    const where = depth === 1 ? `"${folded}"` : `"params.${folded}"`;
+    if (folded !== name) return `${where} is spelled in another way`;
+    if (seen.has(where)) return `${where} is there twice`;
+    seen.add(where);
+  }
+  return undefined;
+}
+
+/**
+ * Some servers break lines where JSON does not; a message must stay one line to them too, or a
+ * part of an argument could pass for a message of its own.
+ */
+function oneLine(text: string, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (!FOREIGN_BREAKS.test(text)) return bytes;
+  // A raw CR can only stand between tokens; the others only inside strings.
+  const safe = text.replace(/\r/g, " ").replace(
+    /[\u0085\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return encoder.encode(safe);
+}
+
+/** Prints a message as one line. */
+export function printMessage(value: unknown): Uint8Array<ArrayBuffer> {
+  return encoder.encode(`${JSON.stringify(value)}\n`);
+}
+
+/** Prints a JSON-RPC error. */
+export function printError(
+  id: MessageId | null,
+  code: number,
+  reason: Pick<Refusal, "code" | "message" | "hints">,
+): Uint8Array<ArrayBuffer> {
+  const data = { code: reason.code, hints: reason.hints };
+  return printMessage({ jsonrpc: "2.0", id, error: { code, message: reason.message, data } });
+}
+
+/**
+ * Prints the refusal of a tool call as a tool result, because that is what reaches the model;
+ * `_meta.fleetctl.denied` tells our own runtime that it was refused and did not fail.
+ */
+export function printDenied(
+  request: { readonly id: MessageId; readonly params: Readonly<Record<string, unknown>> },
+  reason: Refusal,
+): Uint8Array<ArrayBuffer> {
+  return printMessage({
+    jsonrpc: "2.0",
+    id: request.id,
+    result: {
+      ...(isStateless(request.params) ? { resultType: "complete" } : {}),
+      content: [{ type: "text", text: reason.message }],
+      isError: true,
+      _meta: { fleetctl: { denied: true, code: reason.code } },
+    },
+  });
+}
+
+/** Whether a request speaks the stateless revision (2026-07-28), which names it in each request. */
+function isStateless(params: Readonly<Record<string, unknown>>): boolean {
+  const meta = params["_meta"];
+  return isRecord(meta) && "io.modelcontextprotocol/protocolVersion" in meta;
+}
+
+/** Whether a value can be the id of a request. */
+export function isId(value: unknown): value is MessageId {
+  return typeof value === "string" || typeof value === "number";
+}
+
+/** Whether a value is a JSON object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

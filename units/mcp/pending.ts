@@ -1,0 +1,95 @@
+/**
+ * Requests of the client that have no answer yet. Pure bookkeeping; deadlines run on the clock that
+ * is given. An entry leaves the table exactly once, so that a request is answered exactly once.
+ *
+ * @module
+ */
+
+import { MCP_LIMITS } from "core/limits.ts";
+import type { Clock } from "core/ports.ts";
+import { isId, isRecord, type Message, type MessageId } from "units/mcp/message.ts";
+
+/** One request on its way. */
+export interface Pending {
+  readonly id: MessageId;
+  readonly method: string;
+  readonly tool: string | undefined;
+}
+
+interface Entry extends Pending {
+  readonly progressToken: MessageId | undefined;
+  stop: () => void;
+}
+
+/** Table of open requests. */
+export interface PendingTable {
+  readonly size: number;
+  has(id: MessageId): boolean;
+  add(request: Extract<Message, { kind: "request" }>): void;
+  /** Takes an entry out; undefined when it is not there (late or invented answer). */
+  take(id: MessageId): Pending | undefined;
+  /** Takes all out, oldest first. */
+  takeAll(): readonly Pending[];
+  /** Sign of life of a call: its deadline starts anew. */
+  onProgress(token: unknown): void;
+}
+
+/** Requests that one client may have open at once. */
+export const PENDING_MAX = 1024;
+/** Methods that stay open for as long as the client likes. */
+const OPEN_ENDED: ReadonlySet<string> = new Set(["subscriptions/listen"]);
+
+/** Creates a table; `onExpired` is told of a request that had no answer in time, once it is out. */
+export function createPendingTable(
+  clock: Pick<Clock, "after">,
+  onExpired: (entry: Pending) => void,
+): PendingTable {
+  const entries = new Map<MessageId, Entry>();
+  const byToken = new Map<MessageId, Entry>();
+
+  const arm = (entry: Entry) => {
+    if (OPEN_ENDED.has(entry.method)) return;
+    entry.stop = clock.after(MCP_LIMITS.callSeconds * 1000, () => {
+      if (take(entry.id) !== undefined) onExpired(entry);
+    });
+  };
+  const take = (id: MessageId): Pending | undefined => {
+    const entry = entries.get(id);
+    if (entry === undefined) return undefined;
+    entry.stop();
+    entries.delete(id);
+    if (entry.progressToken !== undefined) byToken.delete(entry.progressToken);
+    return entry;
+  };
+
+  return {
+    get size() {
+      return entries.size;
+    },
+    has: (id) => entries.has(id),
+    add(request) {
+      const { id, method, params } = request;
+      const tool = method === "tools/call" && typeof params["name"] === "string"
+        ? params["name"]
+        : undefined;
+      const entry: Entry = { id, method, tool, progressToken: tokenOf(params), stop: () => {} };
+      entries.set(id, entry);
+      if (entry.progressToken !== undefined) byToken.set(entry.progressToken, entry);
+      arm(entry);
+    },
+    take,
+    takeAll: () => [...entries.keys()].flatMap((id) => take(id) ?? []),
+    onProgress(token) {
+      const entry = isId(token) ? byToken.get(token) : undefined;
+      if (entry === undefined) return;
+      entry.stop();
+      arm(entry);
+    },
+  };
+}
+
+function tokenOf(params: Readonly<Record<string, unknown>>): MessageId | undefined {
+  const meta = params["_meta"];
+  const token = isRecord(meta) ? meta["progressToken"] : undefined;
+  return isId(token) ? token : undefined;
+}

@@ -1,0 +1,315 @@
+/**
+ * `fleetctl-mcp proxy`: between a client's stdio and the socket of one MCP, message by message.
+ * Gates calls, hides blocked tools, survives the death of the server, answers what would otherwise
+ * stay unanswered. Effects through ports only; serves both protocol revisions.
+ *
+ * | link       | event                     | next                                             |
+ * |------------|---------------------------|--------------------------------------------------|
+ * | none       | request of the client     | connect (the server starts), replay, forward     |
+ * | none       | notification or response  | dropped: there is nobody to tell                 |
+ * | connected  | server ends               | none; every open request is answered by an error |
+ * | connected  | nothing open, idle        | none; the server stops                           |
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { ByteStream, Clock, Log } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type ClientVerdict, judgeClientFrame } from "units/mcp/client_side.ts";
+import type { GateReader } from "units/mcp/gate_reader.ts";
+import { createHandshake } from "units/mcp/handshake.ts";
+import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
+import {
+  type Message,
+  type MessageId,
+  printError,
+  printMessage,
+  RPC_CODES,
+} from "units/mcp/message.ts";
+import {
+  createPendingTable,
+  type Pending,
+  PENDING_MAX,
+  type PendingTable,
+} from "units/mcp/pending.ts";
+import { openLink, type ServerLink } from "units/mcp/server_link.ts";
+import { printOversize, type ServerLine, withoutBlocked } from "units/mcp/server_side.ts";
+
+/** Which MCP, and where. */
+export interface ProxyTarget {
+  readonly mcp: string;
+  readonly socket: string;
+}
+
+/** What the proxy needs of the machine. */
+export interface ProxyPorts {
+  readonly client: Pick<ByteStream, "readable" | "writable">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly gate: GateReader;
+  connect(path: string): Promise<ByteStream>;
+}
+
+type Request = Extract<Message, { kind: "request" }>;
+
+/** Serves one client until its input ends; then the server's connection is closed. */
+export async function runProxy(target: ProxyTarget, ports: ProxyPorts): Promise<void> {
+  const session = new ProxySession(target, ports);
+  const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
+  try {
+    for await (const chunk of ports.client.readable) {
+      for (const frame of framer.push(chunk)) await session.onClientFrame(frame);
+    }
+  } catch (thrown) {
+    ports.log.warning("client_lost", { mcp: target.mcp, error: errorText(thrown) });
+  } finally {
+    await session.close();
+  }
+}
+
+/** One client, and the server it has at the moment. */
+class ProxySession {
+  readonly #target: ProxyTarget;
+  readonly #ports: ProxyPorts;
+  readonly #log: Log;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #handshake = createHandshake();
+  readonly #pending: PendingTable;
+  /** Requests of the server to the client; their answers belong to this link only. */
+  readonly #asked = new Set<MessageId>();
+  #link: ServerLink | undefined;
+  #replay: { readonly id: string; settle(result: Result<void, string>): void } | undefined;
+  #replays = 0;
+  #idleMs: number | undefined;
+  #stopIdle = () => {};
+
+  constructor(target: ProxyTarget, ports: ProxyPorts) {
+    this.#target = target;
+    this.#ports = ports;
+    this.#log = ports.log.with({ mcp: target.mcp });
+    this.#writer = ports.client.writable.getWriter();
+    this.#writer.closed.catch(() => {/* the next write reports it */});
+    this.#pending = createPendingTable(ports.clock, (entry) => this.#onExpired(entry));
+  }
+
+  async #tellClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    try {
+      await this.#writer.write(bytes);
+    } catch (thrown) {
+      // The client's own end of its input ends the session; nothing is lost that it could read.
+      this.#log.debug("client_gone", { error: errorText(thrown) });
+    }
+  }
+
+  async onClientFrame(frame: Frame): Promise<void> {
+    const gate = await this.#ports.gate.current();
+    if (gate.ok) this.#idleMs = (gate.value.idleStopSeconds ?? 0) * 1000 || undefined;
+    const verdict: ClientVerdict = judgeClientFrame(frame, this.#target.mcp, gate);
+    if (verdict.kind === "drop") return this.#log.warning("message_dropped", { why: verdict.why });
+    if (verdict.kind === "answer") {
+      this.#log.info("message_refused", { why: verdict.why });
+      return await this.#tellClient(verdict.bytes);
+    }
+    const { message, bytes } = verdict;
+    if (message.kind === "request") return await this.#forwardRequest(message, bytes);
+    if (message.kind === "notification") this.#onNotification(message);
+    else if (!this.#asked.delete(message.id)) return;
+    if (this.#link === undefined) return;
+    await this.#writeServer(this.#link, bytes);
+  }
+
+  #onNotification(message: Extract<Message, { kind: "notification" }>): void {
+    this.#handshake.onForwarded(message);
+    const id = message.params["requestId"];
+    // The server does not answer a request that was cancelled.
+    if (message.method === "notifications/cancelled" && (this.#isKnown(id))) this.#pending.take(id);
+  }
+
+  #isKnown(id: unknown): id is MessageId {
+    return (typeof id === "string" || typeof id === "number") && this.#pending.has(id);
+  }
+
+  async #forwardRequest(request: Request, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const refused = this.#pending.has(request.id)
+      ? refusal("id-in-use", "Cannot pass the request on: a request with this id is still open")
+      : this.#pending.size >= PENDING_MAX
+      ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)
+      : undefined;
+    if (refused !== undefined) {
+      return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
+    }
+    const ready = this.#link !== undefined ? ok(this.#link) : await this.#openServer(request);
+    if (!ready.ok) {
+      this.#log.warning("mcp_unreachable", { why: ready.error.message });
+      return await this.#tellClient(
+        printError(request.id, RPC_CODES.connectionClosed, ready.error),
+      );
+    }
+    this.#handshake.onForwarded(request);
+    this.#pending.add(request);
+    this.#stopIdle();
+    await this.#writeServer(ready.value, bytes);
+  }
+
+  async #writeServer(to: ServerLink, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    try {
+      await to.write(bytes);
+    } catch (thrown) {
+      // The reader of the link sees its end and answers whatever was open.
+      this.#log.debug("server_gone", { error: errorText(thrown) });
+    }
+  }
+
+  async #openServer(request: Request): Promise<Result<ServerLink>> {
+    const opened = await openLink(this.#target, this.#ports);
+    if (!opened.ok) return opened;
+    const link = this.#link = opened.value;
+    link.listen({
+      onLine: (line) => this.#onServerLine(line),
+      onEnd: (why) => this.#onServerEnd(link, why),
+    });
+    if (request.method === "initialize") return opened;
+    const replayed = await this.#replayHandshake(link);
+    if (replayed.ok) return opened;
+    this.#dropLink();
+    return err(this.#serverEnded(`its new server is of no use: ${replayed.error}`));
+  }
+
+  async #replayHandshake(to: ServerLink): Promise<Result<void, string>> {
+    const id = `fleetctl-replay-${++this.#replays}`;
+    const bytes = this.#handshake.replay(id);
+    if (bytes === undefined) return ok(undefined);
+    const { promise, resolve } = Promise.withResolvers<Result<void, string>>();
+    this.#replay = { id, settle: resolve };
+    const stop = this.#ports.clock.after(
+      MCP_LIMITS.handshakeSeconds * 1000,
+      () => resolve(err(`it gave no answer within ${MCP_LIMITS.handshakeSeconds} s`)),
+    );
+    await this.#writeServer(to, bytes);
+    const result = await promise;
+    stop();
+    this.#replay = undefined;
+    const confirmation = this.#handshake.confirmation();
+    if (result.ok && confirmation !== undefined) await this.#writeServer(to, confirmation);
+    return result;
+  }
+
+  async #onServerLine(line: ServerLine): Promise<void> {
+    if (line.kind === "garbage") {
+      return this.#log.warning("server_garbage", { why: line.why, bytes: line.size });
+    }
+    if (line.kind === "oversize") {
+      this.#log.warning("answer_too_large", { bytes: line.size });
+      const entry = line.id === undefined ? undefined : this.#pending.take(line.id);
+      if (entry !== undefined) {
+        await this.#tellClient(printOversize(entry.id, this.#target.mcp, line.size));
+      }
+      return this.#armIdle();
+    }
+    const { message } = line;
+    if (message.kind === "response") return await this.#onAnswer(message, line.bytes);
+    if (message.kind === "request") this.#asked.add(message.id);
+    else if (message.method === "notifications/progress") {
+      this.#pending.onProgress(message.params["progressToken"]);
+    }
+    await this.#tellClient(line.bytes);
+  }
+
+  async #onAnswer(
+    message: Extract<Message, { kind: "response" }>,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    if (this.#replay !== undefined && message.id === this.#replay.id) {
+      const wrong = this.#handshake.checkReplay(message.value);
+      return this.#replay.settle(wrong === undefined ? ok(undefined) : err(wrong));
+    }
+    const entry = this.#pending.take(message.id);
+    // Late, after a cancellation or its deadline, or made up: nobody waits for it.
+    if (entry === undefined) return this.#log.debug("answer_unexpected");
+    this.#handshake.onAnswered(message.id, message.value);
+    await this.#tellClient(await this.#listed(entry, message.value) ?? bytes);
+    this.#armIdle();
+  }
+
+  async #listed(entry: Pending, value: Record<string, unknown>) {
+    if (entry.method !== "tools/list") return undefined;
+    const gate = await this.#ports.gate.current();
+    if (gate.ok) return withoutBlocked(value, gate.value.rules);
+    return printError(entry.id, RPC_CODES.internal, gate.error);
+  }
+
+  /** Gives the server up; forgotten at once, so that the next request starts another. */
+  #dropLink(): void {
+    this.#link?.close();
+    this.#link = undefined;
+    this.#asked.clear();
+    this.#stopIdle();
+  }
+
+  #onServerEnd(ended: ServerLink, why: string): void {
+    if (this.#link !== ended) return;
+    this.#dropLink();
+    this.#replay?.settle(err(why));
+    const open = this.#pending.takeAll();
+    if (open.length > 0) {
+      this.#log.warning("server_ended", { why, open: open.length });
+    }
+    for (const entry of open) void this.#tellClient(this.#printEnded(entry, why));
+  }
+
+  #printEnded(entry: Pending, why: string): Uint8Array<ArrayBuffer> {
+    return printError(entry.id, RPC_CODES.connectionClosed, this.#serverEnded(why, entry));
+  }
+
+  #serverEnded(why: string, entry?: Pending): Refusal {
+    const what = entry === undefined
+      ? `Cannot use MCP ${JSON.stringify(this.#target.mcp)}`
+      : `Cannot finish ${
+        entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`
+      } of MCP ${JSON.stringify(this.#target.mcp)}`;
+    const state = entry === undefined
+      ? why
+      : `the server is gone, ${why}; it may have done its work`;
+    return refusal("mcp-ended", `${what}: ${state}`, {
+      hints: [`journalctl -u "mcp-${this.#target.mcp}*" -n 50`],
+    });
+  }
+
+  #onExpired(entry: Pending): void {
+    const reason = refusal(
+      "mcp-timeout",
+      `Cannot finish ${entry.tool ?? entry.method} of MCP ${
+        JSON.stringify(this.#target.mcp)
+      }: no ` +
+        `answer within ${MCP_LIMITS.callSeconds} s`,
+    );
+    this.#log.warning("call_expired", { method: entry.method });
+    void this.#tellClient(printError(entry.id, RPC_CODES.timeout, reason));
+    if (this.#link === undefined) return;
+    // A server with nothing else to do that does not answer is stuck: the next one starts afresh.
+    if (this.#pending.size === 0) return this.#dropLink();
+    const params = { requestId: entry.id, reason: "no answer in time" };
+    void this.#writeServer(
+      this.#link,
+      printMessage({ jsonrpc: "2.0", method: "notifications/cancelled", params }),
+    );
+  }
+
+  #armIdle(): void {
+    this.#stopIdle();
+    if (this.#idleMs === undefined || this.#pending.size > 0) return;
+    this.#stopIdle = this.#ports.clock.after(this.#idleMs, () => {
+      if (this.#link === undefined || this.#pending.size > 0 || this.#asked.size > 0) return;
+      this.#log.info("idle_stop");
+      this.#dropLink();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#pending.takeAll();
+    this.#dropLink();
+    await this.#writer.close().catch(() => {/* the client closed its end first */});
+  }
+}

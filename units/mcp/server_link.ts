@@ -1,0 +1,120 @@
+/**
+ * One connection to an MCP server: its socket starts the server, its end means that the server is
+ * gone. Reads lines and hands them on one at a time, so that a slow client slows the server down.
+ *
+ * @module
+ */
+
+import { errorText, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { ByteStream, Clock } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { createLineFramer } from "units/mcp/line_framer.ts";
+import { readServerFrame, type ServerLine } from "units/mcp/server_side.ts";
+
+/** A live connection. */
+export interface ServerLink {
+  /** Starts reading; called once, when the owner is ready to be told of the end. */
+  listen(handlers: LinkHandlers): void;
+  /** Resolves when the kernel took the bytes; rejects when the server is gone. */
+  write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  close(): void;
+}
+
+/** What a link tells its owner. */
+export interface LinkHandlers {
+  /** The next line is not read before this resolves. */
+  readonly onLine: (line: ServerLine) => Promise<void>;
+  /** Called once, after the last line; `why` is a sentence part. */
+  readonly onEnd: (why: string) => void;
+}
+
+/** Connects to the socket of an MCP; a refusal says what is there instead. */
+export async function openLink(
+  target: { readonly mcp: string; readonly socket: string },
+  ports: { readonly clock: Pick<Clock, "after">; connect(path: string): Promise<ByteStream> },
+): Promise<Result<ServerLink>> {
+  const connected = await connectInTime(target.socket, ports);
+  if (!connected.ok) return err(unreachable(target, connected.error));
+  const stream = connected.value;
+  const writer = stream.writable.getWriter();
+  writer.closed.catch(() => {/* the reader sees the end too and reports it */});
+  let isClosed = false;
+  return ok({
+    listen(handlers) {
+      void readLines(stream, handlers, () => isClosed);
+    },
+    async write(bytes) {
+      await writer.write(bytes);
+    },
+    close() {
+      isClosed = true;
+      stream.close();
+    },
+  });
+}
+
+async function connectInTime(
+  path: string,
+  ports: { readonly clock: Pick<Clock, "after">; connect(path: string): Promise<ByteStream> },
+): Promise<Result<ByteStream, unknown>> {
+  let late = false;
+  const { promise: expired, resolve } = Promise.withResolvers<Result<ByteStream, unknown>>();
+  const stop = ports.clock.after(MCP_LIMITS.connectSeconds * 1000, () => {
+    late = true;
+    resolve(err(new Error(`it did not accept within ${MCP_LIMITS.connectSeconds} s`)));
+  });
+  const connecting = ports.connect(path).then(
+    (stream) => {
+      if (late) stream.close();
+      return ok(stream);
+    },
+    (thrown: unknown) => err(thrown),
+  );
+  try {
+    return await Promise.race([connecting, expired]);
+  } finally {
+    stop();
+  }
+}
+
+function unreachable(target: { readonly mcp: string; readonly socket: string }, thrown: unknown) {
+  const { name, code } = thrown instanceof Error
+    ? thrown as Error & { code?: unknown }
+    : { name: "", code: undefined };
+  const state = name === "NotFound" || code === "ENOENT"
+    ? "does not exist"
+    : name === "ConnectionRefused" || code === "ECONNREFUSED"
+    ? "has nobody listening on it"
+    : name === "PermissionDenied" || code === "EACCES"
+    ? "belongs to another user"
+    : `cannot be used: ${errorText(thrown)}`;
+  return refusal(
+    "mcp-unreachable",
+    `Cannot reach MCP ${JSON.stringify(target.mcp)}: its socket "${target.socket}" ${state}`,
+    { hints: ["fleetctl apply self", "fleetctl mcp wired self"] },
+  );
+}
+
+async function readLines(
+  stream: ByteStream,
+  handlers: LinkHandlers,
+  isClosed: () => boolean,
+): Promise<void> {
+  const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
+  let why = "it ended";
+  try {
+    for await (const chunk of stream.readable) {
+      for (const frame of framer.push(chunk)) {
+        const line = readServerFrame(frame);
+        if (line !== undefined) await handlers.onLine(line);
+      }
+    }
+    const rest = framer.pendingBytes();
+    if (rest > 0) why = `it ended after ${rest} bytes of an unfinished message`;
+  } catch (thrown) {
+    why = `its connection broke: ${errorText(thrown)}`;
+  }
+  if (!isClosed()) stream.close();
+  handlers.onEnd(isClosed() ? "the proxy closed the connection" : why);
+}

@@ -1,0 +1,70 @@
+/**
+ * What is done with a line from the server: forwarded, changed, or dropped. Pure.
+ * Blocked tools are taken out of tool lists; everything else that is a message passes unchanged.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import { decideTool } from "core/risk/decide.ts";
+import type { Risk } from "core/risk/rules.ts";
+import type { Frame } from "units/mcp/line_framer.ts";
+import {
+  isRecord,
+  type Message,
+  type MessageId,
+  parseLine,
+  printError,
+  printMessage,
+  RPC_CODES,
+} from "units/mcp/message.ts";
+
+/** A line of the server, understood. */
+export type ServerLine =
+  | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** An answer past the limit; the call it belongs to must still be answered. */
+  | { readonly kind: "oversize"; readonly id: MessageId | undefined; readonly size: number }
+  | { readonly kind: "garbage"; readonly why: string; readonly size: number };
+
+/** Reads one line of a server. Servers print all sorts of things on stdout: that is not fatal. */
+export function readServerFrame(frame: Frame): ServerLine | undefined {
+  if (frame.kind === "oversize") {
+    const isAnswer = frame.envelope.method === undefined;
+    return { kind: "oversize", id: isAnswer ? frame.envelope.id : undefined, size: frame.size };
+  }
+  const parsed = parseLine(frame.bytes);
+  if (parsed === undefined) return undefined;
+  return parsed.message.kind === "bad"
+    ? { kind: "garbage", why: parsed.message.text, size: frame.bytes.length }
+    : { kind: "message", message: parsed.message, bytes: parsed.bytes };
+}
+
+/** Prints the error for an answer that was too large to pass on. */
+export function printOversize(id: MessageId, mcp: string, size: number): Uint8Array<ArrayBuffer> {
+  return printError(
+    id,
+    RPC_CODES.internal,
+    refusal(
+      "answer-too-large",
+      `Cannot pass on the answer of MCP ${JSON.stringify(mcp)}: it has ${size} bytes, must have ` +
+        `at most ${MCP_LIMITS.messageBytesMax}; ask for less at once`,
+    ),
+  );
+}
+
+/** Returns a tool list without the blocked tools, or undefined when nothing changes. */
+export function withoutBlocked(
+  value: Readonly<Record<string, unknown>>,
+  rules: ReadonlyMap<string, Risk>,
+): Uint8Array<ArrayBuffer> | undefined {
+  const { result } = value;
+  if (!isRecord(result) || !Array.isArray(result["tools"])) return undefined;
+  const tools: readonly unknown[] = result["tools"];
+  const shown = tools.filter((tool) => {
+    const name = isRecord(tool) ? tool["name"] : undefined;
+    return typeof name === "string" && decideTool(rules, name) !== "block";
+  });
+  if (shown.length === tools.length) return undefined;
+  return printMessage({ ...value, result: { ...result, tools: shown } });
+}

@@ -1,0 +1,170 @@
+/**
+ * Bundles a program: `<lib>/<name>.js`, which loads `<lib>/programs/<name>/main.js` and its chunks.
+ * Code is split, so that what a start does not need is not read. A bundle that would look for a file
+ * outside itself when it runs is refused: `deno bundle` leaves out `.wasm` files and native addons.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { runStep, type Shop } from "units/package/shop.ts";
+
+/** A program as far as bundling needs it. */
+export interface Bundled {
+  readonly name: string;
+  readonly entry: string;
+}
+
+/** What was made. */
+export interface Bundle {
+  readonly name: string;
+  readonly files: number;
+  readonly bytes: number;
+  /** Folders of the packages inside, relative to the tree. */
+  readonly packages: readonly string[];
+}
+
+/** Packages that `ws` takes when they are there, and does without when they are not. */
+const OPTIONAL = new Set(["bufferutil", "utf-8-validate"]);
+/** A file that bundling leaves behind, named in a string. */
+const LEFT_OUT = /["'`]([^"'`\n]*\.(?:wasm|node))["'`]/g;
+const REQUIRED = /\b__require\(["']([^"']+)["']\)/g;
+/** An import whose name is known only when it runs. */
+const COMPUTED_IMPORT = /(?<![\w.$])import\((?!\s*["'])[^)\n]{1,80}/g;
+
+/** Bundles one program into `lib`. */
+export async function bundleProgram(
+  shop: Shop,
+  program: Bundled,
+  lib: string,
+): Promise<Result<Bundle>> {
+  const folder = `${lib}/programs/${program.name}`;
+  await shop.files.remove(folder, { recursive: true });
+  const made = await runStep(shop, `bundle "${program.name}"`, [
+    shop.deno,
+    "bundle",
+    "-q",
+    "--platform=deno",
+    "--code-splitting",
+    `--outdir=${folder}`,
+    program.entry,
+  ]);
+  if (!made.ok) return made;
+  const texts = new Map<string, string>();
+  for (const name of await shop.files.list(folder)) {
+    const text = await shop.files.readText(`${folder}/${name}`) ?? "";
+    texts.set(name, withLightRequire(text));
+    if (texts.get(name) !== text) {
+      await shop.files.write(`${folder}/${name}`, texts.get(name) ?? "");
+    }
+  }
+  const graph = await runStep(shop, `read the bundle of "${program.name}"`, [
+    shop.deno,
+    "info",
+    "--json",
+    "--no-config",
+    "--no-npm",
+    "--no-remote",
+    `${folder}/main.js`,
+  ]);
+  if (!graph.ok) return graph;
+  const faults = [...bundleFaults(texts), ...graphFaults(graph.value, folder)];
+  if (faults.length > 0) {
+    return err(refusal(
+      "bundle-incomplete",
+      `Cannot ship the bundle of "${program.name}": it needs ${faults.length} things outside itself`,
+      { details: faults },
+    ));
+  }
+  const front = frontText(program.name, await hashOf(texts));
+  await shop.files.write(`${lib}/${program.name}.js`, front);
+  const sizes = [...texts.values(), front].map((text) => new TextEncoder().encode(text).length);
+  return ok({
+    name: program.name,
+    files: sizes.length,
+    bytes: sizes.reduce((sum, size) => sum + size, 0),
+    packages: packagesIn(texts),
+  });
+}
+
+/** What the bundler puts above a bundle with packages that say `require`. */
+const HEAVY_REQUIRE = `import { createRequire as __deno_internal_createRequire } from "node:module";
+var __require = __deno_internal_createRequire(import.meta.url);
+`;
+const LIGHT_REQUIRE = `var __require = (name) => {
+  const module = globalThis.process.getBuiltinModule(name);
+  if (module) return module;
+  throw Object.assign(new Error(\`Cannot find module "\${name}"\`), { code: "MODULE_NOT_FOUND" });
+};
+`;
+
+/**
+ * Replaces the bundler's `require` by one that loads Node's modules when they are asked for: the
+ * original doubles the time that `fleetctl --help` takes. Only built-in modules are ever required
+ * (`bundleFaults`), so that nothing is lost.
+ */
+export function withLightRequire(text: string): string {
+  return text.replace(HEAVY_REQUIRE, LIGHT_REQUIRE);
+}
+
+/** Names what the text of a bundle would look for outside itself. */
+export function bundleFaults(texts: ReadonlyMap<string, string>): readonly string[] {
+  const faults: string[] = [];
+  for (const [file, text] of texts) {
+    for (const [, left] of text.matchAll(LEFT_OUT)) faults.push(`${file}: left out: ${left}`);
+    if (text.includes("__deno_internal_createRequire")) {
+      faults.push(`${file}: the bundler's own require is not the one that is known here`);
+    }
+    for (const [, name = ""] of text.matchAll(REQUIRED)) {
+      if (!name.startsWith("node:") && !OPTIONAL.has(name)) {
+        faults.push(`${file}: requires ${name}`);
+      }
+    }
+    for (const [found] of text.matchAll(COMPUTED_IMPORT)) {
+      faults.push(`${file}: a computed import: ${found}`);
+    }
+  }
+  return [...new Set(faults)];
+}
+
+/** The bundler names each file above its text: `// <cache>/npm/<registry>/<name>/<version>/…`. */
+const PACKAGE_FILE = /^\/\/ (\S*?npm\/[^/\s]+\/(?:@[^/\s]+\/)?[^/\s]+\/\d[^/\s]*)\//gm;
+
+function packagesIn(texts: ReadonlyMap<string, string>): readonly string[] {
+  const found = [...texts.values()].flatMap((text) =>
+    [...text.matchAll(PACKAGE_FILE)].map(([, folder = ""]) => folder)
+  );
+  return [...new Set(found)].sort();
+}
+
+interface ModuleInfo {
+  readonly specifier: string;
+  readonly error?: string;
+  readonly dependencies?: readonly { readonly specifier: string }[];
+}
+
+/** Names the imports of a bundle that are neither its own files nor built into Deno. */
+export function graphFaults(infoJson: string, folder: string): readonly string[] {
+  const { modules } = JSON.parse(infoJson) as { readonly modules: readonly ModuleInfo[] };
+  const own = `file://${folder.split("/").map(encodeURIComponent).join("/")}/`;
+  const faults = modules.flatMap((module) => [
+    ...(module.error === undefined ? [] : [`${module.specifier}: ${module.error}`]),
+    ...(module.specifier.startsWith(own) || module.specifier.startsWith("node:")
+      ? []
+      : [`loads ${module.specifier}`]),
+    ...(module.dependencies ?? []).filter(({ specifier }) => !/^(node:|\.\/)/.test(specifier))
+      .map(({ specifier }) => `imports ${specifier}`),
+  ]);
+  return [...new Set(faults)];
+}
+
+/** The hash makes the file say what runs: a changed chunk changes it, which restarts its units. */
+function frontText(name: string, hash: string): string {
+  return `// ${name}, sha256 ${hash}\nimport "./programs/${name}/main.js";\n`;
+}
+
+async function hashOf(texts: ReadonlyMap<string, string>): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify([...texts]));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}

@@ -1,0 +1,57 @@
+/**
+ * Compiles a program to one file, where Deno's runtime stub can be had without a download: named by
+ * `DENORT_BIN`, or in Deno's cache. Only programs whose permission set is the same on every host:
+ * an agent's set holds its paths, and `fleetctl` picks a set by its first word.
+ *
+ * @module
+ */
+
+import type { Files } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { runStep, type Shop } from "units/package/shop.ts";
+import type { Program } from "units/render/launchers.ts";
+
+/** Why a program is bundled and not compiled; undefined when it can be compiled. */
+export function whyBundled(program: Program, stub: string | undefined): string | undefined {
+  if (program.isAgents === true) return "its permission set is its agent's";
+  if (program.set === "fleetctl") return "its permission set depends on the verb";
+  return stub === undefined ? "no runtime stub: set DENORT_BIN" : undefined;
+}
+
+/** Finds the runtime stub of this Deno; never downloads it. */
+export async function findStub(
+  files: Pick<Files, "stat">,
+  at: { readonly env: Readonly<Record<string, string>>; readonly version: string; target: string },
+): Promise<string | undefined> {
+  const { DENORT_BIN: named, DENO_DIR: cache } = at.env;
+  const candidates = [
+    named,
+    cache === undefined ? undefined : `${cache}/dl/release/v${at.version}/denort-${at.target}.zip`,
+  ];
+  for (const path of candidates) {
+    if (path !== undefined && path !== "" && (await files.stat(path))?.kind === "file") return path;
+  }
+  return undefined;
+}
+
+/** Compiles a program with its permission set inside; returns its size. */
+export async function compileProgram(
+  shop: Shop,
+  program: Program,
+  to: { readonly bundle: string; readonly config: string; readonly output: string },
+): Promise<Result<number>> {
+  const made = await runStep(shop, `compile "${program.name}"`, [
+    shop.deno,
+    "compile",
+    "-q",
+    "--no-check",
+    "--cached-only",
+    "--no-prompt",
+    `--config=${to.config}`,
+    `-P=${program.set}`,
+    `--output=${to.output}`,
+    // The bundle, not the entry: with the entry all packages of the project are taken along.
+    to.bundle,
+  ]);
+  return made.ok ? ok((await shop.files.stat(to.output))?.size ?? 0) : made;
+}

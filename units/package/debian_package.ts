@@ -1,0 +1,121 @@
+/**
+ * Makes the Debian package from a staged tree: the rendered files, what the built `fleetctl` says of
+ * itself (completion, manual page), terms, control files, then `dpkg-deb`.
+ *
+ * @module
+ */
+
+import type { RenderedFile } from "core/rendered_file.ts";
+import { ok, type Result } from "core/result.ts";
+import { VERSION } from "core/version.ts";
+import type { Bundle } from "units/package/bundle.ts";
+import {
+  controlText,
+  copyrightText,
+  debianArchitecture,
+  type Ingredient,
+  SCRIPTS,
+} from "units/package/debian.ts";
+import { packageFiles, plain } from "units/package/package_files.ts";
+import { runStep, type Shop } from "units/package/shop.ts";
+
+/** What the package is made of. */
+export interface Staged {
+  /** The tree that becomes `/` of the host; holds the programs already. */
+  readonly stage: string;
+  readonly bundles: readonly Bundle[];
+  readonly arch: string;
+  /** Folder for the package. */
+  readonly out: string;
+}
+
+/** Where shells and `man` look. */
+const SAID = [
+  ["/usr/share/bash-completion/completions/fleetctl", "completion", "bash"],
+  ["/usr/share/zsh/vendor-completions/_fleetctl", "completion", "zsh"],
+  ["/usr/share/fish/vendor_completions.d/fleetctl.fish", "completion", "fish"],
+  ["/usr/share/man/man1/fleetctl.1", "help", "--man"],
+] as const;
+
+/** Writes everything of the package besides the programs into the stage. */
+export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<void>> {
+  const rendered = packageFiles();
+  if (!rendered.ok) return rendered;
+  const files: RenderedFile[] = [...rendered.value];
+  for (const [path, ...words] of SAID) {
+    const program = `${staged.stage}/usr/lib/fleetctl/fleetctl.js`;
+    const said = await runStep(shop, `ask fleetctl for "${words.join(" ")}"`, [
+      shop.deno,
+      "run",
+      "-q",
+      "--no-config",
+      "--cached-only",
+      "-A",
+      program,
+      ...words,
+    ]);
+    if (!said.ok) return said;
+    files.push(plain(path, said.value));
+  }
+  const ingredients = await ingredientsOf(shop, staged.bundles);
+  files.push(plain("/usr/share/doc/fleetctl/copyright", copyrightText(ingredients)));
+  for (const file of files) {
+    const path = `${staged.stage}${file.path}`;
+    await shop.files.ensureDir(path.slice(0, path.lastIndexOf("/")));
+    await shop.files.write(path, file.content, { mode: file.mode });
+  }
+  await shop.files.ensureDir(`${staged.stage}/usr/bin`);
+  await shop.files.symlink("../lib/fleetctl/fleetctl", `${staged.stage}/usr/bin/fleetctl`);
+  const zipped = await runStep(shop, "compress the manual page", [
+    "gzip",
+    "-9nf",
+    `${staged.stage}/usr/share/man/man1/fleetctl.1`,
+  ]);
+  if (!zipped.ok) return zipped;
+  // Modes are what is meant here, whatever the umask of the builder is.
+  const modes = await runStep(shop, "set modes", ["chmod", "-R", "u+rwX,go=rX", staged.stage]);
+  return modes.ok ? ok(undefined) : modes;
+}
+
+/** Builds the package of a complete stage; returns its path. */
+export async function debianPackage(shop: Shop, staged: Staged): Promise<Result<string>> {
+  const { stage, out, arch } = staged;
+  const control = `${stage}/DEBIAN`;
+  await shop.files.remove(control, { recursive: true });
+  const used = await runStep(shop, "measure the package", ["du", "-sk", stage]);
+  if (!used.ok) return used;
+  await shop.files.ensureDir(control, { mode: 0o755 });
+  const about = { version: VERSION, arch, kilobytes: Number.parseInt(used.value, 10) };
+  await shop.files.write(`${control}/control`, controlText(about), { mode: 0o644 });
+  for (const [name, text] of Object.entries(SCRIPTS)) {
+    await shop.files.write(`${control}/${name}`, text, { mode: 0o755 });
+  }
+  const path = `${out}/fleetctl_${VERSION}_${debianArchitecture(arch)}.deb`;
+  const built = await runStep(shop, "build the Debian package", [
+    "dpkg-deb",
+    "--root-owner-group",
+    "-Zgzip",
+    "-z1",
+    "--build",
+    stage,
+    path,
+  ]);
+  return built.ok ? ok(path) : built;
+}
+
+/** Reads the terms that came with each package. */
+async function ingredientsOf(
+  shop: Shop,
+  bundles: readonly Bundle[],
+): Promise<readonly Ingredient[]> {
+  const folders = [...new Set(bundles.flatMap((bundle) => bundle.packages))].sort();
+  return await Promise.all(folders.map(async (folder) => {
+    const at = folder.startsWith("/") ? folder : `${shop.tree}/${folder}`;
+    const names = await shop.files.list(at);
+    const file = names.find((name) => /^(licen[cs]e|copying)/i.test(name));
+    return {
+      name: folder.replace(/^.*?npm\/[^/]+\//, ""),
+      license: file === undefined ? undefined : await shop.files.readText(`${at}/${file}`),
+    };
+  }));
+}

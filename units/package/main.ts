@@ -1,0 +1,170 @@
+/**
+ * `./dev build [--out DIR]`: bundles every program, compiles those it can where Deno's runtime stub
+ * is at hand, stages an installed host and makes the Debian package of it. Says a line for each.
+ *
+ * In DIR (default `build`): `fleetctl` (runs from there, `up` included), `lib` (the programs),
+ * `package` (the staged host), `compiled`, and the `.deb`. Downloads nothing but, once, the bundler
+ * that belongs to Deno.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
+import { denoFiles } from "core/os/files.ts";
+import { systemProcesses } from "core/os/processes.ts";
+import { pathsUnder } from "core/paths.ts";
+import { ok, type Result } from "core/result.ts";
+import { type Bundle, bundleProgram } from "units/package/bundle.ts";
+import { compileProgram, findStub, whyBundled } from "units/package/compile.ts";
+import { debianPackage, stageFiles } from "units/package/debian_package.ts";
+import type { Shop } from "units/package/shop.ts";
+import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+
+/** Starts `fleetctl` from wherever the build was put. */
+const FRONT = `#!/bin/sh
+# fleetctl of this build, under a root of its own: ./fleetctl up --root DIR
+here=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")" && pwd -P)
+exec sh "$here/lib/fleetctl-under-root" bundle "$here/lib" "$here/lib/deno" "" fleetctl "$@"
+`;
+
+/** Listeners that compiled roles may open: their settings' own defaults. */
+const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735" };
+const LOGIN = { listen: "0.0.0.0:8736" };
+
+const tree = new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
+const files = denoFiles();
+
+function fail(lines: readonly string[], code: number): never {
+  for (const line of lines) console.error(line);
+  Deno.exit(code);
+}
+
+function need<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  const { message, details, hints }: Refusal = result.error;
+  return fail([
+    `dev: ${message}`,
+    ...details.map((line) => `  ${line}`),
+    ...hints.map((line) => `hint: ${line}`),
+  ], 1);
+}
+
+function outFolder(): string {
+  const [first, second, ...rest] = Deno.args;
+  const named = first === "--out" ? second : /^--out=(.+)$/.exec(first ?? "")?.[1];
+  const isWhole = first === "--out" ? rest.length === 0 : second === undefined;
+  if (first !== undefined && (named === undefined || named === "" || !isWhole)) {
+    fail(["usage: ./dev build [--out DIR]"], 2);
+  }
+  if (named === undefined) return `${tree}/build`;
+  const from = Deno.env.get("FLEETCTL_START_DIR") ?? Deno.cwd();
+  return new URL(named, `file://${from}/`).pathname.replace(/\/$/, "");
+}
+
+function sizeText(bytes: number): string {
+  return bytes < 1e5 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+function line(name: string, shape: string, size: string, more: string): void {
+  console.log(`${name.padEnd(18)} ${shape.padEnd(9)} ${size.padStart(9)}  ${more}`.trimEnd());
+}
+
+/** The config with the permission sets that go into compiled programs. */
+async function compileConfig(path: string): Promise<string> {
+  const site = {
+    paths: pathsUnder("/"),
+    shape: DEFAULT_ROLES.shape,
+    workdir: DEFAULT_ROLES.workdir,
+    roles: { gateway: GATEWAY, login: LOGIN },
+  };
+  await files.write(path, renderHostPermissions(site, need(hostPermissions(site))).content);
+  return path;
+}
+
+async function buildPrograms(shop: Shop, out: string, lib: string): Promise<readonly Bundle[]> {
+  const stub = await findStub(files, {
+    env: shop.env,
+    version: Deno.version.deno,
+    target: Deno.build.target,
+  });
+  const bundles = [need(await bundleProgram(shop, PREPARE, lib))];
+  for (const program of PROGRAMS) {
+    const bundle = need(await bundleProgram(shop, program, lib));
+    bundles.push(bundle);
+    const why = whyBundled(program, stub);
+    line(program.name, "bundled", sizeText(bundle.bytes), why ?? "");
+    if (why !== undefined) continue;
+    await files.ensureDir(`${out}/compiled`);
+    const config = await compileConfig(`${out}/compiled/permissions.json`);
+    const output = `${out}/compiled/${program.name}`;
+    const from = `${lib}/programs/${program.name}/main.js`;
+    const size = need(await compileProgram(shop, program, { bundle: from, config, output }));
+    line(program.name, "compiled", sizeText(size), output);
+  }
+  return bundles;
+}
+
+/** The commit's time stands in the package, so that one commit makes one package. */
+async function commitTime(shop: Shop): Promise<Readonly<Record<string, string>>> {
+  const said = await shop.processes.run({
+    command: "git",
+    args: ["log", "-1", "--format=%ct"],
+    cwd: tree,
+    env: shop.env,
+  }).catch(() => undefined);
+  return said?.code === 0 ? { SOURCE_DATE_EPOCH: said.stdout.trim() } : {};
+}
+
+/** The page of the cockpit, which `./dev` has built before this program runs. */
+async function copyPage(lib: string): Promise<void> {
+  const built = `${tree}/.cache/web`;
+  await files.ensureDir(`${lib}/web`);
+  let bytes = 0;
+  for (const name of await files.list(built)) {
+    await Deno.copyFile(`${built}/${name}`, `${lib}/web/${name}`);
+    bytes += (await Deno.stat(`${built}/${name}`)).size;
+  }
+  line("page", "built", sizeText(bytes), "");
+}
+
+async function build(out: string): Promise<void> {
+  const plainShop: Shop = {
+    files,
+    processes: systemProcesses(),
+    tree,
+    deno: await Deno.realPath(Deno.execPath()),
+    env: { ...Deno.env.toObject(), NO_COLOR: "1", FLEETCTL_ROOT: `${out}/no-root` },
+  };
+  const shop = { ...plainShop, env: { ...plainShop.env, ...await commitTime(plainShop) } };
+  const stage = `${out}/package`;
+  const lib = `${stage}/usr/lib/fleetctl`;
+  await files.ensureDir(out);
+  await files.remove(stage, { recursive: true });
+  await files.remove(`${out}/compiled`, { recursive: true });
+  await files.ensureDir(lib);
+  const bundles = await buildPrograms(shop, out, lib);
+  await copyPage(lib);
+  await Deno.copyFile(shop.deno, `${lib}/deno`);
+  await Deno.chmod(`${lib}/deno`, 0o755);
+  line(`deno ${Deno.version.deno}`, "shipped", sizeText((await Deno.stat(shop.deno)).size), "");
+  const staged = { stage, bundles, arch: Deno.build.arch, out };
+  need(await stageFiles(shop, staged));
+  await files.symlink("package/usr/lib/fleetctl", `${out}/lib`);
+  await files.write(`${out}/fleetctl`, FRONT, { mode: 0o755 });
+  const path = need(await packageHere(shop, staged));
+  if (path === undefined) line("package", "not built", "", "there is no dpkg-deb here");
+  else line("package", "built", sizeText((await Deno.stat(path)).size), path);
+  line("image", "not built", "", "the team-chat gateway is not there yet");
+}
+
+async function packageHere(
+  shop: Shop,
+  staged: Parameters<typeof debianPackage>[1],
+): Promise<Result<string | undefined>> {
+  const isHere = await systemProcesses().which("dpkg-deb") !== undefined;
+  return isHere ? await debianPackage(shop, staged) : ok(undefined);
+}
+
+await build(outFolder());

@@ -1,0 +1,58 @@
+/**
+ * The rendered files of an installed host: launchers and permission sets for `/`, the daemon's unit,
+ * the accounts and folders it needs. Pure; the same renderers as `fleetctl apply`, so that the first
+ * apply changes nothing here.
+ *
+ * @module
+ */
+
+import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
+import { pathsUnder } from "core/paths.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { ok, type Result } from "core/result.ts";
+import { unitFile } from "units/reconcile/desired_part.ts";
+import { renderLaunchers } from "units/render/launchers.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { renderDaemon } from "units/render/roles/daemon.ts";
+import { DAEMON_UNIT } from "units/render/unit_name.ts";
+
+/** Users and the group that own parts of a host. */
+const SYSUSERS = `# Accounts of fleetctl; see sysusers.d(5).
+g agents -
+u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nologin
+u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
+`;
+
+/** Folders of a host; those of one role are made by its unit. */
+const TMPFILES = `# Folders of fleetctl; see tmpfiles.d(5).
+d /etc/fleetctl 0755 root root -
+d /etc/fleetctl/env 0755 root root -
+d /var/lib/fleetctl 0755 root root -
+d /var/log/fleetctl 0750 root root -
+d /var/cache/fleetctl 0755 root root -
+d /var/cache/fleetctl/deno 0755 root root -
+d /run/fleetctl 0755 root root -
+d /run/mcp 0755 root root -
+`;
+
+/** Renders the files of a package, with their places on the host. */
+export function packageFiles(): Result<readonly RenderedFile[]> {
+  const paths = pathsUnder("/");
+  const { shape, workdir } = DEFAULT_ROLES;
+  const site = { paths, shape, workdir, roles: {} };
+  const sets = hostPermissions(site);
+  if (!sets.ok) return sets;
+  return ok([
+    ...renderLaunchers(shape, paths),
+    renderHostPermissions(site, sets.value),
+    // The package's own place for units: what an operator or `apply` writes to /etc wins.
+    { ...unitFile(renderDaemon(paths), paths), path: `/usr/lib/systemd/system/${DAEMON_UNIT}` },
+    plain("/usr/lib/sysusers.d/fleetctl.conf", SYSUSERS),
+    plain("/usr/lib/tmpfiles.d/fleetctl.conf", TMPFILES),
+  ]);
+}
+
+/** A file of root's that all may read. */
+export function plain(path: string, content: string): RenderedFile {
+  return { path, content, mode: 0o644, owner: ROOT_OWNER, secret: false };
+}

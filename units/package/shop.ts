@@ -1,0 +1,52 @@
+/**
+ * What the steps of a build share: where they work, and how they run a program. No I/O of its own.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Files, Processes } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Where a build works and with what. */
+export interface Shop {
+  readonly files: Files;
+  readonly processes: Pick<Processes, "run">;
+  /** Folder of the source tree. */
+  readonly tree: string;
+  /** The Deno that builds, which is also the one that is shipped. */
+  readonly deno: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A bundle of the largest program takes seconds; a package with Deno in it some more. */
+const STEP_MS_MAX = 180_000;
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+const LINES_SHOWN = 12;
+
+/** Runs a program of the build to its end and returns its output; refuses when it failed. */
+export async function runStep(
+  shop: Shop,
+  what: string,
+  argv: readonly [string, ...string[]],
+): Promise<Result<string>> {
+  const [command, ...args] = argv;
+  const ended = await shop.processes.run({
+    command,
+    args,
+    cwd: shop.tree,
+    env: shop.env,
+    timeoutMs: STEP_MS_MAX,
+    outputBytesMax: OUTPUT_BYTES_MAX,
+  });
+  if (ended.code === 0 && !ended.truncated) return ok(ended.stdout);
+  const how = ended.timedOut
+    ? `it took more than ${STEP_MS_MAX / 1000} s`
+    : ended.truncated
+    ? "it printed too much"
+    : `it ended with ${ended.code ?? ended.signal}`;
+  return err(refusal("build-failed", `Cannot ${what}: ${how}`, {
+    details: `${ended.stderr}\n${ended.stdout}`.split("\n").filter((line) => line.trim() !== "")
+      .slice(0, LINES_SHOWN),
+  }));
+}

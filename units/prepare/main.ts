@@ -1,0 +1,83 @@
+/**
+ * Prepares a root to run the programs of a tree or of a build: launchers, permission sets and the
+ * shape in `roles.yaml`. `units/prepare/under_root.sh` calls it before it starts a program, because a
+ * program's permission set has to be on disk before the program can run. The link to the pinned Deno
+ * is made there: a link needs rights to every path. Idempotent; prints nothing when all is well.
+ *
+ * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute.
+ *
+ * @module
+ */
+
+import { denoFiles } from "core/os/files.ts";
+import type { Refusal } from "core/errors.ts";
+import { type HostRoles, parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
+import { pathsUnder } from "core/paths.ts";
+import { checkRootFolder, rootRefusal } from "core/root_refusal.ts";
+import { renderLaunchers } from "units/render/launchers.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+
+function fail(lines: readonly string[], code: number): never {
+  for (const line of lines) console.error(line);
+  Deno.exit(code);
+}
+
+/** Prints a refusal the way the command line does. */
+function failWith(reason: Refusal): never {
+  fail([
+    `fleetctl: ${reason.message}`,
+    ...reason.details.map((detail) => `  ${detail}`),
+    ...reason.hints.map((hint) => `hint: ${hint}`),
+  ], 1);
+}
+
+async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
+  const files = denoFiles();
+  const paths = pathsUnder(root);
+  const owned = checkRootFolder(root, await files.stat(root), Deno.uid() ?? -1);
+  if (!owned.ok) failWith(owned.error);
+  await files.ensureDir(paths.etc, { mode: 0o755 });
+  await files.ensureDir(paths.lib, { mode: 0o755 });
+  const before = await files.readText(paths.rolesFile);
+  const parsed = parseHostRoles(before, paths.rolesFile);
+  if (!parsed.ok) failWith(parsed.error);
+  const roles: HostRoles = { ...parsed.value, shape };
+  const text = printHostRoles(roles);
+  if (text !== before) await files.write(paths.rolesFile, text, { mode: 0o644 });
+  const site = {
+    paths,
+    shape: roles.shape,
+    workdir: roles.workdir,
+    roles: {
+      ...(roles.gateway === undefined ? {} : { gateway: roles.gateway }),
+      ...(roles.login === undefined ? {} : { login: roles.login }),
+    },
+  };
+  const sets = hostPermissions(site);
+  if (!sets.ok) failWith(sets.error);
+  for (
+    const file of [...renderLaunchers(roles.shape, paths), renderHostPermissions(site, sets.value)]
+  ) {
+    if (await files.readText(file.path) === file.content) continue;
+    await files.write(file.path, file.content, { mode: file.mode });
+  }
+}
+
+const [kind, dir, denoDir, root] = Deno.args;
+if (
+  (kind !== "tree" && kind !== "bundle") ||
+  dir === undefined || denoDir === undefined || root === undefined
+) {
+  fail(["usage: fleetctl-prepare tree|bundle FOLDER DENO_DIR ROOT"], 2);
+}
+if (root === "/") {
+  fail([
+    'fleetctl: Cannot use root "/": must be a folder of its own; "/" is for the package',
+    "hint: fleetctl up --root ~/.fleetctl",
+  ], 2);
+}
+try {
+  await prepare({ kind, dir, denoDir }, root);
+} catch (thrown) {
+  failWith(rootRefusal(root, thrown));
+}

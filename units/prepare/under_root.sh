@@ -1,0 +1,63 @@
+#!/bin/sh
+# Becomes a program of the root that is meant: --root of `up`, else FLEETCTL_ROOT, else .fleetctl here.
+# Writes the root's launchers and permission sets first: they must be on disk before a program starts.
+# usage: under_root.sh tree|bundle FOLDER DENO DENO_DIR PROGRAM [arguments]   (DENO_DIR "" : the root's)
+set -eu
+kind=$1 folder=$2 deno=$3 cache=$4 program=$5
+shift 5
+
+root=${FLEETCTL_ROOT:-.fleetctl}
+if [ "$program" = fleetctl ] && [ "${1:-}" = up ]; then
+  previous=
+  for word in "$@"; do
+    case "$word" in --root=*) root=${word#--root=} ;; esac
+    if [ "$previous" = --root ]; then root=$word; fi
+    previous=$word
+  done
+fi
+if [ -z "$root" ]; then
+  echo "fleetctl: Cannot use root \"\": must name a folder" >&2
+  echo "hint: fleetctl up --root ~/.fleetctl" >&2
+  exit 2
+fi
+case "$root" in /*) ;; *) root="$(pwd)/$root" ;; esac
+# Links and dots are followed here, once: permission sets and units name the folder itself.
+root=$(realpath -m -- "$root") || exit 2
+# The parts of a list of paths; Deno, units and launchers read them.
+case "$root" in
+  *[,:\"\'\\{}]* | *"
+"*)
+    echo "fleetctl: Cannot use root \"$root\": must hold none of , \" ' \\ { } : and no line break" >&2
+    echo "hint: fleetctl up --root /tmp/fleetctl" >&2
+    exit 2
+    ;;
+esac
+
+case "$kind" in
+  tree) prepare=$folder/units/prepare/main.ts ;;
+  *)
+    prepare=$folder/fleetctl-prepare.js
+    [ -n "$cache" ] || cache=$root/var/cache/fleetctl/deno
+    ;;
+esac
+DENO_DIR=$cache
+FLEETCTL_ROOT=$root
+DENO_NO_UPDATE_CHECK=1
+export DENO_DIR FLEETCTL_ROOT DENO_NO_UPDATE_CHECK
+"$deno" run -q --cached-only --no-prompt --allow-read="$root" --allow-write="$root" --allow-sys=uid,gid --ignore-env \
+  "$prepare" "$kind" "$folder" "$cache" "$root" || exit $?
+ln -sfn "$deno" "$root/usr/lib/fleetctl/deno"
+# The page, as it was built: a copy, because the gateway may read nothing but its own folders.
+case "$kind" in tree) web=$folder/.cache/web ;; *) web=$folder/web ;; esac
+if [ -f "$web/web.json" ] && ! cmp -s "$web/web.json" "$root/usr/lib/fleetctl/web/web.json"; then
+  rm -rf "$root/usr/lib/fleetctl/web.new"
+  cp -R "$web" "$root/usr/lib/fleetctl/web.new"
+  rm -rf "$root/usr/lib/fleetctl/web"
+  mv "$root/usr/lib/fleetctl/web.new" "$root/usr/lib/fleetctl/web"
+fi
+launcher=$root/usr/lib/fleetctl/$program
+if [ ! -x "$launcher" ]; then
+  echo "fleetctl: Cannot run \"$program\": there is no such program" >&2
+  exit 2
+fi
+exec "$launcher" "$@"

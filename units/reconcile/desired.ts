@@ -1,0 +1,69 @@
+/**
+ * Facts → what should be on disk and running: files, folders, client configs, units. Pure.
+ * A fault of one agent or one MCP takes that one out and is listed; what was rendered for it before
+ * is held, not removed, and everything else goes on (decision 27).
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { desiredAgents } from "units/reconcile/desired_agents.ts";
+import { desiredMcps } from "units/reconcile/desired_mcps.ts";
+import type { DesiredPart } from "units/reconcile/desired_part.ts";
+import { desiredRoles } from "units/reconcile/desired_roles.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+
+/** Everything that is desired. */
+export interface Desired extends DesiredPart {
+  /** Entries whose trees must be in place, sorted by name. */
+  readonly vendors: readonly Manifest[];
+  /** What is left as it is, because its own facts are faulty. */
+  readonly held: Held;
+}
+
+/** Agents and MCPs that are left as they are. */
+export interface Held {
+  readonly agents: ReadonlySet<AgentName>;
+  readonly mcps: ReadonlySet<McpName>;
+}
+
+/** Characters that mean something in a unit, a permission list or a launcher. */
+const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
+
+/** Works out what is desired; `failed` are MCPs whose trees could not be put in place. */
+export function desire(facts: Facts, failed: ReadonlySet<McpName> = new Set()): Desired {
+  const paths = [facts.paths.root, facts.workdir, facts.shape.dir, facts.shape.denoDir];
+  const unusable = paths.filter((path) => UNUSABLE_IN_PATHS.test(path) || !path.startsWith("/"));
+  if (unusable.length > 0) return nothing(unusable);
+  const mcps = desiredMcps(facts, failed);
+  const agents = desiredAgents(facts, mcps.usable);
+  const roles = desiredRoles(facts);
+  const parts: readonly DesiredPart[] = [roles, mcps, agents];
+  return {
+    files: parts.flatMap((part) => part.files),
+    folders: parts.flatMap((part) => part.folders),
+    clients: parts.flatMap((part) => part.clients),
+    units: parts.flatMap((part) => part.units),
+    faults: parts.flatMap((part) => part.faults),
+    vendors: mcps.vendors,
+    held: {
+      agents: new Set([...facts.held?.agents ?? [], ...agents.heldAgents]),
+      mcps: new Set([...facts.held?.mcps ?? [], ...mcps.heldMcps]),
+    },
+  };
+}
+
+function nothing(unusable: readonly string[]): Desired {
+  const part = { files: [], folders: [], clients: [], units: [], vendors: [] };
+  return {
+    ...part,
+    held: { agents: new Set(), mcps: new Set() },
+    faults: [refusal(
+      "path-unusable",
+      `Cannot render units: ${unusable.map((path) => JSON.stringify(path)).join(", ")} ` +
+        "cannot stand in a unit, must be absolute and hold none of , \" ' \\ { } :",
+    )],
+  };
+}

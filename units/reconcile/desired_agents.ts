@@ -1,0 +1,232 @@
+/**
+ * The part of what is desired that belongs to the agents of this host: env file, permission sets,
+ * client config, dial unit, token folders. Pure. Decision 25 says what a dial unit's inputs are:
+ * its own unit, its client config and its programs, and nothing else.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName } from "core/names.ts";
+import type { RenderedFile } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import type {
+  DesiredFolder,
+  DesiredPart,
+  DesiredUnit,
+  TaggedFile,
+} from "units/reconcile/desired_part.ts";
+import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import { secretEnv } from "units/reconcile/desired_roles.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import {
+  type ClientConfig,
+  clientEntriesPath,
+  renderClientEntry,
+} from "units/render/client_config.ts";
+import { renderLaunchers } from "units/render/launchers.ts";
+import { writableFolders } from "units/render/mcp/service.ts";
+import { renderAgentPermissions } from "units/render/permission_files.ts";
+import { renderDial } from "units/render/roles/dial.ts";
+import { renderAgentEnv } from "units/render/roles/role_env.ts";
+
+/** What `desiredAgents` finds out besides files and units. */
+export interface DesiredAgents extends DesiredPart {
+  readonly heldAgents: ReadonlySet<AgentName>;
+}
+
+interface AgentPart {
+  readonly files: readonly RenderedFile[];
+  readonly folders: readonly DesiredFolder[];
+  readonly client: ClientConfig;
+  readonly units: readonly DesiredUnit[];
+}
+
+/** Works out the agents' part; `usable` are the MCPs that each can have now. */
+export function desiredAgents(
+  facts: Facts,
+  usable: ReadonlyMap<AgentName, readonly Manifest[]>,
+): DesiredAgents {
+  const files: TaggedFile[] = [];
+  const folders: DesiredFolder[] = [];
+  const clients: ClientConfig[] = [];
+  const units: DesiredUnit[] = [];
+  const faults: Refusal[] = [];
+  const heldAgents = new Set<AgentName>();
+  for (const agent of facts.agents) {
+    const part = desiredAgent(agent, usable.get(agent.name) ?? [], facts);
+    if (!part.ok) {
+      faults.push(part.error);
+      heldAgents.add(agent.name);
+      continue;
+    }
+    files.push(...part.value.files.map((file) => ({ file, agent: agent.name })));
+    folders.push(...part.value.folders);
+    clients.push(part.value.client);
+    units.push(...part.value.units);
+  }
+  return { files, folders, clients, units, faults, heldAgents };
+}
+
+function desiredAgent(
+  agent: AgentRecord,
+  manifests: readonly Manifest[],
+  facts: Facts,
+): Result<AgentPart> {
+  const { paths } = facts;
+  const runtime = facts.runtimes.get(agent.runtime);
+  if (runtime === undefined) return err(runtimeUnknown(agent, facts));
+  const registerUrl = facts.roles.dial?.registerUrl;
+  const env = renderAgentEnv(agent, secretEnv(facts, paths.agentEnv(agent.name)), {
+    paths,
+    registerUrl,
+  });
+  if (!env.ok) return env;
+  const values = parseEnvFile(env.value.content);
+  const secrets = values.ok ? values.value : new Map<string, string>();
+  const client = clientConfig(agent, runtime, { manifests, secrets, facts });
+  const permissions = renderAgentPermissions(agent, { facts, runtime, manifests, secrets });
+  if (!permissions.ok) return permissions;
+  // Without a login identity there is nobody whom the gateway could connect to this agent.
+  const dial = registerUrl === undefined || agent.userEmail === undefined
+    ? undefined
+    : renderDial(agent, {
+      paths,
+      registerUrl,
+      project: facts.project ?? facts.workdir,
+      settings: facts.roles.dial?.settings?.get(agent.name) ?? {},
+    });
+  const dialFile = dial === undefined ? [] : [unitFile(dial, facts.paths)];
+  return ok({
+    files: [env.value, permissions.value, ...dialFile],
+    folders: [
+      ...homeFolder(agent, facts),
+      dialFolder(agent, facts),
+      ...tokenFolders(agent, manifests, facts),
+      ...serverFolders(agent, manifests, facts),
+    ],
+    client,
+    units: dial === undefined ? [] : [{
+      name: dial.name,
+      kind: "dial",
+      agent: agent.name,
+      inputs: [
+        ...dialFile.map((file) => file.content),
+        JSON.stringify([...client.entries]),
+        permissions.value.content,
+        ...renderLaunchers(facts.shape, paths)
+          .filter((file) => DIAL_PROGRAMS.some((name) => file.path === paths.program(name)))
+          .map((file) => file.content),
+      ],
+      softInputs: [env.value.content],
+      programs: DIAL_PROGRAMS,
+      links: [],
+      wantedBy: wantedBy(dial),
+    }],
+  });
+}
+
+/** What runs as an agent's session: the dial unit and the built-in runtime under it. */
+const DIAL_PROGRAMS = ["fleetctl-dial", "fleetctl-runtime"];
+
+function clientConfig(
+  agent: AgentRecord,
+  runtime: RuntimeDefinition,
+  from: {
+    readonly manifests: readonly Manifest[];
+    readonly secrets: ReadonlyMap<string, string>;
+    readonly facts: Facts;
+  },
+): ClientConfig {
+  const { paths } = from.facts;
+  const home = paths.home(agent.name);
+  const { shape, path } = runtime.clientConfig;
+  const site = { paths, agent: agent.name, shape, secrets: from.secrets };
+  return {
+    agent: agent.name,
+    path: fillIn(path, agent.name, from.facts),
+    shape,
+    at: clientEntriesPath(shape, home),
+    entries: new Map(
+      from.manifests.map((manifest) => [manifest.name, renderClientEntry(manifest, site)]),
+    ),
+  };
+}
+
+/** Fills in the placeholders of a runtime definition. */
+export function fillIn(text: string, agent: AgentName, facts: Facts): string {
+  return text.replaceAll("{lib}", facts.paths.lib).replaceAll("{agent}", agent)
+    .replaceAll("{home}", facts.paths.home(agent));
+}
+
+/** Where there are no Unix users, nobody else makes the home that the dial unit starts in. */
+function homeFolder(agent: AgentRecord, facts: Facts): readonly DesiredFolder[] {
+  if (!facts.rootless) return [];
+  return [{
+    path: facts.paths.home(agent.name),
+    mode: 0o700,
+    owner: { user: agent.name, group: agent.name },
+    home: agent.name,
+  }];
+}
+
+/** The dial unit may touch this folder and no other of the home, so it cannot make it itself. */
+function dialFolder(agent: AgentRecord, facts: Facts): DesiredFolder {
+  return {
+    path: facts.paths.dialState(agent.name),
+    mode: 0o700,
+    owner: { user: agent.name, group: agent.name },
+    home: agent.name,
+  };
+}
+
+/** `mcp add`, step 3: a 0700 token folder in the agent's home for `auth: oauth`. */
+function tokenFolders(
+  agent: AgentRecord,
+  manifests: readonly Manifest[],
+  facts: Facts,
+): readonly DesiredFolder[] {
+  const providers = new Set(manifests.flatMap((manifest) => manifest.oauth?.provider ?? []));
+  return [...providers].sort().map((provider) => ({
+    path: `${facts.paths.home(agent.name)}/.fleetctl/oauth/${provider}`,
+    mode: 0o700,
+    owner: { user: agent.name, group: agent.name },
+    home: agent.name,
+  }));
+}
+
+/** A server sees its home read-only, so what it may write to must be there before it starts. */
+function serverFolders(
+  agent: AgentRecord,
+  manifests: readonly Manifest[],
+  facts: Facts,
+): readonly DesiredFolder[] {
+  const { paths, workdir } = facts;
+  const place = { paths, agent: agent.name, workdir };
+  const own = manifests.filter((manifest) =>
+    manifest.sharing === "per_user" && manifest.transport === "stdio"
+  );
+  const inHome = own.flatMap((manifest) => writableFolders(manifest, place))
+    .filter((path) => path.startsWith(`${paths.home(agent.name)}/`));
+  return [...new Set(inHome)].sort().map((path) => ({
+    path,
+    mode: 0o700,
+    owner: { user: agent.name, group: agent.name },
+    home: agent.name,
+    isModeTheirs: true,
+  }));
+}
+
+function runtimeUnknown(agent: AgentRecord, facts: Facts): Refusal {
+  return refusal(
+    "runtime-unknown",
+    `Cannot render agent ${JSON.stringify(agent.name)}: its runtime ` +
+      `${JSON.stringify(agent.runtime)} has no definition, must be one of ` +
+      [...facts.runtimes.keys()].map((name) => JSON.stringify(name)).join(", "),
+    { hints: [`ls ${facts.paths.runtimesDir}`] },
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * The part of what is desired that the wired MCPs need: socket and service units by sharing, gate
+ * files, trees. Pure. Spec: "Unit rendering by scope"; a shared socket stays while any agent of the
+ * host keeps the MCP.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { needsVendoring, treePath } from "core/catalog/vendor.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { DAEMON_LIMITS } from "core/limits.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { ROOT_OWNER } from "core/rendered_file.ts";
+import type { DesiredPart, DesiredUnit, TaggedFile } from "units/reconcile/desired_part.ts";
+import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import { renderGate } from "units/render/mcp/gate.ts";
+import { mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
+import { renderMcpService } from "units/render/mcp/service.ts";
+import { mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** What `desiredMcps` finds out besides files and units. */
+export interface DesiredMcps extends DesiredPart {
+  /** Per agent the MCPs that can be wired now, in order. */
+  readonly usable: ReadonlyMap<AgentName, readonly Manifest[]>;
+  readonly vendors: readonly Manifest[];
+  readonly heldMcps: ReadonlySet<McpName>;
+}
+
+/** Works out the MCP part; MCPs in `failed` are held without a further fault. */
+export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): DesiredMcps {
+  const faults: Refusal[] = [];
+  const held = new Set([...failed, ...facts.held?.mcps ?? []]);
+  const wiring = new Map<McpName, { manifest: Manifest; agents: AgentName[] }>();
+  for (const agent of facts.agents) {
+    for (const name of facts.wired.get(agent.name) ?? []) {
+      const manifest = facts.catalog.get(name);
+      if (manifest === undefined) {
+        if (!held.has(name)) faults.push(notCatalogued(name, agent.name));
+        held.add(name);
+        continue;
+      }
+      const entry = wiring.get(name) ?? { manifest, agents: [] };
+      wiring.set(name, { ...entry, agents: [...entry.agents, agent.name] });
+    }
+  }
+  const files: TaggedFile[] = [];
+  const units: DesiredUnit[] = [];
+  const usable = new Map<AgentName, Manifest[]>(facts.agents.map((agent) => [agent.name, []]));
+  for (const [name, { manifest, agents }] of [...wiring].sort(([a], [b]) => a < b ? -1 : 1)) {
+    const owners = manifest.sharing === "per_user" ? agents : [undefined];
+    const tooLong = manifest.transport === "http"
+      ? undefined
+      : owners.map((owner) => mcpSocketPath(facts.paths, name, owner)).find(isTooLong);
+    if (tooLong !== undefined) {
+      faults.push(socketTooLong(name, tooLong));
+      held.add(name);
+    }
+    const collision = manifest.transport === "http" ? undefined : owners
+      .map((owner) => mcpSocketUnit(name, owner))
+      .map((unit) => ({ unit, other: units.find((taken) => taken.name === unit)?.mcp }))
+      .find(({ other }) => other !== undefined);
+    if (collision?.other !== undefined) {
+      faults.push(namesCollide(name, collision.unit, collision.other));
+      held.add(name);
+    }
+    if (held.has(name)) continue;
+    for (const agent of agents) usable.get(agent)?.push(manifest);
+    files.push({ file: renderGate(manifest, facts.paths), mcp: name });
+    if (manifest.transport === "http") continue;
+    for (const owner of owners) addServer(manifest, owner, { facts, files, units });
+  }
+  return {
+    files,
+    units,
+    faults,
+    folders: [
+      { path: facts.paths.mcpRun, mode: 0o755, owner: ROOT_OWNER },
+      { path: `${facts.paths.etc}/gate`, mode: 0o755, owner: ROOT_OWNER },
+    ],
+    clients: [],
+    usable: ordered(usable, facts),
+    heldMcps: held,
+    vendors: [...wiring.values()].map((entry) => entry.manifest)
+      .filter(needsVendoring)
+      .sort((a, b) => a.name < b.name ? -1 : 1),
+  };
+}
+
+function addServer(
+  manifest: Manifest,
+  agent: AgentName | undefined,
+  to: { readonly facts: Facts; readonly files: TaggedFile[]; readonly units: DesiredUnit[] },
+): void {
+  const { facts } = to;
+  const place = { paths: facts.paths, agent, workdir: facts.workdir };
+  const socket = renderMcpSocket(manifest, agent, facts.paths);
+  const files = [
+    unitFile(renderMcpService(manifest, place), facts.paths),
+    unitFile(socket, facts.paths),
+  ];
+  const tag = { mcp: manifest.name, ...(agent === undefined ? {} : { agent }) };
+  to.files.push(...files.map((file) => ({ file, ...tag })));
+  to.units.push({
+    ...tag,
+    name: socket.name,
+    kind: "mcp",
+    inputs: [
+      ...files.map((file) => file.content),
+      ...declaredValues(manifest, agent, facts),
+    ],
+    softInputs: [],
+    programs: [],
+    links: needsVendoring(manifest) ? [treePath(facts.paths, manifest.name)] : [],
+    wantedBy: wantedBy(socket),
+  });
+}
+
+/** The values of the declared keys: a server that runs with an old key is bounced. */
+function declaredValues(
+  manifest: Manifest,
+  agent: AgentName | undefined,
+  facts: Facts,
+): readonly string[] {
+  const keys = [...manifest.requiredEnv, ...manifest.userEnv, ...manifest.optionalEnv];
+  const files = [
+    facts.paths.sharedEnv,
+    ...(agent === undefined ? [] : [facts.paths.agentEnv(agent)]),
+  ];
+  return files.flatMap((path) => {
+    const parsed = parseEnvFile(facts.env.find((file) => file.path === path)?.content ?? "");
+    const values = parsed.ok ? parsed.value : new Map<string, string>();
+    return keys.map((key) => `${key}=${values.get(key) ?? ""}`);
+  });
+}
+
+/** Entries in the order in which the agent's tools were resolved. */
+function ordered(
+  usable: ReadonlyMap<AgentName, readonly Manifest[]>,
+  facts: Facts,
+): ReadonlyMap<AgentName, readonly Manifest[]> {
+  return new Map([...usable].map(([agent, manifests]) => {
+    const order = facts.wired.get(agent) ?? [];
+    return [agent, [...manifests].sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name))];
+  }));
+}
+
+function isTooLong(path: string): boolean {
+  return new TextEncoder().encode(path).length > DAEMON_LIMITS.socketPathLengthMax;
+}
+
+function notCatalogued(mcp: McpName, agent: AgentName): Refusal {
+  return refusal(
+    "mcp-not-catalogued",
+    `Cannot wire MCP ${JSON.stringify(mcp)} for agent ${JSON.stringify(agent)}: ` +
+      "it is not in the catalog, must be added or removed from the agent",
+    { hints: ["fleetctl mcp catalog list", `fleetctl mcp remove ${mcp} ${agent}`] },
+  );
+}
+
+/** Names may hold the dash that joins them: `git` of `ada` and a shared `git-ada` are one unit. */
+function namesCollide(mcp: McpName, unit: string, other: McpName): Refusal {
+  return refusal(
+    "mcp-names-collide",
+    `Cannot render MCP ${JSON.stringify(mcp)}: its unit ${
+      JSON.stringify(unit)
+    } is already that of ` +
+      `MCP ${JSON.stringify(other)}, must have another name`,
+    { hints: ["fleetctl mcp catalog list"] },
+  );
+}
+
+function socketTooLong(mcp: McpName, path: string): Refusal {
+  return refusal(
+    "socket-path-too-long",
+    `Cannot render the socket of MCP ${JSON.stringify(mcp)}: ${JSON.stringify(path)} is longer ` +
+      `than a unix socket may be, must be at most ${DAEMON_LIMITS.socketPathLengthMax} bytes`,
+    { hints: ["fleetctl up --root <shorter folder>"] },
+  );
+}

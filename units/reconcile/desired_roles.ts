@@ -1,0 +1,136 @@
+/**
+ * The part of what is desired that belongs to the host itself: folders, launchers, the permission
+ * sets of its roles, daemon, gateway and login proxy with their env files. Pure.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import type { FileOwner } from "core/rendered_file.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { GATEWAY_USER } from "core/verbs/caller.ts";
+import type {
+  DesiredFolder,
+  DesiredPart,
+  DesiredUnit,
+  TaggedFile,
+} from "units/reconcile/desired_part.ts";
+import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import { renderLaunchers } from "units/render/launchers.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { renderDaemon } from "units/render/roles/daemon.ts";
+import { renderDialKeys } from "units/render/roles/dial_keys.ts";
+import { renderGateway } from "units/render/roles/gateway.ts";
+import { renderLogin } from "units/render/roles/login.ts";
+import { LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
+import { renderEmptySharedEnv, renderGatewayEnv } from "units/render/roles/role_env.ts";
+
+/** Works out the host's own part. */
+export function desiredRoles(facts: Facts): DesiredPart {
+  const faults: Refusal[] = [];
+  const files: TaggedFile[] = [];
+  const units: DesiredUnit[] = [];
+  const launchers = renderLaunchers(facts.shape, facts.paths);
+  files.push(...launchers.map((file) => ({ file })));
+  const sets = hostPermissions(facts);
+  const permissions = sets.ok ? renderHostPermissions(facts, sets.value) : undefined;
+  if (!sets.ok) faults.push(sets.error);
+  if (permissions !== undefined) files.push({ file: permissions });
+  if (!facts.env.some((file) => file.path === facts.paths.sharedEnv)) {
+    files.push({ file: renderEmptySharedEnv(facts.paths) });
+  }
+  // Agents' env files get the channel besides their keys (desired_agents); the rest is as it is.
+  const merged = new Set(facts.agents.map((agent) => facts.paths.agentEnv(agent.name)));
+  files.push(
+    ...facts.env.filter((file) => !merged.has(file.path)).map((file) => ({ file })),
+  );
+  const inputsOf = (program: string, set: string) => [
+    launchers.find((file) => file.path === facts.paths.program(program))?.content ?? "",
+    JSON.stringify(sets.ok ? sets.value[set] : undefined),
+  ];
+  if (facts.roles.daemon !== undefined) {
+    const unit = renderDaemon(facts.paths);
+    const file = unitFile(unit, facts.paths);
+    files.push({ file });
+    units.push({
+      name: unit.name,
+      kind: "daemon",
+      inputs: [file.content, ...inputsOf("fleetctld", "daemon")],
+      softInputs: [],
+      programs: ["fleetctld"],
+      links: [],
+      wantedBy: wantedBy(unit),
+    });
+  }
+  const gateway = facts.roles.gateway;
+  if (gateway !== undefined) {
+    const env = renderGatewayEnv(gateway, facts.paths);
+    if (!env.ok) faults.push(env.error);
+    const unit = renderGateway(facts.paths);
+    const file = unitFile(unit, facts.paths);
+    files.push({ file }, { file: renderDialKeys(gateway.dialKeys, facts.paths) });
+    if (env.ok) {
+      files.push({ file: env.value });
+      units.push({
+        name: unit.name,
+        kind: "gateway",
+        inputs: [file.content, env.value.content, ...inputsOf("fleetctl-gateway", "gateway")],
+        softInputs: [],
+        programs: ["fleetctl-gateway"],
+        links: [],
+        wantedBy: wantedBy(unit),
+      });
+    }
+  }
+  const { login } = facts.roles;
+  if (login !== undefined) {
+    const env = renderLoginEnv(login, { paths: facts.paths, cockpit: gateway?.cockpitListen });
+    if (!env.ok) faults.push(env.error);
+    const unit = renderLogin(facts.paths);
+    const file = unitFile(unit, facts.paths);
+    files.push({ file });
+    if (env.ok) {
+      files.push({ file: env.value });
+      units.push({
+        name: unit.name,
+        kind: "login",
+        inputs: [file.content, env.value.content, ...inputsOf("fleetctl-login", "login")],
+        softInputs: [],
+        programs: ["fleetctl-login"],
+        links: [],
+        wantedBy: wantedBy(unit),
+      });
+    }
+  }
+  return { files, folders: hostFolders(facts), clients: [], units, faults };
+}
+
+function hostFolders(facts: Facts): readonly DesiredFolder[] {
+  const { paths } = facts;
+  const folder = (path: string, mode: number, owner: FileOwner = ROOT_OWNER) => ({
+    path,
+    mode,
+    owner,
+  });
+  return [
+    folder(paths.lib, 0o755),
+    folder(paths.etc, 0o755),
+    folder(paths.envDir, 0o755),
+    folder(paths.units, 0o755),
+    folder(paths.state, 0o755),
+    folder(paths.run, 0o755),
+    folder(paths.logs, 0o750),
+    ...(facts.roles.gateway === undefined ? [] : [
+      folder(paths.role("gateway"), 0o700, { user: GATEWAY_USER, group: GATEWAY_USER }),
+    ]),
+    ...(facts.roles.login === undefined ? [] : [
+      folder(paths.role("login"), 0o700, { user: LOGIN_USER, group: LOGIN_USER }),
+    ]),
+  ];
+}
+
+/** Returns the secret env file of one agent, as the secret store rendered it. */
+export function secretEnv(facts: Facts, path: string): RenderedFile | undefined {
+  return facts.env.find((file) => file.path === path);
+}

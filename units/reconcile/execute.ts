@@ -1,0 +1,179 @@
+/**
+ * Steps → ports. Each step is done once; one that fails on a unit or in one agent's home is a fault
+ * of that unit or agent, and the rest goes on. A file that cannot be written for lack of space or
+ * right stops everything with one refusal: what was done stays, and the next run goes on from there.
+ *
+ * @module
+ */
+
+import { mendDatabase } from "units/reconcile/damaged_database.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files, ServiceFault, type ServiceManager } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { HomeFiles } from "units/reconcile/home_files.ts";
+import { printRecord, recordPath } from "units/reconcile/record.ts";
+import type { UnitLine } from "units/reconcile/report.ts";
+import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
+
+/** What executing needs. */
+export interface ExecutePorts {
+  readonly files: Files;
+  readonly services: ServiceManager;
+  homeOf(agent: AgentName): HomeFiles | undefined;
+}
+
+/** What was done, and what was not. */
+export interface Executed {
+  readonly units: readonly UnitLine[];
+  readonly faults: readonly Refusal[];
+  /** Units and client configs whose step failed; the record keeps what it said of them. */
+  readonly failed: ReadonlySet<string>;
+}
+
+/** Dial units that are started at once. */
+const PARALLEL_STARTS = 8;
+const UNIT_CHANGES = {
+  start: "started",
+  restart: "restarted",
+  bounce: "bounced",
+  stop: "stopped",
+} as const;
+
+/** Does the steps in order. */
+export async function execute(
+  steps: readonly Step[],
+  ports: ExecutePorts,
+  site: {
+    readonly paths: Paths;
+    readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
+  },
+): Promise<Result<Executed>> {
+  const units: UnitLine[] = [];
+  const faults: Refusal[] = [];
+  const failed = new Set<string>();
+  const one = async (step: Step, index: number): Promise<Refusal | undefined> => {
+    // A unit that could not be enabled is not started, one that could not be stopped not removed.
+    const unit = "unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "";
+    if (failed.has(unit)) return undefined;
+    site.onStep(step, index, "begin");
+    try {
+      await act(step, ports, site.paths);
+      if ("unit" in step && step.kind in UNIT_CHANGES) {
+        const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
+        units.push({ unit: step.unit, change });
+      }
+      site.onStep(step, index, "done");
+      return undefined;
+    } catch (thrown) {
+      site.onStep(step, index, "failed");
+      if (isOfOne(step, thrown)) {
+        failed.add(stepSubject(step));
+        faults.push(faultOfOne(step, thrown, ports.services));
+        return undefined;
+      }
+      return stopsAll(step, thrown, site.paths);
+    }
+  };
+  for (const batch of batches(steps)) {
+    const stopped = await Promise.all(batch.map(([step, index]) => one(step, index)));
+    const refused = stopped.find((each) => each !== undefined);
+    if (refused !== undefined) return err(refused);
+  }
+  return ok({ units, faults, failed });
+}
+
+/** Groups neighbours that may run together. */
+function batches(steps: readonly Step[]): readonly (readonly (readonly [Step, number])[])[] {
+  const groups: (readonly [Step, number])[][] = [];
+  for (const [index, step] of steps.entries()) {
+    const last = groups.at(-1);
+    const isBeside = isParallel(step) && last !== undefined && last.length < PARALLEL_STARTS &&
+      last.every(([other]) => isParallel(other));
+    if (isBeside) last.push([step, index]);
+    else groups.push([[step, index]]);
+  }
+  return groups;
+}
+
+function isParallel(step: Step): boolean {
+  return "unit" in step && step.isIndependent === true;
+}
+
+async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void> {
+  const { files, services } = ports;
+  switch (step.kind) {
+    case "record":
+      return await files.write(recordPath(paths), printRecord(step.record), { mode: 0o600 });
+    case "folder": {
+      const home = step.home === undefined ? undefined : ports.homeOf(step.home);
+      return home === undefined
+        ? await files.ensureDir(step.path, { mode: step.mode, ...step.owner })
+        : await home.ensureFolder(step.path, step.mode);
+    }
+    case "write":
+      return await files.write(step.path, step.text, { mode: step.mode, ...step.owner });
+    case "client": {
+      const home = ports.homeOf(step.agent);
+      if (home === undefined) throw new FileFault("ENOENT", step.path, "the account is gone");
+      return await home.write(step.path, step.text, step.mode);
+    }
+    case "remove":
+      return await files.remove(step.path);
+    case "reload":
+      return await services.reload();
+    case "bounce":
+      // Stopping ends the servers of the old tree with the socket (`PartOf=`).
+      await services.stop(step.unit);
+      return await services.start(step.unit);
+    default:
+      return await services[step.kind](step.unit);
+  }
+}
+
+/** Whether a failure concerns one unit or one home only. */
+function isOfOne(step: Step, thrown: unknown): boolean {
+  if (thrown instanceof ServiceFault) return "unit" in step;
+  const isHome = step.kind === "client" || (step.kind === "folder" && step.home !== undefined);
+  return thrown instanceof FileFault && isHome && thrown.code !== "ENOSPC";
+}
+
+function faultOfOne(step: Step, thrown: unknown, services: ServiceManager): Refusal {
+  if (!(thrown instanceof ServiceFault)) {
+    const subject = JSON.stringify(stepSubject(step));
+    return refusal("home-not-writable", `Cannot write ${subject}: ${errorText(thrown)}`, {
+      hints: ["fleetctl apply"],
+    });
+  }
+  const unit = (step as UnitStep).unit;
+  const start = services.name === "systemd" ? `systemctl restart ${unit}` : "fleetctl apply";
+  const mending = mendDatabase(thrown.journal, start);
+  return refusal("unit-failed", thrown.message.replace(/\.$/, ""), {
+    details: [...thrown.journal, ...mending?.details ?? []],
+    hints: mending?.hints ??
+      [services.name === "systemd" ? `journalctl -u ${unit} -n 50` : "fleetctl status"],
+  });
+}
+
+function stopsAll(step: Step, thrown: unknown, paths: Paths): Refusal {
+  if (thrown instanceof ServiceFault) {
+    return refusal("manager-failed", thrown.message, { hints: ["fleetctl apply"] });
+  }
+  if (!(thrown instanceof FileFault)) throw thrown;
+  const verb = step.kind === "remove" ? "remove" : "write";
+  const subject = `Cannot ${verb} ${JSON.stringify(thrown.path)}`;
+  if (thrown.code === "ENOSPC") {
+    return refusal("disk-full", `${subject}: no space is left on the device, must have some`, {
+      details: ["What was written before stays; the next run goes on from there."],
+      hints: [`df -h ${paths.state}`, "fleetctl apply"],
+    });
+  }
+  if (["EACCES", "EPERM", "EROFS"].includes(thrown.code)) {
+    const state = thrown.code === "EROFS" ? "the file system is read-only" : "permission denied";
+    return refusal("root-not-writable", `${subject}: ${state}, must be writable`, {
+      hints: [`ls -ld ${paths.root}`],
+    });
+  }
+  return refusal("file-fault", `${subject}: ${thrown.message}`, { hints: ["fleetctl apply"] });
+}

@@ -1,0 +1,117 @@
+/**
+ * Everything that decides what a host should look like, as one value. Built by the callers (`up`,
+ * `apply`, `mcp add`, …) from the ledger, the catalog and the settings; the renderers and the
+ * planner see nothing else. Types and total functions only, no I/O.
+ *
+ * Design: decision 5 (one planner), decision 38 (roots other than `/`).
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName, HostName, McpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { RenderedFile } from "core/rendered_file.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+
+/** How launchers start a role: from the source tree, or from one bundled file per program. */
+export interface Shape {
+  readonly kind: "tree" | "bundle";
+  /** The tree's folder, or the folder with `<program>.js` files. Absolute. */
+  readonly dir: string;
+  /** Deno's cache: npm packages for the tree shape, code caches for both. Absolute. */
+  readonly denoDir: string;
+}
+
+/** The gateway, when this host runs it (spec "Dial-in listener", decision 34). */
+export interface GatewayRole {
+  /** `host:port` with host 127.0.0.1. */
+  readonly cockpitListen: string;
+  /** `host:port`. */
+  readonly dialListen: string;
+  /** JSON object, e-mail to agent, of the whole fleet (`WEBVIEW_LEDGER`). */
+  readonly ledgerJson: string;
+  /** JSON list of agent names (`WEBVIEW_ADMINS`); always emitted, even as `[]`. */
+  readonly adminsJson: string;
+  readonly trust: "assertion" | "header";
+  /** Key ring for `X-Fleetctl-Assertion`; a secret. Required when `trust` is `assertion`. */
+  readonly assertionKey?: string;
+  /** Dial keys of the whole fleet; agents that never had one are not in it (decision 11). */
+  readonly dialKeys: ReadonlyMap<AgentName, readonly string[]>;
+  /** Further settings of the gateway's env file, such as `WEBVIEW_DIAL_REQUIRE_KEY`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** The login proxy, when this host runs it (spec "Login proxy routes", decision 34). */
+export interface LoginRole {
+  /** `host:port`. */
+  readonly listen: string;
+  readonly driver: "basic" | "oidc";
+  /** Key ring that signs sessions; a secret. */
+  readonly hmacKey: string;
+  /** Key ring for `X-Fleetctl-Assertion`, the gateway's; a secret. */
+  readonly assertionKey?: string;
+  /** `WEBVIEW_BASIC_USERS`; a secret. */
+  readonly basicUsers?: string;
+  /** Further settings of its env file, such as `WEBVIEW_URL`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** The dial units of the agents on this host. */
+export interface DialRole {
+  /** `ws://127.0.0.1:8735`, `ws://<gateway-host>:8735` or `wss://…`. */
+  readonly registerUrl: string;
+  /**
+   * `host:port` entries each agent's runtime may reach for its model, beyond the hosts of the
+   * known providers; the demo model's loopback address goes here.
+   */
+  readonly modelHosts?: ReadonlyMap<AgentName, readonly string[]>;
+  /** Further non-secret settings of an agent's runtime, such as `FLEETCTL_BASE_URL`. */
+  readonly settings?: ReadonlyMap<AgentName, Readonly<Record<string, string>>>;
+}
+
+/** Which roles run on this host. Absent means not here, and what was rendered for it is removed. */
+export interface Roles {
+  readonly daemon?: Readonly<Record<never, never>>;
+  readonly gateway?: GatewayRole;
+  readonly login?: LoginRole;
+  readonly dial?: DialRole;
+}
+
+/** What one host should look like. */
+export interface Facts {
+  readonly paths: Paths;
+  readonly hostname: HostName;
+  /** Root other than `/`, or not uid 0: owners of files are left alone. */
+  readonly rootless: boolean;
+  /** Agents of this host (`agentsOnHost`), in order of their names. */
+  readonly agents: readonly AgentRecord[];
+  readonly catalog: ReadonlyMap<McpName, Manifest>;
+  /** Resolved MCPs per agent, in order. A name that is not in `catalog` is reported as a fault. */
+  readonly wired: ReadonlyMap<AgentName, readonly McpName[]>;
+  readonly runtimes: ReadonlyMap<string, RuntimeDefinition>;
+  /** Secret env files (`agent-<name>.env`, `mcp-shared.env`), rendered from the secret store. */
+  readonly env: readonly RenderedFile[];
+  readonly roles: Roles;
+  readonly shape: Shape;
+  /** Folder that `{workdir}` of a manifest stands for. */
+  readonly workdir: string;
+  /** Folder that people mean by "this project"; `workdir` when absent. */
+  readonly project?: string;
+  /**
+   * Agents and MCPs about which the ledger or the catalog could not be read (a corrupt shard, a bad
+   * manifest): what was rendered for them stays as it is, neither changed nor removed.
+   */
+  readonly held?: { readonly agents?: readonly AgentName[]; readonly mcps?: readonly McpName[] };
+}
+
+/** Returns the agents that run on a host: pinned to it, or pinned nowhere. */
+export function agentsOnHost(
+  agents: Iterable<AgentRecord>,
+  hostname: HostName,
+): readonly AgentRecord[] {
+  return [...agents]
+    .filter((agent) => agent.runOn === undefined || agent.runOn === hostname)
+    .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}

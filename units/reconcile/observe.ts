@@ -1,0 +1,221 @@
+/**
+ * What is there now: files with mode and owner, client configs as their owners see them, units as
+ * the service manager sees them. Reads only. The planner compares it with what is desired.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
+import type { FileOwner } from "core/rendered_file.ts";
+import type { Desired } from "units/reconcile/desired.ts";
+import type { DesiredUnit } from "units/reconcile/desired_part.ts";
+import type { HomeFiles } from "units/reconcile/home_files.ts";
+import type { RenderRecord } from "units/reconcile/record.ts";
+
+/** A file or folder as it is. */
+export interface ObservedEntry {
+  readonly kind: "file" | "directory" | "symlink" | "other";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Text of a file; "" for everything else. */
+  readonly text: string;
+}
+
+/** A client config as it is; undefined text means that there is none. */
+export interface ObservedClient {
+  readonly text: string | undefined;
+  readonly mode: number | undefined;
+}
+
+/** Numeric owner. */
+export interface OwnerIds {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Hashes of what a unit is given. */
+export interface InputHashes {
+  readonly inputs: string;
+  readonly softInputs: string;
+}
+
+/** Everything that the planner looks at. */
+export interface Observed {
+  /** By path; absent when there is nothing. */
+  readonly entries: ReadonlyMap<string, ObservedEntry>;
+  readonly clients: ReadonlyMap<string, ObservedClient>;
+  readonly homeFolders: ReadonlyMap<string, number>;
+  /** Ids by `user:group`; empty when owners are left alone. */
+  readonly owners: ReadonlyMap<string, OwnerIds>;
+  readonly units: ReadonlyMap<string, UnitStatus>;
+  readonly enabled: ReadonlySet<string>;
+  readonly isManagerRunning: boolean;
+  readonly hashes: ReadonlyMap<string, InputHashes>;
+  /** Homes that could not be read. */
+  readonly faults: readonly Refusal[];
+  readonly unreadable: ReadonlySet<string>;
+}
+
+/** What observing needs. */
+export interface ObservePorts {
+  readonly files: Files;
+  readonly services: ServiceManager;
+  homeOf(agent: AgentName): HomeFiles | undefined;
+}
+
+/** Files read at once. */
+const PARALLEL_READS = 32;
+
+/** Looks at everything that is desired or recorded. */
+export async function observe(
+  desired: Desired,
+  record: RenderRecord,
+  site: {
+    readonly paths: Paths;
+    readonly ports: ObservePorts;
+    readonly owners: ReadonlyMap<string, OwnerIds>;
+    /** Where the bundled programs are; undefined for the tree shape. */
+    readonly bundleDir: string | undefined;
+  },
+): Promise<Observed> {
+  const { files } = site.ports;
+  const paths = new Set([
+    ...desired.files.map((tagged) => tagged.file.path),
+    ...desired.folders.filter((folder) => folder.home === undefined).map((folder) => folder.path),
+    ...record.files.map((file) => file.path),
+  ]);
+  const entries = new Map<string, ObservedEntry>();
+  await inParallel([...paths], async (path) => {
+    const entry = await readEntry(files, path);
+    if (entry !== undefined) entries.set(path, entry);
+  });
+  const homes = await observeHomes(desired, record, site.ports);
+  const isManagerRunning = await site.ports.services.isRunning();
+  const names = unitNames(desired, record, site.paths);
+  const statuses = isManagerRunning ? await site.ports.services.status(names) : [];
+  const enabled = new Set<string>();
+  await inParallel(desired.units, async (unit) => {
+    const link = `${site.paths.units}/${unit.wantedBy}.wants/${unit.name}`;
+    if (await files.stat(link) !== undefined) enabled.add(unit.name);
+  });
+  const programs = await readPrograms(desired, files, site.bundleDir);
+  const hashes = new Map<string, InputHashes>();
+  for (const unit of desired.units) {
+    const links = await Promise.all(unit.links.map((path) => files.readLink(path)));
+    hashes.set(unit.name, await hashInputs(unit, programs, links));
+  }
+  return {
+    entries,
+    ...homes,
+    owners: site.owners,
+    units: new Map(statuses.map((status) => [status.unit, status])),
+    enabled,
+    isManagerRunning,
+    hashes,
+  };
+}
+
+/** Returns the key of an owner in `Observed.owners`. */
+export function ownerKey(owner: FileOwner): string {
+  return `${owner.user}:${owner.group}`;
+}
+
+/** Returns the recorded and desired units that the manager can be asked about (no templates). */
+function unitNames(desired: Desired, record: RenderRecord, paths: Paths): readonly string[] {
+  const recorded = record.files.map((file) => unitOfPath(file.path, paths))
+    .filter((name) => name !== undefined);
+  return [...new Set([...desired.units.map((unit) => unit.name), ...recorded])].sort();
+}
+
+/** Returns the unit whose file a path is; undefined for other files and for templates. */
+export function unitOfPath(path: string, paths: Paths): string | undefined {
+  if (!path.startsWith(`${paths.units}/`)) return undefined;
+  const name = path.slice(paths.units.length + 1);
+  return name.includes("@.") || name.includes("/") ? undefined : name;
+}
+
+async function readEntry(files: Files, path: string): Promise<ObservedEntry | undefined> {
+  const stat = await files.stat(path);
+  if (stat === undefined) return undefined;
+  const text = stat.kind === "file" ? await files.readText(path) ?? "" : "";
+  return { kind: stat.kind, mode: stat.mode, uid: stat.uid, gid: stat.gid, text };
+}
+
+async function observeHomes(desired: Desired, record: RenderRecord, ports: ObservePorts) {
+  const clients = new Map<string, ObservedClient>();
+  const homeFolders = new Map<string, number>();
+  const faults: Refusal[] = [];
+  const unreadable = new Set<string>();
+  const wanted = new Map(
+    [...record.clients, ...desired.clients].map((client) => [client.path, client.agent]),
+  );
+  await inParallel([...wanted], async ([path, agent]) => {
+    const home = ports.homeOf(agent as AgentName);
+    if (home === undefined) return;
+    try {
+      const file = await home.read(path);
+      clients.set(path, { text: file?.text, mode: file?.mode });
+    } catch (thrown) {
+      unreadable.add(path);
+      faults.push(refusal(
+        "client-config-unreadable",
+        `Cannot read ${JSON.stringify(path)} of agent ${JSON.stringify(agent)}: ` +
+          errorText(thrown),
+        { hints: [`ls -la ${path}`] },
+      ));
+    }
+  });
+  await inParallel(desired.folders, async (folder) => {
+    if (folder.home === undefined) return;
+    const mode = await ports.homeOf(folder.home)?.folderMode(folder.path).catch(() => undefined);
+    if (mode !== undefined) homeFolders.set(folder.path, mode);
+  });
+  return { clients, homeFolders, faults, unreadable };
+}
+
+async function readPrograms(
+  desired: Desired,
+  files: Files,
+  dir: string | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = new Map<string, string>();
+  if (dir === undefined) return hashes;
+  for (const name of new Set(desired.units.flatMap((unit) => unit.programs))) {
+    const bytes = await files.readBytes(`${dir}/${name}.js`);
+    hashes.set(name, bytes === undefined ? "absent" : await sha256(bytes));
+  }
+  return hashes;
+}
+
+async function hashInputs(
+  unit: DesiredUnit,
+  programs: ReadonlyMap<string, string>,
+  links: readonly (string | undefined)[],
+): Promise<InputHashes> {
+  const text = (parts: readonly string[]) => new TextEncoder().encode(JSON.stringify(parts));
+  const used = unit.programs.map((name) => programs.get(name) ?? "");
+  return {
+    inputs: await sha256(text([...unit.inputs, ...used, ...links.map((link) => link ?? "")])),
+    softInputs: await sha256(text(unit.softInputs)),
+  };
+}
+
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return digest.toHex();
+}
+
+async function inParallel<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const worker = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: PARALLEL_READS }, worker));
+}

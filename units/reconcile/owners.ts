@@ -1,0 +1,92 @@
+/**
+ * Accounts that rendered files and units belong to, looked up before anything is planned. Nothing
+ * is looked up, and owners are left alone, where everything belongs to one user (decision 38).
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import type { User, Users } from "core/ports.ts";
+import type { FileOwner } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import { type OwnerIds, ownerKey } from "units/reconcile/observe.ts";
+import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
+import { LOGIN_USER } from "units/render/roles/login_env.ts";
+import { GATEWAY_USER } from "core/verbs/caller.ts";
+
+/** Accounts of this host. */
+export interface Owners {
+  readonly ids: ReadonlyMap<string, OwnerIds>;
+  /** Accounts of agents; those without one are held. */
+  readonly users: ReadonlyMap<AgentName, User>;
+  readonly missing: ReadonlySet<AgentName>;
+  readonly faults: readonly Refusal[];
+}
+
+/** Looks the accounts up; refuses when one of the product's own is missing. */
+export async function findOwners(facts: Facts, users: Users): Promise<Result<Owners>> {
+  const ids = new Map<string, OwnerIds>();
+  const found = new Map<AgentName, User>();
+  const missing = new Set<AgentName>();
+  const faults: Refusal[] = [];
+  if (facts.rootless) return ok({ ids, users: found, missing, faults });
+  const own: FileOwner[] = [
+    { user: "root", group: "root" },
+    { user: "root", group: AGENTS_GROUP },
+    ...(facts.roles.gateway === undefined ? [] : [
+      { user: "root", group: GATEWAY_USER },
+      { user: GATEWAY_USER, group: GATEWAY_USER },
+    ]),
+    ...(facts.roles.login === undefined ? [] : [
+      { user: "root", group: LOGIN_USER },
+      { user: LOGIN_USER, group: LOGIN_USER },
+    ]),
+  ];
+  const absent: string[] = [];
+  for (const owner of own) {
+    const uid = (await users.byName(owner.user))?.uid;
+    const gid = await users.groupId(owner.group);
+    if (uid !== undefined && gid !== undefined) ids.set(ownerKey(owner), { uid, gid });
+    else absent.push(uid === undefined ? `user ${owner.user}` : `group ${owner.group}`);
+  }
+  if (absent.length > 0) return err(accountsMissing([...new Set(absent)]));
+  for (const { name } of facts.agents) {
+    const user = await users.byName(name);
+    const gid = await users.groupId(name) ?? user?.gid;
+    if (user === undefined || gid === undefined) {
+      missing.add(name);
+      faults.push(agentMissing(name));
+      continue;
+    }
+    found.set(name, user);
+    ids.set(`${name}:${name}`, { uid: user.uid, gid });
+    ids.set(`root:${name}`, { uid: 0, gid });
+  }
+  return ok({ ids, users: found, missing, faults });
+}
+
+function accountsMissing(absent: readonly string[]): Refusal {
+  return refusal(
+    "account-missing",
+    `Cannot set the owners of rendered files: ${absent.join(", ")} not found on this host, ` +
+      "must be there",
+    {
+      hints: absent.map((each) =>
+        each.startsWith("group")
+          ? `groupadd --system ${each.slice(6)}`
+          : `useradd --system --user-group --no-create-home ${each.slice(5)}`
+      ),
+    },
+  );
+}
+
+function agentMissing(name: AgentName): Refusal {
+  return refusal(
+    "agent-account-missing",
+    `Cannot render agent ${JSON.stringify(name)}: this host has no Unix user of that name, ` +
+      "must have one",
+    { hints: [`useradd --create-home --user-group --groups ${AGENTS_GROUP} ${name}`] },
+  );
+}

@@ -1,0 +1,218 @@
+/**
+ * Desired × observed → ordered steps. Pure and level-based: only what is there now counts, not what
+ * somebody meant to do before. A second plan after all steps is empty.
+ *
+ * Order: note what will be ours · folders and files, units last · client configs · stop and remove
+ * what nobody wants · tell the service manager · enable and start (see `plan_units.ts`).
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Desired } from "units/reconcile/desired.ts";
+import type { DesiredFolder, TaggedFile } from "units/reconcile/desired_part.ts";
+import { diffKeys, diffLines } from "units/reconcile/diff.ts";
+import { type Observed, ownerKey, unitOfPath } from "units/reconcile/observe.ts";
+import { planClients } from "units/reconcile/plan_clients.ts";
+import { planUnits, type UnitPlan } from "units/reconcile/plan_units.ts";
+import type { RecordedClient, RecordedFile, RenderRecord } from "units/reconcile/record.ts";
+import type { FileLine } from "units/reconcile/report.ts";
+import type { Step } from "units/reconcile/step.ts";
+
+/** What a plan is made from besides what is desired and observed. */
+export interface PlanSite {
+  readonly paths: Paths;
+  readonly record: RenderRecord;
+  readonly restartAgents: boolean;
+  readonly keepDaemon: boolean;
+  readonly withDiffs: boolean;
+}
+
+/** Ordered steps, and what to report and to record about them. */
+export interface Plan {
+  readonly steps: readonly Step[];
+  readonly files: readonly FileLine[];
+  readonly faults: readonly Refusal[];
+  readonly units: UnitPlan;
+  /** What is ours when every step has been done. */
+  readonly owned: readonly RecordedFile[];
+  readonly clients: readonly RecordedClient[];
+}
+
+/** Plans everything. */
+export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan {
+  const writes = planWrites(desired, observed, site);
+  const removals = planRemovals(desired, observed, site);
+  const clients = planClients(desired, observed, site);
+  const created = new Set(
+    writes.files.filter((file) => file.change === "created")
+      .map((file) => unitOfPath(file.path, site.paths)).filter((name) => name !== undefined),
+  );
+  const units = planUnits(desired, observed, {
+    ...site,
+    created,
+    unsettled: clients.unsettled,
+  });
+  const isUnitFile = (step: Step) =>
+    "path" in step && step.path.startsWith(`${site.paths.units}/`) && step.kind !== "folder";
+  const changesUnits = [...writes.steps, ...removals.steps].some(isUnitFile);
+  const isReloadDue = changesUnits || site.record.isReloadDue;
+  const owned = sorted([...desired.files.map(recordedFile), ...removals.kept]);
+  const files = [...writes.files, ...clients.files, ...removals.files];
+  const changes: readonly Step[] = [
+    ...planFolders(desired.folders, observed),
+    ...writes.steps,
+    ...clients.steps,
+    ...removals.steps,
+  ];
+  return {
+    steps: [
+      ...intent(site.record, { owned, clients: clients.recorded, isReloadDue, changes }),
+      ...changes,
+      ...(isReloadDue && observed.isManagerRunning ? [{ kind: "reload" } as const] : []),
+      ...units.steps,
+    ],
+    files: files.sort((a, b) => a.path < b.path ? -1 : 1),
+    faults: [...observed.faults, ...clients.faults],
+    units,
+    owned,
+    clients: clients.recorded,
+  };
+}
+
+/** Notes the union of what was and what will be ours, before anything is written. */
+function intent(
+  record: RenderRecord,
+  will: {
+    readonly owned: readonly RecordedFile[];
+    readonly clients: readonly RecordedClient[];
+    readonly isReloadDue: boolean;
+    readonly changes: readonly Step[];
+  },
+): readonly Step[] {
+  if (will.changes.length === 0) return [];
+  const files = sorted([...record.files, ...will.owned]);
+  const clients = [
+    ...record.clients.map((client) => ({
+      ...client,
+      names: [
+        ...new Set([
+          ...client.names,
+          ...will.clients.find((each) => each.path === client.path)?.names ?? [],
+        ]),
+      ].sort(),
+    })),
+    ...will.clients.filter((each) => !record.clients.some((client) => client.path === each.path)),
+  ];
+  return [{
+    kind: "record",
+    record: { ...record, files, clients, isReloadDue: will.isReloadDue },
+  }];
+}
+
+function recordedFile({ file, agent, mcp }: TaggedFile): RecordedFile {
+  return {
+    path: file.path,
+    ...(agent === undefined ? {} : { agent }),
+    ...(mcp === undefined ? {} : { mcp }),
+  };
+}
+
+/** One entry per path, by path; the last one counts. */
+function sorted(files: readonly RecordedFile[]): readonly RecordedFile[] {
+  return [...new Map(files.map((file) => [file.path, file])).values()]
+    .sort((a, b) => a.path < b.path ? -1 : 1);
+}
+
+function planFolders(folders: readonly DesiredFolder[], observed: Observed): readonly Step[] {
+  return folders.flatMap((folder): readonly Step[] => {
+    const owner = observed.owners.get(ownerKey(folder.owner));
+    const step = { kind: "folder", path: folder.path, mode: folder.mode, owner } as const;
+    if (folder.home !== undefined) {
+      const mode = observed.homeFolders.get(folder.path);
+      return mode === folder.mode || (folder.isModeTheirs === true && mode !== undefined)
+        ? []
+        : [{ ...step, home: folder.home }];
+    }
+    const entry = observed.entries.get(folder.path);
+    const isSame = entry?.kind === "directory" && entry.mode === folder.mode &&
+      (owner === undefined || (entry.uid === owner.uid && entry.gid === owner.gid));
+    return isSame ? [] : [step];
+  });
+}
+
+function planWrites(
+  desired: Desired,
+  observed: Observed,
+  site: PlanSite,
+): { readonly steps: readonly Step[]; readonly files: readonly FileLine[] } {
+  const steps: Step[] = [];
+  const files: FileLine[] = [];
+  const isUnit = (path: string) => path.startsWith(`${site.paths.units}/`);
+  const ordered = [...desired.files].sort((a, b) =>
+    Number(isUnit(a.file.path)) - Number(isUnit(b.file.path))
+  );
+  for (const { file } of ordered) {
+    const entry = observed.entries.get(file.path);
+    const owner = observed.owners.get(ownerKey(file.owner));
+    const isSame = entry?.kind === "file" && entry.text === file.content &&
+      entry.mode === file.mode &&
+      (owner === undefined || (entry.uid === owner.uid && entry.gid === owner.gid));
+    const change = isSame ? "unchanged" : entry === undefined ? "created" : "updated";
+    if (!isSame) {
+      const { path, content: text, mode } = file;
+      steps.push({ kind: "write", path, text, mode, owner });
+    }
+    const compare = file.secret ? diffKeys : diffLines;
+    files.push({
+      path: file.path,
+      change,
+      ...(site.withDiffs && !isSame ? { diff: compare(entry?.text ?? "", file.content) } : {}),
+    });
+  }
+  return { steps, files };
+}
+
+interface Removals {
+  readonly steps: readonly Step[];
+  readonly files: readonly FileLine[];
+  /** Recorded files that nobody desires but that are held. */
+  readonly kept: readonly RecordedFile[];
+}
+
+function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Removals {
+  const wanted = new Set(desired.files.map((tagged) => tagged.file.path));
+  const { agents, mcps } = desired.held;
+  const isHeld = (file: RecordedFile) =>
+    (agents as ReadonlySet<string>).has(file.agent ?? "") ||
+    (mcps as ReadonlySet<string>).has(file.mcp ?? "");
+  const unwanted = site.record.files.filter((file) => !wanted.has(file.path));
+  const kept = unwanted.filter(isHeld);
+  const gone = unwanted.filter((file) =>
+    !isHeld(file) && isOurs(file.path, site.paths) && observed.entries.has(file.path)
+  );
+  const stops = gone.flatMap((file): readonly Step[] => {
+    const unit = unitOfPath(file.path, site.paths);
+    if (unit === undefined || !observed.isManagerRunning) return [];
+    const isThere = observed.units.get(unit)?.load === "loaded";
+    return isThere ? [{ kind: "stop", unit }, { kind: "disable", unit }] : [];
+  });
+  return {
+    steps: [
+      // A socket goes before its servers: nothing may start while the rest is taken away.
+      ...stops,
+      ...gone.map((file) => ({ kind: "remove", path: file.path }) as const),
+    ],
+    files: gone.map((file) => ({ path: file.path, change: "removed" as const })),
+    kept,
+  };
+}
+
+/** The record is ours, but a path in it is believed only where we ever write. */
+function isOurs(path: string, paths: Paths): boolean {
+  const isBelow = [paths.units, paths.etc, paths.lib].some((folder) =>
+    path.startsWith(`${folder}/`)
+  );
+  return isBelow && !path.split("/").includes("..");
+}

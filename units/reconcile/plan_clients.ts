@@ -1,0 +1,107 @@
+/**
+ * Edits of the agents' client configs: those that are desired, and those that hold entries of ours
+ * although nobody desires them any more. Pure; each edit that is refused is a fault of its own.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import type { Desired } from "units/reconcile/desired.ts";
+import { diffNames } from "units/reconcile/diff.ts";
+import type { Observed } from "units/reconcile/observe.ts";
+import type { RecordedClient, RenderRecord } from "units/reconcile/record.ts";
+import type { FileLine } from "units/reconcile/report.ts";
+import type { Step } from "units/reconcile/step.ts";
+import { type ClientConfig, editClientConfig } from "units/render/client_config.ts";
+import { readJsonObject } from "units/render/json_edit.ts";
+
+/** Steps and lines for client configs. */
+export interface ClientPlan {
+  readonly steps: readonly Extract<Step, { kind: "client" }>[];
+  readonly files: readonly FileLine[];
+  readonly faults: readonly Refusal[];
+  readonly recorded: readonly RecordedClient[];
+  /** Agents whose edits were refused. */
+  readonly unsettled: ReadonlySet<AgentName>;
+}
+
+const CLIENT_MODE = 0o600;
+
+/** Plans the edits. */
+export function planClients(
+  desired: Desired,
+  observed: Observed,
+  site: { readonly record: RenderRecord; readonly withDiffs: boolean },
+): ClientPlan {
+  const steps: Extract<Step, { kind: "client" }>[] = [];
+  const files: FileLine[] = [];
+  const faults: Refusal[] = [];
+  const recorded: RecordedClient[] = [];
+  const unsettled = new Set<AgentName>();
+  const abandoned = site.record.clients.filter((client) =>
+    !desired.clients.some((config) => config.path === client.path)
+  );
+  for (const config of [...desired.clients, ...abandoned.map(emptied)]) {
+    const before = site.record.clients.find((client) => client.path === config.path);
+    const now = observed.clients.get(config.path);
+    const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path);
+    // The home of an agent whose account is gone is nobody's to edit.
+    if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
+    if (isHeld || (now === undefined && !desired.clients.includes(config))) {
+      if (isHeld && before !== undefined) recorded.push(before);
+      continue;
+    }
+    const edited = editClientConfig(now?.text, config, {
+      recorded: new Set(before?.names),
+      held: desired.held.mcps,
+    });
+    if (!edited.ok) {
+      faults.push(edited.error);
+      unsettled.add(config.agent);
+      if (before !== undefined) recorded.push(before);
+      continue;
+    }
+    const keptNames = (before?.names ?? []).filter((name) =>
+      (desired.held.mcps as ReadonlySet<string>).has(name)
+    );
+    const names = [...new Set([...keptNames, ...config.entries.keys()])].sort();
+    if (names.length > 0) recorded.push({ ...siteOf(config), names });
+    const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
+    // A file that does not exist is not made for the sake of having no entries.
+    if (now?.text === undefined && config.entries.size === 0) continue;
+    if (!isSame) {
+      steps.push({
+        kind: "client",
+        path: config.path,
+        text: edited.value,
+        mode: CLIENT_MODE,
+        agent: config.agent,
+      });
+    }
+    files.push({
+      path: config.path,
+      change: isSame ? "unchanged" : now?.text === undefined ? "created" : "updated",
+      ...(site.withDiffs && !isSame
+        ? { diff: diffNames(entriesOf(now?.text, config), entriesOf(edited.value, config)) }
+        : {}),
+    });
+  }
+  return { steps, files, faults, recorded, unsettled };
+}
+
+function emptied(client: RecordedClient): ClientConfig {
+  return { ...client, agent: client.agent as AgentName, entries: new Map() };
+}
+
+function siteOf(config: ClientConfig): Omit<RecordedClient, "names"> {
+  return { path: config.path, agent: config.agent, shape: config.shape, at: config.at };
+}
+
+function entriesOf(text: string | undefined, config: ClientConfig): ReadonlyMap<string, string> {
+  const entries = readJsonObject(text, config.at);
+  if (!entries.ok) return new Map();
+  return new Map(
+    Object.entries(entries.value).map(([name, entry]) => [name, JSON.stringify(entry)]),
+  );
+}

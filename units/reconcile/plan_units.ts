@@ -1,0 +1,158 @@
+/**
+ * What the units need: enabling, starting, bouncing, restarting. Pure.
+ *
+ * | unit     | not running            | inputs changed                                       |
+ * |----------|------------------------|------------------------------------------------------|
+ * | MCP socket | start                | bounce: servers of the old tree or key are ended     |
+ * | gateway  | start                  | restart; agents stay up and reconnect (decision 25)  |
+ * | login    | start                  | restart; sessions stay, open streams reconnect       |
+ * | dial     | start (see below)      | restart with `restartAgents`, else stated as pending |
+ * | daemon   | start                  | restart, as the very last step, or named (its child) |
+ *
+ * A dial unit that somebody stopped is started by `apply` and `up`, and when it is new; an
+ * `mcp add` does not wake it.
+ *
+ * @module
+ */
+
+import type { AgentName } from "core/names.ts";
+import type { UnitStatus } from "core/ports.ts";
+import type { Desired } from "units/reconcile/desired.ts";
+import type { DesiredUnit } from "units/reconcile/desired_part.ts";
+import type { Observed } from "units/reconcile/observe.ts";
+import {
+  isSameRun,
+  type ProcessIdentity,
+  type RecordedUnit,
+  type RenderRecord,
+} from "units/reconcile/record.ts";
+import type { UnitStep } from "units/reconcile/step.ts";
+
+/** Steps for units, and what the record should say after them. */
+export interface UnitPlan {
+  readonly steps: readonly UnitStep[];
+  /** By unit; holds when none of the unit's steps failed. */
+  readonly recorded: ReadonlyMap<string, RecordedUnit>;
+  /** Agents that go on with older input than what is on disk. */
+  readonly restartPending: readonly AgentName[];
+  /** The daemon goes on with older input, because it must outlive this run. */
+  readonly isDaemonStale: boolean;
+}
+
+/** Order of starting; the daemon last, because it may be the parent of this process. */
+const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
+  mcp: 0,
+  gateway: 1,
+  login: 2,
+  dial: 3,
+  daemon: 4,
+};
+
+/** Plans the unit steps; `created` are units whose files are new in this run. */
+export function planUnits(
+  desired: Desired,
+  observed: Observed,
+  site: {
+    readonly record: RenderRecord;
+    readonly restartAgents: boolean;
+    readonly keepDaemon: boolean;
+    readonly created: ReadonlySet<string>;
+    /** Agents whose client configs are not as desired: they are not restarted for nothing. */
+    readonly unsettled: ReadonlySet<AgentName>;
+  },
+): UnitPlan {
+  const steps: UnitStep[] = [];
+  const recorded = new Map<string, RecordedUnit>();
+  const restartPending: AgentName[] = [];
+  let isDaemonStale = false;
+  const units = [...desired.units].sort((a, b) =>
+    START_ORDER[a.kind] - START_ORDER[b.kind] || (a.name < b.name ? -1 : 1)
+  );
+  for (const unit of units) {
+    if (!observed.isManagerRunning) continue;
+    if (!observed.enabled.has(unit.name)) steps.push({ kind: "enable", unit: unit.name });
+    const state = stateOf(unit, observed, site.record);
+    const isUnsettled = unit.agent !== undefined && unit.kind === "dial" &&
+      site.unsettled.has(unit.agent);
+    const act = decideAct(unit, state, {
+      ...site,
+      restartAgents: site.restartAgents && !(isUnsettled && state.isRunning),
+    });
+    if (act !== undefined) {
+      steps.push({ kind: act, unit: unit.name, isIndependent: unit.kind === "dial" });
+    }
+    const isFresh = act !== undefined || !state.isRunning;
+    const before = site.record.units[unit.name];
+    if (!isUnsettled) recorded.set(unit.name, recordOf(state, isFresh));
+    else if (before !== undefined) recorded.set(unit.name, before);
+    if (unit.kind === "daemon" && !isFresh && state.isHardStale) isDaemonStale = true;
+    if (unit.agent !== undefined && unit.kind === "dial" && !isFresh && state.isStale) {
+      restartPending.push(unit.agent);
+    }
+  }
+  return { steps, recorded, restartPending, isDaemonStale };
+}
+
+interface UnitState {
+  readonly isRunning: boolean;
+  readonly run: ProcessIdentity;
+  readonly hashes: { readonly inputs: string; readonly softInputs: string };
+  /** Its process was started with other inputs. */
+  readonly isHardStale: boolean;
+  readonly isSoftStale: boolean;
+  readonly isStale: boolean;
+}
+
+function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): UnitState {
+  const status = observed.units.get(unit.name);
+  const run = { pid: status?.mainPid, since: status?.since };
+  const hashes = observed.hashes.get(unit.name) ?? { inputs: "", softInputs: "" };
+  const before = record.units[unit.name];
+  const isRunning = isUp(status);
+  const isHardStale = isRunning &&
+    (before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
+  const isSoftStale = isRunning &&
+    (before?.softInputs !== hashes.softInputs || isSameRun(before.softStale, run));
+  return { isRunning, run, hashes, isHardStale, isSoftStale, isStale: isHardStale || isSoftStale };
+}
+
+/** A unit that waits for its next automatic restart counts as running: it must not be started twice. */
+function isUp(status: UnitStatus | undefined): boolean {
+  return status !== undefined && (status.active === "active" || status.active === "activating");
+}
+
+function decideAct(
+  unit: DesiredUnit,
+  state: UnitState,
+  site: {
+    readonly restartAgents: boolean;
+    readonly keepDaemon: boolean;
+    readonly created: ReadonlySet<string>;
+  },
+): "start" | "restart" | "bounce" | undefined {
+  if (!state.isRunning) {
+    const isWoken = unit.kind !== "dial" || site.restartAgents || site.created.has(unit.name);
+    return isWoken ? "start" : undefined;
+  }
+  switch (unit.kind) {
+    case "mcp":
+      return state.isHardStale ? "bounce" : undefined;
+    case "dial":
+      return state.isHardStale && site.restartAgents ? "restart" : undefined;
+    case "gateway":
+    case "login":
+      return state.isHardStale ? "restart" : undefined;
+    case "daemon":
+      return state.isHardStale && !site.keepDaemon ? "restart" : undefined;
+  }
+}
+
+function recordOf(state: UnitState, isFresh: boolean): RecordedUnit {
+  const { inputs, softInputs } = state.hashes;
+  return {
+    inputs,
+    softInputs,
+    ...(!isFresh && state.isHardStale ? { stale: state.run } : {}),
+    ...(!isFresh && state.isSoftStale ? { softStale: state.run } : {}),
+  };
+}

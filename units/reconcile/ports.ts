@@ -1,0 +1,44 @@
+/**
+ * What a reconcile asks of the machine, and what it tells while it works. Types only.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { Files, Processes, ServiceManager, Users } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+
+/** Brings the vendored tree of a catalog entry to what its manifest pins. */
+export interface Vendor {
+  ensure(manifest: Manifest): Promise<Result<{ readonly changed: boolean }>>;
+}
+
+/** What a reconcile needs of the machine. */
+export interface ReconcilePorts {
+  readonly files: Files;
+  readonly users: Users;
+  /** Starts the small writer that acts as an agent inside its home (only as root under `/`). */
+  readonly processes: Processes;
+  readonly services: ServiceManager;
+  readonly vendor: Vendor;
+}
+
+/** One thing that was done, for progress lines. */
+export interface StepProgress {
+  readonly kind:
+    | "vendor"
+    | "write"
+    | "remove"
+    | "start"
+    | "restart"
+    | "bounce"
+    | "stop"
+    | "reload"
+    | "other";
+  /** Path, unit or MCP. */
+  readonly subject: string;
+  readonly state: "begin" | "done" | "failed";
+  /** Counts from 0; vendoring and the steps after it are counted apart. */
+  readonly index: number;
+  readonly total: number;
+}

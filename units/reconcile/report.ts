@@ -1,0 +1,81 @@
+/**
+ * What a reconcile did, or would do: per file, per unit, and every fault beside them, because one
+ * broken MCP must hide nothing else (decision 27). Printed as lines for people and as JSON for
+ * scripts; never a value of a secret. No I/O.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+
+/** What happened to one file. */
+export type FileChange = "unchanged" | "created" | "updated" | "removed";
+
+/** One file of the report. */
+export interface FileLine {
+  readonly path: string;
+  readonly change: FileChange;
+  /** Line diff for `--dry-run`; secret files show the names of changed keys only. */
+  readonly diff?: readonly string[];
+}
+
+/** What happened to one unit. `bounced` is a socket whose servers were ended so that new ones start. */
+export interface UnitLine {
+  readonly unit: string;
+  readonly change: "started" | "restarted" | "bounced" | "stopped";
+}
+
+/** The outcome of one reconcile. */
+export interface Report {
+  readonly dryRun: boolean;
+  readonly files: readonly FileLine[];
+  readonly units: readonly UnitLine[];
+  /** MCPs whose vendored tree changed. */
+  readonly vendored: readonly string[];
+  /** Agents that run with older input than what is on disk: live only after a restart. */
+  readonly restartPending: readonly string[];
+  /** What could not be done; everything else was. */
+  readonly faults: readonly Refusal[];
+  readonly warnings: readonly string[];
+}
+
+/** Tells whether a report states that nothing had to be done. */
+export function isUnchanged(report: Report): boolean {
+  return report.units.length === 0 && report.vendored.length === 0 &&
+    report.files.every((file) => file.change === "unchanged");
+}
+
+/** Prints a report as lines: changed files, units, what is pending; one line when all is unchanged. */
+export function printReport(report: Report): readonly string[] {
+  const would = report.dryRun ? "would be " : "";
+  const lines: string[] = report.vendored.map((mcp) => `vendored   ${mcp}`);
+  for (const file of report.files) {
+    if (file.change === "unchanged") continue;
+    lines.push(`${file.change.padEnd(10)} ${file.path}`);
+    lines.push(...(file.diff ?? []).map((line) => `  ${line}`));
+  }
+  for (const unit of report.units) lines.push(`${unit.change.padEnd(10)} ${unit.unit}`);
+  const unchanged = report.files.filter((file) => file.change === "unchanged").length;
+  if (lines.length === 0 && report.faults.length === 0) {
+    lines.push(`unchanged  ${unchanged} files`);
+  } else if (report.dryRun) {
+    lines.push(`dry run: the changes above ${would}made, ${unchanged} files are unchanged`);
+  }
+  for (const agent of report.restartPending) {
+    lines.push(`live only after a restart of agent "${agent}": fleetctl agents restart ${agent}`);
+  }
+  return lines;
+}
+
+/** Returns a report as the JSON value that `--json` prints; keys are snake_case. */
+export function reportJson(report: Report): Readonly<Record<string, unknown>> {
+  return {
+    dry_run: report.dryRun,
+    files: report.files,
+    units: report.units,
+    vendored: report.vendored,
+    restart_pending: report.restartPending,
+    faults: report.faults,
+    warnings: report.warnings,
+  };
+}

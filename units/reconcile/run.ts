@@ -1,0 +1,245 @@
+/**
+ * The one way to change a host (decision 5): facts in, observed state compared, ordered steps
+ * executed, a report out. `up`, `apply`, `mcp add|remove`, `agents add` and `… install` all end here.
+ * Level-based and idempotent: a second run with the same facts changes nothing.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import { FileFault, type Files, ServiceFault } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { desire, type Desired } from "units/reconcile/desired.ts";
+import { execute, type Executed } from "units/reconcile/execute.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import { finalRecord } from "units/reconcile/final_record.ts";
+import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { observe } from "units/reconcile/observe.ts";
+import { findOwners, type Owners } from "units/reconcile/owners.ts";
+import { type Plan, plan } from "units/reconcile/plan.ts";
+import type { ReconcilePorts, StepProgress } from "units/reconcile/ports.ts";
+import {
+  EMPTY_RECORD,
+  parseRecord,
+  printRecord,
+  recordPath,
+  type RenderRecord,
+} from "units/reconcile/record.ts";
+import type { Report, UnitLine } from "units/reconcile/report.ts";
+import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
+import { vendorAll, type Vendored } from "units/reconcile/vendor_all.ts";
+import { DAEMON_UNIT } from "units/render/unit_name.ts";
+
+export type { ReconcilePorts, StepProgress, Vendor } from "units/reconcile/ports.ts";
+
+/** How to reconcile. */
+export interface ReconcileOptions {
+  /** Plans and reports with diffs; changes nothing. */
+  readonly dryRun?: boolean;
+  readonly onStep?: (progress: StepProgress) => void;
+  /**
+   * Whether running dial units whose own unit, client config or program changed are restarted, and
+   * stopped ones started (`apply`, `up`: true). Otherwise they are listed as pending (`mcp add`).
+   * Default false.
+   */
+  readonly restartAgents?: boolean;
+  /** This run is a child of the daemon, which must outlive it: it is not restarted but named. */
+  readonly keepDaemon?: boolean;
+}
+
+const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
+
+/** Makes the host what `facts` say; the refusal is for what stops everything (no space, no right). */
+export async function reconcile(
+  facts: Facts,
+  ports: ReconcilePorts,
+  options: ReconcileOptions = {},
+): Promise<Result<Report>> {
+  const { files } = ports;
+  const { paths } = facts;
+  try {
+    if (options.dryRun === true) return await reconcileLocked(facts, ports, options);
+    await files.ensureDir(paths.locks, { mode: 0o700 });
+    const lock = await files.lock(`${paths.locks}/reconcile.lock`);
+    try {
+      return await reconcileLocked(facts, ports, options);
+    } finally {
+      await lock.release();
+    }
+  } catch (thrown) {
+    if (thrown instanceof FileFault) return err(fileRefusal(thrown, facts));
+    if (thrown instanceof ServiceFault) {
+      return err(refusal("manager-failed", thrown.message, { hints: ["fleetctl status"] }));
+    }
+    throw thrown;
+  }
+}
+
+async function reconcileLocked(
+  facts: Facts,
+  ports: ReconcilePorts,
+  options: ReconcileOptions,
+): Promise<Result<Report>> {
+  const { paths } = facts;
+  const owners = await findOwners(facts, ports.users);
+  if (!owners.ok) return owners;
+  const here = withoutMissing(facts, owners.value.missing);
+  const vendored = options.dryRun === true
+    ? NOTHING_VENDORED
+    : await vendorAll(desire(here).vendors, ports.vendor, (progress) => options.onStep?.(progress));
+  const desired = desire(here, vendored.failed);
+  const fatal = desired.faults.find((fault) => fault.code === "path-unusable");
+  if (fatal !== undefined) return err(fatal);
+  const text = await ports.files.readText(recordPath(paths));
+  const record = text === undefined ? EMPTY_RECORD : parseRecord(text);
+  const machine = {
+    files: ports.files,
+    services: ports.services,
+    homeOf: homeOf(facts, ports, owners.value),
+  };
+  const observed = await observe(desired, record ?? EMPTY_RECORD, {
+    paths,
+    ports: machine,
+    owners: owners.value.ids,
+    bundleDir: facts.shape.kind === "bundle" ? facts.shape.dir : undefined,
+  });
+  const planned = plan(desired, observed, {
+    paths,
+    record: record ?? EMPTY_RECORD,
+    restartAgents: options.restartAgents === true,
+    keepDaemon: options.keepDaemon === true,
+    withDiffs: options.dryRun === true,
+  });
+  const total = planned.steps.length;
+  const executed = options.dryRun === true ? ok(imagined(planned)) : await execute(
+    planned.steps,
+    machine,
+    {
+      paths,
+      onStep: (step, index, state) =>
+        options.onStep?.({
+          kind: progressKind(step),
+          subject: stepSubject(step),
+          state,
+          index,
+          total,
+        }),
+    },
+  );
+  if (!executed.ok) return executed;
+  if (options.dryRun !== true) {
+    await writeRecord(ports.files, {
+      path: recordPath(paths),
+      before: text,
+      record: finalRecord(planned, executed.value, record ?? EMPTY_RECORD),
+    });
+  }
+  return ok({
+    dryRun: options.dryRun === true,
+    files: planned.files.filter(({ path, change }) =>
+      change !== "removed" || !executed.value.failed.has(path.split("/").at(-1) ?? "")
+    ),
+    units: executed.value.units,
+    vendored: [...vendored.changed].sort(),
+    restartPending: planned.units.restartPending,
+    faults: [
+      ...owners.value.faults,
+      ...vendored.faults,
+      ...desired.faults,
+      ...planned.faults,
+      ...executed.value.faults,
+    ],
+    warnings: warningsOf(desired, {
+      isRecordLost: text !== undefined && record === undefined,
+      isManagerRunning: observed.isManagerRunning,
+      isDaemonStale: planned.units.isDaemonStale,
+    }),
+  });
+}
+
+/** Agents without an account are held, as if the ledger could not be read for them. */
+function withoutMissing(facts: Facts, missing: ReadonlySet<AgentName>): Facts {
+  if (missing.size === 0) return facts;
+  return {
+    ...facts,
+    agents: facts.agents.filter((agent) => !missing.has(agent.name)),
+    held: { ...facts.held, agents: [...facts.held?.agents ?? [], ...missing] },
+  };
+}
+
+function homeOf(
+  facts: Facts,
+  ports: ReconcilePorts,
+  owners: Owners,
+): (agent: AgentName) => HomeFiles | undefined {
+  if (facts.rootless) return () => ownHomeFiles(ports.files);
+  return (agent) => {
+    const user = owners.users.get(agent);
+    return user === undefined ? undefined : agentHomeFiles(ports.processes, user);
+  };
+}
+
+/** What a dry run says would have happened to units. */
+function imagined(planned: Plan): Executed {
+  const changes: Partial<Record<Step["kind"], UnitLine["change"]>> = {
+    start: "started",
+    restart: "restarted",
+    bounce: "bounced",
+    stop: "stopped",
+  };
+  const units = planned.steps.flatMap((step) => {
+    const change = changes[step.kind];
+    return "unit" in step && change !== undefined ? [{ unit: step.unit, change }] : [];
+  });
+  return { units, faults: [], failed: new Set() };
+}
+
+async function writeRecord(
+  files: Files,
+  to: {
+    readonly path: string;
+    readonly before: string | undefined;
+    readonly record: RenderRecord;
+  },
+): Promise<void> {
+  const text = printRecord(to.record);
+  const now = await files.readText(to.path);
+  if (text !== now) await files.write(to.path, text, { mode: 0o600 });
+}
+
+function warningsOf(
+  desired: Desired,
+  seen: {
+    readonly isRecordLost: boolean;
+    readonly isManagerRunning: boolean;
+    readonly isDaemonStale: boolean;
+  },
+): readonly string[] {
+  return [
+    ...(seen.isRecordLost
+      ? ["the record of rendered files was unreadable: files of removed agents may be left"]
+      : []),
+    ...(seen.isDaemonStale
+      ? [`the daemon runs with older input until it is restarted: systemctl restart ${DAEMON_UNIT}`]
+      : []),
+    ...(!seen.isManagerRunning && desired.units.length > 0
+      ? ["no service manager is running: files were written, nothing was started"]
+      : []),
+  ];
+}
+
+function fileRefusal(fault: FileFault, facts: Facts): Refusal {
+  const path = JSON.stringify(fault.path);
+  if (fault.code === "ENOSPC") {
+    return refusal("disk-full", `Cannot write ${path}: no space is left, must have some`, {
+      hints: [`df -h ${facts.paths.state}`, "fleetctl apply"],
+    });
+  }
+  const isRight = ["EACCES", "EPERM", "EROFS"].includes(fault.code);
+  return refusal(
+    isRight ? "root-not-writable" : "file-fault",
+    `Cannot use ${path}: ${fault.message}`,
+    { hints: [`ls -ld ${facts.paths.root}`] },
+  );
+}

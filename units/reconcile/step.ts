@@ -1,0 +1,73 @@
+/**
+ * The steps that a plan is made of. Each is idempotent: executed twice it leaves the same state.
+ * No I/O.
+ *
+ * @module
+ */
+
+import type { AgentName } from "core/names.ts";
+import type { StepProgress } from "units/reconcile/ports.ts";
+import type { OwnerIds } from "units/reconcile/observe.ts";
+import type { RenderRecord } from "units/reconcile/record.ts";
+
+/** One step. */
+export type Step =
+  /** Notes what will be ours before it is written, so that a crash loses track of nothing. */
+  | { readonly kind: "record"; readonly record: RenderRecord }
+  | {
+    readonly kind: "folder";
+    readonly path: string;
+    readonly mode: number;
+    readonly owner: OwnerIds | undefined;
+    readonly home?: AgentName;
+  }
+  | {
+    readonly kind: "write";
+    readonly path: string;
+    readonly text: string;
+    readonly mode: number;
+    readonly owner: OwnerIds | undefined;
+  }
+  | {
+    readonly kind: "client";
+    readonly path: string;
+    readonly text: string;
+    readonly mode: number;
+    readonly agent: AgentName;
+  }
+  | { readonly kind: "remove"; readonly path: string }
+  | { readonly kind: "reload" }
+  | {
+    readonly kind: "stop" | "disable" | "enable" | "start" | "restart" | "bounce";
+    readonly unit: string;
+    /** May run beside its neighbours of the same kind: dial units do not depend on each other. */
+    readonly isIndependent?: boolean;
+  };
+
+/** A step that acts on a unit. */
+export type UnitStep = Extract<Step, { readonly unit: string }>;
+
+/** Returns what a step acts on: a path or a unit. */
+export function stepSubject(step: Step): string {
+  if ("path" in step) return step.path;
+  if ("unit" in step) return step.unit;
+  return step.kind === "record" ? "rendered.json" : "service manager";
+}
+
+/** Returns the word for progress lines. */
+export function progressKind(step: Step): StepProgress["kind"] {
+  switch (step.kind) {
+    case "write":
+    case "client":
+      return "write";
+    case "remove":
+    case "start":
+    case "restart":
+    case "bounce":
+    case "stop":
+    case "reload":
+      return step.kind;
+    default:
+      return "other";
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * The MCP entries of an agent's client config, and the edit that touches only those that are ours.
+ * No I/O. Implements step 3 of the spec's "`mcp add` steps": a project-scoped `mcpServers` in
+ * `~/.runtime-a.json`, the top-level `mcpServers` of `~/.runtime-b/agent/mcp.json`.
+ *
+ * Ours are the entries whose command is our proxy, and those (http) whose names were recorded when
+ * they were written. Values of secrets never enter runtime-b's file: it carries `${KEY}` references.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import { editJson, readJsonObject } from "units/render/json_edit.ts";
+import { mcpSocketPath } from "units/render/mcp/socket.ts";
+import { agentPermissionsPath } from "units/render/permissions.ts";
+
+type ClientShape = RuntimeDefinition["clientConfig"]["shape"];
+
+/** What an agent's client config should hold of ours. */
+export interface ClientConfig {
+  readonly agent: AgentName;
+  readonly path: string;
+  readonly shape: ClientShape;
+  /** Where in the file the entries are. */
+  readonly at: readonly string[];
+  readonly entries: ReadonlyMap<McpName, Readonly<Record<string, unknown>>>;
+}
+
+/** What an entry is rendered from. */
+export interface ClientEntrySite {
+  readonly paths: Paths;
+  readonly agent: AgentName;
+  readonly shape: ClientShape;
+  /** Values of the agent's keys; only an http entry of runtime-a takes any. */
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
+const PLACEHOLDER = /\{([A-Z][A-Z0-9_]*)\}/g;
+/** Where our proxy is under any root, so that a moved root still knows its own entries. */
+const PROXY_SUFFIX = "/usr/lib/fleetctl/fleetctl-mcp";
+
+/** Returns where in a client config the entries are. */
+export function clientEntriesPath(shape: ClientShape, home: string): readonly string[] {
+  return shape === "runtime-a" ? ["projects", home, "mcpServers"] : ["mcpServers"];
+}
+
+/** Renders the entry of one MCP. */
+export function renderClientEntry(
+  manifest: Manifest,
+  site: ClientEntrySite,
+): Readonly<Record<string, unknown>> {
+  const exposure = site.shape === "runtime-b" ? renderExposure(manifest) : {};
+  if (manifest.source.kind === "http") {
+    const url = manifest.source.url.replace(
+      PLACEHOLDER,
+      (whole, key: string) =>
+        site.shape === "runtime-b"
+          ? `\${${key}}`
+          : encodeURIComponent(site.secrets.get(key) ?? whole),
+    );
+    return { type: "http", url, ...exposure };
+  }
+  const owner = manifest.sharing === "per_user" ? site.agent : undefined;
+  return {
+    command: site.paths.program("fleetctl-mcp"),
+    args: [
+      "proxy",
+      manifest.name,
+      "--socket",
+      mcpSocketPath(site.paths, manifest.name, owner),
+    ],
+    env: {
+      FLEETCTL_ROOT: site.paths.root,
+      FLEETCTL_AGENT: site.agent,
+      FLEETCTL_PERMISSIONS: agentPermissionsPath(site.paths, site.agent),
+    },
+    ...exposure,
+  };
+}
+
+/** Both keys are read by runtime-b only, and neither is a security control. */
+function renderExposure(manifest: Manifest): Readonly<Record<string, unknown>> {
+  return {
+    exposure: manifest.exposure,
+    ...(manifest.toolExposure.size === 0
+      ? {}
+      : { tool_exposure: Object.fromEntries(manifest.toolExposure) }),
+  };
+}
+
+/** What is known of the entries of a client config besides their text. */
+export interface KnownEntries {
+  /** Names that we wrote before. */
+  readonly recorded: ReadonlySet<string>;
+  /** Names that are left as they are. */
+  readonly held: ReadonlySet<string>;
+}
+
+/**
+ * Returns the new text of a client config: our entries as wanted, ours that are no longer wanted
+ * removed, everything else byte for byte as it was.
+ */
+export function editClientConfig(
+  text: string | undefined,
+  config: ClientConfig,
+  known: KnownEntries,
+): Result<string> {
+  const present = readJsonObject(text, config.at);
+  if (!present.ok) return unusable(config);
+  const changes = new Map<string, unknown>();
+  for (const [name, entry] of Object.entries(present.value)) {
+    if (known.held.has(name)) continue;
+    const isOurs = isOurProxy(entry) || known.recorded.has(name);
+    const wanted = config.entries.get(name as McpName);
+    if (isOurs && wanted === undefined) changes.set(name, undefined);
+    if (!isOurs && wanted !== undefined) return foreign(config, name);
+  }
+  for (const [name, entry] of config.entries) changes.set(name, entry);
+  const edited = editJson(text, config.at, changes);
+  return edited.ok ? ok(edited.value) : unusable(config);
+}
+
+function isOurProxy(entry: unknown): boolean {
+  const command = (entry as { command?: unknown } | null)?.command;
+  return typeof command === "string" && command.endsWith(PROXY_SUFFIX);
+}
+
+function unusable(config: ClientConfig): Result<never> {
+  return err(refusal(
+    "client-config-invalid",
+    `Cannot edit ${JSON.stringify(config.path)} of agent ${JSON.stringify(config.agent)}: ` +
+      "it does not hold a JSON object where MCP entries go, must be valid JSON",
+    { hints: [`python3 -m json.tool ${config.path}`] },
+  ));
+}
+
+function foreign(config: ClientConfig, name: string): Result<never> {
+  return err(refusal(
+    "client-entry-foreign",
+    `Cannot wire MCP ${JSON.stringify(name)} for agent ${JSON.stringify(config.agent)}: ` +
+      `${JSON.stringify(config.path)} has an entry of that name that is not ours, ` +
+      "must be renamed or removed first",
+    { hints: [`fleetctl mcp remove ${name} ${config.agent}`] },
+  ));
+}

@@ -1,0 +1,21 @@
+/**
+ * Command lines of MCP servers and values with specifiers, on top of `core/quote.ts`. No I/O.
+ *
+ * @module
+ */
+
+import { printExec } from "core/quote.ts";
+
+/** Stands for the folder of `LoadCredential=`; no manifest can hold it, so it is ours alone. */
+export const CREDENTIALS = "{credentials}";
+
+/** Doubles `%`, so that a path or name is never taken for a specifier. */
+export function escapeSpecifiers(text: string): string {
+  return text.replaceAll("%", "%%");
+}
+
+/** Prints a command line; `CREDENTIALS` becomes the specifier `%d`. */
+export function printCommand(words: readonly string[]): string {
+  const [program = "", ...args] = words;
+  return printExec(program, args).replaceAll(CREDENTIALS, "%d");
+}

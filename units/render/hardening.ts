@@ -1,0 +1,159 @@
+/**
+ * The sandbox around each kind of service, as data: every key with the reason that stands above it
+ * in the rendered unit. No I/O. Deno confines JavaScript; these keys confine what Deno starts and
+ * Deno itself (decision 26, decision 36).
+ *
+ * Not in the list on purpose: `MemoryDenyWriteExecute` (V8 compiles at run time) and
+ * `IPAddressDeny` (the servers' hosts are names, and Deno already holds them to those).
+ *
+ * @module
+ */
+
+import type { UnitEntry } from "core/unit_file.ts";
+
+/** Keys that every service of ours can bear. */
+const COMMON: readonly UnitEntry[] = [
+  { key: "NoNewPrivileges", value: "yes", why: "No setuid program gives more than the user has" },
+  { key: "ProtectClock", value: "yes", why: "Time decides expiries; no service sets it" },
+  { key: "ProtectKernelLogs", value: "yes", why: "The kernel log names addresses and processes" },
+  { key: "ProtectKernelModules", value: "yes", why: "No service loads kernel code" },
+  { key: "RestrictRealtime", value: "yes", why: "Real-time scheduling can starve the host" },
+  { key: "LockPersonality", value: "yes", why: "Only odd execution domains are lost" },
+];
+
+/** Keys for services that need nothing of the machine but files and sockets. */
+const CONFINED: readonly UnitEntry[] = [
+  { key: "CapabilityBoundingSet", value: "", why: "No capability is needed or can be regained" },
+  { key: "AmbientCapabilities", value: "", why: "Nor handed to children" },
+  { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
+  { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
+  { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
+  { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
+  { key: "PrivateDevices", value: "yes", why: "No raw device" },
+  { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
+  { key: "UMask", value: "0077", why: "New files are the service's own" },
+];
+
+const STRICT_SYSTEM: UnitEntry = {
+  key: "ProtectSystem",
+  value: "strict",
+  why: "The file system is read-only except for the folders named here",
+};
+
+/** Seccomp and namespaces: for services whose children build no sandbox of their own. */
+const NO_OWN_SANDBOX: readonly UnitEntry[] = [
+  { key: "RestrictNamespaces", value: "yes", why: "User namespaces open much kernel code" },
+  { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
+  {
+    key: "SystemCallFilter",
+    value: "@system-service",
+    why: "The calls of ordinary services; others fail with EPERM",
+  },
+  { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
+];
+
+const NO_FOREIGN_PROCESSES: readonly UnitEntry[] = [
+  { key: "ProtectProc", value: "invisible", why: "Other users' processes are not listed" },
+  { key: "ProcSubset", value: "pid", why: "Nor what /proc tells about the machine" },
+];
+
+function families(value: string, why: string): UnitEntry {
+  return { key: "RestrictAddressFamilies", value, why };
+}
+
+const INET_FAMILIES = families(
+  "AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+  "Unix sockets, IP, and asking for the addresses of this host; no raw sockets",
+);
+
+/** Returns the block of a role that listens on IP and owns a state folder: the gateway. */
+export function roleHardening(): readonly UnitEntry[] {
+  return [
+    ...COMMON,
+    ...CONFINED,
+    STRICT_SYSTEM,
+    { key: "ProtectHome", value: "yes", why: "A role reads no home" },
+    { key: "RemoveIPC", value: "yes", why: "Nothing outlives the service" },
+    ...NO_FOREIGN_PROCESSES,
+    INET_FAMILIES,
+    ...NO_OWN_SANDBOX,
+  ];
+}
+
+/**
+ * Returns the block of an agent's dial unit. The agent works on this host with its own tools, so
+ * the file system stays as its Unix user sees it; what it may not gain is privilege.
+ */
+export function agentHardening(): readonly UnitEntry[] {
+  return [
+    ...COMMON,
+    {
+      key: "CapabilityBoundingSet",
+      value: "",
+      why: "More rights come from the daemon, which asks",
+    },
+    { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
+    { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
+    { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
+    { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
+    { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
+  ];
+}
+
+/** Returns the block of the daemon: its children are whole verbs that run as root. */
+export function daemonHardening(): readonly UnitEntry[] {
+  return [
+    ...COMMON,
+    families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw or packet sockets"),
+    { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
+    { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
+    { key: "UMask", value: "0077", why: "Modes are set where a file is written, never by luck" },
+  ];
+}
+
+/** What decides the block of an MCP server. */
+export interface ServerSandbox {
+  /** Runs under a dynamic user, not as an agent. */
+  readonly isShared: boolean;
+  /** `run_as: root`: the sandbox of decision 26 is waived by the manifest. */
+  readonly isRoot: boolean;
+  /** Starts other programs (a browser builds its own sandbox from namespaces and seccomp). */
+  readonly startsPrograms: boolean;
+  /** Reaches hosts over the network. */
+  readonly usesNetwork: boolean;
+  /** Folders it may write to. */
+  readonly writable: readonly string[];
+}
+
+/** Returns the block of an MCP server. */
+export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
+  if (of.isRoot) return COMMON;
+  // ProtectSystem=strict leaves /home, /root and /run/user as they are.
+  const home: UnitEntry = of.isShared
+    ? { key: "ProtectHome", value: "yes", why: "A shared server reads no home" }
+    : {
+      key: "ProtectHome",
+      value: "read-only",
+      why: "Nor is a home writable, its agent's own too",
+    };
+  const network: readonly UnitEntry[] = of.usesNetwork || of.startsPrograms
+    ? [families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "IP, unix sockets and the routing table")]
+    : [
+      families("AF_UNIX", "Its socket is all the network it has"),
+      { key: "PrivateNetwork", value: "yes", why: "Its manifest names no host" },
+    ];
+  return [
+    ...COMMON,
+    ...CONFINED,
+    STRICT_SYSTEM,
+    home,
+    ...(of.writable.length === 0 ? [] : [{
+      key: "ReadWritePaths",
+      value: of.writable.map((path) => path.includes(" ") ? `"-${path}"` : `-${path}`).join(" "),
+      why: "What its manifest lets it write",
+    }]),
+    ...(of.startsPrograms ? [] : NO_FOREIGN_PROCESSES),
+    ...network,
+    ...(of.startsPrograms ? [] : NO_OWN_SANDBOX),
+  ];
+}

@@ -1,0 +1,224 @@
+/**
+ * The `sh` launchers under `{lib}` that start each program with its permission set, from the source
+ * tree or from one bundled file. No I/O. Design: architecture 4a, decision 39 (the pinned Deno).
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import { printShell, quoteShell } from "core/quote.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import underRoot from "units/prepare/under_root.sh" with { type: "text" };
+
+/** One program: its launcher's name, its entry in the tree and its permission set. */
+export interface Program {
+  readonly name: string;
+  readonly entry: string;
+  readonly set: string;
+  /** Its set holds one agent's paths, so it is in that agent's file. */
+  readonly isAgents?: boolean;
+}
+
+/** Every program, in the order of the architecture's table. */
+export const PROGRAMS: readonly Program[] = [
+  { name: "fleetctl", entry: "cli/main.ts", set: "fleetctl" },
+  { name: "fleetctl-help", entry: "cli/help/main.ts", set: "fleetctl" },
+  { name: "fleetctld", entry: "units/daemon/main.ts", set: "daemon" },
+  { name: "fleetctl-exec", entry: "cli/exec/main.ts", set: "fleetctl-exec" },
+  { name: "fleetctl-gateway", entry: "gateway/main.ts", set: "gateway" },
+  { name: "fleetctl-login", entry: "login/main.ts", set: "login" },
+  { name: "fleetctl-dial", entry: "units/dial/main.ts", set: "dial", isAgents: true },
+  { name: "fleetctl-runtime", entry: "units/agent_loop/main.ts", set: "runtime", isAgents: true },
+  { name: "fleetctl-mcp", entry: "units/mcp/main.ts", set: "mcp", isAgents: true },
+];
+
+/** Writes launchers and permission sets of a root; has no launcher and no set of its own. */
+export const PREPARE = { name: "fleetctl-prepare", entry: "units/prepare/main.ts" } as const;
+
+/** How programs are started. */
+export interface LauncherShape {
+  readonly kind: "tree" | "bundle";
+  readonly dir: string;
+  readonly denoDir: string;
+}
+
+/**
+ * Drops every variable that is not listed, then becomes the command: for MCP servers that Deno does
+ * not confine, or whose children it does not. Names come from awk, so that values with line breaks
+ * cannot pass for names.
+ */
+const KEEP_ENV = `#!/bin/sh
+# usage: fleetctl-keep-env NAME,NAME,... program [arguments]
+# Rendered by fleetctl; changes are overwritten.
+set -eu
+keep=",$1,"
+shift
+names=$(awk 'BEGIN { for (name in ENVIRON) if (name ~ /^[A-Za-z_][A-Za-z0-9_]*$/) print name }')
+for name in $names; do
+  case "$keep" in
+    *",$name,"*) ;;
+    *) unset "$name" ;;
+  esac
+done
+# A server that names a scratch folder gets one that nobody else can read.
+if [ -n "\${TMPDIR:-}" ] && [ ! -d "$TMPDIR" ]; then
+  mkdir -p -m 700 "$TMPDIR"
+fi
+exec "$@"
+`;
+
+/**
+ * Starts Chromium under whatever name the host has it, for the `browser` server; what it prints when
+ * there is none reaches the model. Root is refused Chromium's sandbox by Chromium itself.
+ */
+const CHROMIUM = `#!/bin/sh
+# Rendered by fleetctl; changes are overwritten.
+for name in chromium chromium-browser google-chrome-stable google-chrome; do
+  if program=$(command -v "$name"); then
+    [ "$(id -u)" -ne 0 ] || set -- --no-sandbox "$@"
+    exec "$program" "$@"
+  fi
+done
+echo "Cannot start the browser: Chromium is not installed on this host." >&2
+echo "An operator can install it: apt-get install -y chromium" >&2
+exit 127
+`;
+
+/**
+ * Compares a vendored tree with its record, then becomes the server; a tree that somebody altered is
+ * not started. Standard input and output belong to the client, so the check gets neither.
+ */
+function checkedText(paths: Paths): string {
+  return `#!/bin/sh
+# usage: fleetctl-checked MCP program [arguments]
+# Rendered by fleetctl; changes are overwritten.
+set -eu
+mcp=$1
+shift
+${quoteShell(paths.program("fleetctl-mcp"))} check "$mcp" </dev/null >&2
+exec "$@"
+`;
+}
+
+/** Renders the launchers of every program, and `fleetctl-checked`, `fleetctl-keep-env` and `fleetctl-chromium`. */
+export function renderLaunchers(shape: LauncherShape, paths: Paths): readonly RenderedFile[] {
+  return [
+    ...PROGRAMS.map((program) =>
+      launcher(program.name, launcherText(program, shape, paths), paths)
+    ),
+    launcher("fleetctl-checked", checkedText(paths), paths),
+    launcher("fleetctl-keep-env", KEEP_ENV, paths),
+    launcher("fleetctl-chromium", CHROMIUM, paths),
+    ...(paths.root === "/" ? [launcher("fleetctl-under-root", underRoot, paths)] : []),
+  ];
+}
+
+function launcher(name: string, content: string, paths: Paths): RenderedFile {
+  return { path: paths.program(name), content, mode: 0o755, owner: ROOT_OWNER, secret: false };
+}
+
+function launcherText(program: Program, shape: LauncherShape, paths: Paths): string {
+  const isUnderRoot = paths.root !== "/";
+  const isFleetctl = program.name === "fleetctl";
+  const entry = entryPath(program, shape);
+  const isAgents = program.isAgents === true;
+  const config = isAgents ? '"$FLEETCTL_PERMISSIONS"' : quoteShell(paths.permissions);
+  const lines = [
+    "#!/bin/sh",
+    `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are overwritten.`,
+    // A program of the tree finds its packages only in the tree's cache, whatever its unit says.
+    ...(shape.kind === "tree"
+      ? [`export DENO_DIR=${quoteShell(shape.denoDir)}`]
+      : unlessSet("DENO_DIR", quoteShell(shape.denoDir))),
+    ...(isFleetctl ? helpProgram(shape, paths) : []),
+    ...(isFleetctl && !isUnderRoot ? otherRoot(shape, paths) : []),
+    ...unlessSet("FLEETCTL_ROOT", quoteShell(paths.root)),
+    ...(isAgents
+      ? unlessSet(
+        "FLEETCTL_PERMISSIONS",
+        `${quoteShell(`${paths.lib}/permissions-`)}"\${FLEETCTL_AGENT:-$(id -un)}".json`,
+      )
+      : []),
+    ...(isAgents ? unlessAgent(program.name) : []),
+    "export DENO_NO_UPDATE_CHECK=1",
+    ...(isFleetctl ? choiceOfSet(paths) : []),
+    `exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only${
+      // Else Deno reads the code of all verbs before one of them runs.
+      isFleetctl ? " --unstable-lazy-dynamic-imports" : ""} --config ${config} \\`,
+    `  -P=${isFleetctl ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A program of an agent has nothing to start with for a user who is none. */
+function unlessAgent(name: string): readonly string[] {
+  return [
+    'if [ ! -r "$FLEETCTL_PERMISSIONS" ]; then',
+    `  echo "${name}: Cannot start as \${FLEETCTL_AGENT:-$(id -un)}: not an agent of this host" >&2`,
+    '  echo "hint: fleetctl agents list" >&2',
+    "  exit 2",
+    "fi",
+  ];
+}
+
+function entryPath(program: Pick<Program, "name" | "entry">, shape: LauncherShape): string {
+  return shape.kind === "tree"
+    ? `${shape.dir}/${program.entry}`
+    : `${shape.dir}/${program.name}.js`;
+}
+
+/**
+ * Help and the version are answered by a program that loads the verb table alone: Deno reads the
+ * whole module graph before a program starts, dynamic imports included, and that of all verbs
+ * doubles the time of `--help`.
+ */
+function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
+  const entry = entryPath({ name: "fleetctl-help", entry: "cli/help/main.ts" }, shape);
+  return [
+    "help=",
+    '[ $# -gt 0 ] && [ "$1" != --version ] || help=yes',
+    "for word; do",
+    '  case "$word" in',
+    "    --) break ;;",
+    "    --help | -h) help=yes ;;",
+    "  esac",
+    "done",
+    'if [ -n "$help" ]; then',
+    `  DENO_NO_UPDATE_CHECK=1 exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only \\`,
+    `    --config ${quoteShell(paths.permissions)} -P=fleetctl ${quoteShell(entry)} "$@"`,
+    "fi",
+  ];
+}
+
+/**
+ * Under another root the operator runs verbs in this process (decision 38), which takes the rights
+ * of a verb. Under / the same words go through the daemon; who may write there anyway, root, can do
+ * without one, as it must before the first daemon has a key.
+ */
+function choiceOfSet(paths: Paths): readonly string[] {
+  return paths.root === "/"
+    ? ["set=fleetctl", `[ ! -w ${quoteShell(paths.etc)} ] || set=fleetctl-exec`]
+    : ["set=fleetctl-exec", '[ "${1:-}" != up ] || set=fleetctl-up'];
+}
+
+/** `up`, and verbs of another root, are for the launcher of that root, with that root's sets. */
+function otherRoot(shape: LauncherShape, paths: Paths): readonly string[] {
+  const words = [
+    paths.program("fleetctl-under-root"),
+    shape.kind,
+    shape.dir,
+    paths.deno,
+    // A build's programs need no packages, so each root keeps what Deno caches to itself.
+    shape.kind === "tree" ? shape.denoDir : "",
+    "fleetctl",
+  ];
+  return [
+    'if [ "${1:-}" = up ] || [ "${FLEETCTL_ROOT:-/}" != / ]; then',
+    `  exec ${printShell(words)} "$@"`,
+    "fi",
+  ];
+}
+
+function unlessSet(name: string, value: string): readonly string[] {
+  return [`[ -n "\${${name}:-}" ] || ${name}=${value}`, `export ${name}`];
+}

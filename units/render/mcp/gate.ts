@@ -1,0 +1,30 @@
+/**
+ * The rendered rules of the runtime permission gate, one file per MCP: which tools are refused and
+ * which ask a human first. Read by `fleetctl-mcp` and by `mcp call`; `block` beats `ask` there.
+ * No I/O. Implements the spec's "Runtime permission gate".
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { Paths } from "core/paths.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { gateOf } from "core/risk/rules.ts";
+
+/** Renders the rules of one MCP; readable by everyone, because they are no secret. */
+export function renderGate(manifest: Manifest, paths: Paths): RenderedFile {
+  const gate = gateOf(manifest);
+  const value = {
+    mcp: gate.mcp,
+    version: gate.version,
+    rules: Object.fromEntries([...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)),
+    idle_stop_seconds: gate.idleStopSeconds,
+  };
+  return {
+    path: paths.gate(manifest.name),
+    content: `${JSON.stringify(value, null, 2)}\n`,
+    mode: 0o644,
+    owner: ROOT_OWNER,
+    secret: false,
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * The templated service of one MCP: an instance per connection, started by the socket.
+ * No I/O. Implements the rows "service" and "env" of the spec's table "Unit rendering by scope",
+ * and decision 26 for the user of a shared server.
+ *
+ * |         | per_user                                   | shared                              |
+ * |---------|--------------------------------------------|-------------------------------------|
+ * | user    | the agent, HOME = agent home               | `DynamicUser` (root by `run_as`)    |
+ * | env     | `agent-<agent>.env`, shared when `auth: env` | `mcp-shared.env` when `auth: env` |
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { Unit, UnitEntry } from "core/unit_file.ts";
+import { quoteAssignment } from "core/quote.ts";
+import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
+import { serverHardening } from "units/render/hardening.ts";
+import {
+  expandPlaceholders,
+  serverCommand,
+  serverHome,
+  type ServerPlace,
+  startsPrograms,
+} from "units/render/mcp/command.ts";
+import { agentPermissionsPath } from "units/render/permissions.ts";
+import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** Where programs are looked for by servers that start some. */
+export const PROGRAM_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+/** Renders the template of an MCP's servers. */
+export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
+  const whose = place.agent === undefined ? "" : ` of agent ${place.agent}`;
+  return {
+    name: mcpServiceUnit(manifest.name, place.agent),
+    sections: [
+      {
+        name: "Unit",
+        entries: [
+          { key: "Description", value: `Server of MCP ${manifest.name}${whose}` },
+          {
+            key: "PartOf",
+            value: mcpSocketUnit(manifest.name, place.agent),
+            why: "Bouncing the socket ends servers of the old tree",
+          },
+          ...(place.agent === undefined ? [] : [{
+            key: "JoinsNamespaceOf",
+            value: dialUnit(place.agent),
+            why: "The agent and its servers see one /tmp, which nobody else sees",
+          }]),
+          { key: "CollectMode", value: "inactive-or-failed", why: "Instances come and go" },
+        ],
+      },
+      {
+        name: "Service",
+        entries: [
+          { key: "Type", value: "exec" },
+          { key: "ExecStart", value: printCommand(serverCommand(manifest, place)) },
+          { key: "StandardInput", value: "socket" },
+          { key: "StandardOutput", value: "socket" },
+          { key: "StandardError", value: "journal" },
+          ...userEntries(manifest, place),
+          ...environmentEntries(manifest, place),
+          { key: "TimeoutStopSec", value: "5" },
+          { key: "TasksMax", value: String(manifest.limits.tasksMax) },
+          { key: "MemoryMax", value: String(manifest.limits.memoryBytesMax) },
+          ...serverHardening({
+            isShared: place.agent === undefined,
+            isRoot: place.agent === undefined && manifest.runAs === "root",
+            startsPrograms: startsPrograms(manifest),
+            usesNetwork: manifest.permissions.net.length > 0 ||
+              manifest.source.kind === "builtin",
+            writable: writableFolders(manifest, place).map(escapeSpecifiers),
+          }),
+        ],
+      },
+    ],
+  };
+}
+
+function userEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
+  const home = escapeSpecifiers(serverHome(manifest, place));
+  if (place.agent !== undefined) {
+    return [
+      { key: "User", value: place.agent },
+      { key: "Group", value: place.agent },
+      { key: "WorkingDirectory", value: home },
+    ];
+  }
+  const cache: readonly UnitEntry[] = [
+    { key: "CacheDirectory", value: `fleetctl/mcp-${manifest.name}` },
+    { key: "CacheDirectoryMode", value: "0700" },
+    { key: "WorkingDirectory", value: `-${home}` },
+  ];
+  if (manifest.runAs === "root") return cache;
+  return [
+    { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
+    ...cache,
+    ...(manifest.oauth === undefined ? [] : [{
+      key: "LoadCredential",
+      value: `${manifest.oauth.provider}-client.json:${
+        escapeSpecifiers(place.paths.envDir)
+      }/${manifest.oauth.provider}-client.json`,
+      why: "The file is for group agents; the manager hands this service a copy",
+    }]),
+  ];
+}
+
+function environmentEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
+  const home = serverHome(manifest, place);
+  const own = place.agent === undefined
+    ? []
+    : [{ key: "EnvironmentFile", value: escapeSpecifiers(place.paths.agentEnv(place.agent)) }];
+  const shared = manifest.auth === "env"
+    ? [{ key: "EnvironmentFile", value: escapeSpecifiers(place.paths.sharedEnv) }]
+    : [];
+  const fixed: readonly (readonly [string, string])[] = [
+    ["HOME", home],
+    ["PATH", PROGRAM_PATH],
+    ["DENO_DIR", denoCache(manifest, place)],
+    ["DENO_NO_UPDATE_CHECK", "1"],
+    ["FLEETCTL_ROOT", place.paths.root],
+    [
+      "FLEETCTL_PERMISSIONS",
+      place.agent === undefined
+        ? place.paths.permissions
+        : agentPermissionsPath(place.paths, place.agent),
+    ],
+    ...(place.agent === undefined ? [] : [["FLEETCTL_AGENT", place.agent] as const]),
+    ...Object.entries(manifest.environment).map(([name, value]) =>
+      [name, expandPlaceholders(value, manifest, place)] as const
+    ),
+  ];
+  return [
+    // Order decides: a later file wins, so the agent's own key stands above the shared one.
+    ...shared,
+    ...own,
+    ...fixed.map(([name, value]) => ({
+      key: "Environment",
+      value: quoteAssignment(name, value),
+    })),
+  ];
+}
+
+/**
+ * Compiled code is kept here and run from here, so each server has its own: what one server writes
+ * is never run by another one, nor by the dial unit, which holds the keys of the model.
+ */
+function denoCache(manifest: Manifest, place: ServerPlace): string {
+  const home = serverHome(manifest, place);
+  return place.agent === undefined
+    ? `${home}/.cache/fleetctl/deno`
+    : `${home}/.cache/fleetctl/mcp-${manifest.name}`;
+}
+
+/** The folders that an agent's server may write to: its cache, and what the manifest says. */
+export function writableFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
+  return [
+    ...manifest.permissions.write.map((path) => expandPlaceholders(path, manifest, place)),
+    ...(place.agent === undefined ? [] : [denoCache(manifest, place)]),
+  ];
+}

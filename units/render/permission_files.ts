@@ -1,0 +1,222 @@
+/**
+ * The files with filled-in permission sets: one for the host's own roles, one per agent, each with
+ * the import map and the frozen lock that a program of the source tree needs beside its set. No I/O.
+ * Design: architecture 4a. Why each permission is there: docs/permissions.md.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { Paths } from "core/paths.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { LauncherShape } from "units/render/launchers.ts";
+import { mcpSocketPath } from "units/render/mcp/socket.ts";
+import {
+  agentPermissionsPath,
+  expandSet,
+  type PermissionSet,
+  permissionTemplates,
+  type PermissionValues,
+  projectImports,
+} from "units/render/permissions.ts";
+
+type Sets = Readonly<Record<string, PermissionSet>>;
+
+/** What the sets of a host are filled in from. */
+export interface HostSite {
+  readonly paths: Paths;
+  readonly shape: LauncherShape;
+  readonly workdir: string;
+  readonly roles: {
+    readonly gateway?: { readonly cockpitListen: string; readonly dialListen: string };
+    readonly login?: { readonly listen: string };
+    readonly dial?: {
+      readonly registerUrl: string;
+      readonly modelHosts?: ReadonlyMap<string, readonly string[]>;
+      readonly settings?: ReadonlyMap<string, Readonly<Record<string, string>>>;
+    };
+  };
+}
+
+/** What the sets of one agent are filled in from. */
+export interface AgentSite {
+  readonly facts: HostSite;
+  readonly runtime: { readonly command: string };
+  readonly manifests: readonly Manifest[];
+  /** Values of the agent's env file; they decide which model endpoint its runtime may reach. */
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
+const AGENT_SETS = ["dial", "runtime", "mcp"];
+/** C libraries that the adapters open by absolute path. */
+const LIBC = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"];
+/** Stands for the home of what has none. */
+const NO_HOME = "/nonexistent";
+const PROVIDER_HOSTS: Readonly<Record<string, string>> = {
+  anthropic: "api.anthropic.com:443",
+  openai: "api.openai.com:443",
+};
+/** The demo model is an endpoint of the runtime itself, on a port that the system picks. */
+const DEMO_HOST = "127.0.0.1";
+
+/** Where the login proxy finds a cockpit that this host does not run. */
+const COCKPIT_DEFAULT = "127.0.0.1:8731";
+
+/** Fills in the sets of the host's roles; those of gateway and login proxy only where they run. */
+export function hostPermissions(site: HostSite): Result<Sets> {
+  const { gateway, login } = site.roles;
+  const values: PermissionValues = {
+    ...hostValues(site),
+    // `mcp` of the host is for shared servers, which belong to no agent.
+    home: NO_HOME,
+    mcp_nets: [],
+    mcp_sockets: [],
+    ...(gateway === undefined
+      ? {}
+      : { cockpit_listen: gateway.cockpitListen, dial_listen: gateway.dialListen }),
+    ...(login === undefined ? {} : {
+      login_listen: login.listen,
+      upstream: gateway?.cockpitListen ?? COCKPIT_DEFAULT,
+    }),
+  };
+  const names = Object.keys(permissionTemplates()).filter((name) =>
+    (!AGENT_SETS.includes(name) || name === "mcp") &&
+    (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined)
+  );
+  return expandAll(names, values);
+}
+
+/** Renders the host's file; readable by all, because every user's `fleetctl` starts with it. */
+export function renderHostPermissions(site: HostSite, sets: Sets): RenderedFile {
+  return configFile(site.paths.permissions, site, sets);
+}
+
+/** Renders the file of one agent. */
+export function renderAgentPermissions(
+  agent: AgentRecord,
+  site: AgentSite,
+): Result<RenderedFile> {
+  const { facts } = site;
+  const { paths } = facts;
+  const home = paths.home(agent.name);
+  const register = hostPort(facts.roles.dial?.registerUrl ?? "ws://127.0.0.1:8735");
+  if (register === undefined) {
+    return err(refusal(
+      "register-url-invalid",
+      `Cannot render agent ${JSON.stringify(agent.name)}: the register URL is not a URL, ` +
+        "must be ws://host:port or wss://host:port",
+    ));
+  }
+  const stdio = site.manifests.filter((manifest) => manifest.transport === "stdio");
+  const sockets = stdio.map((manifest) =>
+    mcpSocketPath(paths, manifest.name, manifest.sharing === "shared" ? undefined : agent.name)
+  );
+  const values: PermissionValues = {
+    ...hostValues(facts),
+    agent: agent.name,
+    home,
+    register_host: register,
+    runtime_command: site.runtime.command.replaceAll("{lib}", paths.lib)
+      .replaceAll("{home}", home).replaceAll("{agent}", agent.name),
+    model_hosts: modelHosts(agent, site),
+    mcp_sockets: sockets,
+    mcp_nets: sockets.map((path) => `unix:${path}`),
+  };
+  const sets = expandAll(AGENT_SETS, values);
+  return sets.ok
+    ? ok(configFile(agentPermissionsPath(paths, agent.name), facts, sets.value))
+    : sets;
+}
+
+function hostValues(site: HostSite): PermissionValues {
+  const { paths } = site;
+  return {
+    root: paths.root === "/" ? "" : paths.root,
+    // Where verbs may write: all of a root of its own, our own folders of a real host.
+    writable: paths.root === "/"
+      ? [paths.etc, paths.lib, paths.units, paths.state, paths.run, paths.logs, paths.mcpRun]
+      : [paths.root],
+    lib: paths.lib,
+    etc: paths.etc,
+    state: paths.state,
+    run: paths.run,
+    logs: paths.logs,
+    mcp_run: paths.mcpRun,
+    tree: site.shape.dir,
+    deno_dir: site.shape.denoDir,
+    // `fleetctl` loads a verb's code when it runs, which Deno asks the right to read for.
+    programs: site.shape.kind === "tree"
+      ? [site.shape.dir, site.shape.denoDir]
+      : [`${site.shape.dir}/programs/fleetctl`],
+    workdir: site.workdir,
+    daemon_socket: paths.daemonSocket,
+    manager_socket: paths.managerSocket,
+    libc: LIBC,
+  };
+}
+
+function expandAll(names: readonly string[], values: PermissionValues): Result<Sets> {
+  const sets: Record<string, PermissionSet> = {};
+  const templates = permissionTemplates();
+  for (const name of names) {
+    const set = expandSet(name, templates[name] ?? {}, values);
+    if (!set.ok) return set;
+    sets[name] = set.value;
+  }
+  return ok(sets);
+}
+
+function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
+  const { shape } = site;
+  const source = shape.kind === "bundle" ? { lock: false } : {
+    imports: Object.fromEntries(
+      Object.entries(projectImports()).map(([name, target]) => [
+        name,
+        target.startsWith("./") ? fileUrl(`${shape.dir}/${target.slice(2)}`) : target,
+      ]),
+    ),
+    lock: { path: `${shape.dir}/deno.lock`, frozen: true },
+  };
+  const config = { nodeModulesDir: "none", ...source, permissions: sets };
+  return {
+    path,
+    content: `${JSON.stringify(config, null, 2)}\n`,
+    mode: 0o644,
+    owner: ROOT_OWNER,
+    secret: false,
+  };
+}
+
+function fileUrl(path: string): string {
+  return `file://${path.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/** Hosts of the model endpoint, and of MCPs that the runtime reaches by URL. */
+function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
+  const dial = site.facts.roles.dial;
+  const settings = dial?.settings?.get(agent.name) ?? {};
+  const value = (name: string) => settings[name] ?? site.secrets.get(name);
+  const baseUrl = value("FLEETCTL_BASE_URL");
+  const keyed = Object.keys(PROVIDER_HOSTS)
+    .filter((name) => value(`${name.toUpperCase()}_API_KEY`) !== undefined);
+  const providers = agent.provider === undefined ? keyed : [agent.provider];
+  const endpoint = baseUrl === undefined
+    ? providers.map((name) => PROVIDER_HOSTS[name])
+    : [hostPort(baseUrl)];
+  const mcps = site.manifests.map((manifest) =>
+    manifest.source.kind === "http"
+      ? hostPort(manifest.source.url.replace(/\{[A-Z0-9_]+\}/g, "x"))
+      : undefined
+  );
+  const hosts = [...endpoint, ...mcps, ...dial?.modelHosts?.get(agent.name) ?? []];
+  return [...new Set([DEMO_HOST, ...hosts.filter((host) => host !== undefined)])];
+}
+
+function hostPort(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port === "" ? /^(wss|https):$/.test(protocol) ? 443 : 80 : port}`;
+}

@@ -1,0 +1,85 @@
+/**
+ * Deno permission sets with run-time paths (architecture 4a): the templates of `deno.json` with
+ * every `{placeholder}` filled in for one root and, for an agent's programs, one agent. No I/O.
+ *
+ * An entry that is one placeholder alone may stand for a list: `"{model_hosts}"`. A placeholder
+ * that nobody fills in is a refusal, never an empty or literal path.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import projectConfig from "deno.json" with { type: "json" };
+
+/** A kind of permission in a set: all, none, a list, or (for `env`) a list and what is ignored. */
+export type PermissionValue =
+  | boolean
+  | readonly string[]
+  | { readonly allow: readonly string[]; readonly ignore: boolean | readonly string[] };
+
+/** One permission set, keys as Deno spells them. */
+export type PermissionSet = Readonly<Record<string, PermissionValue>>;
+
+/** Values of placeholders. */
+export type PermissionValues = Readonly<Record<string, string | readonly string[]>>;
+
+/** Returns the templates of every set of the product, as `deno.json` states them. */
+export function permissionTemplates(): Readonly<Record<string, PermissionSet>> {
+  return projectConfig.permissions;
+}
+
+/** Returns the import map of the tree, as `deno.json` states it. */
+export function projectImports(): Readonly<Record<string, string>> {
+  return projectConfig.imports;
+}
+
+/** Returns where the sets of an agent's programs are. */
+export function agentPermissionsPath(paths: Paths, agent: string): string {
+  return `${paths.lib}/permissions-${agent}.json`;
+}
+
+/** Fills in one set; refuses an unknown placeholder and a value that Deno would split. */
+export function expandSet(
+  name: string,
+  template: PermissionSet,
+  values: PermissionValues,
+): Result<PermissionSet> {
+  const faults: string[] = [];
+  const list = (kind: string, items: readonly string[]) =>
+    items.flatMap((item) => expandItem(item, values, (fault) => faults.push(`${kind}: ${fault}`)));
+  const expanded: Record<string, PermissionValue> = {};
+  for (const [kind, value] of Object.entries(template)) {
+    if (typeof value === "boolean") expanded[kind] = value;
+    else if (isList(value)) expanded[kind] = [...new Set(list(kind, value))];
+    else expanded[kind] = { ...value, allow: list(kind, value.allow) };
+  }
+  if (faults.length === 0) return ok(expanded);
+  return err(refusal(
+    "permission-placeholder-unknown",
+    `Cannot render permission set ${JSON.stringify(name)}: ${faults.length} entries are unusable`,
+    { details: faults },
+  ));
+}
+
+function isList(value: PermissionValue): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function expandItem(
+  item: string,
+  values: PermissionValues,
+  fault: (text: string) => void,
+): readonly string[] {
+  const alone = /^\{([a-z_]+)\}$/.exec(item)?.[1];
+  const whole = alone === undefined ? undefined : values[alone];
+  if (whole !== undefined && typeof whole !== "string") return whole;
+  const text = item.replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+    const value = values[name];
+    if (typeof value === "string") return value;
+    fault(`${JSON.stringify(item)} holds ${placeholder}, which has no value here`);
+    return "";
+  });
+  return [text];
+}

@@ -1,0 +1,51 @@
+/**
+ * The unit of the root daemon, the only service of ours that runs as root. It reads who is at the
+ * other end of its socket and re-executes verbs through `fleetctl-exec`, nothing else. No I/O.
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import type { Unit } from "core/unit_file.ts";
+import { quoteAssignment } from "core/quote.ts";
+import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
+import { daemonHardening } from "units/render/hardening.ts";
+import { PROGRAM_PATH } from "units/render/mcp/service.ts";
+import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { DAEMON_UNIT } from "units/render/unit_name.ts";
+
+/** Renders `fleetctl-daemon.service`. */
+export function renderDaemon(paths: Paths): Unit {
+  return {
+    name: DAEMON_UNIT,
+    sections: [
+      {
+        name: "Unit",
+        entries: [
+          { key: "Description", value: "fleetctl daemon: verbs as root, for callers it knows" },
+          { key: "After", value: "network.target" },
+        ],
+      },
+      {
+        name: "Service",
+        entries: [
+          { key: "Type", value: "exec" },
+          READY_LOG,
+          { key: "ExecStart", value: printCommand([paths.program("fleetctld")]) },
+          ...RESTART_ALWAYS,
+          { key: "Environment", value: quoteAssignment("FLEETCTL_ROOT", paths.root) },
+          { key: "Environment", value: quoteAssignment("PATH", PROGRAM_PATH) },
+          { key: "WorkingDirectory", value: escapeSpecifiers(paths.state) },
+          {
+            key: "KillMode",
+            value: "mixed",
+            why: "The daemon lets running verbs end before it ends itself",
+          },
+          { key: "TimeoutStopSec", value: "30" },
+          ...daemonHardening(),
+        ],
+      },
+      { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },
+    ],
+  };
+}

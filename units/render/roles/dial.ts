@@ -1,0 +1,85 @@
+/**
+ * The dial unit of one agent: it holds the agent's session with the gateway and supervises its
+ * runtime, as the agent's own user. No I/O. Spec "Agent identity at the gateway"; decision 25.
+ *
+ * @module
+ */
+
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { Paths } from "core/paths.ts";
+import type { Unit } from "core/unit_file.ts";
+import { quoteAssignment } from "core/quote.ts";
+import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
+import { agentHardening } from "units/render/hardening.ts";
+import { PROGRAM_PATH } from "units/render/mcp/service.ts";
+import { agentPermissionsPath } from "units/render/permissions.ts";
+import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** What a dial unit is rendered from. */
+export interface DialSite {
+  readonly paths: Paths;
+  readonly registerUrl: string;
+  /** Folder that the owner means by "this project". */
+  readonly project: string;
+  /** Further non-secret settings of this agent's runtime. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Renders `fleetctl-dial-<agent>.service`. */
+export function renderDial(agent: AgentRecord, site: DialSite): Unit {
+  const { paths } = site;
+  const home = paths.home(agent.name);
+  const variables: readonly (readonly [string, string | undefined])[] = [
+    ["FLEETCTL_ROOT", paths.root],
+    ["FLEETCTL_AGENT", agent.name],
+    ["FLEETCTL_RUNTIME", agent.runtime],
+    ["FLEETCTL_PROVIDER", agent.provider],
+    ["FLEETCTL_MODEL", agent.model],
+    ["FLEETCTL_PROJECT", site.project],
+    ["FLEETCTL_PERMISSIONS", agentPermissionsPath(paths, agent.name)],
+    ["HOME", home],
+    ["PATH", PROGRAM_PATH],
+    ["DENO_DIR", `${home}/.cache/fleetctl/deno`],
+    ...Object.entries(site.settings),
+  ];
+  return {
+    name: dialUnit(agent.name),
+    sections: [
+      {
+        name: "Unit",
+        entries: [
+          { key: "Description", value: `fleetctl dial unit and runtime of agent ${agent.name}` },
+          { key: "Wants", value: "network-online.target" },
+          { key: "After", value: "network-online.target" },
+        ],
+      },
+      {
+        name: "Service",
+        entries: [
+          { key: "Type", value: "exec" },
+          READY_LOG,
+          { key: "ExecStart", value: printCommand([paths.program("fleetctl-dial")]) },
+          { key: "User", value: agent.name },
+          { key: "Group", value: agent.name },
+          { key: "WorkingDirectory", value: escapeSpecifiers(home) },
+          ...RESTART_ALWAYS,
+          // The later file wins: the agent's own key stands above the shared one.
+          { key: "EnvironmentFile", value: escapeSpecifiers(paths.sharedEnv) },
+          { key: "EnvironmentFile", value: escapeSpecifiers(paths.agentEnv(agent.name)) },
+          ...variables.flatMap(([name, value]) =>
+            value === undefined ? [] : [{ key: "Environment", value: quoteAssignment(name, value) }]
+          ),
+          { key: "TimeoutStopSec", value: "20" },
+          {
+            key: "OOMPolicy",
+            value: "continue",
+            why: "A tool that ran out of memory must not take the agent with it",
+          },
+          ...agentHardening(),
+        ],
+      },
+      { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },
+    ],
+  };
+}

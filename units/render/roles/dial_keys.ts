@@ -1,0 +1,28 @@
+/**
+ * The enrolled dial keys of the fleet, as the gateway reads them (decision 11). Public keys, so the
+ * file is readable by all; only root writes it. No I/O.
+ *
+ * @module
+ */
+
+import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+
+/**
+ * Renders `dial-keys.json`: agent to list of keys, sorted. An agent that never had a key is not in
+ * it; one whose keys were all revoked is, with an empty list, and then nobody registers as it.
+ */
+export function renderDialKeys(
+  keys: ReadonlyMap<AgentName, readonly string[]>,
+  paths: Paths,
+): RenderedFile {
+  const enrolled = [...keys].sort(([a], [b]) => a < b ? -1 : 1);
+  return {
+    path: paths.dialKeys,
+    content: `${JSON.stringify(Object.fromEntries(enrolled), null, 2)}\n`,
+    mode: 0o644,
+    owner: ROOT_OWNER,
+    secret: false,
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * Env file of the login proxy (decision 34): its settings, and the keys that it shares with the
+ * cockpit (decision 18). No I/O. A file without its keys is not rendered, so that the old one stays.
+ *
+ * @module
+ */
+
+import { printEnvFile } from "core/env_file.ts";
+import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { RenderedFile } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** User and group of the login proxy. */
+export const LOGIN_USER = "fleetctl-login";
+/** Name of its env file. */
+export const LOGIN_ENV = "webview-login";
+const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
+
+/** What the env file is rendered from. */
+export interface LoginSettings {
+  readonly listen: string;
+  readonly driver: "basic" | "oidc";
+  readonly hmacKey: string;
+  readonly assertionKey?: string;
+  readonly basicUsers?: string;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Renders `webview-login.env`, 0640 for the login proxy's group. */
+export function renderLoginEnv(
+  login: LoginSettings,
+  site: {
+    readonly paths: Paths;
+    /** `host:port` of the cockpit; undefined when it is not on this host. */
+    readonly cockpit: string | undefined;
+  },
+): Result<RenderedFile> {
+  const path = site.paths.env(LOGIN_ENV);
+  const { driver, basicUsers = "", assertionKey = "", hmacKey } = login;
+  const missing = hmacKey === ""
+    ? "WEBVIEW_HMAC_KEY"
+    : driver === "basic" && basicUsers === ""
+    ? "WEBVIEW_BASIC_USERS"
+    : undefined;
+  if (missing !== undefined) {
+    return err(refusal(
+      "login-key-missing",
+      `Cannot write ${JSON.stringify(path)}: ${missing} has no value, must be set`,
+      { hints: [`fleetctl secret set ${missing} --value <value>`] },
+    ));
+  }
+  const text = printEnvFile(Object.entries({
+    WEBVIEW_LOGIN_LISTEN: login.listen,
+    ...(site.cockpit === undefined ? {} : { WEBVIEW_UPSTREAM: `http://${site.cockpit}` }),
+    WEBVIEW_AUTH_DRIVER: driver,
+    ...(basicUsers === "" ? {} : { WEBVIEW_BASIC_USERS: basicUsers }),
+    WEBVIEW_HMAC_KEY: hmacKey,
+    ...(assertionKey === "" ? {} : { WEBVIEW_ASSERTION_KEY: assertionKey }),
+    ...login.settings,
+  }));
+  if (!text.ok) return text;
+  return ok({
+    path,
+    content: HEADER + text.value,
+    mode: 0o640,
+    owner: { user: "root", group: LOGIN_USER },
+    secret: true,
+  });
+}

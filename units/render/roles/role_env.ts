@@ -1,0 +1,105 @@
+/**
+ * Env files of the roles (decision 34), and what the agents' env files carry besides secrets
+ * (decision 41: `CHANNEL_USER_EMAIL`, `CHANNEL_WEBVIEW_GATEWAY_URL`). No I/O.
+ *
+ * The agent's env file has two sources and one writer: the secret store renders the keys, this adds
+ * the channel, and the reconcile writes the sum.
+ *
+ * @module
+ */
+
+import { parseEnvFile, printEnvFile } from "core/env_file.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { Paths } from "core/paths.ts";
+import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { GATEWAY_USER } from "core/verbs/caller.ts";
+import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
+
+/** Name of the gateway's env file. */
+export const GATEWAY_ENV = "webview-gateway";
+const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
+
+/** What the gateway's env file is rendered from. */
+export interface GatewaySettings {
+  readonly cockpitListen: string;
+  readonly dialListen: string;
+  readonly ledgerJson: string;
+  readonly adminsJson: string;
+  readonly trust: "assertion" | "header";
+  readonly assertionKey?: string;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Renders `webview-gateway.env`, 0640 for the gateway's group. */
+export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result<RenderedFile> {
+  const path = paths.env(GATEWAY_ENV);
+  const key = gateway.assertionKey ?? "";
+  if (gateway.trust === "assertion" && key === "") {
+    return err(refusal(
+      "assertion-key-missing",
+      `Cannot write ${JSON.stringify(path)}: WEBVIEW_ASSERTION_KEY has no value, ` +
+        'must be set when WEBVIEW_TRUST is "assertion"',
+      { hints: ["fleetctl secret set WEBVIEW_ASSERTION_KEY --value <value>"] },
+    ));
+  }
+  const values = new Map(Object.entries({
+    WEBVIEW_COCKPIT_LISTEN: gateway.cockpitListen,
+    WEBVIEW_DIAL_LISTEN: gateway.dialListen,
+    WEBVIEW_LEDGER: gateway.ledgerJson,
+    WEBVIEW_ADMINS: gateway.adminsJson === "" ? "[]" : gateway.adminsJson,
+    WEBVIEW_TRUST: gateway.trust,
+    ...(key === "" ? {} : { WEBVIEW_ASSERTION_KEY: key }),
+    ...gateway.settings,
+  }));
+  return printed(path, values, { user: "root", group: GATEWAY_USER });
+}
+
+/**
+ * Renders `agent-<name>.env`, 0640 root:<name>: the agent's keys as the secret store rendered them
+ * (undefined when it has none), and its channel.
+ */
+export function renderAgentEnv(
+  agent: AgentRecord,
+  secrets: RenderedFile | undefined,
+  site: { readonly paths: Paths; readonly registerUrl: string | undefined },
+): Result<RenderedFile> {
+  const parsed = parseEnvFile(secrets?.content ?? "");
+  if (!parsed.ok) return parsed;
+  const values = new Map(parsed.value);
+  const channel = [
+    ["CHANNEL_USER_EMAIL", agent.userEmail],
+    ["CHANNEL_WEBVIEW_GATEWAY_URL", site.registerUrl],
+  ] as const;
+  if (secrets !== undefined && channel.every(([name, value]) => values.get(name) === value)) {
+    return ok(secrets);
+  }
+  // Set last: the ledger says who the owner is, a key of the same name does not.
+  for (const [name, value] of channel) {
+    values.delete(name);
+    if (value !== undefined) values.set(name, value);
+  }
+  return printed(site.paths.agentEnv(agent.name), values, { user: "root", group: agent.name });
+}
+
+/** Renders an empty `mcp-shared.env`, for a host whose shared shard holds nothing. */
+export function renderEmptySharedEnv(paths: Paths): RenderedFile {
+  return {
+    path: paths.sharedEnv,
+    content: HEADER,
+    mode: 0o640,
+    owner: { user: "root", group: AGENTS_GROUP },
+    secret: true,
+  };
+}
+
+function printed(
+  path: string,
+  values: ReadonlyMap<string, string>,
+  owner: FileOwner,
+): Result<RenderedFile> {
+  const text = printEnvFile([...values]);
+  if (!text.ok) return text;
+  return ok({ path, content: HEADER + text.value, mode: 0o640, owner, secret: true });
+}

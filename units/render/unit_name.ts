@@ -1,0 +1,33 @@
+/**
+ * Names of the units that we render. One place, because the planner recognizes a unit's kind and
+ * agent by its name. No I/O. Design: docs/architecture.md "Units".
+ *
+ * @module
+ */
+
+/** The root daemon. */
+export const DAEMON_UNIT = "fleetctl-daemon.service";
+/** The gateway. */
+export const GATEWAY_UNIT = "fleetctl-gateway.service";
+/** The login proxy. */
+export const LOGIN_UNIT = "fleetctl-login.service";
+
+/** Returns the name of an agent's dial unit. */
+export function dialUnit(agent: string): string {
+  return `fleetctl-dial-${agent}.service`;
+}
+
+/** Returns the stem of an MCP's units: `mcp-git-ada` for one agent, `mcp-notes` when shared. */
+export function mcpStem(mcp: string, agent: string | undefined): string {
+  return agent === undefined ? `mcp-${mcp}` : `mcp-${mcp}-${agent}`;
+}
+
+/** Returns the name of the socket unit. */
+export function mcpSocketUnit(mcp: string, agent: string | undefined): string {
+  return `${mcpStem(mcp, agent)}.socket`;
+}
+
+/** Returns the name of the template that one connection's server is an instance of. */
+export function mcpServiceUnit(mcp: string, agent: string | undefined): string {
+  return `${mcpStem(mcp, agent)}@.service`;
+}
