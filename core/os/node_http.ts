@@ -35,9 +35,8 @@ export function requestOf(
   options: { readonly authority: string; readonly signal?: AbortSignal; readonly body: boolean },
 ): Request | undefined {
   const method = message.method ?? "GET";
-  const target = message.url ?? "/";
-  if (!target.startsWith("/")) return undefined;
   try {
+    const { host, target } = targetOf(message, options.authority);
     const headers = new Headers();
     for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
       const name = message.rawHeaders[index] ?? "";
@@ -47,7 +46,10 @@ export function requestOf(
       if (cookies !== null) headers.set(name, `${cookies}; ${value}`);
       else headers.append(name, value);
     }
-    const host = message.headers.host ?? options.authority;
+    // Two of them come as one list; both are refused by whoever reads the name (RFC 9112, 3.2).
+    if (target !== message.url && !(headers.get("host") ?? "").includes(",")) {
+      headers.set("host", host);
+    }
     const hasBody = options.body && !BODYLESS_METHODS.has(method);
     return new Request(`http://${host}${target}`, {
       method,
@@ -60,6 +62,19 @@ export function requestOf(
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Host and path of a request. A whole address, as clients of a proxy send it, outranks the `Host`
+ * header (RFC 9112, 3.2.2); throws when the target is neither.
+ */
+function targetOf(message: IncomingMessage, authority: string): { host: string; target: string } {
+  const target = message.url ?? "/";
+  if (target.startsWith("/")) return { host: message.headers.host ?? authority, target };
+  const absolute = /^https?:\/\/([^/?#@\s]+)(?=[/?#]|$)(.*)$/i.exec(target);
+  if (absolute === null) throw new TypeError("the target is neither a path nor an address");
+  const [, host = "", rest = ""] = absolute;
+  return { host, target: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
 /** Writes a `Response` and waits until the peer has taken it or is gone. */

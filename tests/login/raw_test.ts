@@ -40,7 +40,12 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
   ],
   ["two hosts", `GET /a HTTP/1.1\r\nHost: x\r\nHost: y\r\n${ME}${CLOSE}\r\n`, 400, []],
   ["no host", `GET /a HTTP/1.1\r\n${ME}${CLOSE}\r\n`, 400, []],
-  ["an absolute target", `GET http://y/a HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`, 400, []],
+  [
+    "an absolute target",
+    `GET http://y/a HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`,
+    200,
+    ["GET /a bob@example.org"],
+  ],
   [
     "a target that names a host",
     `GET //evil.invalid/a?b HTTP/1.1\r\nHost: x\r\n${ME}${CLOSE}\r\n`,

@@ -80,9 +80,11 @@ function Dialog(
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    element.current?.showModal();
+    const own = element.current;
+    own?.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      // A closed dialog has given focus back by itself, and one may have moved on since.
+      if (own?.open === true && before instanceof HTMLElement) before.focus();
     };
   }, []);
   return (

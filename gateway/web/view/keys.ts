@@ -26,7 +26,8 @@ let lastKey = { key: "", at: 0 };
 export function handleKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target as HTMLElement;
-  if (dialog.value !== undefined) return;
+  // The element and not the signal, which hears of a close a moment after it.
+  if (document.querySelector("dialog[open]") !== null) return;
   if (/^(TEXTAREA|INPUT|SELECT)$/.test(target.tagName)) {
     if (event.key === "Escape") target.blur();
     return;

@@ -55,6 +55,26 @@ for (const { name, text, want } of slow) {
   });
 }
 
+const targets = [
+  { line: "GET /a?b=1 HTTP/1.1\r\nHost: here", want: "http://here/a?b=1 here" },
+  { line: "GET http://there:1/a?b=1 HTTP/1.1\r\nHost: here", want: "http://there:1/a?b=1 there:1" },
+  { line: "GET http://there?b=1 HTTP/1.1\r\nHost: here", want: "http://there/?b=1 there" },
+  { line: "GET http://me@there/ HTTP/1.1\r\nHost: here", want: "400 Bad Request" },
+  { line: "GET ftp://there/ HTTP/1.1\r\nHost: here", want: "400 Bad Request" },
+  { line: "GET there HTTP/1.1\r\nHost: here", want: "400 Bad Request" },
+  { line: "OPTIONS * HTTP/1.1\r\nHost: here", want: "400 Bad Request" },
+];
+for (const { line, want } of targets) {
+  test(`reads the target of "${line.replace("\r\n", ", ")}"`, async (serve) => {
+    const listener = await serve((request) =>
+      new Response(`${request.url} ${request.headers.get("host")}`)
+    );
+    const got = await exchange(listener, `${line}\r\nConnection: close\r\n\r\n`);
+    assert.ok(got.includes(want), got);
+    await listener.close();
+  });
+}
+
 test("answers a request that asks for an upgrade like any other", async (serve) => {
   const listener = await serve(() => new Response("plain"));
   const request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
