@@ -1,6 +1,6 @@
 /**
  * `fleetctl apply [self]`: brings this host to what its ledger says, and restarts local agents whose
- * own input changed (decision 25). `self` restarts the calling agent only.
+ * own input changed (decision 25). `self` reaches the calling agent only (decision 24).
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
 } from "cli/planner.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import { dialUnit } from "units/render/unit_name.ts";
+import { scopeOf } from "units/reconcile/scope.ts";
 
 /** What `fleetctl apply` was asked for; how far it goes is the context's target. */
 export interface Options {
@@ -33,7 +33,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 /** Runs the planner. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { isDryRun } = options;
-  const { ports, paths, target } = context;
+  const { ports, target } = context;
   return await underVerbLock(context, async () => {
     if (!isDryRun) {
       const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
@@ -41,20 +41,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     }
     const gathered = await readFacts(context);
     if (!gathered.ok) return gathered;
+    const own = target.kind === "agent" ? target.agent : undefined;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,
-      restartAgents: target.kind === "host",
+      restartAgents: true,
+      ...(own === undefined ? {} : { scope: scopeOf(gathered.value.facts, own) }),
     });
-    if (!report.ok) return report;
-    const own = target.kind === "agent" ? target.agent : undefined;
-    if (own === undefined || isDryRun || !report.value.restartPending.includes(own)) {
-      return ok(planReport(report.value, gathered.value));
-    }
-    await ports.services(paths).restart(dialUnit(own));
-    return ok(planReport({
-      ...report.value,
-      units: [...report.value.units, { unit: dialUnit(own), change: "restarted" }],
-      restartPending: report.value.restartPending.filter((agent) => agent !== own),
-    }, gathered.value));
+    return report.ok ? ok(planReport(report.value, gathered.value)) : report;
   });
 }

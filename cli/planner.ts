@@ -17,11 +17,14 @@ import { err, type Result } from "core/result.ts";
 import { callerAgent, GATEWAY_USER } from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
+import type { Scope } from "units/reconcile/scope.ts";
 
 /** How a verb reconciles. */
 export interface PlanOptions {
   readonly dryRun: boolean;
   readonly restartAgents: boolean;
+  /** How far it reaches; the whole host when absent. */
+  readonly scope?: Scope;
 }
 
 /** Steps that may take seconds. */

@@ -155,21 +155,20 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
     }));
   }
   for (const mcp of mcps) {
-    if (mcp.state === "live") continue;
     const at = `MCP "${mcp.name}" of agent "${name}"`;
-    if (mcp.state === "keys missing") {
+    if (mcp.fault === "keys missing") {
       problems.push(refusal("keys-unresolved", `${at} lacks ${mcp.missingKeys.join(", ")}`, {
         hints: mcp.missingKeys.map((key) =>
           `fleetctl secret set ${key} --value <value> --agent ${name}`
         ),
       }));
+    } else if (mcp.fault === "socket down" || mcp.fault === "not applied") {
+      problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.fault}`, {
+        hints: ["fleetctl apply", `fleetctl mcp doctor ${mcp.name} ${name}`],
+      }));
     } else if (mcp.state === "wired" && state === "active") {
       problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
         hints: [`fleetctl agents restart ${name}`],
-      }));
-    } else if (mcp.state === "socket down" || mcp.state === "not applied") {
-      problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.state}`, {
-        hints: ["fleetctl apply"],
       }));
     }
   }
@@ -229,7 +228,12 @@ function statusJson(context: VerbContext, { roles, lines, problems }: Shown) {
       runtime: agent.runtime,
       state,
       gateway: connection.state,
-      mcps: mcps.map(({ name, version, state: mcpState }) => ({ name, version, state: mcpState })),
+      mcps: mcps.map(({ name, version, state: wiring, fault }) => ({
+        name,
+        version,
+        state: wiring,
+        fault: fault ?? null,
+      })),
     })),
     problems: problems.map(({ code, message, details, hints }) => ({
       code,
@@ -278,9 +282,10 @@ function headLine({ version, ports, paths }: VerbContext): string {
 }
 
 /** `git 2.15.3`, `browser 0.0.83 (wired)`; builtin servers have the version of the product. */
-function mcpText({ name, version, state }: WiredMcp): string {
+function mcpText({ name, version, state, fault }: WiredMcp): string {
   const pin = /^\d/.test(version) ? `${name} ${version}` : name;
-  return state === "live" ? pin : `${pin} (${state})`;
+  const how = fault ?? state;
+  return how === "live" ? pin : `${pin} (${how})`;
 }
 
 function problemLines(

@@ -24,6 +24,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isUnchanged, type Report } from "units/reconcile/report.ts";
+import { scopeOf } from "units/reconcile/scope.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** What `fleetctl mcp add` was asked for; the agent is the context's target. */
@@ -84,6 +85,7 @@ async function wire(
   const report = await reconcileFacts(context, gathered.value, {
     dryRun: options.isDryRun,
     restartAgents: false,
+    scope: scopeOf(gathered.value.facts, changed.name),
   });
   if (!report.ok) return report;
   if (!isInPlace(report.value, manifest, changed)) {

@@ -16,6 +16,7 @@ import { changeAgent } from "core/ledger/agents.ts";
 import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { scopeOf } from "units/reconcile/scope.ts";
 
 /** What `fleetctl mcp remove` was asked for; the agent is the context's target. */
 export interface Options {
@@ -57,6 +58,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,
       restartAgents: false,
+      scope: scopeOf(gathered.value.facts, name, [mcp]),
     });
     if (!report.ok) return report;
     const keepers = keepersOf(gathered.value, mcp);

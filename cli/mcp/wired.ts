@@ -19,6 +19,7 @@ import { ok, type Result } from "core/result.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
 import { unresolvedKeys } from "core/secrets/resolve.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** The agent is the context's target. */
@@ -29,20 +30,22 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** One wired MCP. */
+/**
+ * How far an MCP is on an agent (spec "MCP on an agent"): in the catalog alone although the ledger
+ * wants it wired (`apply` did not get to it), wired, or live.
+ */
+export type WiringState = "not catalogued" | "catalogued" | "wired" | "live";
+
+/** One MCP that the ledger gives an agent. */
 export interface WiredMcp {
   readonly name: McpName;
   readonly version: string;
   readonly sharing: string;
   readonly origin: "default" | "added";
   readonly missingKeys: readonly string[];
-  readonly state:
-    | "live"
-    | "wired"
-    | "keys missing"
-    | "socket down"
-    | "not applied"
-    | "not in catalog";
+  readonly state: WiringState;
+  /** What keeps it from answering, whatever its state. */
+  readonly fault: "keys missing" | "socket down" | "not applied" | "not in catalog" | undefined;
 }
 
 /** Reads facts and units. */
@@ -76,27 +79,30 @@ export async function wiredMcps(
     const missingKeys = manifest === undefined
       ? []
       : unresolvedKeys(gathered.secrets.shards, agent.name, manifest.requiredEnv);
+    const state = stateOf(manifest, observed);
     return {
       name,
-      version: manifest === undefined
-        ? ""
-        : "version" in manifest.source
-        ? manifest.source.version
-        : manifest.source.kind,
+      version: versionOf(manifest),
       sharing: manifest?.sharing ?? "",
       origin: agent.tools.add.includes(name) ? "added" : "default",
       missingKeys,
-      state: stateOf(manifest, missingKeys, observed),
+      state,
+      fault: faultOf(manifest, { state, missingKeys, observed }),
     };
   });
 }
 
+function versionOf(manifest: Manifest | undefined): string {
+  if (manifest === undefined) return "";
+  return "version" in manifest.source ? manifest.source.version : manifest.source.kind;
+}
+
 interface Observed {
-  readonly sockets: ReadonlyMap<string, UnitStatus>;
-  /** When the socket unit of an MCP was last written: it is older than an agent that knows it. */
-  readonly writtenMs: ReadonlyMap<string, number>;
-  readonly config: { readonly text: string; readonly mtimeMs: number } | undefined;
-  readonly dial: UnitStatus | undefined;
+  /** By unit: the dial unit and the sockets. */
+  readonly units: ReadonlyMap<string, UnitStatus>;
+  readonly configText: string | undefined;
+  /** What the planner wrote down of the dial unit when it last ran. */
+  readonly recorded: RecordedUnit | undefined;
   readonly agent: AgentRecord;
 }
 
@@ -117,17 +123,11 @@ async function observe(
   const statuses = await services.isRunning()
     ? await services.status([...sockets, dialUnit(agent.name)])
     : [];
-  const byUnit = new Map(statuses.map((status) => [status.unit, status]));
-  const writtenMs = new Map<string, number>();
-  for (const unit of sockets) {
-    const stat = await ports.files.stat(`${paths.units}/${unit}`);
-    if (stat !== undefined) writtenMs.set(unit, stat.mtimeMs);
-  }
+  const record = parseRecord(await ports.files.readText(recordPath(paths)) ?? "");
   return {
-    sockets: byUnit,
-    writtenMs,
-    dial: byUnit.get(dialUnit(agent.name)),
-    config: await readClientConfig(context, gathered, agent),
+    units: new Map(statuses.map((status) => [status.unit, status])),
+    configText: await readClientConfig(context, gathered, agent),
+    recorded: record?.units[dialUnit(agent.name)],
     agent,
   };
 }
@@ -141,42 +141,54 @@ async function readClientConfig(context: VerbContext, gathered: Gathered, agent:
     home: paths.home(agent.name),
     agent: agent.name,
   });
-  const stat = await ports.files.stat(path);
-  const text = await ports.files.readText(path);
-  return stat === undefined || text === undefined ? undefined : { text, mtimeMs: stat.mtimeMs };
+  return await ports.files.readText(path);
 }
 
 function socketUnit(manifest: Manifest, agent: AgentRecord): string {
   return mcpSocketUnit(manifest.name, manifest.sharing === "shared" ? undefined : agent.name);
 }
 
-function stateOf(
+/**
+ * Live is what the running process of the agent has read. The planner notes which process runs with
+ * which entries, so that neither a clock that jumps nor another MCP changes the answer.
+ */
+function stateOf(manifest: Manifest | undefined, observed: Observed): WiringState {
+  if (manifest === undefined) return "not catalogued";
+  const { configText, recorded, units, agent } = observed;
+  if (configText === undefined || !configText.includes(`"${manifest.name}"`)) return "catalogued";
+  const dial = units.get(dialUnit(agent.name));
+  if (dial?.active !== "active" || recorded === undefined) return "wired";
+  const run = { pid: dial.mainPid, since: dial.since };
+  if (!isSameRun(recorded.stale, run)) return "live";
+  return recorded.unread?.includes(manifest.name) === false ? "live" : "wired";
+}
+
+function faultOf(
   manifest: Manifest | undefined,
-  missingKeys: readonly string[],
-  observed: Observed,
-): WiredMcp["state"] {
+  of: {
+    readonly state: WiringState;
+    readonly missingKeys: readonly string[];
+    readonly observed: Observed;
+  },
+): WiredMcp["fault"] {
   if (manifest === undefined) return "not in catalog";
-  const { config, dial, sockets, writtenMs, agent } = observed;
-  if (config === undefined || !config.text.includes(`"${manifest.name}"`)) return "not applied";
-  if (missingKeys.length > 0) return "keys missing";
-  if (manifest.transport !== "http") {
-    const socket = sockets.get(socketUnit(manifest, agent));
-    if (socket !== undefined && socket.active !== "active") return "socket down";
-  }
-  if (dial?.active !== "active" || dial.since === undefined) return "wired";
-  const wiredMs = writtenMs.get(socketUnit(manifest, agent)) ?? config.mtimeMs;
-  return dial.since >= wiredMs ? "live" : "wired";
+  if (of.state === "catalogued") return "not applied";
+  if (of.missingKeys.length > 0) return "keys missing";
+  if (manifest.transport === "http") return undefined;
+  const socket = of.observed.units.get(socketUnit(manifest, of.observed.agent));
+  return socket !== undefined && socket.active !== "active" ? "socket down" : undefined;
 }
 
 function wiredJson(mcp: WiredMcp) {
-  const { missingKeys, ...rest } = mcp;
-  return { ...rest, missing_keys: missingKeys };
+  const { missingKeys, fault, ...rest } = mcp;
+  return { ...rest, fault: fault ?? null, missing_keys: missingKeys };
 }
 
 function wiredCells(mcp: WiredMcp): readonly Cell[] {
   const keys = mcp.missingKeys.length === 0 ? "" : `: ${mcp.missingKeys.join(", ")}`;
+  const fault = mcp.fault === undefined ? "" : `, ${mcp.fault}${keys}`;
   return [mcp.name, mcp.version, mcp.sharing, mcp.origin, {
-    text: `${mcp.state}${keys}`,
-    tone: mcp.state === "live" ? "good" : mcp.state === "wired" ? "dim" : "bad",
+    text: mcp.state === "not catalogued" ? mcp.state : `${mcp.state}${fault}`,
+    tone: mcp.fault !== undefined ? "bad" : mcp.state === "live" ? "good" : "dim",
   }];
 }

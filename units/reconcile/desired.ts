@@ -47,6 +47,7 @@ export function desire(facts: Facts, failed: ReadonlySet<McpName> = new Set()): 
     clients: parts.flatMap((part) => part.clients),
     units: parts.flatMap((part) => part.units),
     faults: parts.flatMap((part) => part.faults),
+    faultTags: new Map(parts.flatMap((part) => [...part.faultTags])),
     vendors: mcps.vendors,
     held: {
       agents: new Set([...facts.held?.agents ?? [], ...agents.heldAgents]),
@@ -56,7 +57,14 @@ export function desire(facts: Facts, failed: ReadonlySet<McpName> = new Set()): 
 }
 
 function nothing(unusable: readonly string[]): Desired {
-  const part = { files: [], folders: [], clients: [], units: [], vendors: [] };
+  const part = {
+    files: [],
+    folders: [],
+    clients: [],
+    units: [],
+    vendors: [],
+    faultTags: new Map(),
+  };
   return {
     ...part,
     held: { agents: new Set(), mcps: new Set() },

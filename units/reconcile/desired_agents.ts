@@ -18,6 +18,7 @@ import type {
   DesiredFolder,
   DesiredPart,
   DesiredUnit,
+  Tag,
   TaggedFile,
 } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
@@ -55,12 +56,12 @@ export function desiredAgents(
   const folders: DesiredFolder[] = [];
   const clients: ClientConfig[] = [];
   const units: DesiredUnit[] = [];
-  const faults: Refusal[] = [];
+  const faults = new Map<Refusal, readonly Tag[]>();
   const heldAgents = new Set<AgentName>();
   for (const agent of facts.agents) {
     const part = desiredAgent(agent, usable.get(agent.name) ?? [], facts);
     if (!part.ok) {
-      faults.push(part.error);
+      faults.set(part.error, [{ agent: agent.name }]);
       heldAgents.add(agent.name);
       continue;
     }
@@ -69,7 +70,15 @@ export function desiredAgents(
     clients.push(part.value.client);
     units.push(...part.value.units);
   }
-  return { files, folders, clients, units, faults, heldAgents };
+  return {
+    files,
+    folders,
+    clients,
+    units,
+    faults: [...faults.keys()],
+    faultTags: faults,
+    heldAgents,
+  };
 }
 
 function desiredAgent(

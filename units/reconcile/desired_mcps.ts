@@ -13,7 +13,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { DAEMON_LIMITS } from "core/limits.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { ROOT_OWNER } from "core/rendered_file.ts";
-import type { DesiredPart, DesiredUnit, TaggedFile } from "units/reconcile/desired_part.ts";
+import type { DesiredPart, DesiredUnit, Tag, TaggedFile } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
@@ -31,23 +31,28 @@ export interface DesiredMcps extends DesiredPart {
 
 /** Works out the MCP part; MCPs in `failed` are held without a further fault. */
 export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): DesiredMcps {
-  const faults: Refusal[] = [];
-  const held = new Set([...failed, ...facts.held?.mcps ?? []]);
+  const faults = new Map<Refusal, readonly Tag[]>();
+  const heldBefore = new Set([...failed, ...facts.held?.mcps ?? []]);
+  const held = new Set(heldBefore);
   const wiring = new Map<McpName, { manifest: Manifest; agents: AgentName[] }>();
   for (const agent of facts.agents) {
     for (const name of facts.wired.get(agent.name) ?? []) {
       const manifest = facts.catalog.get(name);
       if (manifest === undefined) {
-        if (!held.has(name)) faults.push(notCatalogued(name, agent.name));
+        if (!heldBefore.has(name)) {
+          faults.set(notCatalogued(name, agent.name), [{ mcp: name, agent: agent.name }]);
+        }
         held.add(name);
         continue;
       }
-      const entry = wiring.get(name) ?? { manifest, agents: [] };
-      wiring.set(name, { ...entry, agents: [...entry.agents, agent.name] });
+      const entry = wiring.get(name);
+      if (entry === undefined) wiring.set(name, { manifest, agents: [agent.name] });
+      else entry.agents.push(agent.name);
     }
   }
   const files: TaggedFile[] = [];
   const units: DesiredUnit[] = [];
+  const takenBy = new Map<string, McpName>();
   const usable = new Map<AgentName, Manifest[]>(facts.agents.map((agent) => [agent.name, []]));
   for (const [name, { manifest, agents }] of [...wiring].sort(([a], [b]) => a < b ? -1 : 1)) {
     const owners = manifest.sharing === "per_user" ? agents : [undefined];
@@ -55,27 +60,31 @@ export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): Desired
       ? undefined
       : owners.map((owner) => mcpSocketPath(facts.paths, name, owner)).find(isTooLong);
     if (tooLong !== undefined) {
-      faults.push(socketTooLong(name, tooLong));
+      faults.set(socketTooLong(name, tooLong), [{ mcp: name }]);
       held.add(name);
     }
     const collision = manifest.transport === "http" ? undefined : owners
       .map((owner) => mcpSocketUnit(name, owner))
-      .map((unit) => ({ unit, other: units.find((taken) => taken.name === unit)?.mcp }))
+      .map((unit) => ({ unit, other: takenBy.get(unit) }))
       .find(({ other }) => other !== undefined);
     if (collision?.other !== undefined) {
-      faults.push(namesCollide(name, collision.unit, collision.other));
+      faults.set(namesCollide(name, collision.unit, collision.other), [{ mcp: name }]);
       held.add(name);
     }
     if (held.has(name)) continue;
     for (const agent of agents) usable.get(agent)?.push(manifest);
     files.push({ file: renderGate(manifest, facts.paths), mcp: name });
     if (manifest.transport === "http") continue;
-    for (const owner of owners) addServer(manifest, owner, { facts, files, units });
+    for (const owner of owners) {
+      addServer(manifest, owner, { facts, files, units });
+      takenBy.set(mcpSocketUnit(name, owner), name);
+    }
   }
   return {
     files,
     units,
-    faults,
+    faults: [...faults.keys()],
+    faultTags: faults,
     folders: [
       { path: facts.paths.mcpRun, mode: 0o755, owner: ROOT_OWNER },
       { path: `${facts.paths.etc}/gate`, mode: 0o755, owner: ROOT_OWNER },

@@ -56,7 +56,12 @@ export interface DesiredPart {
   readonly clients: readonly ClientConfig[];
   readonly units: readonly DesiredUnit[];
   readonly faults: readonly Refusal[];
+  /** Whose each fault is; a fault that is not in it is the host's. */
+  readonly faultTags: FaultTags;
 }
+
+/** Whose faults are. */
+export type FaultTags = ReadonlyMap<Refusal, readonly Tag[]>;
 
 /** Header of every unit file. */
 const UNIT_HEADER = "# Rendered by fleetctl; changes are overwritten.\n";

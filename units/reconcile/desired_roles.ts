@@ -103,7 +103,14 @@ export function desiredRoles(facts: Facts): DesiredPart {
       });
     }
   }
-  return { files, folders: hostFolders(facts), clients: [], units, faults };
+  return {
+    files,
+    folders: hostFolders(facts),
+    clients: [],
+    units,
+    faults,
+    faultTags: new Map(),
+  };
 }
 
 function hostFolders(facts: Facts): readonly DesiredFolder[] {

@@ -12,6 +12,7 @@ import type { FileOwner } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { type OwnerIds, ownerKey } from "units/reconcile/observe.ts";
+import type { Scope } from "units/reconcile/scope.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
 import { LOGIN_USER } from "units/render/roles/login_env.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
@@ -25,8 +26,15 @@ export interface Owners {
   readonly faults: readonly Refusal[];
 }
 
-/** Looks the accounts up; refuses when one of the product's own is missing. */
-export async function findOwners(facts: Facts, users: Users): Promise<Result<Owners>> {
+/**
+ * Looks the accounts up; refuses when one of the product's own is missing. A scope needs those of its
+ * agent alone.
+ */
+export async function findOwners(
+  facts: Facts,
+  users: Users,
+  scope?: Pick<Scope, "agent">,
+): Promise<Result<Owners>> {
   const ids = new Map<string, OwnerIds>();
   const found = new Map<AgentName, User>();
   const missing = new Set<AgentName>();
@@ -35,11 +43,11 @@ export async function findOwners(facts: Facts, users: Users): Promise<Result<Own
   const own: FileOwner[] = [
     { user: "root", group: "root" },
     { user: "root", group: AGENTS_GROUP },
-    ...(facts.roles.gateway === undefined ? [] : [
+    ...(scope !== undefined || facts.roles.gateway === undefined ? [] : [
       { user: "root", group: GATEWAY_USER },
       { user: GATEWAY_USER, group: GATEWAY_USER },
     ]),
-    ...(facts.roles.login === undefined ? [] : [
+    ...(scope !== undefined || facts.roles.login === undefined ? [] : [
       { user: "root", group: LOGIN_USER },
       { user: LOGIN_USER, group: LOGIN_USER },
     ]),
@@ -53,6 +61,7 @@ export async function findOwners(facts: Facts, users: Users): Promise<Result<Own
   }
   if (absent.length > 0) return err(accountsMissing([...new Set(absent)]));
   for (const { name } of facts.agents) {
+    if (scope !== undefined && scope.agent !== name) continue;
     const user = await users.byName(name);
     const gid = await users.groupId(name) ?? user?.gid;
     if (user === undefined || gid === undefined) {

@@ -18,6 +18,7 @@ import { planClients } from "units/reconcile/plan_clients.ts";
 import { planUnits, type UnitPlan } from "units/reconcile/plan_units.ts";
 import type { RecordedClient, RecordedFile, RenderRecord } from "units/reconcile/record.ts";
 import type { FileLine } from "units/reconcile/report.ts";
+import { isLeft, type Scope } from "units/reconcile/scope.ts";
 import type { Step } from "units/reconcile/step.ts";
 
 /** What a plan is made from besides what is desired and observed. */
@@ -27,6 +28,8 @@ export interface PlanSite {
   readonly restartAgents: boolean;
   readonly keepDaemon: boolean;
   readonly withDiffs: boolean;
+  /** Undefined reaches the whole host. */
+  readonly scope: Scope | undefined;
 }
 
 /** Ordered steps, and what to report and to record about them. */
@@ -53,6 +56,7 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
     ...site,
     created,
     unsettled: clients.unsettled,
+    changedEntries: clients.changedEntries,
   });
   const isUnitFile = (step: Step) =>
     "path" in step && step.path.startsWith(`${site.paths.units}/`) && step.kind !== "folder";
@@ -136,6 +140,7 @@ function planFolders(folders: readonly DesiredFolder[], observed: Observed): rea
         : [{ ...step, home: folder.home }];
     }
     const entry = observed.entries.get(folder.path);
+    if (entry?.kind === "directory" && folder.isModeTheirs === true) return [];
     const isSame = entry?.kind === "directory" && entry.mode === folder.mode &&
       (owner === undefined || (entry.uid === owner.uid && entry.gid === owner.gid));
     return isSame ? [] : [step];
@@ -185,6 +190,7 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
   const wanted = new Set(desired.files.map((tagged) => tagged.file.path));
   const { agents, mcps } = desired.held;
   const isHeld = (file: RecordedFile) =>
+    isLeft(site.scope, file) ||
     (agents as ReadonlySet<string>).has(file.agent ?? "") ||
     (mcps as ReadonlySet<string>).has(file.mcp ?? "");
   const unwanted = site.record.files.filter((file) => !wanted.has(file.path));

@@ -12,6 +12,7 @@ import { diffNames } from "units/reconcile/diff.ts";
 import type { Observed } from "units/reconcile/observe.ts";
 import type { RecordedClient, RenderRecord } from "units/reconcile/record.ts";
 import type { FileLine } from "units/reconcile/report.ts";
+import { isOutside, type Scope } from "units/reconcile/scope.ts";
 import type { Step } from "units/reconcile/step.ts";
 import { type ClientConfig, editClientConfig } from "units/render/client_config.ts";
 import { readJsonObject } from "units/render/json_edit.ts";
@@ -24,6 +25,8 @@ export interface ClientPlan {
   readonly recorded: readonly RecordedClient[];
   /** Agents whose edits were refused. */
   readonly unsettled: ReadonlySet<AgentName>;
+  /** Names of the entries that change, by agent: what a running agent does not know of. */
+  readonly changedEntries: ReadonlyMap<AgentName, readonly string[]>;
 }
 
 const CLIENT_MODE = 0o600;
@@ -32,20 +35,26 @@ const CLIENT_MODE = 0o600;
 export function planClients(
   desired: Desired,
   observed: Observed,
-  site: { readonly record: RenderRecord; readonly withDiffs: boolean },
+  site: {
+    readonly record: RenderRecord;
+    readonly withDiffs: boolean;
+    readonly scope: Scope | undefined;
+  },
 ): ClientPlan {
   const steps: Extract<Step, { kind: "client" }>[] = [];
   const files: FileLine[] = [];
   const faults: Refusal[] = [];
   const recorded: RecordedClient[] = [];
   const unsettled = new Set<AgentName>();
+  const changedEntries = new Map<AgentName, readonly string[]>();
   const abandoned = site.record.clients.filter((client) =>
     !desired.clients.some((config) => config.path === client.path)
   );
   for (const config of [...desired.clients, ...abandoned.map(emptied)]) {
     const before = site.record.clients.find((client) => client.path === config.path);
     const now = observed.clients.get(config.path);
-    const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path);
+    const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path) ||
+      isOutside(site.scope, { agent: config.agent });
     // The home of an agent whose account is gone is nobody's to edit.
     if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
     if (isHeld || (now === undefined && !desired.clients.includes(config))) {
@@ -70,7 +79,11 @@ export function planClients(
     const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
     // A file that does not exist is not made for the sake of having no entries.
     if (now?.text === undefined && config.entries.size === 0) continue;
+    const changed = isSame
+      ? []
+      : diffNames(entriesOf(now?.text, config), entriesOf(edited.value, config));
     if (!isSame) {
+      changedEntries.set(config.agent, changed.map((line) => line.slice(1)));
       steps.push({
         kind: "client",
         path: config.path,
@@ -82,12 +95,10 @@ export function planClients(
     files.push({
       path: config.path,
       change: isSame ? "unchanged" : now?.text === undefined ? "created" : "updated",
-      ...(site.withDiffs && !isSame
-        ? { diff: diffNames(entriesOf(now?.text, config), entriesOf(edited.value, config)) }
-        : {}),
+      ...(site.withDiffs && !isSame ? { diff: changed } : {}),
     });
   }
-  return { steps, files, faults, recorded, unsettled };
+  return { steps, files, faults, recorded, unsettled, changedEntries };
 }
 
 function emptied(client: RecordedClient): ClientConfig {

@@ -59,6 +59,7 @@ export function planUnits(
     readonly created: ReadonlySet<string>;
     /** Agents whose client configs are not as desired: they are not restarted for nothing. */
     readonly unsettled: ReadonlySet<AgentName>;
+    readonly changedEntries: ReadonlyMap<AgentName, readonly string[]>;
   },
 ): UnitPlan {
   const steps: UnitStep[] = [];
@@ -83,7 +84,10 @@ export function planUnits(
     }
     const isFresh = act !== undefined || !state.isRunning;
     const before = site.record.units[unit.name];
-    if (!isUnsettled) recorded.set(unit.name, recordOf(state, isFresh));
+    const changed = unit.kind === "dial" && unit.agent !== undefined
+      ? site.changedEntries.get(unit.agent) ?? []
+      : [];
+    if (!isUnsettled) recorded.set(unit.name, recordOf(state, { isFresh, before, changed }));
     else if (before !== undefined) recorded.set(unit.name, before);
     if (unit.kind === "daemon" && !isFresh && state.isHardStale) isDaemonStale = true;
     if (unit.agent !== undefined && unit.kind === "dial" && !isFresh && state.isStale) {
@@ -147,12 +151,30 @@ function decideAct(
   }
 }
 
-function recordOf(state: UnitState, isFresh: boolean): RecordedUnit {
+function recordOf(
+  state: UnitState,
+  of: {
+    readonly isFresh: boolean;
+    readonly before: RecordedUnit | undefined;
+    /** Client entries that this run changes. */
+    readonly changed: readonly string[];
+  },
+): RecordedUnit {
   const { inputs, softInputs } = state.hashes;
+  const { isFresh, before, changed } = of;
+  const isStill = isSameRun(before?.stale, state.run);
+  // What changed is known unless a run was cut short between the edit and the record of it.
+  const known = isStill
+    ? before?.unread
+    : before?.inputs === inputs || changed.length > 0
+    ? []
+    : undefined;
+  const unread = known === undefined ? undefined : [...new Set([...known, ...changed])].sort();
   return {
     inputs,
     softInputs,
     ...(!isFresh && state.isHardStale ? { stale: state.run } : {}),
+    ...(!isFresh && state.isHardStale && unread !== undefined ? { unread } : {}),
     ...(!isFresh && state.isSoftStale ? { softStale: state.run } : {}),
   };
 }

@@ -32,6 +32,11 @@ export interface RecordedUnit {
   readonly softInputs: string;
   /** The process that still runs with older inputs; any other process of the unit is current. */
   readonly stale?: ProcessIdentity;
+  /**
+   * Of a dial unit: the client entries that the stale process has not read. Absent when nobody knows
+   * which ones they are: then it may be any.
+   */
+  readonly unread?: readonly string[];
   /** The same for soft inputs. */
   readonly softStale?: ProcessIdentity;
 }

@@ -27,6 +27,7 @@ import {
   type RenderRecord,
 } from "units/reconcile/record.ts";
 import type { Report, UnitLine } from "units/reconcile/report.ts";
+import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
 import { vendorAll, type Vendored } from "units/reconcile/vendor_all.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
@@ -46,6 +47,8 @@ export interface ReconcileOptions {
   readonly restartAgents?: boolean;
   /** This run is a child of the daemon, which must outlive it: it is not restarted but named. */
   readonly keepDaemon?: boolean;
+  /** How far this run reaches; the whole host when absent. */
+  readonly scope?: Scope;
 }
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
@@ -82,14 +85,18 @@ async function reconcileLocked(
   options: ReconcileOptions,
 ): Promise<Result<Report>> {
   const { paths } = facts;
-  const owners = await findOwners(facts, ports.users);
+  const { scope } = options;
+  const owners = await findOwners(facts, ports.users, scope);
   if (!owners.ok) return owners;
   const here = withoutMissing(facts, owners.value.missing);
-  const vendored = options.dryRun === true
-    ? NOTHING_VENDORED
-    : await vendorAll(desire(here).vendors, ports.vendor, (progress) => options.onStep?.(progress));
-  const desired = desire(here, vendored.failed);
-  const fatal = desired.faults.find((fault) => fault.code === "path-unusable");
+  const vendored = options.dryRun === true ? NOTHING_VENDORED : await vendorAll(
+    narrow(desire(here), here, scope).vendors,
+    ports.vendor,
+    (progress) => options.onStep?.(progress),
+  );
+  const whole = desire(here, vendored.failed);
+  const desired = narrow(whole, here, scope);
+  const fatal = whole.faults.find((fault) => fault.code === "path-unusable");
   if (fatal !== undefined) return err(fatal);
   const text = await ports.files.readText(recordPath(paths));
   const record = text === undefined ? EMPTY_RECORD : parseRecord(text);
@@ -98,7 +105,7 @@ async function reconcileLocked(
     services: ports.services,
     homeOf: homeOf(facts, ports, owners.value),
   };
-  const observed = await observe(desired, record ?? EMPTY_RECORD, {
+  const observed = await observe(desired, narrowRecord(record ?? EMPTY_RECORD, scope), {
     paths,
     ports: machine,
     owners: owners.value.ids,
@@ -110,6 +117,7 @@ async function reconcileLocked(
     restartAgents: options.restartAgents === true,
     keepDaemon: options.keepDaemon === true,
     withDiffs: options.dryRun === true,
+    scope,
   });
   const total = planned.steps.length;
   const executed = options.dryRun === true ? ok(imagined(planned)) : await execute(
