@@ -14,6 +14,7 @@ export type LoadCommand = () => Promise<Command<any>>;
 
 /** Verb name → its file. */
 export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
+  "access explain": () => import("cli/access/explain.ts"),
   "agents add": () => import("cli/agents/add.ts"),
   "agents key enroll": () => import("cli/agents/key/enroll.ts"),
   "agents key list": () => import("cli/agents/key/list.ts"),
@@ -22,6 +23,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "agents restart": () => import("cli/agents/restart.ts"),
   "agents set": () => import("cli/agents/set.ts"),
   "apply": () => import("cli/apply.ts"),
+  "audit list": () => import("cli/audit/list.ts"),
   "completion": () => import("cli/completion.ts"),
   "help": () => import("cli/help_verb.ts"),
   "mcp add": () => import("cli/mcp/add.ts"),

@@ -47,6 +47,8 @@ export interface VerbContext {
   readonly cwd: string;
   readonly terminal: Terminal;
   readonly progress: Progress;
+  /** Splits an argument list, for verbs that are given one. */
+  readonly tokenize: Tokenize;
   /** Prints while the verb runs; for verbs that stay in the foreground. */
   write(text: string): Promise<void>;
   /** From now on Ctrl-C and SIGTERM abort this signal instead of ending the program. */

@@ -12,6 +12,7 @@ import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts
 import { helpText } from "cli/help.ts";
 import { withLocalHints } from "cli/hints.ts";
 import { versionText } from "cli/help/answer.ts";
+import { recordDirectly, type Settled } from "cli/record_directly.ts";
 import { printBlocks, type VerbReport } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
@@ -75,6 +76,7 @@ export async function runVerb(
       cwd: deps.cwd,
       terminal: deps.terminal,
       progress,
+      tokenize: deps.tokenize,
       write: (text) => deps.out(text),
       takeOverStop: () => deps.takeOverStop(),
       secretValue: deps.secretValue,
@@ -116,10 +118,15 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   }
   const settled = await settle(invocation, place);
   if (!settled.ok) return await printRefusal(settled.error, invocation.json, deps);
-  const { addressed, caller } = settled.value;
+  const { addressed, caller, decision } = settled.value;
   const isForRoot = needsRoot(invocation.verb, caller, addressed.target);
   if (isForRoot && isPlainUser) {
     return await printRefusal(noDaemon(invocation, paths), invocation.json, deps);
+  }
+  if (decision.allowed !== true) {
+    const denied = isForRoot ? await recordDirectly(settled.value, place) : undefined;
+    if (denied?.ok) denied.value.end();
+    return await printRefusal(decision.refusal, invocation.json, deps);
   }
   // An operator reads without the daemon, so that `status` works when the daemon does not.
   if (isForRoot && invocation.verb.mutates) {
@@ -128,8 +135,16 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   }
   const secretValue = await readSecretValue(invocation, deps);
   if (!secretValue.ok) return await printRefusal(secretValue.error, invocation.json, deps);
+  const recorded = isForRoot ? await recordDirectly(settled.value, place) : undefined;
+  if (recorded?.ok === false) {
+    if (invocation.verb.mutates) return await printRefusal(recorded.error, invocation.json, deps);
+    // A host in trouble must still be looked at.
+    await deps.err(`${refusalLines(recorded.error, "warning").join("\n")}\n`);
+  }
   const at = { caller, paths, ports };
-  return await runVerb(addressed, at, { ...deps, secretValue: secretValue.value });
+  const code = await runVerb(addressed, at, { ...deps, secretValue: secretValue.value });
+  if (recorded?.ok) recorded.value.end(String(code));
+  return code;
 }
 
 interface Place {
@@ -142,7 +157,7 @@ interface Place {
 async function settle(
   invocation: Invocation,
   { ports, paths, uid }: Place,
-): Promise<Result<{ readonly addressed: Addressed; readonly caller: Caller }>> {
+): Promise<Result<Settled>> {
   const { verb, as } = invocation;
   const isOpen = verb.scope === "anyone" && as === undefined;
   const caller = isOpen
@@ -153,10 +168,11 @@ async function settle(
   if (!caller.ok) return caller;
   const addressed = addressFor(invocation, caller.value);
   if (!addressed.ok) return addressed;
-  const decision = authorize(caller.value, addressed.value);
-  return decision.allowed
-    ? ok({ addressed: addressed.value, caller: caller.value })
-    : err(decision.refusal);
+  return ok({
+    addressed: addressed.value,
+    caller: caller.value,
+    decision: authorize(caller.value, addressed.value),
+  });
 }
 
 /**

@@ -10,37 +10,114 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { type Caller, callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import type { Addressed, Target } from "core/verbs/rewrite.ts";
-import { type Verb, verbName } from "core/verbs/verb.ts";
+import { type Verb, verbName, type VerbScope } from "core/verbs/verb.ts";
 
 /** The answer; `reason` goes to the audit log either way. */
 export type Decision =
   | { readonly allowed: true; readonly reason: string }
   | { readonly allowed: false; readonly reason: string; readonly refusal: Refusal };
 
-/** Decides whether `caller` may run what it asks for. */
-export function authorize(caller: Caller, addressed: Addressed): Decision {
-  const { invocation, target } = addressed;
+/** One question of the ladder and its answer, in the order in which they were asked. */
+export interface Rung {
+  readonly question: string;
+  readonly holds: boolean;
+}
+
+/** What a question may look at. */
+interface Asked {
+  readonly caller: Caller;
+  readonly invocation: Invocation;
+  readonly target: Target;
+  /** The scope of the verb's row, with `self_or_host` settled by the target. */
+  readonly needs: Exclude<VerbScope, "self_or_host">;
+}
+
+/**
+ * The ladder: the first question that holds decides. `authorize` enforces it and `access explain`
+ * narrates it, so that neither can say what the other does not do.
+ */
+const LADDER: readonly {
+  readonly question: string;
+  holds(asked: Asked): boolean;
+  decide(asked: Asked): Decision;
+}[] = [
+  {
+    question: "is the verb open to anyone?",
+    holds: ({ needs }) => needs === "anyone",
+    decide: () => allow("open to anyone"),
+  },
+  {
+    question: "is the caller the operator?",
+    holds: ({ caller }) => caller.kind === "operator",
+    decide: () => allow("operator"),
+  },
+  {
+    question: "is the caller unknown to this host?",
+    holds: ({ caller }) => caller.kind === "other",
+    decide: ({ caller, invocation }) => deny("unknown uid", unknownCaller(caller, invocation)),
+  },
+  {
+    question: "is it a verb of the gateway, and the caller the gateway?",
+    holds: ({ caller, needs }) => caller.kind === "gateway" && needs === "gateway",
+    decide: () => allow("the gateway"),
+  },
+  {
+    question: "is the caller the gateway?",
+    holds: ({ caller }) => caller.kind === "gateway",
+    decide: ({ caller, invocation }) =>
+      deny("not for the gateway", unknownCaller(caller, invocation)),
+  },
+  {
+    question: "may any agent run it?",
+    holds: ({ needs }) => needs === "agent",
+    decide: () => allow("any agent"),
+  },
+  {
+    question: "is the target the caller's own agent?",
+    holds: ({ caller, target, needs }) =>
+      "agent" in caller && target.kind === "agent" && target.agent === caller.agent &&
+      (needs === "self" || needs === "self_or_root"),
+    decide: () => allow("own agent"),
+  },
+  {
+    question: "does it need root for any other target?",
+    holds: ({ needs }) => needs === "self_or_root",
+    decide: ({ caller, invocation, target }) =>
+      deny("cross-agent call by no root", crossAgent(caller, invocation, target)),
+  },
+  {
+    question: "is the caller an admin agent?",
+    holds: ({ caller }) => caller.kind === "admin",
+    decide: () => allow("admin agent"),
+  },
+  {
+    question: "is the target a peer of the caller?",
+    holds: ({ needs }) => needs === "self",
+    decide: ({ caller, invocation, target }) =>
+      deny("target is a peer", peerTarget(caller, invocation, target)),
+  },
+];
+
+/** Walks the ladder to its first question that holds; none of them is a denial. */
+export function walkLadder(
+  caller: Caller,
+  { invocation, target }: Addressed,
+): { readonly walked: readonly Rung[]; readonly decision: Decision } {
   const { scope } = invocation.verb;
   const needs = scope === "self_or_host" ? target.kind === "agent" ? "self" : "operator" : scope;
+  const asked: Asked = { caller, invocation, target, needs };
+  const walked: Rung[] = [];
+  for (const { question, holds, decide } of LADDER) {
+    const answer = holds(asked) === true;
+    walked.push({ question, holds: answer });
+    if (answer) return { walked, decision: decide(asked) };
+  }
+  return { walked, decision: deny("operator only", operatorOnly(caller, invocation)) };
+}
 
-  if (needs === "anyone") return allow("open to anyone");
-  if (caller.kind === "operator") return allow("operator");
-  if (caller.kind === "other") return deny("unknown uid", unknownCaller(caller, invocation));
-  if (caller.kind === "gateway") {
-    return needs === "gateway"
-      ? allow("the gateway")
-      : deny("not for the gateway", unknownCaller(caller, invocation));
-  }
-  if (needs === "agent") return allow("any agent");
-  if (target.kind === "agent" && target.agent === caller.agent && needs !== "operator") {
-    return allow("own agent");
-  }
-  if (needs === "self_or_root") {
-    return deny("cross-agent call by no root", crossAgent(caller, invocation, target));
-  }
-  if (caller.kind === "admin") return allow("admin agent");
-  if (needs === "self") return deny("target is a peer", peerTarget(caller, invocation, target));
-  return deny("operator only", operatorOnly(caller, invocation));
+/** Decides whether `caller` may run what it asks for. */
+export function authorize(caller: Caller, addressed: Addressed): Decision {
+  return walkLadder(caller, addressed).decision;
 }
 
 /** Returns whether the work needs the rights of root rather than those of the caller itself. */

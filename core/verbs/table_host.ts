@@ -15,6 +15,29 @@ function operatorRow(row: Omit<Row, "scope">): Verb {
 
 /** Verbs about the host, the fleet and the roles. */
 export const HOST_VERBS: readonly Verb[] = [
+  operatorRow({
+    path: ["access", "explain"],
+    mutates: false,
+    args: [
+      { name: "caller", summary: "root, gateway, nobody, the name of an agent, or a uid" },
+      { name: "verb", rest: true, summary: 'The command line; "--" goes before its options' },
+    ],
+    summary: "Walk the decision about a command line step by step",
+    example: "fleetctl access explain ada -- secret set KEY --agent self",
+  }),
+  operatorRow({
+    path: ["audit", "list"],
+    mutates: false,
+    options: [
+      { name: "caller", value: "who", summary: "Only of this agent, uid or kind of caller" },
+      { name: "verb", value: "words", summary: "Only verbs that start with these words" },
+      { name: "denied", summary: "Only what was denied" },
+      { name: "since", value: "when", summary: "Not older than a span (2h) or a UTC time" },
+      { name: "limit", value: "n", summary: "The newest so many (default 50)" },
+    ],
+    summary: "List the decisions about verbs: who asked for what, the answer, the reason",
+    example: "fleetctl audit list --denied --since 1d",
+  }),
   {
     path: ["apply"],
     args: [{

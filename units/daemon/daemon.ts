@@ -13,7 +13,7 @@ import type { Paths } from "core/paths.ts";
 import type { Host, PeerStream } from "core/ports.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Tokenize } from "core/verbs/invocation.ts";
-import { type Audit, auditedCaller, auditedWords, openAudit } from "units/daemon/audit.ts";
+import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
 import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
@@ -47,7 +47,7 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   const state = paths.role("daemon");
   await host.files.ensureDir(state, { mode: 0o700 });
   await host.files.ensureDir(paths.run, { mode: 0o755 });
-  const audit = openAudit(await host.databases.open(`${state}/audit.sqlite`));
+  const audit = openAudit(await host.databases.open(auditFile(paths)));
   const running: Running = { ...deps, audit, connections: new Map() };
   const open = new Set<Promise<void>>();
   const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
@@ -128,6 +128,7 @@ function record(judged: Judged, { peer }: PeerStream, running: Running): number 
     : auditedWords(judged.addressed);
   const row = {
     atMs: host.clock.now(),
+    via: "daemon" as const,
     uid: peer.uid,
     pid: peer.pid,
     caller: judged.caller === undefined ? `uid:${peer.uid}` : auditedCaller(judged.caller),

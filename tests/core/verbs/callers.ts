@@ -22,10 +22,36 @@ export const OPERATOR: Caller = { kind: "operator", uid: 0 };
 export const ADMIN: Caller = { kind: "admin", uid: 1001, agent: agentNamed("zoe") };
 /** An ordinary agent. */
 export const AGENT: Caller = { kind: "agent", uid: 1002, agent: agentNamed("ada") };
+/** Another ordinary agent. */
+export const PEER: Caller = { kind: "agent", uid: 1003, agent: agentNamed("bea") };
 /** The gateway's own user. */
 export const GATEWAY: Caller = { kind: "gateway", uid: 990 };
 /** A user who is no agent. */
 export const OTHER: Caller = { kind: "other", uid: 1009 };
+/** The kernel's overflow uid. */
+export const NOBODY: Caller = { kind: "other", uid: 65_534 };
+
+/** Every kind of caller, as the columns of the verb × caller matrix. */
+export const MATRIX_CALLERS: readonly (readonly [name: string, caller: Caller])[] = [
+  ["root", OPERATOR],
+  ["admin zoe", ADMIN],
+  ["agent ada", AGENT],
+  ["agent bea", PEER],
+  ["gateway", GATEWAY],
+  ["uid 1009", OTHER],
+  ["nobody", NOBODY],
+];
+
+/**
+ * The targets that a verb can be given: none, the caller itself, an agent by name, who is "own" for
+ * ada and "another" for bea.
+ */
+export function targetsOf(verb: Verb): readonly (string | undefined)[] {
+  if (verb.target === undefined) return [undefined];
+  const optional = verb.target.absent === "required" ? [] : [undefined];
+  const isSelfOnly = verb.args.find((row) => row.name === verb.target?.name)?.choices !== undefined;
+  return [...optional, "self", ...(isSelfOnly ? [] : ["ada"])];
+}
 
 /** Parses a command line that must be good. */
 export function invocationOf(...argv: readonly string[]): Invocation {

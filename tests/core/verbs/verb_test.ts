@@ -76,6 +76,8 @@ Deno.test("VERBS has every verb of the described command line", () => {
     "mcp catalog rollback",
     "agents key list",
     "agents key revoke",
+    "audit list",
+    "access explain",
   ];
   assert.deepEqual(described.filter((name) => verbNamed(name) === undefined), []);
 });

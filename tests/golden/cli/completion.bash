@@ -2,7 +2,9 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="agents apply completion help mcp secret status up"; options="--json --as --help --version" ;;
+    "") next="access agents apply audit completion help mcp secret status up"; options="--json --as --help --version" ;;
+    "access") next="explain"; options="--json --as --help" ;;
+    "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list restart set"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
@@ -13,6 +15,8 @@ _fleetctl_at() {
     "agents restart") next=""; options="--json --as --help" ;;
     "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
+    "audit") next="list"; options="--json --as --help" ;;
+    "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
     "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;

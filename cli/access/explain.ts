@@ -1,0 +1,116 @@
+/**
+ * `fleetctl access explain <caller> <verb> …`: what the daemon would answer to somebody, step by
+ * step and with the reason, by the functions that decide. Runs nothing, asks nobody else.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { refusal } from "core/errors.ts";
+import { findAgent, readLedger } from "core/ledger/ledger.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Caller, GATEWAY_USER } from "core/verbs/caller.ts";
+import { explain, type Explanation } from "core/verbs/explain.ts";
+import { type Invocation, parseRequest } from "core/verbs/invocation.ts";
+import { whoIs } from "core/verbs/who.ts";
+
+/** What `fleetctl access explain` was asked for. */
+export interface Options {
+  readonly caller: string;
+  readonly argv: readonly string[];
+}
+
+/** The overflow uid of the kernel, and `nobody` of Debian: never an agent's. */
+const NOBODY_UID = 65_534;
+const UID_MAX = 0xffff_fffe;
+
+/** Parses the words. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const { args, rest } = invocation;
+  // The word itself is often typed as well.
+  const argv = rest[0] === "fleetctl" ? rest.slice(1) : rest;
+  return ok({ caller: args.caller ?? "", argv });
+}
+
+/** Finds out who is meant, then walks the decision. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const caller = await callerNamed(context, options.caller);
+  if (!caller.ok) return caller;
+  const typed = parseRequest(options.argv, context.tokenize);
+  const explanation = explain(caller.value, typed, context.paths.root === "/");
+  return ok({
+    json: explanationJson(caller.value, explanation),
+    blocks: [
+      {
+        kind: "table",
+        columns: ["step", "found"],
+        rows: explanation.steps.map(({ step, found }): readonly Cell[] => [step, found]),
+        empty: "",
+      },
+      { kind: "lines", lines: conclusion(explanation) },
+    ],
+  });
+}
+
+async function callerNamed(context: VerbContext, name: string): Promise<Result<Caller>> {
+  const { ports, paths } = context;
+  switch (name) {
+    case "root":
+    case "operator":
+      return ok({ kind: "operator", uid: 0 });
+    case "nobody":
+      return ok({ kind: "other", uid: NOBODY_UID });
+    case "gateway": {
+      const user = await ports.users.byName(GATEWAY_USER);
+      return ok({ kind: "gateway", uid: user?.uid ?? NOBODY_UID });
+    }
+  }
+  if (/^\d+$/.test(name)) {
+    const uid = Number(name);
+    return uid <= UID_MAX ? await whoIs(ports, paths, { uid, as: undefined }) : err(noUid(name));
+  }
+  const ledger = await readLedger(ports.files, paths);
+  if (!ledger.ok) return ledger;
+  const agent = findAgent(ledger.value, name);
+  if (!agent.ok) return agent;
+  const user = await ports.users.byName(agent.value.name);
+  return ok({
+    kind: agent.value.isAdmin ? "admin" : "agent",
+    uid: user?.uid ?? NOBODY_UID,
+    agent: agent.value.name,
+  });
+}
+
+function noUid(text: string) {
+  return refusal(
+    "options-invalid",
+    `Cannot explain for uid ${text}: must be at most ${UID_MAX}`,
+    { kind: "usage", hints: ["fleetctl access explain --help"] },
+  );
+}
+
+function conclusion({ isAllowed, reason, refusal: why }: Explanation): readonly Cell[] {
+  if (isAllowed) return [{ text: `allowed: ${reason}`, tone: "good" }];
+  return [
+    { text: `refused: ${reason}${why === undefined ? "" : ` (${why.code})`}`, tone: "bad" },
+    ...(why === undefined ? [] : [
+      `  ${why.message}`,
+      ...why.hints.map((hint) => `  hint: ${hint}`),
+    ]),
+  ];
+}
+
+function explanationJson(caller: Caller, explanation: Explanation) {
+  return {
+    caller: caller.kind,
+    agent: "agent" in caller ? caller.agent : null,
+    verb: explanation.verb ?? null,
+    target: explanation.target ?? null,
+    allowed: explanation.isAllowed,
+    code: explanation.refusal?.code ?? null,
+    reason: explanation.reason,
+    message: explanation.refusal?.message ?? null,
+    steps: explanation.steps,
+  };
+}

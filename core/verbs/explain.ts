@@ -1,0 +1,118 @@
+/**
+ * The decision about a command line, step by step: the very functions that decide are called here,
+ * so that what is told is what would happen. No I/O, and nothing is run or recorded.
+ *
+ * @module
+ */
+
+import type { Refusal } from "core/errors.ts";
+import type { Result } from "core/result.ts";
+import { needsRoot, walkLadder } from "core/verbs/authorize.ts";
+import { type Caller, callerText } from "core/verbs/caller.ts";
+import type { Request } from "core/verbs/invocation.ts";
+import { type Addressed, addressFor, type Target } from "core/verbs/rewrite.ts";
+import { verbName, type VerbScope } from "core/verbs/verb.ts";
+
+/** One step: what was looked at, and what was found. */
+export interface ExplainedStep {
+  readonly step: string;
+  readonly found: string;
+}
+
+/** The steps, and how they ended; `refusal` is what the caller would read. */
+export interface Explanation {
+  readonly steps: readonly ExplainedStep[];
+  readonly verb: string | undefined;
+  readonly target: string | undefined;
+  readonly isAllowed: boolean;
+  readonly reason: string;
+  readonly refusal: Refusal | undefined;
+}
+
+const SCOPES: Readonly<Record<VerbScope, string>> = {
+  anyone: "open to anyone",
+  agent: "any agent, about itself",
+  operator: "root, or an agent with admin: true",
+  gateway: "root, an agent with admin: true, or the gateway",
+  self: "the agent itself; another agent's needs admin or root",
+  self_or_root: "the agent itself; another agent's needs root",
+  self_or_host: "an agent's own: itself; the whole host's: root or an admin agent",
+};
+
+/** Explains what `caller` would be told about what was typed; `isRealRoot`: the root is `/`. */
+export function explain(
+  caller: Caller,
+  typed: Result<Request>,
+  isRealRoot: boolean,
+): Explanation {
+  const steps: ExplainedStep[] = [{ step: "caller", found: callerText(caller) }];
+  const end = (reason: string, more: Partial<Explanation> = {}): Explanation => ({
+    steps: [...steps, { step: "answer", found: more.isAllowed ? "allowed" : "refused" }],
+    verb: undefined,
+    target: undefined,
+    isAllowed: false,
+    refusal: undefined,
+    ...more,
+    reason,
+  });
+  if (!typed.ok) {
+    steps.push({ step: "verb", found: typed.error.message });
+    return end("no such verb", { refusal: typed.error });
+  }
+  if (typed.value.kind !== "run") {
+    steps.push({ step: "verb", found: `asks for ${typed.value.kind}, which decides nothing` });
+    return end("open to anyone", { isAllowed: true });
+  }
+  const { invocation } = typed.value;
+  const verb = verbName(invocation.verb);
+  steps.push({ step: "verb", found: `"${verb}", for: ${SCOPES[invocation.verb.scope]}` });
+  const addressed = addressFor(invocation, caller);
+  if (!addressed.ok) {
+    steps.push({ step: "target", found: addressed.error.message });
+    return end("no target", { verb, refusal: addressed.error });
+  }
+  const { target } = addressed.value;
+  steps.push(
+    { step: "target", found: targetText(target, typedTarget(invocation)) },
+    { step: "place", found: placeText(addressed.value, caller, isRealRoot) },
+  );
+  const { walked, decision } = walkLadder(caller, addressed.value);
+  for (const { question, holds } of walked) {
+    steps.push({ step: "question", found: `${question} ${holds ? "yes" : "no"}` });
+  }
+  const isAllowed = decision.allowed === true;
+  if (!walked.some(({ holds }) => holds)) {
+    steps.push({ step: "question", found: "nothing more to ask: denied by default" });
+  }
+  return end(decision.reason, {
+    verb,
+    target: target.kind === "agent" ? target.agent : target.kind,
+    isAllowed,
+    refusal: decision.allowed ? undefined : decision.refusal,
+  });
+}
+
+function typedTarget({ verb, args, options }: Addressed["invocation"]): string | undefined {
+  if (verb.target === undefined) return undefined;
+  return verb.target.from === "argument" ? args[verb.target.name] : options[verb.target.name];
+}
+
+function targetText(target: Target, typed: string | undefined): string {
+  switch (target.kind) {
+    case "none":
+      return "none: the verb names no agent";
+    case "host":
+      return "the whole host: no agent is named";
+    case "agent":
+      return typed === target.agent
+        ? `agent "${target.agent}"`
+        : `agent "${target.agent}", the caller (${typed === undefined ? "none named" : typed})`;
+  }
+}
+
+function placeText({ invocation, target }: Addressed, caller: Caller, isRealRoot: boolean) {
+  if (!needsRoot(invocation.verb, caller, target)) return "the caller's own process and rights";
+  if (!isRealRoot) return "this process, which belongs to who owns the root folder";
+  const isReader = caller.kind === "operator" && !invocation.verb.mutates;
+  return isReader ? "root's own process" : "the daemon, as root";
+}
