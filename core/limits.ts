@@ -121,6 +121,20 @@ export const HTTP_LIMITS = {
   checkMs: 2_500,
 } as const;
 
+/** A proxy's connections to the one server behind it. */
+export const UPSTREAM_LIMITS = {
+  /** Head of an answer. */
+  headBytesMax: 64 * KIB,
+  /** Read at once; a stream holds this much and no more. */
+  readBytes: 16 * KIB,
+  /** Answers such as 103 before the answer itself. */
+  interimAnswersMax: 8,
+  /** Connections without a request that are kept for the next one. */
+  idleConnectionsMax: 64,
+  /** Kept for less than the server keeps them (`HTTP_LIMITS.keepAliveMs`). */
+  idleMsMax: 4_000,
+} as const;
+
 /** MCP path. */
 export const MCP_LIMITS = {
   /** One JSON-RPC message on the way through the proxy. */

@@ -79,7 +79,8 @@ export const LOGIN_SETTINGS = {
 export interface LoginConfig {
   readonly paths: Paths;
   readonly listen: ListenAddress;
-  readonly upstream: URL;
+  /** The cockpit. */
+  readonly cockpit: ListenAddress;
   readonly assertionKeys: AssertionKeys | undefined;
   readonly users: readonly BasicUser[];
   readonly hmacKeys: KeyRing;
@@ -118,7 +119,7 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
   return ok({
     paths: pathsUnder(root),
     listen,
-    upstream,
+    cockpit: addressOf(upstream),
     assertionKeys: assertionKeys?.value,
     users: users.value,
     hmacKeys: hmacKeys.value,
@@ -127,6 +128,13 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     publicUrl,
     warnings: warningsOf(listen, users.value, assertionKeys !== undefined),
   });
+}
+
+function addressOf({ hostname, port }: URL): ListenAddress {
+  return {
+    hostname: hostname.replace(/^\[|\]$/g, ""),
+    port: Number(port === "" ? 80 : port),
+  };
 }
 
 function given(value: string | undefined): string | undefined {

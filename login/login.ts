@@ -7,6 +7,7 @@
 
 import type { Host, ListenAddress } from "core/ports.ts";
 import { openSigner } from "core/signed_value.ts";
+import type { Upstreams } from "core/upstream_port.ts";
 import { createLogin } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
@@ -20,10 +21,9 @@ import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
 import { openSessionStore } from "login/session/store.ts";
 
 /** Ports of the login proxy. */
-export type LoginPorts = Pick<
-  Host,
-  "clock" | "random" | "files" | "http" | "sockets" | "databases" | "log"
->;
+export type LoginPorts =
+  & Pick<Host, "clock" | "random" | "files" | "sockets" | "databases" | "log">
+  & { readonly upstreams: Upstreams };
 
 /** The running login proxy. */
 export interface LoginProxy {
@@ -37,10 +37,11 @@ const FRAME_BYTES_MAX = 1024;
 
 /** Starts the login proxy; rejects with `FileFault` or `AddressFault`. */
 export async function startLogin(config: LoginConfig, ports: LoginPorts): Promise<LoginProxy> {
-  const { clock, random, files, http, sockets, databases, log } = ports;
+  const { clock, random, files, sockets, databases, log } = ports;
   const folder = config.paths.role("login");
   await files.ensureDir(folder, { mode: 0o700 });
   const store = await openSessionStore(databases, `${folder}/login.db`);
+  const upstream = ports.upstreams.open(config.cockpit);
   try {
     const leases = createLeases(clock);
     const sessions = createSessions({
@@ -57,7 +58,8 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
     });
     let { port } = config.listen;
     const app = createLogin({
-      upstream: config.upstream,
+      cockpit: config.cockpit,
+      upstream,
       assertions: config.assertionKeys === undefined
         ? undefined
         : createAssertions(config.assertionKeys, clock),
@@ -67,7 +69,7 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
       passwords: createPasswords(config.users),
       attempts: createAttempts(clock),
       memory: createBasicMemory({ clock, random }),
-      ...{ sessions, leases, forms, http, clock, random, log },
+      ...{ sessions, leases, forms, clock, random, log },
     });
     const listener = await sockets.serveFrames(config.listen, {
       frameBytesMax: FRAME_BYTES_MAX,
@@ -81,10 +83,12 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
         const closed = listener.close();
         leases.cutAll();
         await closed;
+        upstream.close();
         store.close();
       },
     };
   } catch (thrown) {
+    upstream.close();
     store.close();
     throw thrown;
   }

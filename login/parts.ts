@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Clock, HttpClient, Log, Random } from "core/ports.ts";
+import type { Clock, ListenAddress, Log, Random } from "core/ports.ts";
 import type { Attempts } from "login/basic/attempts.ts";
 import type { FormTokens } from "login/basic/form_token.ts";
 import type { BasicMemory } from "login/basic/header.ts";
@@ -14,10 +14,13 @@ import type { IpNetwork } from "core/ip.ts";
 import type { Assertions } from "login/proxy/assertions.ts";
 import type { Leases } from "login/session/leases.ts";
 import type { Sessions } from "login/session/sessions.ts";
+import type { Upstream } from "core/upstream_port.ts";
 
 /** Everything a request may need. */
 export interface LoginParts {
-  readonly upstream: URL;
+  /** The cockpit: where it is, and the way to it. */
+  readonly cockpit: ListenAddress;
+  readonly upstream: Upstream;
   /** Undefined where the cockpit is told an identity without a proof. */
   readonly assertions: Assertions | undefined;
   readonly trustedProxies: readonly IpNetwork[];
@@ -30,7 +33,6 @@ export interface LoginParts {
   readonly attempts: Attempts;
   readonly memory: BasicMemory;
   readonly forms: FormTokens;
-  readonly http: HttpClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

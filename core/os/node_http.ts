@@ -121,7 +121,9 @@ function drained(to: ServerResponse): Promise<void> {
 export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];
-  for (const [name, value] of headerPairs(response)) lines.push(`${name}: ${value}`);
+  for (const [name, value] of headerPairs(response)) {
+    if (name !== "content-length") lines.push(`${name}: ${value}`);
+  }
   lines.push(`content-length: ${body.length}`, "connection: close", "", "");
   if (socket.destroyed) return;
   socket.write(lines.join("\r\n"));
@@ -131,7 +133,7 @@ export async function refuseUpgrade(response: Response, socket: Duplex): Promise
 function headerPairs(response: Response): [string, string][] {
   const pairs: [string, string][] = [];
   for (const [name, value] of response.headers) {
-    if (!HOP_HEADERS.has(name) && name !== "content-length") pairs.push([name, value]);
+    if (!HOP_HEADERS.has(name)) pairs.push([name, value]);
   }
   return pairs;
 }

@@ -61,28 +61,3 @@ export function boundBody(
   }, { highWaterMark: 0 });
   return { stream, isTooLarge: () => isTooLarge };
 }
-
-/** Passes a body on as it is read, and calls `onEnd` once when it is over, for whatever reason. */
-export function watchBody(
-  body: ReadableStream<Uint8Array>,
-  onEnd: () => void,
-): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  return new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      try {
-        const { done, value } = await reader.read();
-        if (!done) return controller.enqueue(value);
-        onEnd();
-        controller.close();
-      } catch (thrown) {
-        onEnd();
-        controller.error(thrown);
-      }
-    },
-    cancel: async (reason) => {
-      onEnd();
-      await reader.cancel(reason).catch(() => {});
-    },
-  }, { highWaterMark: 0 });
-}

@@ -11,7 +11,7 @@ import { LOGIN_LIMITS } from "core/limits.ts";
 import type { UpgradeTunnel } from "core/ports.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import type { Asked, LoginParts } from "login/parts.ts";
-import { boundBody, type BoundedBody, watchBody } from "login/proxy/body.ts";
+import { boundBody, type BoundedBody } from "login/proxy/body.ts";
 import { requestHeaders, responseHeaders, type Vouched } from "login/proxy/headers.ts";
 import type { Lease } from "login/session/leases.ts";
 
@@ -22,7 +22,7 @@ export interface ForwardFor {
   readonly lease: Lease | undefined;
 }
 
-/** Answers of these kinds have no body (RFC 9110). */
+/** Answers of these kinds have no body (RFC 9110); `Response` takes none for them. */
 const BODYLESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Passes a request on. */
@@ -33,7 +33,8 @@ export async function forward(
 ): Promise<Response> {
   const { request, url } = asked;
   const release = () => to.lease?.release();
-  if (Number(request.headers.get("content-length") ?? 0) > LOGIN_LIMITS.requestBodyBytesMax) {
+  const bodyBytes = lengthOf(request);
+  if (bodyBytes !== undefined && bodyBytes > LOGIN_LIMITS.requestBodyBytesMax) {
     release();
     return tooLarge(asked);
   }
@@ -47,25 +48,19 @@ export async function forward(
     one !== undefined
   );
   try {
-    const answer = await parts.http.fetch(targetOf(url, parts.upstream), {
+    const answer = await parts.upstream.send({
       method: request.method,
-      headers: requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
-      redirect: "manual",
+      target: url.pathname + url.search,
+      headers: [...requestHeaders(request.headers, await vouchedFor(asked, to, parts))],
+      body: body?.stream ?? null,
+      bodyBytes,
       signal: AbortSignal.any(signals),
-      ...(body === undefined
-        ? {}
-        : { body: body.stream as ReadableStream<Uint8Array<ArrayBuffer>> }),
+      onEnd: release,
     });
     const headers = responseHeaders(answer.headers);
-    if (answer.body === null || BODYLESS.has(answer.status)) {
-      await answer.body?.cancel();
-      release();
-      return new Response(null, { status: answer.status, headers });
-    }
-    return new Response(
-      watchBody(answer.body, release) as ReadableStream<Uint8Array<ArrayBuffer>>,
-      { status: answer.status, headers },
-    );
+    const isBodyless = BODYLESS.has(answer.status);
+    if (isBodyless && answer.body instanceof ReadableStream) await answer.body.cancel();
+    return new Response(isBodyless ? null : answer.body, { status: answer.status, headers });
   } catch (thrown) {
     release();
     return failed(
@@ -78,12 +73,10 @@ export async function forward(
   }
 }
 
-/** The same path at the cockpit. Set, not resolved: `//host/x` would lead to another host. */
-function targetOf(url: URL, upstream: URL): URL {
-  const target = new URL(upstream);
-  target.pathname = url.pathname;
-  target.search = url.search;
-  return target;
+/** What a sender says of the length of its body; the listener holds it to that. */
+function lengthOf({ headers }: Request): number | undefined {
+  const text = headers.get("content-length");
+  return text === null || !/^\d{1,15}$/.test(text) ? undefined : Number(text);
 }
 
 /** Makes the tunnel of an upgrade. */
@@ -93,13 +86,9 @@ export async function tunnelFor(
   parts: LoginParts,
 ): Promise<UpgradeTunnel> {
   const { url, request, requestId } = asked;
-  const { upstream } = parts;
   const ended = new AbortController();
   return {
-    to: {
-      hostname: upstream.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(upstream.port === "" ? 80 : upstream.port),
-    },
+    to: parts.cockpit,
     target: url.pathname + url.search,
     headers: requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
     signal: to.lease?.signal ?? ended.signal,

@@ -8,6 +8,7 @@
 
 import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import type { Caller } from "login/caller.ts";
+import type { HeaderPairs } from "core/upstream_port.ts";
 import { withoutOwnCookies } from "login/cookies.ts";
 
 /** Header with the identity of the viewer. */
@@ -36,7 +37,6 @@ const DROPPED: ReadonlySet<string> = new Set([
   "cookie",
   "host",
   "content-length",
-  "accept-encoding",
   "expect",
 ]);
 
@@ -57,7 +57,7 @@ export function folded(name: string): string {
 
 /** Returns the headers for the cockpit. */
 export function requestHeaders(from: Headers, vouched: Vouched): Headers {
-  const named = connectionNames(from);
+  const named = connectionNames(from.get("connection"));
   const to = new Headers();
   for (const [name, value] of from) {
     const fold = folded(name);
@@ -68,8 +68,6 @@ export function requestHeaders(from: Headers, vouched: Vouched): Headers {
   const { caller, identity, requestId } = vouched;
   const cookies = identity === undefined ? undefined : withoutOwnCookies(from.get("cookie"));
   if (cookies !== undefined) to.set("cookie", cookies);
-  // The platform's client would unpack a compressed body and keep its headers.
-  to.set("accept-encoding", "identity");
   to.set("x-forwarded-for", caller.forwardedFor);
   to.set("x-forwarded-proto", caller.scheme);
   if (caller.host !== undefined) to.set("x-forwarded-host", caller.host);
@@ -82,8 +80,8 @@ export function requestHeaders(from: Headers, vouched: Vouched): Headers {
 }
 
 /** Returns the headers for the client; cookies of the login proxy are ours alone to set. */
-export function responseHeaders(from: Headers): Headers {
-  const named = connectionNames(from);
+export function responseHeaders(from: HeaderPairs): Headers {
+  const named = connectionNames(from.find(([name]) => name === "connection")?.[1] ?? null);
   const to = new Headers();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name)) continue;
@@ -95,8 +93,6 @@ export function responseHeaders(from: Headers): Headers {
 }
 
 /** Names in `Connection`, which are of one connection too; never one that we set afterwards. */
-function connectionNames(headers: Headers): ReadonlySet<string> {
-  return new Set(
-    (headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()),
-  );
+function connectionNames(value: string | null): ReadonlySet<string> {
+  return new Set((value ?? "").split(",").map((name) => name.trim().toLowerCase()));
 }

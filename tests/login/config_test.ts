@@ -17,9 +17,9 @@ const GOOD = {
 Deno.test("readLoginConfig() fills in what system settings leave out", async () => {
   const config = await readLoginConfig(GOOD);
   assert.ok(config.ok);
-  const { listen, upstream, ttlMs, users, trustedProxies } = config.value;
+  const { listen, cockpit, ttlMs, users, trustedProxies } = config.value;
   assert.deepEqual(listen, { hostname: "0.0.0.0", port: 8736 });
-  assert.equal(upstream.href, "http://127.0.0.1:8731/");
+  assert.deepEqual(cockpit, { hostname: "127.0.0.1", port: 8731 });
   assert.equal(ttlMs, 30 * 86_400_000);
   assert.deepEqual(users.map(({ name }) => name), ["mia@example.org"]);
   assert.equal(trustedProxies.length, 2);

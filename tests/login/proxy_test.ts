@@ -6,9 +6,9 @@
  */
 
 import assert from "node:assert/strict";
+import { type IncomingHttpHeaders, request } from "node:http";
 import type { FrameConnection, Listener } from "core/ports.ts";
 import { systemClock } from "core/os/clock.ts";
-import { systemHttp } from "core/os/http.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { systemRandom } from "core/os/random.ts";
@@ -29,6 +29,31 @@ interface TestCockpit {
   readonly gone: Promise<void>;
   readonly opened: Promise<void>;
   readonly socket: Promise<{ readonly connection: FrameConnection; readonly email: string }>;
+}
+
+/** Bytes that are no text and no brotli: whoever touches them breaks them. */
+const PACKED = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 7) & 0xff);
+
+/** A file as the cockpit serves its page: packed beforehand, with a tag, in ranges. */
+function packedFile(request: Request): Response {
+  const headers = new Headers({
+    "content-encoding": "br",
+    "etag": '"v1"',
+    "vary": "accept-encoding",
+  });
+  if (!(request.headers.get("accept-encoding") ?? "").includes("br")) {
+    return new Response("plain", { headers: { "content-length": "5" } });
+  }
+  if (request.headers.get("if-none-match") === '"v1"') {
+    return new Response(null, { status: 304, headers });
+  }
+  const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
+  const [from, to] = range === null ? [0, PACKED.length - 1] : [Number(range[1]), Number(range[2])];
+  const part = PACKED.slice(from, to + 1);
+  headers.set("content-length", String(part.length));
+  if (range !== null) headers.set("content-range", `bytes ${from}-${to}/${PACKED.length}`);
+  const status = range === null ? 200 : 206;
+  return new Response(request.method === "HEAD" ? null : part, { status, headers });
 }
 
 async function startCockpit(): Promise<TestCockpit> {
@@ -55,6 +80,7 @@ async function startCockpit(): Promise<TestCockpit> {
       if (pathname === "/echo") {
         return new Response(request.body, { headers: { "x-method": request.method } });
       }
+      if (pathname === "/app.js") return packedFile(request);
       if (pathname !== "/events") return Response.json([...request.headers]);
       await Promise.resolve();
       const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -94,7 +120,6 @@ function test(name: string, run: (scene: Scene) => Promise<void>): void {
         ...memoryHost(),
         clock: systemClock(),
         random: systemRandom(),
-        http: systemHttp(),
       };
       const { proxy, url } = await startTestLogin(host, cockpit.url);
       try {
@@ -181,6 +206,61 @@ test("a body goes up and down whole, whatever its size", async ({ url, cookie })
   });
   assert.equal(answer.headers.get("x-method"), "PUT");
   assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), await new Blob(parts).bytes());
+});
+
+/** Asks as `fetch` does not let us: nothing is unpacked on the way. */
+async function askRaw(
+  { url, cookie }: Scene,
+  init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+) {
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    readonly status: number | undefined;
+    readonly headers: IncomingHttpHeaders;
+    readonly body: Uint8Array;
+  }>();
+  const asked = request(`${url}/app.js`, {
+    method: init.method ?? "GET",
+    agent: false,
+    headers: { cookie, "accept-encoding": "br", ...init.headers },
+  }, (answer) => {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    answer.on("data", (part) => parts.push(part));
+    answer.on("error", reject);
+    answer.on("end", async () => {
+      const body = await new Blob(parts).bytes();
+      resolve({ status: answer.statusCode, headers: answer.headers, body });
+    });
+  });
+  asked.on("error", reject);
+  asked.end();
+  return await promise;
+}
+
+test("a packed file arrives packed, whole, with its length and tag", async (scene) => {
+  const { status, headers, body } = await askRaw(scene);
+  assert.equal(status, 200);
+  assert.equal(headers["content-encoding"], "br");
+  assert.equal(headers["content-length"], String(PACKED.length));
+  assert.equal(headers.etag, '"v1"');
+  assert.deepEqual(body, PACKED);
+});
+
+test("a range, an unchanged file and a HEAD pass as they are", async (scene) => {
+  const range = await askRaw(scene, { headers: { range: "bytes=10-19" } });
+  assert.equal(range.status, 206);
+  assert.equal(range.headers["content-range"], "bytes 10-19/70000");
+  assert.deepEqual(range.body, PACKED.slice(10, 20));
+  const same = await askRaw(scene, { headers: { "if-none-match": '"v1"' } });
+  assert.deepEqual([same.status, same.headers.etag, same.body.length], [304, '"v1"', 0]);
+  const head = await askRaw(scene, { method: "HEAD" });
+  assert.equal(head.status, 200);
+  assert.deepEqual([head.headers["content-length"], head.body.length], ["70000", 0]);
+});
+
+test("who cannot unpack gets the file plain", async (scene) => {
+  const { headers, body } = await askRaw(scene, { headers: { "accept-encoding": "identity" } });
+  assert.equal(headers["content-encoding"], undefined);
+  assert.equal(new TextDecoder().decode(body), "plain");
 });
 
 async function openSocket({ url, cookie }: Scene, path = "/terminal/x"): Promise<FrameConnection> {

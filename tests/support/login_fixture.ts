@@ -8,7 +8,9 @@
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
+import { systemUpstreams } from "core/os/upstream.ts";
 import { openSigner } from "core/signed_value.ts";
+import { type Upstream, UpstreamFault, type UpstreamRequest } from "core/upstream_port.ts";
 import { createLogin, type LoginApp } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
@@ -107,6 +109,40 @@ export function cookieOf(answer: Response, name: string): string | undefined {
   return line?.split(";")[0];
 }
 
+/** The body of a fake answer: fails when the request is given up, tells its end once. */
+function watched(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { signal, onEnd }: UpstreamRequest,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const gone = Promise.withResolvers<never>();
+  gone.promise.catch(() => {});
+  const abort = () => gone.reject(new UpstreamFault("aborted", "given up"));
+  signal.addEventListener("abort", abort, { once: true });
+  const reader = body.getReader();
+  const end = () => {
+    signal.removeEventListener("abort", abort);
+    onEnd();
+  };
+  return new ReadableStream({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await Promise.race([reader.read(), gone.promise]);
+        if (!done) return controller.enqueue(value);
+        end();
+        controller.close();
+      } catch (thrown) {
+        end();
+        await reader.cancel(thrown);
+        controller.error(thrown);
+      }
+    },
+    cancel: async (reason) => {
+      end();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+}
+
 /** Makes the login proxy over a fake cockpit, which echoes `ok` unless told otherwise. */
 export async function createLoginRig(
   options: {
@@ -120,9 +156,16 @@ export async function createLoginRig(
   if (!keys.ok) throw new Error(keys.error.message);
   const cockpit = options.cockpit ?? (() => new Response("ok"));
   const host = options.host ?? memoryHost();
-  const http: Host["http"] = {
-    fetch: async (input, init) => {
-      const request = new Request(input, init);
+  const upstream: Upstream = {
+    send: async (sent) => {
+      const { method, target, headers, body, signal } = sent;
+      if (signal.aborted) throw new UpstreamFault("aborted", "given up");
+      const request = new Request(`http://127.0.0.1:8731${target}`, {
+        method,
+        headers: headers as [string, string][],
+        signal,
+        body: body as ReadableStream<Uint8Array<ArrayBuffer>> | null,
+      });
       const { pathname } = new URL(request.url);
       const token = request.headers.get("x-fleetctl-assertion") ?? "";
       const verified = await verifyAssertion(keys.value, token, {
@@ -138,8 +181,14 @@ export async function createLoginRig(
         body: await request.text(),
         asserted: verified.ok ? verified.value : undefined,
       });
-      return await answered;
+      const answer = await answered;
+      const { status } = answer;
+      const pairs = [...answer.headers];
+      if (answer.body !== null) return { status, headers: pairs, body: watched(answer.body, sent) };
+      sent.onEnd();
+      return { status, headers: pairs, body: null };
     },
+    close: () => {},
   };
   const config = await loginConfig(options.env);
   const { clock, random, log } = host;
@@ -154,7 +203,8 @@ export async function createLoginRig(
     ...{ clock, random },
   });
   const app = createLogin({
-    upstream: config.upstream,
+    cockpit: config.cockpit,
+    upstream,
     assertions: config.assertionKeys === undefined
       ? undefined
       : createAssertions(config.assertionKeys, clock),
@@ -165,7 +215,7 @@ export async function createLoginRig(
     attempts: createAttempts(clock),
     memory: createBasicMemory({ clock, random }),
     forms: createFormTokens(await openSigner(config.hmacKeys, FORM_PURPOSE), { clock, random }),
-    ...{ sessions, leases, http, clock, random, log },
+    ...{ sessions, leases, clock, random, log },
   });
   const ask: LoginRig["ask"] = (url, init = {}) => {
     const { peer = "127.0.0.1:40000", ...rest } = init;
@@ -215,6 +265,7 @@ export async function startTestLogin(
   upstream: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly proxy: LoginProxy; readonly url: string }> {
-  const proxy = await startLogin(await loginConfig({ WEBVIEW_UPSTREAM: upstream, ...env }), host);
+  const config = await loginConfig({ WEBVIEW_UPSTREAM: upstream, ...env });
+  const proxy = await startLogin(config, { ...host, upstreams: systemUpstreams() });
   return { proxy, url: `http://localhost:${proxy.address.port}` };
 }

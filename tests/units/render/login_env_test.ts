@@ -32,7 +32,7 @@ Deno.test("renderLoginEnv() renders what the login proxy reads", async () => {
   assert.ok(env.ok);
   const config = await readLoginConfig(Object.fromEntries(env.value));
   assert.ok(config.ok, config.ok ? "" : config.error.details.join("\n"));
-  const { users, upstream, ttlMs, assertionKeys } = config.value;
+  const { users, cockpit, ttlMs, assertionKeys } = config.value;
   assert.deepEqual(users.map(({ stored }) => stored), ['a$b"c, d', "x"]);
   assert.deepEqual([upstream.host, ttlMs], ["127.0.0.1:9", 3_600_000]);
   assert.ok(assertionKeys !== undefined);

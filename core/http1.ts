@@ -1,0 +1,132 @@
+/**
+ * The messages of HTTP/1.1 as a client of one server reads and writes them (RFC 9112). Strict: an
+ * answer that two readers could take for two different things is refused. Bytes are passed as
+ * Latin-1 texts. No I/O.
+ *
+ * @module
+ */
+
+import { err, ok, type Result } from "core/result.ts";
+import type { HeaderPairs } from "core/upstream_port.ts";
+
+/** How the end of a body is known (RFC 9112, 6.3). */
+export type Framing =
+  | { readonly kind: "none" }
+  | { readonly kind: "length"; readonly bytes: number }
+  | { readonly kind: "chunked" }
+  | { readonly kind: "close" };
+
+/** The head of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: HeaderPairs;
+  readonly framing: Framing;
+  /** Whether the connection may carry another request afterwards. */
+  readonly isKept: boolean;
+}
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;
+/** Headers of an answer; more are a fault. */
+const HEADERS_MAX = 256;
+/** Headers of the connection, which end here. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+  "trailer",
+]);
+
+/** Parses a head, from the status line to the last header, without the empty line. */
+export function parseAnswerHead(text: string, method: string): Result<AnswerHead, string> {
+  const lines = text.split("\r\n");
+  const [, minor, statusText] = STATUS_LINE.exec(lines[0] ?? "") ?? [];
+  if (statusText === undefined) return err("its first line is no status line");
+  if (lines.length - 1 > HEADERS_MAX) return err("it has too many headers");
+  const status = Number(statusText);
+  const headers: (readonly [string, string])[] = [];
+  let connection = "";
+  let codings: string | undefined;
+  let length: string | undefined;
+  for (let index = 1; index < lines.length; index++) {
+    const line = lines[index] ?? "";
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon);
+    const value = trimmed(line.slice(colon + 1));
+    if (colon < 1 || !NAME.test(name) || !VALUE.test(value)) return err("a header is malformed");
+    const lower = name.toLowerCase();
+    if (lower === "content-length") {
+      if (!LENGTH.test(value)) return err("its content-length is no number");
+      if (length !== undefined) return err("it tells its length twice");
+      length = value;
+    } else if (lower === "transfer-encoding") {
+      codings = codings === undefined ? value : `${codings}, ${value}`;
+    } else if (lower === "connection") connection += `,${value}`;
+    if (!OF_CONNECTION.has(lower)) headers.push([lower, value]);
+  }
+  const framing = framingOf({ status, method, codings, length });
+  if (!framing.ok) return framing;
+  const options = connection.toLowerCase().split(",").map(trimmed);
+  const named = options.filter((one) => one !== "" && one !== "close" && one !== "keep-alive");
+  return ok({
+    status,
+    headers: named.length === 0 ? headers : headers.filter(([name]) => !named.includes(name)),
+    framing: framing.value,
+    isKept: framing.value.kind !== "close" && minor === "1" && !options.includes("close"),
+  });
+}
+
+/** Prints the head of a request, with the empty line. Throws on what cannot be a header. */
+export function printRequestHead(
+  request: { readonly method: string; readonly target: string; readonly headers: HeaderPairs },
+  framing: { readonly host: string; readonly body: number | "chunked" | undefined },
+): string {
+  const { method, target } = request;
+  if (!NAME.test(method)) throw new TypeError("the method is no token");
+  if (!/^\/[\x21-\x7e]*$/.test(target)) throw new TypeError("the target is no path");
+  let text = `${method} ${target} HTTP/1.1\r\nhost: ${framing.host}\r\n`;
+  for (const [name, value] of request.headers) {
+    if (!NAME.test(name) || !VALUE.test(value)) {
+      throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
+    }
+    text += `${name}: ${value}\r\n`;
+  }
+  if (framing.body === "chunked") text += "transfer-encoding: chunked\r\n";
+  else if (framing.body !== undefined) text += `content-length: ${framing.body}\r\n`;
+  return `${text}\r\n`;
+}
+
+function framingOf(head: {
+  readonly status: number;
+  readonly method: string;
+  readonly codings: string | undefined;
+  readonly length: string | undefined;
+}): Result<Framing, string> {
+  const { status, method, codings, length } = head;
+  if (status === 101) return err("it changes the protocol, which nobody asked for");
+  if (codings !== undefined && length !== undefined) return err("it is framed in two ways");
+  if (method === "HEAD" || status < 200 || status === 204 || status === 304) {
+    return ok({ kind: "none" });
+  }
+  if (codings !== undefined) {
+    return codings.toLowerCase() === "chunked"
+      ? ok({ kind: "chunked" })
+      : err("its transfer coding is not chunked alone");
+  }
+  if (length === undefined) return ok({ kind: "close" });
+  return ok(length === "0" ? { kind: "none" } : { kind: "length", bytes: Number(length) });
+}
+
+/** Spaces and tabs alone: other white space is part of a value, or a fault. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  const isBlank = (at: number) => text.charCodeAt(at) === 0x20 || text.charCodeAt(at) === 0x09;
+  while (start < end && isBlank(start)) start++;
+  while (end > start && isBlank(end - 1)) end--;
+  return text.slice(start, end);
+}

@@ -1,0 +1,68 @@
+/**
+ * The chunked coding: every way to cut it gives the same body, and what is not chunked is refused.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { createChunkDecoder } from "core/chunked.ts";
+
+const encoder = new TextEncoder();
+
+function decode(text: string, cut: number): { body: string; done: boolean; surplus: number } {
+  const decoder = createChunkDecoder();
+  const bytes = encoder.encode(text);
+  let body = "";
+  for (let at = 0; at < bytes.length; at += cut) {
+    for (const piece of decoder.take(bytes.slice(at, at + cut))) {
+      body += new TextDecoder().decode(piece);
+    }
+  }
+  return { body, done: decoder.isDone(), surplus: decoder.surplus() };
+}
+
+Deno.test("take() gives the same body however it is cut", () => {
+  fc.assert(fc.property(
+    fc.array(fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 40 }), { maxLength: 8 }),
+    fc.integer({ min: 1, max: 64 }),
+    fc.boolean(),
+    (chunks, cut, hasTrailer) => {
+      const text = chunks.map((chunk) => `${chunk.length.toString(16)};ext=1\r\n${chunk}\r\n`)
+        .join("") + `0\r\n${hasTrailer ? "x: y\r\n" : ""}\r\n`;
+      assert.deepEqual(decode(text, cut), { body: chunks.join(""), done: true, surplus: 0 });
+    },
+  ));
+});
+
+Deno.test("surplus() tells of bytes after the end", () => {
+  assert.equal(decode("0\r\n\r\nHTTP/1.1 200", 100).surplus, 12);
+});
+
+Deno.test("isDone() is false for every proper prefix", () => {
+  const text = "3\r\nabc\r\n0\r\n\r\n";
+  for (let length = 0; length < text.length; length++) {
+    assert.equal(decode(text.slice(0, length), 100).done, false, text.slice(0, length));
+  }
+});
+
+for (
+  const bad of [
+    "g\r\n",
+    "\r\n",
+    "-1\r\n",
+    "0x3\r\nabc\r\n",
+    " 3\r\nabc\r\n",
+    "3\nabc\r\n",
+    "3\rabc",
+    "3\r\nabcd\r\n",
+    "3\r\nabc\n0\r\n\r\n",
+    "fffffffffffff\r\n",
+    `3;${"x".repeat(5_000)}\r\n`,
+    `0\r\n${"x: y\r\n".repeat(5_000)}\r\n`,
+  ]
+) {
+  Deno.test(`take() refuses ${JSON.stringify(bad).slice(0, 40)}`, () => {
+    assert.throws(() => decode(bad, 7), SyntaxError);
+  });
+}

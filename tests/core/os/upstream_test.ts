@@ -1,0 +1,275 @@
+/**
+ * The pass-through client against servers that are scripted byte by byte: what arrives is what was
+ * sent, kept connections are used again, and a bad answer is a fault and never half a truth.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { systemUpstreams } from "core/os/upstream.ts";
+import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/upstream_port.ts";
+
+const text = new TextEncoder();
+
+/** A server that reads to an empty line and answers each request with the next script. */
+interface Scripted {
+  readonly upstream: Upstream;
+  readonly requests: string[];
+  readonly connections: () => number;
+  close(): Promise<void>;
+}
+
+type Script = (connection: Deno.Conn, request: string) => Promise<void> | void;
+
+function startScripted(script: Script): Scripted {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const requests: string[] = [];
+  const running: Promise<void>[] = [];
+  let connections = 0;
+  const serve = async (connection: Deno.Conn) => {
+    const buffer = new Uint8Array(64 * 1024);
+    let have = "";
+    try {
+      for (;;) {
+        const read = await connection.read(buffer);
+        if (read === null) break;
+        have += new TextDecoder("latin1").decode(buffer.subarray(0, read));
+        const end = have.indexOf("\r\n\r\n");
+        if (end === -1) continue;
+        requests.push(have);
+        const request = have;
+        have = "";
+        await script(connection, request);
+      }
+      connection.close();
+    } catch {
+      // The client is gone, or the script has closed.
+    }
+  };
+  running.push((async () => {
+    for await (const connection of listener) {
+      connections++;
+      running.push(serve(connection));
+    }
+  })());
+  const { port } = listener.addr as Deno.NetAddr;
+  const upstream = systemUpstreams().open({ hostname: "127.0.0.1", port });
+  return {
+    upstream,
+    requests,
+    connections: () => connections,
+    close: async () => {
+      upstream.close();
+      listener.close();
+      await Promise.all(running);
+    },
+  };
+}
+
+function test(name: string, script: Script, run: (scene: Scripted) => Promise<void>): void {
+  Deno.test({
+    name,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const scene = startScripted(script);
+      try {
+        await run(scene);
+      } finally {
+        await scene.close();
+      }
+    },
+  });
+}
+
+async function say(connection: Deno.Conn, said: string): Promise<void> {
+  const bytes = Uint8Array.from(said, (character) => character.charCodeAt(0));
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+function get(upstream: Upstream, more: Partial<Parameters<Upstream["send"]>[0]> = {}) {
+  return upstream.send({
+    method: "GET",
+    target: "/x",
+    headers: [],
+    body: null,
+    bodyBytes: undefined,
+    signal: new AbortController().signal,
+    onEnd: () => {},
+    ...more,
+  });
+}
+
+async function bytesOf({ body }: UpstreamAnswer): Promise<string> {
+  const bytes = body === null ? new Uint8Array() : await new Response(body).bytes();
+  return String.fromCharCode(...bytes);
+}
+
+async function faultOf(sent: Promise<unknown>): Promise<string> {
+  try {
+    await sent;
+  } catch (thrown) {
+    assert.ok(thrown instanceof UpstreamFault, String(thrown));
+    return thrown.reason;
+  }
+  return "none";
+}
+
+test(
+  "a packed body arrives byte for byte, with its headers",
+  (connection) =>
+    say(
+      connection,
+      "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\n\x8b\0\xff\x03",
+    ),
+  async ({ upstream }) => {
+    const answer = await get(upstream, { headers: [["accept-encoding", "br"]] });
+    assert.deepEqual(answer.headers, [["content-encoding", "br"], ["content-length", "4"]]);
+    assert.equal(await bytesOf(answer), "\x8b\0\xff\x03");
+  },
+);
+
+test(
+  "one connection serves request after request",
+  (connection) => say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+  async ({ upstream, connections }) => {
+    for (let round = 0; round < 5; round++) assert.equal(await bytesOf(await get(upstream)), "ok");
+    assert.equal(connections(), 1);
+  },
+);
+
+test(
+  "interim answers are passed over, and endless ones refused",
+  (connection, request) =>
+    say(
+      connection,
+      request.startsWith("GET /endless")
+        ? "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(20)
+        : "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    ),
+  async ({ upstream }) => {
+    assert.equal(await bytesOf(await get(upstream)), "ok");
+    assert.equal(await faultOf(get(upstream, { target: "/endless" })), "malformed");
+  },
+);
+
+test(
+  "a stream passes piece by piece, and its end frees the connection",
+  async (connection) => {
+    await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+    await say(connection, "3\r\nabc\r\n");
+    await say(connection, "2\r\nde\r\n0\r\n\r\n");
+  },
+  async ({ upstream, connections }) => {
+    const ends: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      assert.equal(await bytesOf(await get(upstream, { onEnd: () => ends.push(round) })), "abcde");
+    }
+    assert.deepEqual([ends, connections()], [[0, 1, 2], 1]);
+  },
+);
+
+const CUT: readonly (readonly [string, string])[] = [
+  ["a body shorter than it says", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"],
+  [
+    "a chunked body without its end",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+  ],
+  [
+    "a chunk that is longer than it says",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc",
+  ],
+];
+for (const [name, answer] of CUT) {
+  test(`${name} fails, and is never taken for the whole`, async (connection) => {
+    await say(connection, answer);
+    connection.close();
+  }, async ({ upstream }) => {
+    assert.equal(await faultOf(get(upstream).then(bytesOf)), "malformed");
+  });
+}
+
+const MALFORMED: readonly string[] = [
+  "SSH-2.0-OpenSSH\r\n\r\n",
+  "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+  "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
+  "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
+  `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}\r\n\r\n`,
+  "HTTP/1.1 200 OK\r\nhalf",
+];
+for (const answer of MALFORMED) {
+  test(`${JSON.stringify(answer).slice(0, 50)} is a fault`, async (connection) => {
+    await say(connection, answer);
+    connection.close();
+  }, async ({ upstream }) => {
+    assert.equal(await faultOf(get(upstream)), "malformed");
+  });
+}
+
+test(
+  "what follows an answer is never the answer to the next request",
+  (connection) =>
+    say(
+      connection,
+      "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+    ),
+  async ({ upstream, connections }) => {
+    for (let round = 0; round < 3; round++) assert.equal(await bytesOf(await get(upstream)), "ok");
+    assert.equal(connections(), 3);
+  },
+);
+
+test(
+  "a kept connection that the server has closed is replaced, once, for what may be sent twice",
+  async (connection) => {
+    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    connection.close();
+  },
+  async ({ upstream, requests }) => {
+    assert.equal(await bytesOf(await get(upstream)), "ok");
+    assert.equal(await bytesOf(await get(upstream)), "ok");
+    const body = () => new Blob(["x"]).stream();
+    const posted = await get(upstream, { method: "POST", body: body(), bodyBytes: 1 });
+    assert.equal(await bytesOf(posted), "ok");
+    assert.equal(requests.filter((request) => request.startsWith("POST")).length, 1);
+  },
+);
+
+test("a server that closes without an answer is unreachable", (connection) => {
+  connection.close();
+}, async ({ upstream }) => {
+  assert.equal(await faultOf(get(upstream)), "unreachable");
+});
+
+test("an abort drops the connection before and during an answer", async (connection) => {
+  await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
+}, async ({ upstream }) => {
+  const during = new AbortController();
+  const answer = await get(upstream, { signal: during.signal });
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  assert.deepEqual((await reader.read()).value, text.encode("a"));
+  const next = reader.read();
+  during.abort();
+  await assert.rejects(next);
+  const before = new AbortController();
+  before.abort();
+  assert.equal(await faultOf(get(upstream, { signal: before.signal })), "aborted");
+});
+
+test("bodies go up with their length, or in chunks", (connection) => {
+  return say(connection, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+}, async ({ upstream, requests }) => {
+  const body = () => new Blob(["abc"]).stream();
+  await get(upstream, { method: "PUT", body: body(), bodyBytes: 3 });
+  await get(upstream, { method: "PUT", body: body() });
+  assert.match(requests[0] ?? "", /content-length: 3\r\n\r\n/);
+  assert.match(requests[1] ?? "", /transfer-encoding: chunked\r\n\r\n/);
+});
+
+Deno.test("nobody who listens is unreachable", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  const upstream = systemUpstreams().open({ hostname: "127.0.0.1", port });
+  assert.equal(await faultOf(get(upstream)), "unreachable");
+});
