@@ -34,7 +34,7 @@ Deno.test("renderLoginEnv() renders what the login proxy reads", async () => {
   assert.ok(config.ok, config.ok ? "" : config.error.details.join("\n"));
   const { users, cockpit, ttlMs, assertionKeys } = config.value;
   assert.deepEqual(users.map(({ stored }) => stored), ['a$b"c, d', "x"]);
-  assert.deepEqual([upstream.host, ttlMs], ["127.0.0.1:9", 3_600_000]);
+  assert.deepEqual([cockpit, ttlMs], [{ hostname: "127.0.0.1", port: 9 }, 3_600_000]);
   assert.ok(assertionKeys !== undefined);
 });
 
