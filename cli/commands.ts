@@ -27,6 +27,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "completion": () => import("cli/completion.ts"),
   "help": () => import("cli/help_verb.ts"),
   "mcp add": () => import("cli/mcp/add.ts"),
+  "mcp call": () => import("cli/mcp/call.ts"),
   "mcp catalog list": () => import("cli/mcp/catalog/list.ts"),
   "mcp read": () => import("cli/mcp/read.ts"),
   "mcp remove": () => import("cli/mcp/remove.ts"),

@@ -7,6 +7,7 @@
 
 import type { ProcessSpec } from "core/ports.ts";
 import type { Result } from "core/result.ts";
+import type { CallOrigin } from "core/call_origin.ts";
 
 /** One tool as a server lists it. */
 export interface McpTool {
@@ -38,7 +39,10 @@ export interface McpClient {
     call: {
       readonly tool: string;
       readonly arguments: Readonly<Record<string, unknown>>;
+      /** Since the call or its last sign of life. */
       readonly timeoutMs?: number;
+      /** Told to our own proxy, never to a server. */
+      readonly origin?: CallOrigin;
     },
   ): Promise<Result<McpAnswer>>;
 }

@@ -40,9 +40,17 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
       }),
     callTool: (mcp, at, call) =>
       withClient(mcp, at, ports, async (client) => {
+        // Only our own proxy is told where a call comes from, and only it waits for a human.
+        const meta = "socket" in at || call.origin === undefined
+          ? {}
+          : { _meta: { fleetctl: { origin: call.origin } } };
         const result = await client.callTool(
-          { name: call.tool, arguments: { ...call.arguments } },
-          { timeout: call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000 },
+          { name: call.tool, arguments: { ...call.arguments }, ...meta },
+          {
+            timeout: call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000,
+            resetTimeoutOnProgress: true,
+            onprogress: () => {/* a sign of life, and the deadline starts anew */},
+          },
         );
         return toAnswer(result as unknown as Readonly<Record<string, unknown>>);
       }),

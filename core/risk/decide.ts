@@ -1,6 +1,8 @@
 /**
  * The one function behind every call path: direct call, script call, `mcp call`, `mcp read`,
- * relayed call. `block` beats `ask` beats allow (decision 13). No I/O.
+ * relayed call. `block` beats `ask` beats allow (decision 13). No I/O. Doors: the proxy
+ * (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/gate.ts`), the dial unit's answers to
+ * a runtime's permission requests (`units/dial/permission.ts`), and both verbs (`cli/mcp/`).
  *
  * The gate matches tool names and command strings. A call made by other means (reading a token and
  * calling the vendor directly) matches nothing: the credential's place is what limits that.
@@ -8,8 +10,9 @@
  * @module
  */
 
-import { refusal } from "core/errors.ts";
-import { err, ok, type Result } from "core/result.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { refusedKey } from "core/risk/argument_keys.ts";
+import type { ToolCall } from "core/risk/call.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 
 /** What is to be done with a call. */
@@ -40,62 +43,71 @@ function foldName(name: string): string {
   return name.normalize("NFKC").trim().toLowerCase();
 }
 
-/** The words with which a shell command can reach an MCP through our own command line. */
-const CALL_VERBS: ReadonlySet<string> = new Set(["call", "read"]);
+/** What is to be done with a call; `why` is the refusal of a block, or what an ask needs. */
+export type Verdict =
+  | { readonly decision: "allow" }
+  | { readonly decision: "ask" }
+  | { readonly decision: "block"; readonly why: Refusal };
 
 /**
- * Decides about a shell command: whether it is, or holds, `fleetctl mcp call|read <mcp> <tool>` of
- * a ruled tool. Works on words, not on a shell's grammar, so quoting tricks are not seen; the
- * daemon and `mcp call` decide again with `decideTool`, and that is what holds.
+ * Decides about one call by the rules of its MCP. A call that names another version than the gate
+ * was compiled for is blocked: what was decided about one version says nothing about the next.
  */
-export function decideCommand(gates: Iterable<Gate>, command: string): Decision {
-  const rules = new Map([...gates].map((gate) => [gate.mcp as string, gate.rules]));
-  const words = command.split(/[\s;&|()`"'$<>\\]+/).filter((word) => word !== "");
-  let decision: Decision = "allow";
-  for (let index = 0; index < words.length; index++) {
-    if (words[index] !== "mcp" || !CALL_VERBS.has(words[index + 1] ?? "")) continue;
-    const operands = words.slice(index + 2).filter((word) => !word.startsWith("-"));
-    for (let at = 0; at + 1 < operands.length && at < OPERANDS_LOOKED_AT; at++) {
-      const found = rules.get(operands[at] ?? "");
-      if (found !== undefined) {
-        decision = strongest(decision, decideTool(found, operands[at + 1] ?? ""));
-      }
-    }
+export function decideCall(gate: Gate, call: ToolCall): Verdict {
+  if (call.mcp !== gate.mcp || call.version !== gate.version) return block(otherPin(gate, call));
+  if (decideTool(gate.rules, call.tool) === "block") return block(blocked(call));
+  if (call.origin.kind === "verb" || call.origin.kind === "relayed") {
+    const key = refusedKey(call.arguments);
+    if (key !== undefined) return block(keyRefused(call, key));
   }
-  return decision;
+  return { decision: decideTool(gate.rules, call.tool) === "ask" ? "ask" : "allow" };
 }
 
-/** Options with values may stand before the operands; this many words are tried. */
-const OPERANDS_LOOKED_AT = 8;
-
-/** What a caller may do about a call that asks. Approvals are granted elsewhere, never here. */
-export interface CallContext {
-  readonly mcp: string;
-  readonly tool: string;
-  /** Whether a human approved exactly this call. */
-  readonly isApproved?: boolean;
+/** Returns the refusal of a call that asks where nobody can be asked. */
+export function nobodyToAsk(call: Pick<ToolCall, "mcp" | "tool">, state?: string): Refusal {
+  return refusal(
+    "approval-unavailable",
+    `Cannot call tool ${toolText(call)}: the tool is declared "risk: ask", and ${
+      state ?? "there is nobody here who can approve the call"
+    }; nothing was done`,
+    { kind: "denied" },
+  );
 }
 
-/** Turns a decision into permission or a refusal that may be shown to the model. */
-export function checkDecision(decision: Decision, call: CallContext): Result<void> {
-  const { mcp, tool } = call;
-  const what = `${JSON.stringify(tool.slice(0, 128))} of MCP ${JSON.stringify(mcp)}`;
-  switch (decision) {
-    case "allow":
-      return ok(undefined);
-    case "block":
-      return err(refusal(
-        "tool-blocked",
-        `Cannot call tool ${what}: the tool is declared "risk: block", and no approval can allow it`,
-        { kind: "denied" },
-      ));
-    case "ask":
-      if (call.isApproved === true) return ok(undefined);
-      return err(refusal(
-        "approval-unavailable",
-        `Cannot call tool ${what}: the tool is declared "risk: ask", and there is nobody here ` +
-          `who can approve the call; nothing was done`,
-        { kind: "denied" },
-      ));
-  }
+/** Names a tool in a sentence: `"git_push" of MCP "git"`. */
+export function toolText({ mcp, tool }: Pick<ToolCall, "mcp" | "tool">): string {
+  return `${JSON.stringify(tool.slice(0, TOOL_SHOWN_MAX))} of MCP ${JSON.stringify(mcp)}`;
+}
+
+const TOOL_SHOWN_MAX = 128;
+
+function block(why: Refusal): Verdict {
+  return { decision: "block", why };
+}
+
+function blocked(call: ToolCall): Refusal {
+  return refusal(
+    "tool-blocked",
+    `Cannot call tool ${toolText(call)}: the tool is declared "risk: block", and no approval ` +
+      `can allow it`,
+    { kind: "denied" },
+  );
+}
+
+function keyRefused(call: ToolCall, key: string): Refusal {
+  return refusal(
+    "argument-refused",
+    `Cannot call tool ${toolText(call)}: the argument ${JSON.stringify(key)} reaches the local ` +
+      `disk or overrides a policy`,
+    { kind: "denied" },
+  );
+}
+
+function otherPin(gate: Gate, call: ToolCall): Refusal {
+  return refusal(
+    "pin-moved",
+    `Cannot call tool ${toolText(call)}: it was asked for at ${call.mcp}@${call.version}, the ` +
+      `gate is that of ${gate.mcp}@${gate.version}`,
+    { kind: "denied", hints: ["fleetctl apply"] },
+  );
 }

@@ -19,6 +19,12 @@ const CALL_ARGUMENTS: readonly Argument[] = [
 ];
 const CALL_OPTIONS: readonly Option[] = [
   { name: "args", value: "json", summary: "Arguments of the tool as one JSON object" },
+  {
+    name: "out",
+    value: "n",
+    summary: "Print content block n alone: a text as it is, anything else in base64",
+  },
+  { name: "timeout", value: "seconds", summary: "Give up after this long; a human's time is free" },
 ];
 
 /** Verbs whose first word is `mcp`. */
@@ -47,7 +53,6 @@ export const MCP_VERBS: readonly Verb[] = [
     mutates: true,
     summary: "Call a tool of a wired MCP",
     example: `fleetctl mcp call git git_status self --args '{"path":"/srv/site"}'`,
-    later: true,
   },
   {
     path: ["mcp", "catalog", "add"],
@@ -148,7 +153,7 @@ export const MCP_VERBS: readonly Verb[] = [
     target: { from: "argument", name: "agent", absent: "caller" },
     runs: "root_for_peer",
     mutates: false,
-    summary: "Call a tool of a wired MCP through the admission gate and print its answer",
+    summary: "Call a tool of a wired MCP on the privileged-read plane",
     example: `fleetctl mcp read git git_log ada --args '{"path":"/srv/site"}'`,
   },
   {

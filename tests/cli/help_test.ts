@@ -52,7 +52,7 @@ Deno.test("completionScript() of bash is a script that bash accepts", async () =
 const COMPLETIONS: readonly [typed: string, want: readonly string[], not: readonly string[]][] = [
   ["fleetctl ", ["mcp", "status", "agents"], ["add", "--json"]],
   ["fleetctl m", ["mcp"], ["status"]],
-  ["fleetctl mcp ", ["add", "remove", "wired", "read", "catalog"], ["call", "mcp"]],
+  ["fleetctl mcp ", ["add", "remove", "wired", "read", "call", "catalog"], ["mcp"]],
   ["fleetctl mcp catalog ", ["list"], ["add", "upgrade"]],
   ["fleetctl mcp add --", ["--force", "--dry-run", "--json", "--as"], ["--channel"]],
   ["fleetctl --json mcp ", ["add"], []],
@@ -86,7 +86,7 @@ const ANSWERS: readonly [argv: string, code: number, stdout: RegExp, stderr: Reg
   ["mcp add git ada --force --help", 0, /Usage: fleetctl mcp add/, /^$/],
   ["up --turn --help", 0, /Usage: fleetctl up/, /^$/],
   ["--as ada mcp wired --help", 0, /Usage: fleetctl mcp wired/, /^$/],
-  ["mcp call --help", 2, /^$/, /does not have it yet/],
+  ["browser status --help", 2, /^$/, /does not have it yet/],
   ["mpc --help", 2, /^$/, /hint: fleetctl mcp --help/],
   ["--version", 0, /^fleetctl 9\.9\.9\n$/, /^$/],
   ["--version --json", 0, /^{"version":"9\.9\.9"}\n$/, /^$/],

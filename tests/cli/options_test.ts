@@ -10,7 +10,7 @@ import { parseOptions as parseApply } from "cli/apply.ts";
 import { parseOptions as parseCompletion } from "cli/completion.ts";
 import { parseOptions as parseHelp } from "cli/help_verb.ts";
 import { parseOptions as parseMcpAdd } from "cli/mcp/add.ts";
-import { parseOptions as parseRead } from "cli/mcp/read.ts";
+import { parseOptions as parseTool } from "cli/mcp/call_tool.ts";
 import { parseOptions as parseRemove } from "cli/mcp/remove.ts";
 import { parseOptions as parseGet } from "cli/secret/get.ts";
 import { parseOptions as parseSet } from "cli/secret/set.ts";
@@ -28,11 +28,13 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
     isDryRun: true,
   }],
   [["mcp", "remove", "git", "ada"], parseRemove, { mcp: "git", isDryRun: false }],
-  [["mcp", "read", "git", "git_log"], parseRead, { mcp: "git", tool: "git_log", arguments: {} }],
-  [["mcp", "read", "git", "git_log", "ada", "--args", '{"n": [1]}'], parseRead, {
-    mcp: "git",
-    tool: "git_log",
-    arguments: { n: [1] },
+  [["mcp", "read", "git", "git_log"], parseTool, {
+    ...{ verb: "mcp read", mcp: "git", tool: "git_log", arguments: {} },
+    ...{ block: undefined, timeoutMs: 300_000 },
+  }],
+  [["mcp", "call", "git", "git_log", "ada", "--args", '{"n": [1]}', "--out", "2"], parseTool, {
+    ...{ verb: "mcp call", mcp: "git", tool: "git_log", arguments: { n: [1] } },
+    ...{ block: 2, timeoutMs: 300_000 },
   }],
   [["secret", "set", "KEY", "--value", "x"], parseSet, { key: "KEY" }],
   [["secret", "get", "KEY"], parseGet, { key: "KEY" }],
@@ -77,13 +79,13 @@ for (const [argv, parse, want] of GOOD) {
 const BAD: readonly [argv: readonly string[], parse: Parse, code: string, says: RegExp][] = [
   [["mcp", "add", "Git", "ada"], parseMcpAdd, "name-invalid", /"Git" as an MCP name/],
   [["mcp", "remove", "..", "ada"], parseRemove, "name-invalid", /"\.\."/],
-  [["mcp", "read", "git", ""], parseRead, "arguments-invalid", /name of the tool/],
-  [["mcp", "read", "git", "t", "--args", "null"], parseRead, "arguments-invalid", /another kind/],
-  [["mcp", "read", "git", "t", "--args", "{x"], parseRead, "arguments-invalid", /is no JSON/],
+  [["mcp", "read", "git", ""], parseTool, "arguments-invalid", /name of the tool/],
+  [["mcp", "read", "git", "t", "--args", "null"], parseTool, "arguments-invalid", /another kind/],
+  [["mcp", "read", "git", "t", "--args", "{x"], parseTool, "arguments-invalid", /is no JSON/],
   [["secret", "set", "9KEY", "--value", "x"], parseSet, "name-invalid", /"9KEY" as a key name/],
   [["secret", "get", "key"], parseGet, "name-invalid", /"key" as a key name/],
   [["help", "mcp", "ad"], parseHelp, "verb-unknown", /"mcp ad"/],
-  [["help", "mcp", "call"], parseHelp, "verb-not-available", /"mcp call"/],
+  [["help", "browser", "status"], parseHelp, "verb-not-available", /"browser status"/],
   [["agents", "add", "ada"], parseAdd, "options-invalid", /--channel is missing/],
   [["agents", "add", "root", "--channel", "webview"], parseAdd, "options-invalid", /reserved/],
 ];

@@ -11,7 +11,7 @@ import type { Gate } from "core/risk/rules.ts";
 import type { McpName } from "core/names.ts";
 import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
-import type { GateReader } from "units/mcp/gate_reader.ts";
+import type { GateReader } from "core/risk/gate_file.ts";
 import { runProxy } from "units/mcp/proxy.ts";
 
 /** One parsed message. */
@@ -90,7 +90,7 @@ export async function proxyBench(
   const fromProxy = new TransformStream<Uint8Array, Uint8Array>();
   const clock = fakeClock();
   const log = recordingLog();
-  const done = runProxy({ mcp: "bench", socket }, {
+  const done = runProxy({ agent: "ada", mcp: "bench", socket }, {
     client: { readable: toProxy.readable, writable: fromProxy.writable },
     clock,
     log,

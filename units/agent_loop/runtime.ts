@@ -7,6 +7,7 @@
 
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports.ts";
+import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 import { createAgent, type RuntimeAgent } from "units/agent_loop/agent.ts";
@@ -23,6 +24,7 @@ import {
 import { bashTool } from "units/agent_loop/tools/bash.ts";
 import { fileTools } from "units/agent_loop/tools/files.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
+import { toolGate } from "units/agent_loop/tool_gate.ts";
 import { nameTools } from "units/agent_loop/tools/tool_set.ts";
 import type { ModelSource } from "units/agent_loop/turn/run_turn.ts";
 
@@ -60,7 +62,9 @@ const SERVER_ENV = [
 /** Creates the runtime; reads the client config, which is read once (spec, "MCP on an agent"). */
 export async function createRuntime(options: RuntimeOptions, host: Host): Promise<Runtime> {
   const settings = readRuntimeSettings(options.env);
-  const pool = await readPool(options, host);
+  const { pool, byUrl } = await readPool(options, host);
+  const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
+  const gated = toolGate({ agent: options.agent, paths, files: host.files, byUrl });
   const source = modelSource(settings, options, host);
   const toolEnv = without(options.env, MODEL_KEY_NAMES);
   const isDemo = settings.ok && settings.value.model.provider === "demo";
@@ -77,7 +81,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
         bashTool(place, toolEnv, host),
         ...fileTools(place, host.files),
         ...pool.tools(),
-      ]);
+      ]).map(gated);
     },
     greeting: isDemo
       ? "No model provider is configured, so the demo model answers: it understands a few " +
@@ -94,10 +98,15 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
   };
 }
 
-async function readPool(options: RuntimeOptions, host: Host): Promise<McpPool> {
+async function readPool(
+  options: RuntimeOptions,
+  host: Host,
+): Promise<{ readonly pool: McpPool; readonly byUrl: ReadonlySet<string> }> {
   const { servers, faults } = await readServers(options, host);
   const ports = { ...host, env: only(options.env, SERVER_ENV), cwd: options.home };
-  return mcpPool(servers.map((config) => mcpServer(config, ports)), faults, host.clock);
+  const pool = mcpPool(servers.map((config) => mcpServer(config, ports)), faults, host.clock);
+  const byUrl = servers.filter((config) => config.kind === "http").map((config) => config.name);
+  return { pool, byUrl: new Set(byUrl) };
 }
 
 async function readServers(options: RuntimeOptions, host: Host) {

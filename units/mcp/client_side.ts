@@ -8,11 +8,14 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { Result } from "core/result.ts";
-import { checkDecision, decideTool } from "core/risk/decide.ts";
+import { type CallOrigin, DIRECT, readOrigin } from "core/call_origin.ts";
+import type { ToolCall } from "core/risk/call.ts";
+import { decideCall } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
   findAmbiguity,
+  isRecord,
   type Message,
   parseLine,
   printDenied,
@@ -22,14 +25,33 @@ import {
 
 /** The way of one client line. */
 export type ClientVerdict =
+  /** A call that a human is to be asked about; `bytes` are what goes to the server after that. */
+  | {
+    readonly kind: "ask";
+    readonly message: Request;
+    readonly call: ToolCall;
+    readonly gate: Gate;
+    readonly bytes: Uint8Array<ArrayBuffer>;
+  }
   | { readonly kind: "forward"; readonly message: Message; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: "answer"; readonly bytes: Uint8Array<ArrayBuffer>; readonly why: string }
   | { readonly kind: "drop"; readonly why: string };
 
 type Request = Extract<Message, { kind: "request" }>;
 
-/** Judges one line of the client of `mcp`. */
-export function judgeClientFrame(frame: Frame, mcp: string, gate: Result<Gate>): ClientVerdict {
+/** Whose proxy this is. */
+export interface ProxyOwner {
+  readonly agent: string;
+  readonly mcp: string;
+}
+
+/** Judges one line of the client of an agent's MCP. */
+export function judgeClientFrame(
+  frame: Frame,
+  owner: ProxyOwner,
+  gate: Result<Gate>,
+): ClientVerdict {
+  const { mcp } = owner;
   if (frame.kind === "oversize") return judgeOversize(frame, mcp);
   const parsed = parseLine(frame.bytes);
   if (parsed === undefined) return { kind: "drop", why: "empty line" };
@@ -48,10 +70,54 @@ export function judgeClientFrame(frame: Frame, mcp: string, gate: Result<Gate>):
       why: "ambiguous",
     };
   }
-  const refused = checkMessage(message, mcp, gate);
-  if (refused === undefined) return { kind: "forward", message, bytes };
-  if (message.kind !== "request") return { kind: "drop", why: refused.code };
-  return { kind: "answer", bytes: printRefusal(message, refused), why: refused.code };
+  if (!gate.ok) return refused(message, gate.error);
+  if (message.kind === "response") return { kind: "forward", message, bytes };
+  if (message.method === "tools/call") return judgeCall(message, bytes, owner, gate.value);
+  // A lenient server must not be reached by another spelling of the one gated method.
+  return message.method.normalize("NFKC").trim().toLowerCase() === "tools/call"
+    ? refused(message, unusable(mcp, '"method" is spelled in another way'))
+    : { kind: "forward", message, bytes };
+}
+
+function judgeCall(
+  message: Exclude<Message, { kind: "response" }>,
+  bytes: Uint8Array<ArrayBuffer>,
+  owner: ProxyOwner,
+  gate: Gate,
+): ClientVerdict {
+  const call = readCall(message.params, owner, gate);
+  if (typeof call === "string") return refused(message, unusable(owner.mcp, call));
+  const verdict = decideCall(gate, call);
+  if (verdict.decision === "block") return refused(message, verdict.why);
+  // Nobody waits for the answer to a notification, so nobody can be asked about one.
+  if (message.kind === "notification") return refused(message, unusable(owner.mcp, "it has no id"));
+  return verdict.decision === "ask"
+    ? { kind: "ask", message, call, gate, bytes }
+    : { kind: "forward", message, bytes };
+}
+
+/** Reads the call of a `tools/call`, or says what is unusable about it. */
+function readCall(
+  params: Readonly<Record<string, unknown>>,
+  { agent, mcp }: ProxyOwner,
+  gate: Gate,
+): ToolCall | string {
+  const tool = params["name"];
+  if (typeof tool !== "string") return "params.name is not a string";
+  const given = params["arguments"] ?? {};
+  if (!isRecord(given)) return "params.arguments is not an object";
+  const origin = originOf(params["_meta"]);
+  return { agent, mcp, version: gate.version, tool, arguments: given, origin };
+}
+
+function originOf(meta: unknown): CallOrigin {
+  const ours = isRecord(meta) ? meta["fleetctl"] : undefined;
+  return isRecord(ours) ? readOrigin(ours["origin"]) : DIRECT;
+}
+
+function refused(message: Message, reason: Refusal): ClientVerdict {
+  if (message.kind !== "request") return { kind: "drop", why: reason.code };
+  return { kind: "answer", bytes: printRefusal(message, reason), why: reason.code };
 }
 
 function judgeOversize(
@@ -78,23 +144,8 @@ function unusable(mcp: string, state: string): Refusal {
   );
 }
 
-function checkMessage(message: Message, mcp: string, gate: Result<Gate>): Refusal | undefined {
-  if (!gate.ok) return gate.error;
-  if (message.kind === "response") return undefined;
-  if (message.method !== "tools/call") {
-    // A lenient server must not be reached by another spelling of the one gated method.
-    return message.method.normalize("NFKC").trim().toLowerCase() === "tools/call"
-      ? unusable(mcp, '"method" is spelled in another way')
-      : undefined;
-  }
-  const tool = message.params["name"];
-  if (typeof tool !== "string") return unusable(mcp, "params.name is not a string");
-  const checked = checkDecision(decideTool(gate.value.rules, tool), { mcp, tool });
-  return checked.ok ? undefined : checked.error;
-}
-
 /** A refused tool call is answered as a tool result, so that the reason reaches the model. */
-function printRefusal(request: Request, reason: Refusal): Uint8Array<ArrayBuffer> {
+export function printRefusal(request: Request, reason: Refusal): Uint8Array<ArrayBuffer> {
   return request.method === "tools/call" && reason.code !== "message-unusable"
     ? printDenied(request, reason)
     : printError(request.id, RPC_CODES.invalidRequest, reason);

@@ -47,8 +47,8 @@ function root(): string {
 
 async function proxy(target: { readonly mcp: string; readonly socket: string }): Promise<number> {
   const { runProxy } = await import("units/mcp/proxy.ts");
-  const { createGateReader } = await import("units/mcp/gate_reader.ts");
-  await runProxy(target, {
+  const { createGateReader } = await import("core/risk/gate_file.ts");
+  await runProxy({ ...target, agent: Deno.env.get("FLEETCTL_AGENT") ?? "" }, {
     client: { readable: Deno.stdin.readable, writable: Deno.stdout.writable },
     clock: systemClock(),
     log: stderrLog({ program: "fleetctl-mcp" }),

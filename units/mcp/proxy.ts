@@ -17,8 +17,9 @@ import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { ByteStream, Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { type ClientVerdict, judgeClientFrame } from "units/mcp/client_side.ts";
-import type { GateReader } from "units/mcp/gate_reader.ts";
+import { nobodyToAsk } from "core/risk/decide.ts";
+import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
+import type { GateReader } from "core/risk/gate_file.ts";
 import { createHandshake } from "units/mcp/handshake.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
 import {
@@ -37,8 +38,9 @@ import {
 import { openLink, type ServerLink } from "units/mcp/server_link.ts";
 import { printOversize, type ServerLine, withoutBlocked } from "units/mcp/server_side.ts";
 
-/** Which MCP, and where. */
+/** Whose MCP, which, and where. */
 export interface ProxyTarget {
+  readonly agent: string;
   readonly mcp: string;
   readonly socket: string;
 }
@@ -106,11 +108,15 @@ class ProxySession {
   async onClientFrame(frame: Frame): Promise<void> {
     const gate = await this.#ports.gate.current();
     if (gate.ok) this.#idleMs = (gate.value.idleStopSeconds ?? 0) * 1000 || undefined;
-    const verdict: ClientVerdict = judgeClientFrame(frame, this.#target.mcp, gate);
+    const verdict: ClientVerdict = judgeClientFrame(frame, this.#target, gate);
     if (verdict.kind === "drop") return this.#log.warning("message_dropped", { why: verdict.why });
     if (verdict.kind === "answer") {
       this.#log.info("message_refused", { why: verdict.why });
       return await this.#tellClient(verdict.bytes);
+    }
+    if (verdict.kind === "ask") {
+      const reason = nobodyToAsk(verdict.call);
+      return await this.#tellClient(printRefusal(verdict.message, reason));
     }
     const { message, bytes } = verdict;
     if (message.kind === "request") return await this.#forwardRequest(message, bytes);

@@ -8,7 +8,8 @@ import assert from "node:assert/strict";
 import type { McpName } from "core/names.ts";
 import type { McpClient } from "core/mcp_port.ts";
 import { ok } from "core/result.ts";
-import { callAdmitted, checkAdmission } from "core/risk/admission.ts";
+import { callAdmitted } from "core/risk/admission.ts";
+import type { ToolCall } from "core/risk/call.ts";
 import type { Gate } from "core/risk/rules.ts";
 
 const GATE: Gate = {
@@ -18,7 +19,28 @@ const GATE: Gate = {
   idleStopSeconds: undefined,
 };
 
-Deno.test("checkAdmission() judges tools and argument keys", () => {
+function bench() {
+  const called: string[] = [];
+  const client: McpClient = {
+    listTools: () => Promise.resolve(ok([])),
+    callTool: (_, __, call) => {
+      called.push(call.tool);
+      return Promise.resolve(ok({ isError: false, text: "", result: {} }));
+    },
+  };
+  const at = { socket: "/run/mcp/notes.sock" };
+  const admit = (tool: string, given: ToolCall["arguments"], ask?: () => boolean) =>
+    callAdmitted(GATE, {
+      ...{ agent: "ada", mcp: "notes", version: "1", tool, arguments: given },
+      origin: { kind: "verb", verb: "mcp call" },
+    }, {
+      ...{ client, at },
+      ...(ask === undefined ? {} : { ask: async () => (ask(), ok(undefined)) }),
+    });
+  return { called, admit };
+}
+
+Deno.test("callAdmitted() judges tools and argument keys, and calls nothing it refused", async () => {
   for (
     const [tool, args, want] of [
       ["list", {}, undefined],
@@ -33,28 +55,29 @@ Deno.test("checkAdmission() judges tools and argument keys", () => {
       ["list", { skip_confirmation: true }, "argument-refused"],
     ] as const
   ) {
-    const checked = checkAdmission(GATE, { tool, arguments: args });
+    const { called, admit } = bench();
+    const checked = await admit(tool, args);
     assert.equal(checked.ok ? undefined : checked.error.code, want, JSON.stringify(args));
+    assert.deepEqual(called, want === undefined ? [tool] : []);
   }
 });
 
-Deno.test("checkAdmission() refuses arguments that are nested past all reason", () => {
+Deno.test("callAdmitted() refuses arguments that are nested past all reason", async () => {
   let deep: unknown = { confirm: true };
   for (let level = 0; level < 100; level++) deep = [deep];
-  assert.equal(checkAdmission(GATE, { tool: "list", arguments: { deep } }).ok, false);
+  const { called, admit } = bench();
+  assert.equal((await admit("list", { deep })).ok, false);
+  assert.deepEqual(called, []);
 });
 
-Deno.test("callAdmitted() calls nothing that was not admitted", async () => {
-  const called: string[] = [];
-  const client: McpClient = {
-    listTools: () => Promise.resolve(ok([])),
-    callTool: (_, __, call) => {
-      called.push(call.tool);
-      return Promise.resolve(ok({ isError: false, text: "", result: {} }));
-    },
-  };
-  const at = { socket: "/run/mcp/notes.sock" };
-  assert.equal((await callAdmitted(client, at, GATE, { tool: "purge", arguments: {} })).ok, false);
-  assert.equal((await callAdmitted(client, at, GATE, { tool: "list", arguments: {} })).ok, true);
-  assert.deepEqual(called, ["list"]);
+Deno.test("callAdmitted() asks for an asking tool only, and never for a blocked one", async () => {
+  let asked = 0;
+  const { called, admit } = bench();
+  const ask = () => ++asked > 0;
+  assert.ok((await admit("publish", {}, ask)).ok);
+  assert.ok(!(await admit("purge", {}, ask)).ok);
+  assert.ok(!(await admit("publish", { confirm: true }, ask)).ok);
+  assert.ok((await admit("list", {}, ask)).ok);
+  assert.equal(asked, 1);
+  assert.deepEqual(called, ["publish", "list"]);
 });

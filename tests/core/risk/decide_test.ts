@@ -7,7 +7,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { McpName } from "core/names.ts";
-import { checkDecision, decideCommand, decideTool, strongest } from "core/risk/decide.ts";
+import { commandBlocked, decideCommand, ruledCommand } from "core/risk/command.ts";
+import { decideCall, decideTool, nobodyToAsk, strongest } from "core/risk/decide.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 
 const RULES: ReadonlyMap<string, Risk> = new Map([
@@ -81,12 +82,32 @@ Deno.test("decideCommand() finds calls of ruled tools in a shell command", () =>
   }
 });
 
-Deno.test("checkDecision() denies an ask that nobody approved, and a block in any case", () => {
-  const call = { mcp: "git", tool: "git_push" };
-  assert.ok(checkDecision("allow", call).ok);
-  assert.ok(checkDecision("ask", { ...call, isApproved: true }).ok);
-  const ask = checkDecision("ask", call);
-  assert.ok(!ask.ok && ask.error.code === "approval-unavailable" && ask.error.kind === "denied");
-  const block = checkDecision("block", { ...call, isApproved: true });
-  assert.ok(!block.ok && block.error.code === "tool-blocked");
+Deno.test("decideCall() says why it blocks, and what an ask needs when there is nobody", () => {
+  const call = {
+    ...{ agent: "ada", mcp: "git", version: "1", tool: "git_clean", arguments: {} },
+    origin: { kind: "direct" },
+  } as const;
+  const blocked = decideCall(GATE, call);
+  assert.ok(blocked.decision === "block" && blocked.why.code === "tool-blocked");
+  assert.equal(blocked.why.kind, "denied");
+  assert.equal(decideCall(GATE, { ...call, tool: "git_push" }).decision, "ask");
+  assert.equal(decideCall(GATE, { ...call, tool: "git_log" }).decision, "allow");
+  const other = decideCall(GATE, { ...call, mcp: "notes", tool: "git_log" });
+  assert.ok(other.decision === "block" && other.why.code === "pin-moved");
+  assert.match(
+    nobodyToAsk({ mcp: "git", tool: "git_push" }).message,
+    /nobody here who can approve/,
+  );
+});
+
+Deno.test("ruledCommand() names the rule that a command meets", () => {
+  const met = ruledCommand(
+    [GATE],
+    "fleetctl mcp call git git_push; fleetctl mcp read git git_clean",
+  );
+  assert.equal(met?.tool, "git_clean");
+  assert.ok(met !== undefined && commandBlocked(met).code === "command-blocked");
+  // What the gate does not match: the same thing by other means.
+  assert.equal(decideCommand([GATE], "git push --force"), "allow");
+  assert.equal(decideCommand([GATE], "v=git_clean; fleetctl mcp call git $v"), "allow");
 });

@@ -9,7 +9,7 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { pathsUnder } from "core/paths.ts";
 import { gateOf, parseGate } from "core/risk/rules.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
-import { createGateReader } from "units/mcp/gate_reader.ts";
+import { createGateReader } from "core/risk/gate_file.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
 import { FileFault } from "core/ports.ts";
 

@@ -20,11 +20,12 @@ _fleetctl_at() {
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
-    "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;
+    "mcp") next="add call catalog read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
+    "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp catalog") next="list"; options="--json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
-    "mcp read") next=""; options="--args --json --as --help" ;;
+    "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
     "secret") next="get set"; options="--json --as --help" ;;

@@ -1,0 +1,17 @@
+/**
+ * `fleetctl mcp call <mcp> <tool> [<agent>]`: one call, for another agent by root only. Everything
+ * else is `cli/mcp/call_tool.ts`.
+ *
+ * @module
+ */
+
+import type { Command, VerbContext } from "cli/context.ts";
+import * as shared from "cli/mcp/call_tool.ts";
+
+/** Parses the arguments. */
+export const parseOptions: Command<shared.Options>["parseOptions"] = shared.parseOptions;
+
+/** Calls the tool. */
+export function run(context: VerbContext, options: shared.Options) {
+  return shared.run(context, options);
+}

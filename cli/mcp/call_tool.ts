@@ -1,0 +1,223 @@
+/**
+ * What `fleetctl mcp read` and `fleetctl mcp call` share: one parser, one gate, one way to the
+ * server on the agent's socket, which starts as that agent with that agent's credentials. Neither
+ * verb is read-only; they differ in who may run them for another agent (`core/verbs/table_mcp.ts`).
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { findEntry, readCatalog } from "core/catalog/catalog.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { CallOrigin, CallVerb } from "core/call_origin.ts";
+import { errorText, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
+import type { McpAnswer, McpEndpoint } from "core/mcp_port.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { callAdmitted } from "core/risk/admission.ts";
+import { createGateReader } from "core/risk/gate_file.ts";
+import { callerAgent, callerText } from "core/verbs/caller.ts";
+import { type Invocation } from "core/verbs/invocation.ts";
+import { verbName } from "core/verbs/verb.ts";
+
+/** What a call was asked for; the agent is the context's target. */
+export interface Options {
+  readonly verb: CallVerb;
+  readonly mcp: McpName;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Number of the one content block to print, from 1. */
+  readonly block: number | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Longest name of a tool that is passed on. */
+const TOOL_NAME_LENGTH_MAX = 128;
+
+/** Parses the arguments of either verb. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const { args, options } = invocation;
+  const verb = verbName(invocation.verb) === "mcp call" ? "mcp call" : "mcp read";
+  const mcp = parseMcpName(args.mcp ?? "");
+  if (!mcp.ok) return mcp;
+  const tool = args.tool ?? "";
+  const bad = (found: string, shown = tool) => err(badArguments(verb, mcp.value, found, shown));
+  if (tool === "" || tool.length > TOOL_NAME_LENGTH_MAX) {
+    return bad("the name of the tool is unusable", tool.slice(0, 20));
+  }
+  const parsed = parseArguments(options.args ?? "{}");
+  if (!parsed.ok) return bad(parsed.error);
+  const block = wholeNumber(options.out, 1, 1_000);
+  if (block === "bad") return bad("--out is not the number of a content block, from 1");
+  const seconds = wholeNumber(options.timeout, 1, MCP_LIMITS.callSeconds);
+  if (seconds === "bad") {
+    return bad(`--timeout is not a number of seconds, from 1 to ${MCP_LIMITS.callSeconds}`);
+  }
+  const timeoutMs = (seconds ?? MCP_LIMITS.callSeconds) * 1000;
+  return ok({ verb, mcp: mcp.value, tool, arguments: parsed.value, block, timeoutMs });
+}
+
+/** Calls the tool. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths, target, caller } = context;
+  const { verb, mcp, tool } = options;
+  if (target.kind !== "agent") throw new Error(`${verb} needs an agent as its target`);
+  const catalog = await readCatalog(ports, paths);
+  if (!catalog.ok) return catalog;
+  const manifest = findEntry(catalog.value, mcp);
+  if (!manifest.ok) return manifest;
+  const socket = socketOf(context, manifest.value, target.agent);
+  if (!socket.ok) return socket;
+  if (await ports.files.stat(socket.value) === undefined) {
+    return err(notWired(mcp, target.agent));
+  }
+  // The file that the proxy reads, not the manifest: what is not applied yet holds for no door.
+  const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
+  if (!gate.ok) return gate;
+  const isOwn = callerAgent(caller) === target.agent;
+  const origin: CallOrigin = isOwn
+    ? { kind: "verb", verb }
+    : { kind: "relayed", verb, by: callerText(caller) };
+  const at = endpointOf(context, mcp, socket.value);
+  const call = {
+    ...{ agent: target.agent, mcp, version: gate.value.version, tool, origin },
+    ...{ arguments: options.arguments, timeoutMs: options.timeoutMs },
+  };
+  const client = await ports.openMcpClient();
+  // The agent's own proxy asks by itself: two doors must not ask twice about one call.
+  const ask = "socket" in at ? undefined : () => Promise.resolve(ok(undefined));
+  const answer = await callAdmitted(gate.value, call, {
+    ...{ client, at },
+    ...(ask === undefined ? {} : { ask }),
+  });
+  return answer.ok ? report(options, target.agent, answer.value) : answer;
+}
+
+function report(options: Options, agent: AgentName, answer: McpAnswer): Result<VerbReport> {
+  const { mcp, tool, block } = options;
+  const { isError, result } = answer;
+  const content: readonly unknown[] = Array.isArray(result["content"]) ? result["content"] : [];
+  if (block !== undefined && block > content.length) {
+    return err(refusal(
+      "content-block-absent",
+      `Cannot print content block ${block} of tool "${tool}": the answer has ${content.length}`,
+      { details: content.map((each, at) => `${at + 1}: ${blockKind(each)}`) },
+    ));
+  }
+  const lines: readonly Cell[] = block === undefined
+    ? content.flatMap((each, at) => blockLines(each, at + 1))
+    : blockText(content[block - 1]).split("\n");
+  const found: VerbReport = {
+    json: { mcp, tool, agent, is_error: isError, result },
+    blocks: [{ kind: "lines", lines }],
+  };
+  return ok(isError ? { ...found, faults: [toolFailed(options)] } : found);
+}
+
+interface ContentBlock {
+  readonly type?: unknown;
+  readonly text?: unknown;
+  readonly data?: unknown;
+  readonly mimeType?: unknown;
+  readonly uri?: unknown;
+  readonly resource?: { readonly text?: unknown; readonly blob?: unknown; readonly uri?: unknown };
+}
+
+/** A text as its lines; of anything else what it is and how to get it. */
+function blockLines(value: unknown, number: number): readonly Cell[] {
+  const { type, text, resource, uri } = value as ContentBlock;
+  if (type === "text" && typeof text === "string") return text.split("\n");
+  if (typeof resource?.text === "string") return resource.text.split("\n");
+  if (type === "resource_link") return [`[${number}: link to ${String(uri)}]`];
+  const dim = `[${number}: ${blockKind(value)}; --out ${number} prints it in base64]`;
+  return [{ text: dim, tone: "dim" }];
+}
+
+/** What `--out` prints: a text as it is, anything else in base64. */
+function blockText(value: unknown): string {
+  const { text, data, resource, uri } = value as ContentBlock;
+  for (const found of [text, data, resource?.text, resource?.blob, uri]) {
+    if (typeof found === "string") return found;
+  }
+  return JSON.stringify(value);
+}
+
+function blockKind(value: unknown): string {
+  const { type, mimeType } = value as ContentBlock;
+  return [type, mimeType].filter((word) => typeof word === "string").join(" ") || "unknown";
+}
+
+function wholeNumber(text: string | undefined, min: number, max: number) {
+  if (text === undefined) return undefined;
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  return value >= min && value <= max ? value : "bad";
+}
+
+function parseArguments(text: string): Result<Readonly<Record<string, unknown>>, string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    return err(`--args is no JSON (${errorText(thrown).slice(0, 80)}), must be one JSON object`);
+  }
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? ok(value as Readonly<Record<string, unknown>>)
+    : err("--args is JSON of another kind, must be one JSON object");
+}
+
+function socketOf(
+  { paths }: VerbContext,
+  manifest: Manifest,
+  agent: AgentName,
+): Result<string> {
+  if (manifest.transport === "http") {
+    return err(refusal(
+      "transport-unsupported",
+      `Cannot call MCP "${manifest.name}" from here: it is reached by URL, must have a socket`,
+      { hints: [`fleetctl mcp wired ${agent}`] },
+    ));
+  }
+  return ok(
+    manifest.sharing === "shared"
+      ? paths.sharedMcpSocket(manifest.name)
+      : paths.agentMcpSocket(manifest.name, agent),
+  );
+}
+
+/**
+ * An agent on a real host goes through its own proxy, whose permission set names that agent's
+ * sockets; root and the operator of another root connect themselves.
+ */
+function endpointOf({ paths, ports, env }: VerbContext, mcp: McpName, socket: string): McpEndpoint {
+  if (paths.root !== "/" || ports.users.currentUid() === 0) return { socket };
+  return {
+    command: paths.program("fleetctl-mcp"),
+    args: ["proxy", mcp, "--socket", socket],
+    env: { PATH: "/usr/bin:/bin", ...(env.HOME === undefined ? {} : { HOME: env.HOME }) },
+  };
+}
+
+function badArguments(verb: CallVerb, mcp: McpName, found: string, tool: string) {
+  return refusal("arguments-invalid", `Cannot call a tool of MCP "${mcp}": ${found}`, {
+    kind: "usage",
+    hints: [`fleetctl ${verb} ${mcp} ${tool === "" ? "<tool>" : tool} --args '{"key":"value"}'`],
+  });
+}
+
+function notWired(mcp: McpName, agent: AgentName) {
+  return refusal(
+    "mcp-not-wired",
+    `Cannot call MCP "${mcp}" as agent "${agent}": its socket is not there, must be wired first`,
+    { hints: [`fleetctl mcp wired ${agent}`, `fleetctl mcp add ${mcp} ${agent}`] },
+  );
+}
+
+/** The answer itself is already on stdout. */
+function toolFailed({ mcp, tool }: Options) {
+  return refusal(
+    "tool-failed",
+    `Cannot finish tool "${tool}" of MCP "${mcp}": the server answered with an error`,
+  );
+}

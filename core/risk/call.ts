@@ -1,0 +1,64 @@
+/**
+ * What is decided about: one tool call, and where it came from. Types, the canonical form of its
+ * arguments, and the digest that an approval is bound to (decision 13). No I/O.
+ *
+ * @module
+ */
+
+import type { CallOrigin } from "core/call_origin.ts";
+import type { Gate } from "core/risk/rules.ts";
+
+/** One call as it was asked for. */
+export interface ToolCall {
+  /** Whose MCP it is; the call runs with this agent's credentials. */
+  readonly agent: string;
+  readonly mcp: string;
+  /** The version that the caller believes to be pinned. */
+  readonly version: string;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly origin: CallOrigin;
+}
+
+/** Nesting of arguments that has a canonical form; deeper is refused before it comes here. */
+const DEPTH_MAX = 200;
+
+/**
+ * Prints a JSON value so that equal values have equal texts: keys in code-unit order, numbers and
+ * strings as `JSON.stringify` prints them (RFC 8785). Nesting beyond reason throws `RangeError`.
+ */
+export function canonicalJson(value: unknown, depth = 0): string {
+  if (depth > DEPTH_MAX) throw new RangeError("The value is nested too deep");
+  if (Array.isArray(value)) {
+    return `[${value.map((item) => canonicalJson(item ?? null, depth + 1)).join(",")}]`;
+  }
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+    .sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
+  return `{${
+    entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner, depth + 1)}`)
+      .join(",")
+  }}`;
+}
+
+/** Digest of the rules that a decision was made by; any change of a rule or of the pin changes it. */
+export async function policyDigest(gate: Gate): Promise<string> {
+  const rules = [...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
+  return await sha256(canonicalJson(["fleetctl.policy.1", gate.mcp, gate.version, rules]));
+}
+
+/**
+ * Digest of everything that an approval is bound to: agent, MCP, pinned version, tool, canonical
+ * arguments, origin and policy. One of them changed means another digest.
+ */
+export async function callDigest(call: ToolCall, policy: string): Promise<string> {
+  const { agent, mcp, version, tool, origin } = call;
+  const parts = ["fleetctl.call.1", agent, mcp, version, tool, call.arguments, origin, policy];
+  return await sha256(canonicalJson(parts));
+}
+
+/** SHA-256 of a text, in hex. */
+export async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex();
+}

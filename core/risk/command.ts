@@ -1,0 +1,72 @@
+/**
+ * The gate's look at shell commands: command-string rules for the built-in tool `bash` and for what
+ * an ACP runtime asks permission for. No I/O.
+ *
+ * It works on words, not on a shell's grammar: quoting tricks, variables, encodings and programs
+ * that call our command line are not seen. The verbs decide again by themselves, and that holds.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { decideTool, type Decision } from "core/risk/decide.ts";
+import type { Gate } from "core/risk/rules.ts";
+
+/** The words with which a shell command can reach an MCP through our own command line. */
+const CALL_VERBS: ReadonlySet<string> = new Set(["call", "read"]);
+/** Options with values may stand before the operands; this many words are tried. */
+const OPERANDS_LOOKED_AT = 8;
+
+/** What a command reaches, when it reaches a ruled tool. */
+export interface RuledCommand {
+  readonly decision: Exclude<Decision, "allow">;
+  readonly gate: Gate;
+  readonly tool: string;
+}
+
+/** Decides about a shell command: whether it is, or holds, a call of a ruled tool. */
+export function decideCommand(gates: Iterable<Gate>, command: string): Decision {
+  return ruledCommand(gates, command)?.decision ?? "allow";
+}
+
+/**
+ * Returns the strongest rule that a command meets, looking for `mcp call|read <mcp> <tool>`. Cuts at
+ * blanks and at every character that ends a word for a shell.
+ */
+export function ruledCommand(gates: Iterable<Gate>, command: string): RuledCommand | undefined {
+  const byName = new Map([...gates].map((gate) => [gate.mcp as string, gate]));
+  const words = command.split(/[\s;&|()`"'$<>\\{}]+/).filter((word) => word !== "");
+  let found: RuledCommand | undefined;
+  for (let at = 0; at < words.length; at++) {
+    if (words[at] !== "mcp" || !CALL_VERBS.has(words[at + 1] ?? "")) continue;
+    const operands = words.slice(at + 2).filter((word) => !word.startsWith("-"));
+    for (const [gate, tool] of reached(operands, byName)) {
+      const decision = decideTool(gate.rules, tool);
+      if (decision === "allow" || found?.decision === "block") continue;
+      if (decision === "block" || found === undefined) found = { decision, gate, tool };
+    }
+  }
+  return found;
+}
+
+/** Returns the refusal of a command that a rule blocks. */
+export function commandBlocked({ gate, tool }: RuledCommand): Refusal {
+  return refusal(
+    "command-blocked",
+    `Cannot run the command: it reaches tool ${JSON.stringify(tool)} of MCP ` +
+      `${JSON.stringify(gate.mcp)}, which is declared "risk: block"; no approval can allow it`,
+    { kind: "denied" },
+  );
+}
+
+/** Every pair of words that may be an MCP and its tool. */
+function reached(
+  operands: readonly string[],
+  gates: ReadonlyMap<string, Gate>,
+): readonly (readonly [Gate, string])[] {
+  return operands.slice(0, OPERANDS_LOOKED_AT).flatMap((word, at) => {
+    const gate = gates.get(word);
+    const tool = operands[at + 1];
+    return gate === undefined || tool === undefined ? [] : [[gate, tool] as const];
+  });
+}

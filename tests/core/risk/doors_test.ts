@@ -1,0 +1,159 @@
+/**
+ * One decision for every door: 10,000 generated calls, and the runtime, the proxy, `mcp read`,
+ * `mcp call` and relayed calls say the same about each. Scripts come through the same function.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { CallOrigin, CallVerb } from "core/call_origin.ts";
+import type { McpClient } from "core/mcp_port.ts";
+import type { McpName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import { err, ok } from "core/result.ts";
+import { callAdmitted } from "core/risk/admission.ts";
+import type { ToolCall } from "core/risk/call.ts";
+import { refusedKey } from "core/risk/argument_keys.ts";
+import { decideCall, type Decision, strongest } from "core/risk/decide.ts";
+import type { Gate, Risk } from "core/risk/rules.ts";
+import { refusal } from "core/errors.ts";
+import { memoryFiles } from "tests/fakes/files.ts";
+import { toolGate } from "units/agent_loop/tool_gate.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
+import { judgeClientFrame } from "units/mcp/client_side.ts";
+
+const RUNS = 10_000;
+const NAMES = ["look", "write", "wipe", "WIPE", " write", "ｗｉｐｅ", "Look", "push", ""] as const;
+const KEYS = ["path", "text", "output_path", "outputPath", "CONFIRM", "nested"] as const;
+
+interface Case {
+  readonly gate: Gate;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+const gates = fc.array(
+  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom<Risk>("block", "ask")),
+  { maxLength: 6 },
+).map((rows): Gate => ({
+  mcp: "bench" as McpName,
+  version: "1.0.0",
+  rules: new Map(rows),
+  idleStopSeconds: undefined,
+}));
+const values = fc.oneof(
+  fc.string({ maxLength: 8 }),
+  fc.integer(),
+  fc.dictionary(fc.constantFrom(...KEYS), fc.boolean(), { maxKeys: 2, noNullPrototype: true }),
+);
+const cases: fc.Arbitrary<Case> = fc.record({
+  gate: gates,
+  tool: fc.constantFrom(...NAMES),
+  arguments: fc.dictionary(fc.constantFrom(...KEYS), values, {
+    maxKeys: 3,
+    noNullPrototype: true,
+  }),
+});
+
+function callOf(of: Case, origin: CallOrigin): ToolCall {
+  const { gate, tool } = of;
+  const named = { agent: "ada", mcp: "bench", version: gate.version };
+  return { ...named, tool, arguments: of.arguments, origin };
+}
+
+/** What the proxy does with the bytes of the call. */
+function atProxy(of: Case, meta?: unknown): Decision {
+  const params = { name: of.tool, arguments: of.arguments, ...(meta ? { _meta: meta } : {}) };
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const bytes = new TextEncoder().encode(`${text}\n`);
+  const verdict = judgeClientFrame({ kind: "line", bytes }, { agent: "ada", mcp: "bench" }, {
+    ok: true,
+    value: of.gate,
+  });
+  if (verdict.kind === "forward") return "allow";
+  return verdict.kind === "ask" ? "ask" : "block";
+}
+
+/** What one of the verbs does: whether the server was reached, and whether a human was asked. */
+async function atVerb(of: Case, origin: CallOrigin): Promise<Decision> {
+  let seen: Decision = "block";
+  const client: McpClient = {
+    listTools: () => Promise.resolve(ok([])),
+    callTool: () => {
+      seen = "allow";
+      return Promise.resolve(ok({ isError: false, text: "", result: {} }));
+    },
+  };
+  await callAdmitted(of.gate, callOf(of, origin), {
+    client,
+    at: { socket: "/run/mcp/bench.sock" },
+    ask: () => {
+      seen = "ask";
+      return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
+    },
+  });
+  return seen;
+}
+
+/** What the runtime does with a tool that it reaches by URL. */
+async function atRuntime(of: Case): Promise<Decision> {
+  const paths = pathsUnder("/");
+  const files = memoryFiles();
+  await files.ensureDir("/etc/fleetctl/gate", { mode: 0o755 });
+  const { mcp, version, rules } = of.gate;
+  const text = JSON.stringify({ mcp, version, rules: Object.fromEntries(rules) });
+  await files.write(paths.gate("bench"), text, { mode: 0o644 });
+  let seen: Decision = "block";
+  const tool: Tool = {
+    ...{ name: of.tool, tool: of.tool, mcp: "bench", kind: "other", isConcurrent: false },
+    ...{ description: "", inputSchema: { type: "object" } },
+    run: () => {
+      seen = "allow";
+      return Promise.resolve({ status: "completed", text: "" });
+    },
+  };
+  const gated = toolGate({
+    ...{ agent: "ada", paths, files, byUrl: new Set(["bench"]) },
+    ask: () => {
+      seen = "ask";
+      return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
+    },
+  })(tool);
+  await gated.run(of.arguments, new AbortController().signal);
+  return seen;
+}
+
+Deno.test(`every door says the same about ${RUNS} calls`, async () => {
+  await fc.assert(
+    fc.asyncProperty(cases, async (of) => {
+      const own = decideCall(of.gate, callOf(of, { kind: "direct" })).decision;
+      assert.equal(atProxy(of), own, "proxy");
+      assert.equal(await atRuntime(of), own, "runtime");
+      const script: CallOrigin = { kind: "script", script: "a".repeat(64), call: 3 };
+      assert.equal(decideCall(of.gate, callOf(of, script)).decision, own, "script");
+      assert.equal(atProxy(of, { fleetctl: { origin: script } }), own, "script through the proxy");
+      // The verbs refuse some argument keys on top, and never allow what the others do not.
+      const verb = refusedKey(of.arguments) === undefined ? own : strongest(own, "block");
+      for (const name of ["mcp read", "mcp call"] as const satisfies readonly CallVerb[]) {
+        const origin: CallOrigin = { kind: "verb", verb: name };
+        assert.equal(await atVerb(of, origin), verb, name);
+        assert.equal(atProxy(of, { fleetctl: { origin } }), verb, `${name} through the proxy`);
+        const relayed: CallOrigin = { kind: "relayed", verb: name, by: "the operator" };
+        assert.equal(await atVerb(of, relayed), verb, `relayed ${name}`);
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+Deno.test("a call that names another version than the gate's is blocked at every door", () => {
+  const gate: Gate = {
+    ...{ mcp: "bench" as McpName, version: "2.0.0", rules: new Map() },
+    idleStopSeconds: undefined,
+  };
+  const call = { ...callOf({ gate, tool: "look", arguments: {} }, { kind: "direct" }) };
+  assert.equal(decideCall(gate, call).decision, "allow");
+  const verdict = decideCall(gate, { ...call, version: "1.0.0" });
+  assert.ok(verdict.decision === "block" && verdict.why.code === "pin-moved");
+});

@@ -1,0 +1,118 @@
+/**
+ * The runtime's own door of the gate, for what does not pass `fleetctl-mcp`: the commands of `bash`,
+ * and tools of MCPs that are reached by URL. Reads the rendered gate files anew whenever they
+ * changed. A URL without a gate file is no entry of the catalog, so nobody has ruled about it.
+ *
+ * @module
+ */
+
+import { DIRECT } from "core/call_origin.ts";
+import type { Refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { AskHuman } from "core/risk/admission.ts";
+import type { ToolCall } from "core/risk/call.ts";
+import { commandBlocked, ruledCommand } from "core/risk/command.ts";
+import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
+import { createGateReader, type GateReader } from "core/risk/gate_file.ts";
+import type { Gate } from "core/risk/rules.ts";
+import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
+
+/** What the door needs to know. */
+export interface ToolGateSite {
+  readonly agent: string;
+  readonly paths: Paths;
+  readonly files: Pick<Files, "readText" | "stat" | "list">;
+  /** Names of the MCPs that are reached by URL. */
+  readonly byUrl: ReadonlySet<string>;
+  readonly ask?: AskHuman;
+}
+
+/** Creates the door; it returns a tool that decides before it runs. */
+export function toolGate(site: ToolGateSite): (tool: Tool) => Tool {
+  const readers = new Map<string, GateReader>();
+  const readerOf = (mcp: string) => {
+    const reader = readers.get(mcp) ?? createGateReader(site.files, site.paths.gate(mcp), mcp);
+    readers.set(mcp, reader);
+    return reader;
+  };
+  return (tool) => {
+    const check = checkOf(tool, site, readerOf);
+    if (check === undefined) return tool;
+    return {
+      ...tool,
+      async run(input, signal) {
+        const allowed = await check(input);
+        return allowed.ok ? await tool.run(input, signal) : denied(allowed.error);
+      },
+    };
+  };
+}
+
+type Check = (input: unknown) => Promise<Result<void>>;
+
+function checkOf(
+  tool: Tool,
+  site: ToolGateSite,
+  readerOf: (mcp: string) => GateReader,
+): Check | undefined {
+  if (tool.mcp === undefined) {
+    return tool.kind === "execute" ? (input) => checkCommand(input, site, readerOf) : undefined;
+  }
+  const { mcp } = tool;
+  return site.byUrl.has(mcp)
+    ? (input) => checkCall({ mcp, tool: tool.tool, input }, site, readerOf(mcp))
+    : undefined;
+}
+
+/**
+ * A command that reaches an asking tool runs: the verb in it asks, with the arguments that count,
+ * and two doors must not ask twice about one call.
+ */
+async function checkCommand(
+  input: unknown,
+  site: ToolGateSite,
+  readerOf: (mcp: string) => GateReader,
+): Promise<Result<void>> {
+  const { command } = (input ?? {}) as { readonly command?: unknown };
+  if (typeof command !== "string") return ok(undefined);
+  const gates: Gate[] = [];
+  for (const name of await gateNames(site)) {
+    const gate = await readerOf(name).current();
+    // An unusable gate refuses every call of its MCP at the verb; other commands go on.
+    if (gate.ok) gates.push(gate.value);
+  }
+  const ruled = ruledCommand(gates, command);
+  return ruled?.decision === "block" ? err(commandBlocked(ruled)) : ok(undefined);
+}
+
+async function gateNames({ files, paths }: ToolGateSite): Promise<readonly string[]> {
+  const folder = paths.gate("x").replace(/\/x\.json$/, "");
+  if (await files.stat(folder) === undefined) return [];
+  const names = await files.list(folder);
+  return names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5)).sort();
+}
+
+async function checkCall(
+  of: { readonly mcp: string; readonly tool: string; readonly input: unknown },
+  site: ToolGateSite,
+  reader: GateReader,
+): Promise<Result<void>> {
+  if (await site.files.stat(site.paths.gate(of.mcp)) === undefined) return ok(undefined);
+  const gate = await reader.current();
+  if (!gate.ok) return gate;
+  const call: ToolCall = {
+    ...{ agent: site.agent, mcp: of.mcp, version: gate.value.version, tool: of.tool },
+    arguments: (of.input ?? {}) as Readonly<Record<string, unknown>>,
+    origin: DIRECT,
+  };
+  const verdict = decideCall(gate.value, call);
+  if (verdict.decision === "block") return err(verdict.why);
+  if (verdict.decision === "allow") return ok(undefined);
+  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call);
+}
+
+function denied(reason: Refusal): ToolOutcome {
+  return { status: "denied", text: reason.message };
+}
