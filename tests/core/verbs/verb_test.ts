@@ -134,5 +134,5 @@ Deno.test("matchVerb() takes the longest row and nothing that is only close", ()
 Deno.test("verbsUnder() hides what is not built", () => {
   const names = verbsUnder(["mcp"]).map(verbName);
   assert.ok(names.includes("mcp add"));
-  assert.ok(!names.includes("mcp call"));
+  assert.ok(!names.includes("mcp doctor"));
 });
