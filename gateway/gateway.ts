@@ -16,7 +16,7 @@ import { type EnrollKey, startKeyForwarder } from "gateway/dial/key_forwarder.ts
 import { watchKeys } from "gateway/dial/key_watch.ts";
 import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
-import { ownNames } from "gateway/dial/own_names.ts";
+import { ownNames } from "core/host_name.ts";
 import { createRegistry } from "gateway/dial/registry.ts";
 import { createRouter } from "gateway/dial/router.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";

@@ -7,7 +7,7 @@
 
 import { ASSERTION_HEADER, type AssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
-import { isLoopbackName } from "gateway/dial/own_names.ts";
+import { isLoopbackName } from "core/host_name.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
 
 /** Header with the identity of the viewer (spec "Cockpit identity and scope"). */

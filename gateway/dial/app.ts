@@ -8,10 +8,10 @@
 import { CLOSE, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
-import { browserSign } from "gateway/dial/browser.ts";
+import { browserSign } from "core/dial/browser.ts";
 import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
 import type { SessionRegistry } from "gateway/dial/registry.ts";
-import { createWaitingRoom } from "gateway/dial/waiting_room.ts";
+import { createWaitingRoom } from "core/dial/waiting_room.ts";
 
 /** The running listener. */
 export interface DialListener {

@@ -25,7 +25,7 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, FrameConnection, Log, Random } from "core/ports.ts";
 import type { IdentityLedger } from "core/access/identity.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
-import { hostnameOf, type IsOwnName } from "gateway/dial/own_names.ts";
+import { hostnameOf, type IsOwnName } from "core/host_name.ts";
 import type { DialSession } from "gateway/dial/registry.ts";
 import {
   acceptedLine,

@@ -12,7 +12,7 @@ import { errorText, refusal } from "core/errors.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createLanes, type Lanes } from "gateway/dial/lanes.ts";
+import { createLanes, type Lanes } from "core/lanes.ts";
 import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
