@@ -15,6 +15,8 @@ const SCOPES: Readonly<Record<Verb["scope"], string>> = {
   operator: "root or an admin agent",
   gateway: "root or an admin agent; the gateway for a first key",
   self: "an agent for itself; for another agent root or an admin agent",
+  self_or_gateway:
+    "an agent for itself; for another agent root, an admin agent, or the gateway for its owner",
   self_or_root: "an agent for itself; for another agent root only",
   self_or_host: "an agent for itself; for the whole host root or an admin agent",
 };

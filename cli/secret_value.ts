@@ -22,6 +22,7 @@ export async function readSecretValue(
 ): Promise<Result<string | undefined>> {
   const option = invocation.verb.options.find((one) => one.secret);
   if (option === undefined) return ok(undefined);
+  if (option.unless?.some((word) => isSaid(word, invocation)) === true) return ok(undefined);
   const typed = invocation.options[option.name];
   if (typed !== undefined && typed !== "-") return ok(typed);
   if (typed === "-") {
@@ -29,7 +30,11 @@ export async function readSecretValue(
     // A pipe ends with a newline that nobody means to be part of the secret.
     return text.ok ? ok(text.value.replace(/\r?\n$/, "")) : text;
   }
-  const answer = await deps.promptSecret(`Value of ${invocation.args.KEY ?? option.name}: `);
+  const answer = await deps.promptSecret(
+    option.unless === undefined
+      ? `Value of ${invocation.args.KEY ?? option.name}: `
+      : `Value of ${option.name} (empty for none): `,
+  );
   if (answer !== undefined) return ok(answer);
   return err(refusal(
     "value-missing",
@@ -38,8 +43,16 @@ export async function readSecretValue(
     {
       kind: "usage",
       hints: [
-        `fleetctl ${verbName(invocation.verb)} ${invocation.args.KEY ?? ""} --value - < file`,
+        `fleetctl ${verbName(invocation.verb)} ${
+          invocation.args.KEY ?? ""
+        } --${option.name} - < file`,
       ],
     },
   ));
+}
+
+/** Whether a switch, or an option with this value, was given. */
+function isSaid(word: string, { switches, options }: Invocation): boolean {
+  const [name = "", value] = word.split("=");
+  return value === undefined ? switches.has(name) : options[name] === value;
 }

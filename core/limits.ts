@@ -207,3 +207,9 @@ export const LOGIN_LIMITS = {
   /** Sessions of one principal; the oldest ends when there are more. */
   sessionsPerPrincipalMax: 100,
 } as const;
+
+/** Questions of pages about models, each of which starts a program as root. */
+export const MODEL_DESK_LIMITS = {
+  /** Open at the same time, for all agents of a gateway. */
+  openMax: 4,
+} as const;

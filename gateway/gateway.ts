@@ -10,7 +10,9 @@ import { createCockpit } from "gateway/cockpit/app.ts";
 import { createStreamSet } from "gateway/cockpit/streams.ts";
 import { openWebFiles } from "gateway/cockpit/web_files.ts";
 import { ROUTES } from "gateway/cockpit/table.ts";
+import { createModelDesk } from "gateway/cockpit/model_desk.ts";
 import type { GatewayConfig } from "gateway/config.ts";
+import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { startDialListener } from "gateway/dial/app.ts";
 import { type EnrollKey, startKeyForwarder } from "gateway/dial/key_forwarder.ts";
 import { watchKeys } from "gateway/dial/key_watch.ts";
@@ -36,6 +38,8 @@ export interface GatewayOptions {
   readonly hostNames: readonly string[];
   /** Brings first keys into the ledger; without it they count on this gateway only. */
   readonly forwardKey?: EnrollKey;
+  /** Runs the verbs that owners ask for; without it they are refused. */
+  readonly verbs?: VerbRunner;
 }
 
 /** The running gateway. */
@@ -97,9 +101,10 @@ export async function startGateway(
       version,
     });
     const { trust, assertionKeys } = config;
+    const models = createModelDesk(options.verbs);
     const app = createCockpit(ROUTES, {
       ...{ roster, trust, assertionKeys, store, hub, registry, router, streams, web },
-      ...{ metrics, clock, random, log, version },
+      ...{ metrics, models, clock, random, log, version },
     });
     const cockpit = await sockets.serveHttp(
       config.cockpit,

@@ -12,6 +12,7 @@ import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { GATEWAY_SETTINGS, readGatewayConfig } from "gateway/config.ts";
+import { daemonVerbs } from "gateway/daemon_verbs.ts";
 import { ledgerClient } from "gateway/dial/ledger_client.ts";
 import { startGateway } from "gateway/gateway.ts";
 
@@ -40,10 +41,12 @@ function hostNames(): readonly string[] {
 
 try {
   for (const warning of config.value.warnings) host.log.warning(warning);
+  const verbs = daemonVerbs(host, config.value.paths.daemonSocket);
   const gateway = await startGateway(config.value, host, {
     version: VERSION,
     hostNames: hostNames(),
-    forwardKey: ledgerClient(host, config.value.paths.daemonSocket),
+    forwardKey: ledgerClient(verbs),
+    verbs,
   });
   const { cockpit, dial } = gateway;
   host.log.info("ready", {

@@ -50,6 +50,14 @@ export interface SecretStore {
   /** Names of all secrets, the shared ones first; never a value. */
   list(): readonly SecretRef[];
   set(ref: SecretRef, value: string, author: SecretAuthor): Promise<Result<Committed>>;
+  /**
+   * Changes several secrets as one commit: `decide` gets the shards as they are under the lock and
+   * returns the shards to be, the same ones when nothing changes. It checks keys and values itself.
+   */
+  edit(
+    decide: (shards: SecretShards) => Result<SecretShards>,
+    of: { readonly author: SecretAuthor; readonly summary: string },
+  ): Promise<Result<Committed>>;
   /** Refuses when there is nothing at the place. */
   unset(ref: SecretRef, author: SecretAuthor): Promise<Result<Committed>>;
 }
@@ -168,17 +176,14 @@ function createStore(
   opened: SecretShards,
 ): SecretStore {
   let shards = opened;
-  const write = async (ref: SecretRef, value: string | undefined, author: SecretAuthor) => {
+  const edit: SecretStore["edit"] = async (decide, { author, summary }) => {
     let written = shards;
-    const where = ref.agent === undefined ? "in the shared shard" : `of agent "${ref.agent}"`;
     const done = await changeStore(ports, paths, {
       author,
-      summary: `${ref.key} ${where}`,
+      summary,
       change: async (store) => {
         written = store.shards;
-        const current = readSecret(store.shards, ref);
-        if (value === undefined && current === undefined) return err(absent(ref, where));
-        const next = withSecret(store.shards, ref, value);
+        const next = decide(store.shards);
         if (!next.ok) return next;
         written = next.value;
         const listed = parseRecipients(
@@ -188,13 +193,22 @@ function createStore(
         if (!listed.ok) return listed;
         const readers = decideReaders(store.recipients, listed.value, key.recipient);
         if (!readers.ok) return readers;
-        // The same value for the same readers: nothing to write, and no commit.
-        const isSame = current === value && readers.value.length === store.recipients.length;
+        // The same values for the same readers: nothing to write, and no commit.
+        const isSame = next.value === store.shards &&
+          readers.value.length === store.recipients.length;
         return ok(isSame ? undefined : { shards: next.value, recipients: readers.value });
       },
     });
     if (done.ok) shards = written;
     return done;
+  };
+  const write = (ref: SecretRef, value: string | undefined, author: SecretAuthor) => {
+    const where = ref.agent === undefined ? "in the shared shard" : `of agent "${ref.agent}"`;
+    return edit((current) => {
+      const there = readSecret(current, ref);
+      if (value === undefined && there === undefined) return err(absent(ref, where));
+      return there === value ? ok(current) : withSecret(current, ref, value);
+    }, { author, summary: `${ref.key} ${where}` });
   };
   return {
     get shards() {
@@ -208,6 +222,7 @@ function createStore(
       const checked = checkSecretValue(ref.key, value);
       return checked.ok ? await write(ref, checked.value, author) : checked;
     },
+    edit,
     unset: (ref, author) => write(ref, undefined, author),
   };
 }

@@ -58,7 +58,8 @@ const LADDER: readonly {
   },
   {
     question: "is it a verb of the gateway, and the caller the gateway?",
-    holds: ({ caller, needs }) => caller.kind === "gateway" && needs === "gateway",
+    holds: ({ caller, needs }) =>
+      caller.kind === "gateway" && (needs === "gateway" || needs === "self_or_gateway"),
     decide: () => allow("the gateway"),
   },
   {
@@ -76,7 +77,7 @@ const LADDER: readonly {
     question: "is the target the caller's own agent?",
     holds: ({ caller, target, needs }) =>
       "agent" in caller && target.kind === "agent" && target.agent === caller.agent &&
-      (needs === "self" || needs === "self_or_root"),
+      (needs === "self" || needs === "self_or_gateway" || needs === "self_or_root"),
     decide: () => allow("own agent"),
   },
   {
@@ -92,7 +93,7 @@ const LADDER: readonly {
   },
   {
     question: "is the target a peer of the caller?",
-    holds: ({ needs }) => needs === "self",
+    holds: ({ needs }) => needs === "self" || needs === "self_or_gateway",
     decide: ({ caller, invocation, target }) =>
       deny("target is a peer", peerTarget(caller, invocation, target)),
   },

@@ -15,7 +15,10 @@ export type Caller =
   | { readonly kind: "operator"; readonly uid: number }
   | { readonly kind: "admin"; readonly uid: number; readonly agent: AgentName }
   | { readonly kind: "agent"; readonly uid: number; readonly agent: AgentName }
-  /** The gateway's own user, which may enroll the first dial key of an agent and nothing else. */
+  /**
+   * The gateway's own user, which may enroll the first dial key of an agent and show and choose its
+   * model for an owner, and nothing else.
+   */
   | { readonly kind: "gateway"; readonly uid: number }
   | { readonly kind: "other"; readonly uid: number };
 

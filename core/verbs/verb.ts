@@ -13,6 +13,7 @@
  * - `operator`: root, or an agent with `admin: true`.
  * - `gateway`: as `operator`, and the gateway's own user.
  * - `self`: the target is the caller; another target needs admin or root.
+ * - `self_or_gateway`: as `self`, and the gateway's own user for an agent whose owner asked it.
  * - `self_or_root`: the target is the caller; another target needs root, admin is not enough.
  * - `self_or_host`: as `self` where an agent is the target, as `operator` for the whole host.
  */
@@ -22,6 +23,7 @@ export type VerbScope =
   | "operator"
   | "gateway"
   | "self"
+  | "self_or_gateway"
   | "self_or_root"
   | "self_or_host";
 
@@ -56,6 +58,8 @@ export interface Option {
    * never in an argument list (decision 40).
    */
   readonly secret?: true;
+  /** Switches (`no-key`) and values (`provider=demo`) with which a secret is not asked for. */
+  readonly unless?: readonly string[];
   readonly summary: string;
 }
 

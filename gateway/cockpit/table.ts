@@ -9,6 +9,7 @@ import { describeRoutes } from "gateway/cockpit/openapi.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 import { AGENT_ROUTES } from "gateway/cockpit/routes/agents.ts";
+import { MODEL_ROUTES } from "gateway/cockpit/routes/models.ts";
 import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
 import { STREAM_ROUTES } from "gateway/cockpit/routes/streams.ts";
 import { TURN_ROUTES } from "gateway/cockpit/routes/turns.ts";
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = [
   ...PROCESS_ROUTES,
   description,
   ...AGENT_ROUTES,
+  ...MODEL_ROUTES,
   ...TURN_ROUTES,
   ...STREAM_ROUTES,
   ...WEB_ROUTES,

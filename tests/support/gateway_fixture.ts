@@ -9,6 +9,7 @@ import { type DialKey, signProof } from "core/dial/proof.ts";
 import type { FrameConnection, Host } from "core/ports.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { readGatewayConfig } from "gateway/config.ts";
+import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import type { EnrollKey } from "gateway/dial/key_forwarder.ts";
 import { type Gateway, startGateway } from "gateway/gateway.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
@@ -38,6 +39,7 @@ export async function startTestGateway(
     readonly env?: Readonly<Record<string, string>>;
     readonly dialPort?: number;
     readonly forwardKey?: EnrollKey;
+    readonly verbs?: VerbRunner;
   } = {},
 ): Promise<TestGateway> {
   const host = options.host ?? memoryHost();
@@ -54,6 +56,7 @@ export async function startTestGateway(
     version: "1.2.3",
     hostNames: [],
     ...(options.forwardKey === undefined ? {} : { forwardKey: options.forwardKey }),
+    ...(options.verbs === undefined ? {} : { verbs: options.verbs }),
   });
   return {
     gateway,

@@ -12,15 +12,11 @@ import { type Env, optional, readSettings, type SettingValues } from "core/setti
 import { integer, oneOf, text, url } from "core/setting_types.ts";
 import { RUNTIME_LIMITS } from "core/limits.ts";
 import type { Result } from "core/result.ts";
-
-/** Model providers that the runtime can talk to. */
-export const PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
-/** One of `PROVIDERS`. */
-export type ProviderName = typeof PROVIDERS[number];
+import { MODEL_PROVIDERS, type ModelProvider } from "core/runtimes/model_choice.ts";
 
 /** The settings by name; `fleetctl-runtime --help` prints them. */
 export const RUNTIME_SETTINGS = {
-  provider: optional("FLEETCTL_PROVIDER", oneOf(PROVIDERS), {
+  provider: optional("FLEETCTL_PROVIDER", oneOf(MODEL_PROVIDERS), {
     doc: "Model provider; the built-in demo model answers when none is configured.",
   }),
   model: optional("FLEETCTL_MODEL", text(), {
@@ -56,7 +52,7 @@ type Values = SettingValues<typeof RUNTIME_SETTINGS>;
 
 /** Which model answers, and how it is reached. */
 export interface ModelSettings {
-  readonly provider: ProviderName;
+  readonly provider: ModelProvider;
   /** Empty for the demo model. */
   readonly model: string;
   readonly baseUrl: string | undefined;
@@ -77,14 +73,14 @@ export interface RuntimeSettings {
 export const MODEL_KEY_NAMES = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "FLEETCTL_MODEL_KEY"];
 
 /** Windows of providers whose current models all have at least this one. */
-const CONTEXT_TOKENS: Readonly<Record<ProviderName, number>> = {
+const CONTEXT_TOKENS: Readonly<Record<ModelProvider, number>> = {
   anthropic: 200_000,
   openai: 128_000,
   "openai-compatible": RUNTIME_LIMITS.contextTokensDefault,
   demo: RUNTIME_LIMITS.contextTokensDefault,
 };
 
-const KEY_NAMES: Readonly<Record<ProviderName, string>> = {
+const KEY_NAMES: Readonly<Record<ModelProvider, string>> = {
   anthropic: "ANTHROPIC_API_KEY",
   openai: "OPENAI_API_KEY",
   "openai-compatible": "FLEETCTL_MODEL_KEY",
@@ -114,7 +110,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
   };
 }
 
-function providerOf(values: Values): ProviderName {
+function providerOf(values: Values): ModelProvider {
   if (values.provider !== undefined) return values.provider;
   if (values.baseUrl !== undefined) return "openai-compatible";
   const hasAnthropic = values.anthropicKey !== undefined;
@@ -123,7 +119,7 @@ function providerOf(values: Values): ProviderName {
   return hasAnthropic ? "anthropic" : "openai";
 }
 
-function keyOf(provider: ProviderName, values: Values): string | undefined {
+function keyOf(provider: ModelProvider, values: Values): string | undefined {
   if (values.modelKey !== undefined) return values.modelKey;
   if (provider === "anthropic") return values.anthropicKey;
   return provider === "openai" ? values.openaiKey : undefined;

@@ -72,6 +72,9 @@ const REQUESTS: Readonly<
   "GET /api/version": { status: 200 },
   "GET /api/openapi.json": { status: 200 },
   "GET /api/agents": { status: 200 },
+  // This gateway has no daemon to ask, and says so to those who may ask.
+  "GET /api/model": { query: "?agent=mia", status: 503 },
+  "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
   "POST /api/turns": { body: { agent: "mia", text: "hi" }, status: 202 },
   "POST /api/turns/cancel": { body: { agent: "mia", turn_id: "none" }, status: 404 },
   "GET /events": { query: "?topics=transcript:mia", status: 200 },

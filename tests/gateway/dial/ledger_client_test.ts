@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import type { DaemonFrame } from "core/verbs/daemon_frames.ts";
 import { refusal } from "core/errors.ts";
+import { daemonVerbs } from "gateway/daemon_verbs.ts";
 import { ledgerClient } from "gateway/dial/ledger_client.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
@@ -34,7 +35,7 @@ async function ask(
     stream.close();
   });
   try {
-    return await ledgerClient(host, socket).enroll({ agent: "ada", key: KEY }, signal);
+    return await ledgerClient(daemonVerbs(host, socket)).enroll({ agent: "ada", key: KEY }, signal);
   } finally {
     await server.close();
     await Deno.remove(folder, { recursive: true });
@@ -115,12 +116,12 @@ Deno.test({
   ...SAFE,
   fn: async () => {
     const signal = new AbortController().signal;
-    const said = await ledgerClient(memoryHost(), "/nowhere/s")
+    const said = await ledgerClient(daemonVerbs(memoryHost(), "/nowhere/s"))
       .enroll({ agent: "ada", key: KEY }, signal);
     assert.equal(said.ok ? "" : said.error.code, "daemon-not-running");
     const host = memoryHost();
     const sockets = { connectUnix: () => Promise.reject(new Deno.errors.NotCapable("write")) };
-    const barred = await ledgerClient({ sockets, clock: host.clock }, "/nowhere/s")
+    const barred = await ledgerClient(daemonVerbs({ sockets, clock: host.clock }, "/nowhere/s"))
       .enroll({ agent: "ada", key: KEY }, signal);
     assert.equal(barred.ok ? "" : barred.error.code, "dial-key-not-taken");
   },

@@ -6,13 +6,16 @@ _fleetctl_at() {
     "") next="access agents apply audit completion help mcp secret status up"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
-    "agents") next="add key list restart set"; options="--json --as --help" ;;
+    "agents") next="add key list model restart set"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
     "agents key revoke") next=""; options="--json --as --help" ;;
     "agents list") next=""; options="--json --as --help" ;;
+    "agents model") next="set show"; options="--json --as --help" ;;
+    "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
+    "agents model show") next=""; options="--json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
     "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
@@ -46,6 +49,7 @@ _fleetctl() {
   if [[ "${words[CURRENT]}" == -* ]]; then words_here="$options"; else words_here="$next"; fi
   case "$previous" in
     --channel) words_here="webview messenger teamchat workchat" ;;
+    --provider) words_here="anthropic openai openai-compatible demo" ;;
   esac
   compadd -- ${=words_here}
 }

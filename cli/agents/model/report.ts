@@ -1,0 +1,18 @@
+/**
+ * What `agents model set` and `agents model show` say of a model. Never its key.
+ *
+ * @module
+ */
+
+import { type ModelCard, modelText } from "core/runtimes/model_choice.ts";
+
+/** Describes a model in lines. */
+export function modelLines(agent: string, card: ModelCard): readonly string[] {
+  const end = card.key_ends_with === null ? "" : `, ends with ${card.key_ends_with}`;
+  return [
+    `agent "${agent}" talks to ${modelText(card)}`,
+    ...(card.provider === "demo"
+      ? []
+      : [`address  ${card.base_url}`, `key      ${card.key === "set" ? `set${end}` : "not set"}`]),
+  ];
+}

@@ -1,0 +1,147 @@
+/**
+ * `fleetctl agents model set <agent|self>`: tries a model, stores it with its key in the agent's
+ * shard, makes the host follow, and restarts the agent, which reads it at start. The key arrives
+ * through the context, never through options, and is never printed. What the endpoint does not
+ * accept changes nothing.
+ *
+ * The gateway runs it for the owner of an agent (docs/adr/0011-a-model-from-the-page.md).
+ *
+ * @module
+ */
+
+import { agentHere } from "cli/agent_here.ts";
+import { modelLines } from "cli/agents/model/report.ts";
+import type { VerbContext } from "cli/context.ts";
+import { ensureState } from "cli/facts.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { authorOf, readFacts, reconcileFacts, siteOf, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { checkModel } from "core/runtimes/model_check.ts";
+import {
+  type DecidedModel,
+  decideModel,
+  MODEL_PROVIDERS,
+  modelCard,
+  type ModelChoice,
+  storedModel,
+} from "core/runtimes/model_choice.ts";
+import { type SecretShards, withSecret } from "core/secrets/shards.ts";
+import { openSecrets } from "core/secrets/store.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+const VERB = "agents model set";
+
+/** What `fleetctl agents model set` was asked for; the key is in the context. */
+export interface Options {
+  readonly choice: Omit<ModelChoice, "key">;
+  readonly isChecked: boolean;
+}
+
+/** Parses provider, model and address; whether they fit is decided against what is stored. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const { options, switches } = invocation;
+  const provider = MODEL_PROVIDERS.find((one) => one === options.provider);
+  if (provider === undefined) {
+    return err(refusal(
+      "options-invalid",
+      'Cannot connect a model: "--provider" is not given, must be one of ' +
+        MODEL_PROVIDERS.join(", "),
+      { kind: "usage", hints: ["fleetctl agents model set --help"] },
+    ));
+  }
+  return ok({
+    choice: { provider, model: options.model, baseUrl: options["base-url"] },
+    isChecked: !switches.has("no-check"),
+  });
+}
+
+/** Tries, stores, renders, restarts; in this order nothing is changed by what does not work. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  const agent = await agentHere(context);
+  if (!agent.ok) return agent;
+  const choice = { ...options.choice, key: context.secretValue };
+  // Before the lock: an endpoint that is slow to answer holds up no other verb.
+  const secrets = await openSecrets(ports, paths);
+  if (!secrets.ok) return secrets;
+  const tried = settle(choice, agent.value, secrets.value.shards);
+  if (!tried.ok) return tried;
+  const checked = options.isChecked ? await checkModel(ports, tried.value) : ok(undefined);
+  if (!checked.ok) return checked;
+  return await underVerbLock(context, async () => {
+    const stored = await store(context, agent.value, choice);
+    if (!stored.ok) return stored;
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: false,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const { name } = agent.value;
+    // Also when nothing changed: an earlier run may have been cut short before its restart.
+    const services = ports.services(paths);
+    const isRestarted = await services.isRunning();
+    if (isRestarted) await services.restart(dialUnit(name));
+    const card = modelCard(stored.value.model);
+    return ok({
+      ...linesReport(
+        { agent: name, ...card, changed: stored.value.isChanged, restarted: isRestarted },
+        [
+          ...modelLines(name, card),
+          isRestarted
+            ? `restarted  ${dialUnit(name)}`
+            : "no service manager runs on this root: the agent reads it when it starts",
+        ],
+      ),
+      faults: report.value.faults,
+    });
+  });
+}
+
+function settle(
+  choice: ModelChoice,
+  agent: AgentRecord,
+  shards: SecretShards,
+): Result<DecidedModel> {
+  return decideModel(choice, { shards, agent: agent.name, stored: storedModel(shards, agent) });
+}
+
+/** Writes all values as one commit, or none. */
+async function store(context: VerbContext, agent: AgentRecord, choice: ModelChoice) {
+  const { ports, paths } = context;
+  const author = authorOf(context, VERB);
+  const state = await ensureState(ports, siteOf(context), author);
+  if (!state.ok) return state;
+  let model: DecidedModel | undefined;
+  const done = await state.value.edit((shards) => {
+    // Decided anew: what was kept may have changed since the endpoint was asked.
+    const decided = settle(choice, agent, shards);
+    if (!decided.ok) return decided;
+    model = decided.value;
+    return withModel(shards, agent.name, decided.value);
+  }, { author, summary: `the model of agent "${agent.name}"` });
+  if (!done.ok) return done;
+  if (model === undefined) throw new Error("the store was changed without a decision");
+  return ok({ model, isChanged: done.value.changed.length > 0 });
+}
+
+/** Returns the same shards when they hold these values already. */
+function withModel(
+  shards: SecretShards,
+  agent: AgentName,
+  model: DecidedModel,
+): Result<SecretShards> {
+  let next = shards;
+  for (const [key, value] of model.secrets) {
+    if (next.agents.get(agent)?.get(key) === value) continue;
+    const changed = withSecret(next, { key, agent }, value);
+    if (!changed.ok) return changed;
+    next = changed.value;
+  }
+  return ok(next);
+}

@@ -1,0 +1,205 @@
+/**
+ * Tries an endpoint before its key is stored: one question that costs nothing (its list of models),
+ * or, where an endpoint has no list, one answer of a single token. Requests and judgements are pure;
+ * `checkModel` sends them. Nothing that the endpoint says is repeated but the names of its models,
+ * and no redirect is followed, so that a check tells nothing about other services of the network.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Clock, HttpClient } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { DecidedModel } from "core/runtimes/model_choice.ts";
+
+/** How long an endpoint may take. */
+export const CHECK_MS_MAX = 15_000;
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Models that a refusal names. */
+const NAMED_MODELS_MAX = 8;
+const ANTHROPIC_VERSION = "2023-06-01";
+/** Statuses of an endpoint that has no list of models. */
+const NO_LIST = new Set([404, 405, 501]);
+
+/** One question. */
+export interface CheckRequest {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+type Checked = Pick<DecidedModel, "provider" | "model" | "baseUrl" | "key">;
+
+/** Returns the first question: one model of a provider, the list of any other endpoint. */
+export function listRequest(of: Checked): CheckRequest {
+  const { provider, model = "", baseUrl = "" } = of;
+  const isCompatible = provider === "openai-compatible";
+  return {
+    method: "GET",
+    url: isCompatible ? `${baseUrl}/models` : `${baseUrl}/models/${encodeURIComponent(model)}`,
+    headers: { accept: "application/json", ...keyHeaders(of) },
+  };
+}
+
+/** Returns the question for endpoints that have no list. */
+export function tokenRequest(of: Checked): CheckRequest {
+  const { model, baseUrl = "" } = of;
+  return {
+    method: "POST",
+    url: `${baseUrl}/chat/completions`,
+    headers: {
+      accept: "application/json",
+      "content-type": "application/json",
+      ...keyHeaders(of),
+    },
+    body: JSON.stringify({
+      model,
+      max_tokens: 1,
+      messages: [{ role: "user", content: "Say yes." }],
+    }),
+  };
+}
+
+function keyHeaders({ provider, key }: Checked): Readonly<Record<string, string>> {
+  if (provider === "anthropic") {
+    return { "anthropic-version": ANTHROPIC_VERSION, "x-api-key": key ?? "" };
+  }
+  return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** Judges the answer; undefined means that the endpoint has no list. */
+export function judgeList(
+  of: Checked,
+  answer: { readonly status: number; readonly body: string },
+): Result<void> | undefined {
+  const isCompatible = of.provider === "openai-compatible";
+  if (isCompatible && NO_LIST.has(answer.status)) return undefined;
+  const judged = judgeStatus(of, answer.status);
+  if (!judged.ok || !isCompatible) return judged;
+  const names = modelNames(answer.body);
+  if (names === undefined) return err(noEndpoint(of));
+  if (names.length === 0 || names.includes(of.model ?? "")) return ok(undefined);
+  const shown = names.slice(0, NAMED_MODELS_MAX).join(", ");
+  const rest = names.length > NAMED_MODELS_MAX
+    ? ` and ${names.length - NAMED_MODELS_MAX} more`
+    : "";
+  return err(modelUnknown(of, [`model: the endpoint has ${shown}${rest}`]));
+}
+
+/** Judges a status alone. */
+export function judgeStatus(of: Checked, status: number): Result<void> {
+  const at = of.baseUrl ?? "";
+  if (status >= 200 && status < 300) return ok(undefined);
+  if (status === 401 || status === 403) {
+    return err(refusal(
+      "model-unauthorized",
+      of.key === undefined
+        ? `Cannot connect the model: "${at}" wants a key (status ${status})`
+        : `Cannot connect the model: "${at}" does not accept the key (status ${status})`,
+      { details: [of.key === undefined ? "key: is empty" : "key: is not accepted"] },
+    ));
+  }
+  if (status === 404) return err(modelUnknown(of, []));
+  if (status === 429 || status === 402) {
+    return err(refusal(
+      "model-quota-exhausted",
+      `Cannot connect the model: "${at}" has no room for this key now (status ${status})`,
+    ));
+  }
+  return status >= 500
+    ? err(refusal(
+      "model-overloaded",
+      `Cannot connect the model: "${at}" fails (status ${status}), must answer`,
+    ))
+    : err(noEndpoint(of, status));
+}
+
+function modelUnknown(of: Checked, details: readonly string[]) {
+  return refusal(
+    "model-not-found",
+    `Cannot connect the model: "${of.baseUrl}" has no model "${of.model}"`,
+    { details: details.length > 0 ? details : ["model: is not known there"] },
+  );
+}
+
+function noEndpoint(of: Checked, status?: number) {
+  const found = status === undefined ? "what is no list of models" : `status ${status}`;
+  return refusal(
+    "model-garbage",
+    `Cannot connect the model: "${of.baseUrl}" answers with ${found}, must be a model endpoint`,
+    { details: of.provider === "openai-compatible" ? ["base_url: is no model endpoint"] : [] },
+  );
+}
+
+/** Names of `{data: [{id}]}`; undefined when it is no such thing. */
+export function modelNames(body: string): readonly string[] | undefined {
+  try {
+    const { data } = JSON.parse(body) as { readonly data?: unknown };
+    if (!Array.isArray(data)) return undefined;
+    // A name is shown and pasted: what is not printable is none.
+    return data.map((one) => String(one?.id ?? "")).filter((id) => /^[\x21-\x7e]{1,200}$/.test(id));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks the endpoint. */
+export async function checkModel(
+  ports: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
+  of: Checked,
+): Promise<Result<void>> {
+  if (of.provider === "demo") return ok(undefined);
+  const list = await askEndpoint(ports, listRequest(of));
+  if (list === undefined) return err(unreachable(of));
+  const judged = judgeList(of, list);
+  if (judged !== undefined) return judged;
+  const one = await askEndpoint(ports, tokenRequest(of));
+  return one === undefined ? err(unreachable(of)) : judgeStatus(of, one.status);
+}
+
+/** Sends one question; undefined when nobody answers in time. */
+export async function askEndpoint(
+  ports: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
+  request: CheckRequest,
+  msMax: number = CHECK_MS_MAX,
+): Promise<{ readonly status: number; readonly body: string } | undefined> {
+  const late = new AbortController();
+  const cancel = ports.clock.after(msMax, () => late.abort());
+  try {
+    const response = await ports.http.fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      redirect: "manual",
+      signal: late.signal,
+      ...(request.body === undefined ? {} : { body: request.body }),
+    });
+    return { status: response.status, body: await readBounded(response) };
+  } catch {
+    return undefined;
+  } finally {
+    cancel();
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  if (response.body === null) return text;
+  for await (const chunk of response.body) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the rest.
+    if (bytes > ANSWER_BYTES_MAX) return "";
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+function unreachable(of: Checked) {
+  return refusal(
+    "model-unreachable",
+    `Cannot connect the model: "${of.baseUrl}" does not answer, must be reachable from this host`,
+    { details: of.provider === "openai-compatible" ? ["base_url: does not answer"] : [] },
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * Shows and chooses the model of an agent for its owner, through the root daemon. The key passes
+ * through here to the daemon's socket and is kept nowhere; what comes back never holds one
+ * (docs/adr/0011-a-model-from-the-page.md). The gate of the route decides whose agent it is.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { type Refusal, refusal } from "core/errors.ts";
+import { MODEL_DESK_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { MODEL_PROVIDERS, type ModelChoice } from "core/runtimes/model_choice.ts";
+import type { VerbCall, VerbRunner } from "gateway/daemon_verbs.ts";
+
+/** What is told of a model; never its key. */
+export const modelCardShape = z.object({
+  agent: z.string(),
+  provider: z.enum(MODEL_PROVIDERS),
+  model: z.string().nullable(),
+  base_url: z.string().nullable(),
+  key: z.enum(["set", "not-set"]),
+  key_ends_with: z.string().nullable(),
+});
+/** Model of one agent. */
+export type AgentModel = z.infer<typeof modelCardShape>;
+
+/** Asks and tells about models. */
+export interface ModelDesk {
+  show(agent: string): Promise<Result<AgentModel>>;
+  /** Tries the endpoint unless told otherwise, stores, and restarts the agent. */
+  set(agent: string, choice: ModelChoice, isChecked: boolean): Promise<Result<AgentModel>>;
+}
+
+/** Opens the desk; without a runner every question is refused. */
+export function createModelDesk(verbs: VerbRunner | undefined): ModelDesk {
+  let open = 0;
+  const changing = new Set<string>();
+  const ask = async (call: VerbCall): Promise<Result<AgentModel>> => {
+    if (verbs === undefined) return err(away(call));
+    // Each question starts a program that runs as root: a page must not start them at will.
+    if (open >= MODEL_DESK_LIMITS.openMax) return err(busy(call));
+    open++;
+    try {
+      const said = await verbs.run(call);
+      if (!said.ok) return said;
+      const card = modelCardShape.safeParse(said.value);
+      return card.success ? ok(card.data) : err(unreadable(call));
+    } finally {
+      open--;
+    }
+  };
+  return {
+    show: (agent) =>
+      ask({
+        what: `show the model of agent "${agent}"`,
+        argv: ["agents", "model", "show", "--json", "--", agent],
+      }),
+    set: async (agent, choice, isChecked) => {
+      const call = setCall(agent, choice, isChecked);
+      if (changing.has(agent)) return err(busy(call));
+      changing.add(agent);
+      try {
+        return await ask(call);
+      } finally {
+        changing.delete(agent);
+      }
+    },
+  };
+}
+
+function setCall(agent: string, choice: ModelChoice, isChecked: boolean): VerbCall {
+  const { provider, model, baseUrl, key } = choice;
+  const hasKey = key !== undefined && key.trim() !== "";
+  return {
+    what: `connect a model to agent "${agent}"`,
+    argv: [
+      ...["agents", "model", "set", "--json", "--provider", provider],
+      ...(model === undefined ? [] : [`--model=${model}`]),
+      ...(baseUrl === undefined ? [] : [`--base-url=${baseUrl}`]),
+      ...(isChecked ? [] : ["--no-check"]),
+      ...(hasKey ? ["--key", "-"] : ["--no-key"]),
+      "--",
+      agent,
+    ],
+    ...(hasKey ? { stdin: key } : {}),
+  };
+}
+
+function away({ what }: VerbCall): Refusal {
+  return refusal("daemon-not-running", `Cannot ${what}: this gateway has no daemon to ask`);
+}
+
+function busy({ what }: VerbCall): Refusal {
+  return refusal("model-desk-busy", `Cannot ${what}: another change runs, must end first`);
+}
+
+function unreadable({ what }: VerbCall): Refusal {
+  return refusal("verb-failed", `Cannot ${what}: the answer of the verb is not readable`);
+}

@@ -1,0 +1,111 @@
+/**
+ * Runs a verb through the root daemon, which knows the gateway by its user and lets it run the few
+ * verbs whose scope names it. One connection for each verb; what it prints as JSON is the answer.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { ByteStream, Clock, Sockets } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
+
+/** A verb waits for others that change the host; `up` holds them for a while at its start. */
+const ANSWER_MS_MAX = 300_000;
+/** Characters of the daemon's answer that are kept. */
+const ANSWER_LENGTH_MAX = 64 * 1024;
+
+/** A verb to run, `--json` among its words. */
+export interface VerbCall {
+  /** For messages: `enroll a dial key of agent "ada"`. */
+  readonly what: string;
+  readonly argv: readonly string[];
+  /** Value of a secret option; it travels over the socket and stdin only. */
+  readonly stdin?: string;
+  /** Ends the wait; what has begun goes on at the daemon. */
+  readonly signal?: AbortSignal;
+}
+
+/** Runs verbs. */
+export interface VerbRunner {
+  /** Returns the JSON document of the verb, or the refusal that it printed. */
+  run(call: VerbCall): Promise<Result<unknown>>;
+}
+
+/** Makes a runner for the daemon that listens on `socket`. */
+export function daemonVerbs(
+  ports: { readonly sockets: Pick<Sockets, "connectUnix">; readonly clock: Clock },
+  socket: string,
+): VerbRunner {
+  return {
+    run: async (call) => {
+      let stream: ByteStream | undefined;
+      try {
+        stream = await connectDaemon(ports.sockets, socket);
+      } catch (thrown) {
+        return err(failed(call, errorText(thrown)));
+      }
+      return stream === undefined
+        ? err(
+          refusal(
+            "daemon-not-running",
+            `Cannot ${call.what}: nobody answers on "${socket}", the daemon must be running`,
+            { hints: ["systemctl start fleetctl-daemon.service"] },
+          ),
+        )
+        : await ask(stream, call, ports.clock);
+    },
+  };
+}
+
+async function ask(stream: ByteStream, call: VerbCall, clock: Clock): Promise<Result<unknown>> {
+  const { argv, stdin, signal } = call;
+  const hangUp = () => stream.close();
+  const cancel = clock.after(ANSWER_MS_MAX, hangUp);
+  signal?.addEventListener("abort", hangUp);
+  let said = "";
+  const keep = async (text: string) => {
+    said = (said + text).slice(0, ANSWER_LENGTH_MAX);
+  };
+  try {
+    const request = { argv, ...(stdin === undefined ? {} : { stdin }) };
+    const code = await forward(stream, request, { out: keep, err: async () => {} });
+    if (!code.ok) return code;
+    const document = parse(said);
+    if (code.value === 0) return ok(document);
+    return err(refusalOf(document, code.value) ?? failed(call, `the verb ended with ${code.value}`));
+  } finally {
+    cancel();
+    signal?.removeEventListener("abort", hangUp);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The verb was cut short: its exit code is all there is.
+    return undefined;
+  }
+}
+
+/** The refusal that a verb printed as JSON; its kind is in the exit code. */
+function refusalOf(document: unknown, code: number): Refusal | undefined {
+  const { error } = (document ?? {}) as { readonly error?: Record<string, unknown> };
+  if (typeof error?.code !== "string" || typeof error.message !== "string") return undefined;
+  return {
+    code: error.code,
+    kind: code === 4 ? "denied" : code === 2 ? "usage" : "refused",
+    message: error.message,
+    details: texts(error.details),
+    hints: texts(error.hints),
+  };
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function failed(call: VerbCall, found: string): Refusal {
+  return refusal("verb-failed", `Cannot ${call.what}: ${found}`);
+}

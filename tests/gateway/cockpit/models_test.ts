@@ -1,0 +1,204 @@
+/**
+ * The routes about models, with the daemon in the hands of the test: what it is asked, what of its
+ * answers reaches a page, and that a key is nowhere but in its stdin.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { VerbCall } from "gateway/daemon_verbs.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { connectBare, startTestGateway, type TestGateway } from "tests/support/gateway_fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+const KEY = "sk-0123456789abcdefghijWXYZ";
+const CARD = {
+  ...{ agent: "mia", provider: "anthropic", model: "big-1" },
+  ...{ base_url: "https://api.anthropic.com/v1", key: "set", key_ends_with: "WXYZ" },
+};
+
+async function withDesk(
+  answer: (call: VerbCall) => Promise<Result<unknown>> | Result<unknown>,
+  tell: (of: {
+    readonly running: TestGateway;
+    readonly calls: readonly VerbCall[];
+    readonly logged: () => string;
+    readonly post: (body: unknown) => Promise<Response>;
+  }) => Promise<void>,
+): Promise<void> {
+  const calls: VerbCall[] = [];
+  const log = recordingLog();
+  await using running = await startTestGateway({
+    host: { ...memoryHost(), log },
+    verbs: { run: async (call) => (calls.push(call), await answer(call)) },
+  });
+  await tell({
+    running,
+    calls,
+    logged: () => JSON.stringify(log.lines),
+    post: (body) =>
+      fetch(`${running.cockpitUrl}/api/model`, {
+        method: "POST",
+        headers: { "x-user-email": "mia@example.org", "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+  });
+}
+
+Deno.test({
+  name: "POST /api/model hands the key over stdin only, and answers without it",
+  ...SAFE,
+  fn: () =>
+    withDesk(
+      () => ok({ ...CARD, changed: true, restarted: true }),
+      async ({ calls, post, logged }) => {
+        const said = await post({ agent: "mia", provider: "anthropic", model: "big-1", key: KEY });
+        assert.equal(said.status, 200);
+        const body = await said.text();
+        assert.deepEqual(JSON.parse(body), CARD);
+        assert.equal(calls[0]?.stdin, KEY);
+        const words = "agents model set --json --provider anthropic --model=big-1 --key - -- mia";
+        assert.deepEqual(calls[0]?.argv, words.split(" "));
+        assert.ok(!logged().includes(KEY) && !body.includes(KEY));
+      },
+    ),
+});
+
+Deno.test({
+  name: "POST /api/model leaves the key away when there is none, and the check when told to",
+  ...SAFE,
+  fn: () =>
+    withDesk(() => ok(CARD), async ({ calls, post }) => {
+      const base = { agent: "mia", provider: "openai-compatible", model: "m" };
+      const said = await post({
+        ...base,
+        base_url: "http://127.0.0.1:1/v1",
+        key: " ",
+        check: false,
+      });
+      assert.equal(said.status, 200);
+      await said.body?.cancel();
+      assert.deepEqual(calls[0]?.argv.slice(3), [
+        ...["--json", "--provider", "openai-compatible", "--model=m"],
+        ...["--base-url=http://127.0.0.1:1/v1", "--no-check", "--no-key", "--", "mia"],
+      ]);
+      assert.equal(calls[0]?.stdin, undefined);
+    }),
+});
+
+const BAD: readonly [name: string, body: unknown, field: RegExp][] = [
+  ["an unknown provider", { agent: "mia", provider: "x" }, /^body.provider/],
+  ["a key without end", { agent: "mia", provider: "demo", key: "k".repeat(9_000) }, /^body.key/],
+  [
+    "a model without end",
+    { agent: "mia", provider: "demo", model: "m".repeat(300) },
+    /^body.model/,
+  ],
+  ["a check that is none", { agent: "mia", provider: "demo", check: "no" }, /^body.check/],
+];
+for (const [name, body, field] of BAD) {
+  Deno.test({
+    name: `POST /api/model refuses ${name} without asking the daemon`,
+    ...SAFE,
+    fn: () =>
+      withDesk(() => ok(CARD), async ({ calls, post }) => {
+        const said = await post(body);
+        assert.equal(said.status, 400);
+        const problem = await said.json() as { readonly errors: readonly string[] };
+        assert.match(problem.errors[0] ?? "", field);
+        assert.equal(calls.length, 0);
+      }),
+  });
+}
+
+Deno.test({
+  name: "POST /api/model tells an endpoint's no, field by field",
+  ...SAFE,
+  fn: () =>
+    withDesk(
+      () =>
+        err(refusal("model-unauthorized", "Cannot connect", { details: ["key: is not accepted"] })),
+      async ({ post }) => {
+        const said = await post({ agent: "mia", provider: "anthropic", model: "m", key: KEY });
+        assert.equal(said.status, 422);
+        const problem = await said.json() as Record<string, unknown>;
+        assert.equal(problem.code, "model-unauthorized");
+        assert.deepEqual(problem.errors, ["key: is not accepted"]);
+      },
+    ),
+});
+
+Deno.test({
+  name: "POST /api/model waits for the turn that runs, and takes one change at a time",
+  ...SAFE,
+  fn: () => {
+    const gate = Promise.withResolvers<void>();
+    return withDesk(
+      async () => (await gate.promise, ok(CARD)),
+      async ({ running, calls, post }) => {
+        const body = { agent: "mia", provider: "demo" };
+        const first = post(body);
+        while (calls.length === 0) await new Promise((go) => setTimeout(go, 5));
+        const second = await post(body);
+        assert.equal(second.status, 429);
+        assert.equal((await second.json() as { code: string }).code, "model-desk-busy");
+        gate.resolve();
+        await (await first).body?.cancel();
+        const agent = await connectBare(running.dialUrl);
+        agent.send({ type: "register", user_email: "mia@example.org", agent: "mia", epoch: "e" });
+        await agent.next("registered");
+        const turn = await fetch(`${running.cockpitUrl}/api/turns`, {
+          method: "POST",
+          headers: {
+            ...{ "x-user-email": "mia@example.org", "content-type": "application/json" },
+            "idempotency-key": "one",
+          },
+          body: JSON.stringify({ agent: "mia", text: "work" }),
+        });
+        await turn.body?.cancel();
+        const { turn_id } = await agent.next("turn");
+        agent.send({ type: "turn_accepted", turn_id });
+        agent.send({
+          type: "event",
+          event: { seq: 1, kind: "turn_started", payload: {}, at: 1, turn_id },
+        });
+        await agent.next("ack");
+        const third = await post(body);
+        assert.equal(third.status, 409);
+        assert.equal((await third.json() as { code: string }).code, "agent-working");
+        assert.equal(calls.length, 1);
+        agent.connection.close(1000, "over");
+        await agent.closed;
+      },
+    );
+  },
+});
+
+Deno.test({
+  name: "GET /api/model answers what the daemon says, and nothing that it should not",
+  ...SAFE,
+  fn: () =>
+    withDesk(() => ok({ ...CARD, value: KEY }), async ({ running, calls }) => {
+      const said = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
+        headers: { "x-user-email": "mia@example.org" },
+      });
+      assert.deepEqual(await said.json(), CARD);
+      assert.deepEqual(calls[0]?.argv, ["agents", "model", "show", "--json", "--", "mia"]);
+    }),
+});
+
+Deno.test({
+  name: "GET /api/model says so when the daemon answers what is no model",
+  ...SAFE,
+  fn: () =>
+    withDesk(() => ok({ agent: "mia" }), async ({ running }) => {
+      const said = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
+        headers: { "x-user-email": "mia@example.org" },
+      });
+      assert.equal(said.status, 502);
+      await said.body?.cancel();
+    }),
+});
