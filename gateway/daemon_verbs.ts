@@ -73,7 +73,9 @@ async function ask(stream: ByteStream, call: VerbCall, clock: Clock): Promise<Re
     if (!code.ok) return code;
     const document = parse(said);
     if (code.value === 0) return ok(document);
-    return err(refusalOf(document, code.value) ?? failed(call, `the verb ended with ${code.value}`));
+    return err(
+      refusalOf(document, code.value) ?? failed(call, `the verb ended with ${code.value}`),
+    );
   } finally {
     cancel();
     signal?.removeEventListener("abort", hangUp);

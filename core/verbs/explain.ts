@@ -35,6 +35,7 @@ const SCOPES: Readonly<Record<VerbScope, string>> = {
   operator: "root, or an agent with admin: true",
   gateway: "root, an agent with admin: true, or the gateway",
   self: "the agent itself; another agent's needs admin or root",
+  self_or_gateway: "the agent itself; another agent's needs admin, root, or the gateway",
   self_or_root: "the agent itself; another agent's needs root",
   self_or_host: "an agent's own: itself; the whole host's: root or an admin agent",
 };

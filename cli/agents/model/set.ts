@@ -113,7 +113,7 @@ function settle(
 
 /** Writes all values as one commit, or none. */
 async function store(context: VerbContext, agent: AgentRecord, choice: ModelChoice) {
-  const { ports, paths } = context;
+  const { ports } = context;
   const author = authorOf(context, VERB);
   const state = await ensureState(ports, siteOf(context), author);
   if (!state.ok) return state;
