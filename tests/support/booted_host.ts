@@ -1,6 +1,7 @@
 /**
  * A host with real systemd as PID 1, booted in about a second: this machine's own root under an
  * overlay that is thrown away, in namespaces of its own and without a network. Needs root.
+ * Several hosts on one private network: `tests/support/host_lan.ts`.
  *
  * @module
  */
@@ -11,10 +12,18 @@ import { systemProcesses } from "core/os/processes.ts";
 
 /** A running host. */
 export interface BootedHost {
+  /** What it calls itself. */
+  readonly name: string;
   /** Its root folder as seen from here; `/run` and `/tmp` inside are its own. */
   readonly root: string;
   /** Programs started through this run inside. */
   readonly processes: Processes;
+  /** Runs a program inside to its end, as root or as `user` with that user's groups. */
+  exec(words: readonly string[], as?: ExecAs): Promise<Ended>;
+  /** Runs what must succeed, and returns its output. */
+  must(...words: readonly string[]): Promise<string>;
+  /** What somebody needs who reads that a step failed: failed units, and the end of the journal. */
+  report(): Promise<string>;
   /** Reads a file as the host sees it, `/run` included. */
   read(path: string): Promise<string>;
   /** Opens a unix socket here whose connections reach a TCP port of the host's loopback. */
@@ -24,8 +33,27 @@ export interface BootedHost {
   stop(): Promise<void>;
 }
 
+/** How a program inside ended, and what it said. */
+export interface Ended {
+  readonly code: number | undefined;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Who runs a program inside, and what it reads. */
+export interface ExecAs {
+  readonly user?: string;
+  readonly input?: string;
+}
+
 /** What is started at boot. */
 export interface BootOptions {
+  /** Its hostname, and part of what tells hosts of one test process apart; `solo` when absent. */
+  readonly name?: string;
+  /** A network namespace for it, which outlives a reboot; absent: a private one with nothing in it. */
+  readonly network?: string;
+  /** Changes the root before the first boot. */
+  readonly prepare?: (root: string) => Promise<void>;
   /**
    * `basic.target` comes up fastest; `multi-user.target` starts what is enabled inside, and of this
    * machine's own services only those that the distribution enables.
@@ -36,6 +64,11 @@ export interface BootOptions {
 /** Boots no longer than this. */
 const BOOT_MS_MAX = 60_000;
 const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
+const LOGIN_PATH = `/usr/local/sbin:/usr/local/bin:${PATH}`;
+const COMMAND_MS_MAX = 60_000;
+const POLL_MS = 20;
+/** Lines of the journal in a report. */
+const JOURNAL_LINES = 150;
 /** How the launcher ends when the host inside wants to boot again. */
 const REBOOT_CODE = 133;
 
@@ -46,8 +79,8 @@ for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
   mkdir -p "$folder/$2" && echo $$ > "$folder/$2/cgroup.procs" || exit 1
 done
 export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
-exec systemd-nspawn -q -D "$1" -M "$2" --boot --register=no --keep-unit --console=pipe \\
-  --private-network --resolv-conf=off --timezone=off --link-journal=no systemd.unit="$3"
+exec systemd-nspawn -q -D "$1" -M "$2" --hostname="$4" --boot --register=no --keep-unit \\
+  --console=pipe "$5" --resolv-conf=off --timezone=off --link-journal=no systemd.unit="$3"
 `;
 
 const MOUNT = `
@@ -79,13 +112,15 @@ interface Boot {
 export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
   const processes = systemProcesses();
   const folder = await Deno.makeTempDir();
-  const name = `fleetctl-test-${Deno.pid}`;
-  const target = options.target ?? "basic.target";
+  const { name = "solo", target = "basic.target", network } = options;
+  const machine = `fleetctl-test-${Deno.pid}-${name}`;
+  const root = `${folder}/root`;
   await shell(processes, MOUNT, [folder]);
   let boot: Boot | undefined;
   const inside = processesInside(processes, () => boot?.leader ?? 0);
   const start = async () => {
-    boot = await launch(processes, [`${folder}/root`, name, target]);
+    const net = network === undefined ? "--private-network" : `--network-namespace-path=${network}`;
+    boot = await launch(processes, [root, machine, target, name, net]);
     await waitUntilUp(inside);
   };
   const stop = async () => {
@@ -94,17 +129,22 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
       await boot.launcher.exited;
       await boot.output;
     }
-    await shell(processes, CLEAN, [folder, name]);
+    await shell(processes, CLEAN, [folder, machine]);
   };
   try {
+    await options.prepare?.(root);
     await start();
   } catch (thrown) {
     await stop();
     throw thrown;
   }
   return {
-    root: `${folder}/root`,
+    name,
+    root,
     processes: inside,
+    exec: (words, as) => execInside(inside, words, as),
+    must: (...words) => mustInside(inside, words),
+    report: () => reportOf(inside),
     read: (path) => Deno.readTextFile(`/proc/${boot?.leader}/root${path}`),
     bridge: (port) => openBridge(processes, boot?.leader ?? 0, { port, folder }),
     reboot: async () => {
@@ -118,6 +158,41 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
     },
     stop,
   };
+}
+
+async function execInside(
+  inside: Processes,
+  words: readonly string[],
+  { user = "root", input }: ExecAs = {},
+): Promise<Ended> {
+  const become = user === "root"
+    ? []
+    : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups", "--"];
+  const [command = "", ...args] = [...become, ...words];
+  const home = user === "root" ? "/root" : `/home/${user}`;
+  const { code, stdout, stderr } = await inside.run({
+    command,
+    args,
+    env: { PATH: LOGIN_PATH, HOME: home, USER: user, LC_ALL: "C.UTF-8" },
+    timeoutMs: COMMAND_MS_MAX,
+    ...(input === undefined ? {} : { input }),
+  });
+  return { code, out: stdout, err: stderr };
+}
+
+async function mustInside(inside: Processes, words: readonly string[]): Promise<string> {
+  const ended = await execInside(inside, words);
+  assert.equal(ended.code, 0, `${words.join(" ")}\n${ended.out}${ended.err}`);
+  return ended.out;
+}
+
+async function reportOf(inside: Processes): Promise<string> {
+  const failed = await execInside(inside, ["systemctl", "--failed", "--no-pager", "--plain"]);
+  const journal = await execInside(
+    inside,
+    ["journalctl", "-b", "--no-pager", "-n", String(JOURNAL_LINES)],
+  );
+  return `${failed.out}${failed.err}\n${journal.out}${journal.err}`;
 }
 
 async function launch(processes: Processes, words: readonly string[]): Promise<Boot> {
@@ -177,7 +252,8 @@ async function openBridge(
   return { socket, close };
 }
 
-async function shell(
+/** Runs a shell script on this machine; it must succeed. */
+export async function shell(
   processes: Processes,
   script: string,
   args: readonly string[],
@@ -186,27 +262,35 @@ async function shell(
     command: "/bin/sh",
     args: ["-c", script, "sh", ...args],
     env: { PATH },
+    timeoutMs: COMMAND_MS_MAX,
   });
-  assert.equal(answer.code, 0, answer.stderr);
+  assert.equal(answer.code, 0, answer.timedOut ? "no end within a minute" : answer.stderr);
   return answer.stdout;
 }
 
 /** Runs `ask` until it answers; the host gives no other sign while it boots. */
-async function poll<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+export async function poll<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   const end = performance.now() + BOOT_MS_MAX;
   while (performance.now() < end) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`Cannot boot a host: no ${what} within ${BOOT_MS_MAX / 1000} s`);
 }
 
-/** PID 1 of the host is the child of the launcher. */
+/** The launcher prepares in a child that goes away; the child that stays is PID 1 of a namespace. */
+const LEADER = `
+for pid in $(ps -o pid= --ppid "$1"); do
+  grep -q '^NSpid:.*[[:space:]]1$' "/proc/$pid/status" 2>/dev/null && echo "$pid"
+done
+true
+`;
+
 function findLeader(processes: Processes, launcher: number): Promise<number> {
   return poll("PID 1", async () => {
-    const text = await shell(processes, 'ps -o pid= --ppid "$1" || true', [String(launcher)]);
-    return /\d+/.test(text) ? Number(text.trim().split(/\s+/)[0]) : undefined;
+    const text = await shell(processes, LEADER, [String(launcher)]);
+    return /\d+/.test(text) ? Number(text.trim()) : undefined;
   });
 }
 
@@ -216,6 +300,7 @@ function waitUntilUp(inside: Processes): Promise<true> {
       command: "systemctl",
       args: ["is-system-running", "--wait"],
       env: { PATH },
+      timeoutMs: COMMAND_MS_MAX,
     });
     return /^(running|degraded)$/m.test(stdout) ? true : undefined;
   });

@@ -70,10 +70,11 @@ export async function installPackages(say: (line: string) => void): Promise<void
   if (!result.ok) say(`apt-get failed: ${result.text.trim().split("\n").slice(-3).join(" | ")}`);
 }
 
+/** What a group of tests may need of the machine. */
+export type MachineNeed = "root" | "chromium" | "booted-hosts" | "network-devices";
+
 /** Says why a need is not met, or undefined when it is. */
-export async function unmet(
-  need: "root" | "chromium" | "booted-hosts",
-): Promise<string | undefined> {
+export async function unmet(need: MachineNeed): Promise<string | undefined> {
   switch (need) {
     case "root":
       return Deno.uid() === 0 ? undefined : "not running as root";
@@ -90,6 +91,15 @@ export async function unmet(
         'for d in /sys/fs/cgroup /sys/fs/cgroup/systemd; do n="$d/fleetctl-probe-$$"; mkdir "$n" 2>/dev/null && rmdir "$n" && exit 0; done; exit 1',
       ]);
       return cgroup.ok ? undefined : "no right to make control groups";
+    }
+    case "network-devices": {
+      const made = await quiet("unshare", [
+        "-n",
+        "sh",
+        "-ec",
+        "ip link add lan type bridge; ip link add here type veth peer name there",
+      ]);
+      return made.ok ? undefined : "no right to make network devices, or no bridge in the kernel";
     }
   }
 }

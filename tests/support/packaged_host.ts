@@ -7,22 +7,14 @@
 
 import assert from "node:assert/strict";
 import type { HttpClient } from "core/ports.ts";
-import type { BootedHost } from "tests/support/booted_host.ts";
+import type { BootedHost, Ended, ExecAs } from "tests/support/booted_host.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { openPage } from "tests/support/page_client.ts";
 
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const COMMAND_MS_MAX = 60_000;
 const COCKPIT_PORT = 8731;
 /** The gateway of a host. */
 export const GATEWAY = "fleetctl-gateway.service";
-
-/** How a program ended, and what it said. */
-export interface Ended {
-  readonly code: number | undefined;
-  readonly out: string;
-  readonly err: string;
-}
 
 /** One host, seen as its operator and as its users. */
 export class PackagedHost {
@@ -33,28 +25,13 @@ export class PackagedHost {
   }
 
   /** Runs a program as root, or as `user`, with that user's groups. */
-  async run(words: readonly string[], as: { user?: string; input?: string } = {}): Promise<Ended> {
-    const { user = "root", input } = as;
-    const become = user === "root"
-      ? []
-      : ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups", "--"];
-    const [command = "", ...args] = [...become, ...words];
-    const home = user === "root" ? "/root" : `/home/${user}`;
-    const { code, stdout, stderr } = await this.host.processes.run({
-      command,
-      args,
-      env: { PATH, HOME: home, USER: user, LC_ALL: "C.UTF-8" },
-      timeoutMs: COMMAND_MS_MAX,
-      ...(input === undefined ? {} : { input }),
-    });
-    return { code, out: stdout, err: stderr };
+  run(words: readonly string[], as: ExecAs = {}): Promise<Ended> {
+    return this.host.exec(words, as);
   }
 
   /** Runs what must succeed, and returns its output. */
-  async must(...words: readonly string[]): Promise<string> {
-    const ended = await this.run(words);
-    assert.equal(ended.code, 0, `${words.join(" ")}\n${ended.out}${ended.err}`);
-    return ended.out;
+  must(...words: readonly string[]): Promise<string> {
+    return this.host.must(...words);
   }
 
   /** Runs `fleetctl` as ada. */
@@ -123,15 +100,6 @@ export class PackagedHost {
       client.close();
       await bridge.close();
     }
-  }
-
-  /** What somebody needs who reads that a step failed. */
-  async report(): Promise<string> {
-    const failed = await this.run(["systemctl", "--failed", "--no-pager", "--plain"]);
-    const journal = await this.run(
-      ["journalctl", "-b", "--no-pager", "-n", "150", "-u", "fleetctl-*", "-u", "mcp-*"],
-    );
-    return `${failed.out}\n${journal.out}${journal.err}`;
   }
 }
 

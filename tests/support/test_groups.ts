@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { MachineNeed } from "tests/support/machine.ts";
+
 /** One group, in the order of running. */
 export interface TestGroup {
   readonly name: string;
@@ -14,7 +16,7 @@ export interface TestGroup {
   /** Part of `./dev check`. */
   readonly quick: boolean;
   /** What the machine must offer; see `tests/support/machine.ts`. */
-  readonly needs: readonly ("root" | "chromium" | "booted-hosts")[];
+  readonly needs: readonly MachineNeed[];
 }
 
 /** Tests beside the source that start programs, fill disks or kill themselves. */
@@ -80,8 +82,15 @@ export const TEST_GROUPS: readonly TestGroup[] = [
   {
     name: "system",
     what: "booted systemd hosts",
-    holds: below(/^tests\/system\/.*_test\.ts$/),
+    holds: below(/^tests\/system\/[a-z_]+_test\.ts$/),
     quick: false,
     needs: ["root", "booted-hosts"],
+  },
+  {
+    name: "lan",
+    what: "several booted hosts on a private network",
+    holds: below(/^tests\/system\/lan\/.*_test\.ts$/),
+    quick: false,
+    needs: ["root", "booted-hosts", "network-devices"],
   },
 ];

@@ -10,6 +10,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { bootHost } from "tests/support/booted_host.ts";
+import { hostSteps } from "tests/support/host_steps.ts";
 import {
   buildPackage,
   copyInto,
@@ -279,18 +280,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target" });
   const scene = new PackagedHost(host);
-  const step = async (name: string, work: () => Promise<void>) => {
-    const passed = await t.step(name, async () => {
-      try {
-        await work();
-      } catch (thrown) {
-        const said = thrown instanceof Error ? thrown.stack : String(thrown);
-        throw new Error(`${said}\n\n${await scene.report()}`, { cause: thrown });
-      }
-    });
-    // Each step builds on the ones before it.
-    if (!passed) throw new Error(`cannot go on after: ${name}`);
-  };
+  const step = hostSteps(t, [host]);
   try {
     for (const entry of Deno.readDirSync(out)) {
       if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
