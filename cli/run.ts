@@ -12,6 +12,7 @@ import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts
 import { helpText } from "cli/help.ts";
 import { withLocalHints } from "cli/hints.ts";
 import { versionText } from "cli/help/answer.ts";
+import { confirm } from "cli/confirm.ts";
 import { recordDirectly, type Settled } from "cli/record_directly.ts";
 import { printBlocks, type VerbReport } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
@@ -102,7 +103,10 @@ export async function printRefusal(
   return exitCode(reason);
 }
 
-async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<number> {
+async function runInvocation(typed: Invocation, deps: CliDeps): Promise<number> {
+  const confirmed = await confirm(typed, deps);
+  if (!confirmed.ok) return await printRefusal(confirmed.error, typed.json, deps);
+  const invocation = confirmed.value;
   const ports = await deps.openPorts();
   const paths = pathsUnder(rootOf(invocation, deps));
   const uid = ports.users.currentUid();

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { dialStates } from "cli/agents/list.ts";
+import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
@@ -16,6 +16,7 @@ import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
+import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
@@ -40,7 +41,7 @@ interface RoleLine {
 
 interface AgentLine {
   readonly agent: AgentRecord;
-  readonly state: string;
+  readonly state: HostState;
   readonly connection: Connection;
   readonly mcps: readonly WiredMcp[];
 }
@@ -57,10 +58,10 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const services = context.ports.services(context.paths);
   const isManaged = await services.isRunning();
   const roles = isHost && isManaged ? await roleLines(context, gathered.value) : [];
-  const states = await dialStates(services, agents);
+  const states = await agentStates(context, agents);
   const lines = await Promise.all(agents.map(async (agent): Promise<AgentLine> => ({
     agent,
-    state: states.get(agent.name) ?? "unknown",
+    state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
     connection: isManaged
       ? await connectionOf(context, gathered.value.roles, agent)
       : { state: "unknown" },
@@ -147,12 +148,17 @@ function roleProblem(
 function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly Refusal[] {
   const { name } = agent;
   const problems: Refusal[] = [];
-  if (state !== "active") {
-    problems.push(refusal("agent-down", `Agent "${name}" is ${state}, must be active`, {
-      hints: state === "not installed"
-        ? ["fleetctl apply"]
-        : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],
-    }));
+  const isMeant = state.state === "stopped" && agent.stopped !== undefined;
+  const isUp = isRunning(state);
+  if (!isUp && !isMeant) {
+    const why = state.reason === undefined ? "" : ` (${state.reason})`;
+    problems.push(
+      refusal("agent-down", `Agent "${name}" is ${state.state}${why}, must be running`, {
+        hints: state.state === "stopped"
+          ? ["fleetctl apply"]
+          : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],
+      }),
+    );
   }
   for (const mcp of mcps) {
     const at = `MCP "${mcp.name}" of agent "${name}"`;
@@ -166,13 +172,17 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
       problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.fault}`, {
         hints: ["fleetctl apply", `fleetctl mcp doctor ${mcp.name} ${name}`],
       }));
-    } else if (mcp.state === "wired" && state === "active") {
+    } else if (mcp.state === "wired" && isUp) {
       problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
         hints: [`fleetctl agents restart ${name}`],
       }));
     }
   }
   return problems;
+}
+
+function isRunning({ state }: HostState): boolean {
+  return !["stopped", "failed", "stopping"].includes(state);
 }
 
 /** A unit that is down has its own line. */
@@ -188,7 +198,7 @@ function connectionProblem(
       { hints: [logHint(paths, GATEWAY_UNIT)] },
     )];
   }
-  if (connection.state !== "not connected" || state !== "active") return [];
+  if (connection.state !== "not connected" || !isRunning(state)) return [];
   const { reason, key } = connection;
   return [refusal(
     "agent-not-connected",
@@ -226,7 +236,7 @@ function statusJson(context: VerbContext, { roles, lines, problems }: Shown) {
       name: agent.name,
       channel: agent.channel,
       runtime: agent.runtime,
-      state,
+      ...stateJson(state),
       gateway: connection.state,
       mcps: mcps.map(({ name, version, state: wiring, fault }) => ({
         name,
@@ -266,7 +276,7 @@ function statusBlocks(
         agent.name,
         agent.channel,
         agent.runtime,
-        stateCell(state),
+        agentStateCell(state),
         connectionCell(connection),
         mcps.map(mcpText).join(", "),
       ]),

@@ -8,6 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
+import type { User } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Group of all agents of a host. */
@@ -51,7 +52,50 @@ export async function ensureUnixUser(
   if (user.uid < UID_MIN) {
     return err(userTaken(agent, user.uid));
   }
-  return await runAsRoot(context, "usermod", ["--append", `--groups=${AGENTS_GROUP}`, "--", agent]);
+  return await runAsRoot(context, "usermod", [
+    "--append",
+    `--groups=${AGENTS_GROUP}`,
+    // An agent of this name may have been removed before, which closes the account.
+    "--expiredate=",
+    "--",
+    agent,
+  ]);
+}
+
+/** Closes the account of a removed agent: no login, no shared sockets and keys, no process. */
+export async function closeUnixUser(context: VerbContext, user: User): Promise<Result<void>> {
+  const killed = await killProcesses(context, user);
+  if (!killed.ok) return killed;
+  const closed = await runAsRoot(context, "usermod", [
+    "--expiredate=1",
+    // The list replaces the one that it has.
+    "--groups=",
+    "--",
+    user.name,
+  ]);
+  return closed;
+}
+
+/** Deletes the account of a removed agent and its home; nothing of it may be running. */
+export async function deleteUnixUser(context: VerbContext, user: User): Promise<Result<void>> {
+  const killed = await killProcesses(context, user);
+  return killed.ok ? await runAsRoot(context, "userdel", ["--remove", "--", user.name]) : killed;
+}
+
+/** Returns the account of an agent, where there are accounts and it is one that agents may have. */
+export async function unixUserOf(
+  context: VerbContext,
+  agent: AgentName,
+): Promise<Result<User | undefined>> {
+  const { users } = context.ports;
+  if (context.paths.root !== "/" || users.currentUid() !== 0) return ok(undefined);
+  const user = await users.byName(agent);
+  return user !== undefined && user.uid < UID_MIN ? err(userTaken(agent, user.uid)) : ok(user);
+}
+
+/** `pkill` ends with 1 when there was nothing to end. */
+async function killProcesses(context: VerbContext, user: User): Promise<Result<void>> {
+  return await runAsRoot(context, "pkill", ["-KILL", "-u", String(user.uid)], [0, 1]);
 }
 
 function userTaken(agent: AgentName, uid: number) {
@@ -66,6 +110,7 @@ async function runAsRoot(
   context: VerbContext,
   program: string,
   args: readonly string[],
+  codes: readonly number[] = [0],
 ): Promise<Result<void>> {
   const done = await context.ports.processes.run({
     command: program,
@@ -73,11 +118,11 @@ async function runAsRoot(
     env: { PATH: PROGRAM_PATH, LC_ALL: "C" },
     timeoutMs: 60_000,
   });
-  if (done.code === 0) return ok(undefined);
+  if (done.code !== undefined && codes.includes(done.code)) return ok(undefined);
   const words = done.stderr.trim().split("\n").slice(0, 5);
   return err(refusal(
     "user-failed",
-    `Cannot create the Unix user: "${program}" ended with ${done.code ?? done.signal}`,
+    `Cannot change the Unix user: "${program}" ended with ${done.code ?? done.signal}`,
     { details: words },
   ));
 }

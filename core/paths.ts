@@ -60,6 +60,9 @@ export function pathsUnder(root: string) {
     deployDir: at("/var/lib/fleetctl/deploy"),
     vendorCache: at("/var/lib/fleetctl/vendor-cache"),
     locks: at("/var/lib/fleetctl/locks"),
+    /** What `agents remove` has begun and not ended, and homes that it has archived. */
+    removal: (agent: string) => at(`/var/lib/fleetctl/removing/${agent}.json`),
+    archiveDir: at("/var/lib/fleetctl/archive"),
     role: (role: string) => at(`/var/lib/fleetctl/${role}`),
 
     run: at("/run/fleetctl"),

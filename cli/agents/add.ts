@@ -138,6 +138,13 @@ async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise
       hints: ["fleetctl agents list"],
     }));
   }
+  if (await ports.files.stat(paths.removal(record.name)) !== undefined) {
+    return err(refusal(
+      "agent-half-removed",
+      `Cannot add agent "${record.name}": its removal was begun and not ended`,
+      { hints: [`fleetctl agents remove ${record.name} --yes`] },
+    ));
+  }
   const unique = checkUnique(ledger.value, record);
   if (!unique.ok) return unique;
   const readable = parseShard(printShard(record), shardFile(record.name));

@@ -5,18 +5,18 @@
  * @module
  */
 
+import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readCatalog } from "core/catalog/catalog.ts";
 import { missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
+import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { readLedger } from "core/ledger/ledger.ts";
 import type { McpName } from "core/names.ts";
-import type { ServiceManager, UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import { dialUnit } from "units/render/unit_name.ts";
 
 /** `fleetctl agents list` takes no options. */
 export type Options = Readonly<Record<never, never>>;
@@ -31,7 +31,8 @@ interface Row {
   readonly agent: AgentRecord;
   readonly tools: readonly McpName[];
   readonly missing: readonly McpName[];
-  readonly state: string;
+  /** Undefined for an agent that runs on another host. */
+  readonly state: HostState | undefined;
 }
 
 /** Reads ledger, catalog and units. */
@@ -46,43 +47,24 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const seen = [...ledger.value.agents.values()].filter((agent) =>
     isOperator(caller) || agent.name === own
   );
-  const states = await dialStates(ports.services(paths), seen);
+  const here = seen.filter(({ runOn }) => runOn === undefined || runOn === ports.hostname);
+  const states = await agentStates(context, here);
   const rows = seen.map((agent): Row => ({
     agent,
     tools: resolveTools(agent, catalog.value, defaults),
     missing: missingTools(agent, catalog.value, defaults),
-    state: agent.runOn !== undefined && agent.runOn !== ports.hostname
-      ? `on ${agent.runOn}`
-      : states.get(agent.name) ?? "unknown",
+    state: states.get(agent.name),
   }));
   return ok({
     json: { agents: rows.map(rowJson) },
     blocks: [{
       kind: "table",
-      columns: ["name", "channel", "runtime", "runs on", "state", "user", "mcps"],
+      columns: ["name", "channel", "runtime", "runs on", "state", "since", "user", "mcps"],
       rows: rows.map(rowCells),
       empty: "There are no agents yet: fleetctl agents add <name> --channel webview",
     }],
     faults: isOperator(caller) ? ledger.value.faults : [],
   });
-}
-
-/** Returns the state of each agent's dial unit; "unknown" when no service manager answers. */
-export async function dialStates(
-  services: ServiceManager,
-  agents: readonly AgentRecord[],
-): Promise<ReadonlyMap<string, string>> {
-  if (agents.length === 0 || !await services.isRunning()) return new Map();
-  const units = await services.status(agents.map((agent) => dialUnit(agent.name)));
-  const byUnit = new Map(units.map((unit) => [unit.unit, unit]));
-  return new Map(agents.map((agent) => [agent.name, stateText(byUnit.get(dialUnit(agent.name)))]));
-}
-
-function stateText(status: UnitStatus | undefined): string {
-  if (status === undefined || status.load === "not-found") return "not installed";
-  return status.reason === undefined || status.active === "active"
-    ? status.active
-    : `${status.active} (${status.reason})`;
 }
 
 function rowJson({ agent, tools, missing, state }: Row) {
@@ -99,7 +81,9 @@ function rowJson({ agent, tools, missing, state }: Row) {
     admin: agent.isAdmin,
     tools,
     missing_tools: missing,
-    state,
+    ...(state === undefined
+      ? { state: `on ${agent.runOn}`, reason: null, since: null }
+      : stateJson(state)),
     created: agent.created ?? null,
   };
 }
@@ -110,13 +94,9 @@ function rowCells({ agent, tools, missing, state }: Row): readonly Cell[] {
     agent.channel,
     agent.runtime,
     agent.runOn ?? { text: "every host", tone: "warn" },
-    { text: state, tone: stateTone(state) },
+    state === undefined ? { text: `on ${agent.runOn}`, tone: "dim" } : stateCell(state),
+    state === undefined ? "" : sinceText(state),
     agent.userEmail ?? agent.ownerEmail ?? "",
     [...tools, ...missing.map((name) => `${name} (not in catalog)`)].join(", "),
   ];
-}
-
-function stateTone(state: string) {
-  if (state === "active") return "good";
-  return state.startsWith("failed") ? "bad" : "dim";
 }

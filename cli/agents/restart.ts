@@ -25,7 +25,8 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const agent = await agentHere(context);
   if (!agent.ok) return agent;
-  const { name } = agent.value;
+  const { name, stopped } = agent.value;
+  if (stopped !== undefined) return err(isStopped(name, stopped));
   const services = context.ports.services(context.paths);
   if (!await services.isRunning()) {
     return err(refusal(
@@ -38,4 +39,12 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   return ok(linesReport({ agent: name, unit: dialUnit(name), restarted: true }, [
     `restarted  ${dialUnit(name)}`,
   ]));
+}
+
+function isStopped(agent: string, since: string) {
+  return refusal(
+    "agent-stopped",
+    `Cannot restart agent "${agent}": it was stopped on purpose at ${since}, must be started`,
+    { hints: [`fleetctl agents start ${agent}`] },
+  );
 }

@@ -36,6 +36,8 @@ export interface AgentRecord {
   readonly tools: ToolDeltas;
   /** ISO 8601 UTC. */
   readonly created?: string;
+  /** Since when it is stopped on purpose, ISO 8601 UTC: it is not started before `agents start`. */
+  readonly stopped?: string;
   /**
    * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes (decision 11). Absent: none yet, and
    * the first that is proven is enrolled. Empty: every key was revoked, and none gets in by itself.

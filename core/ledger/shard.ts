@@ -44,6 +44,7 @@ const KEYS = [
   "admin",
   "tools",
   "created",
+  "stopped",
   "dial_keys",
 ] as const;
 const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
@@ -70,6 +71,7 @@ export interface ShardEdit {
   readonly runOn?: HostName | undefined;
   readonly isAdmin?: boolean;
   readonly tools?: ToolDeltas;
+  readonly stopped?: string | undefined;
   readonly dialKeys?: readonly string[];
 }
 
@@ -117,6 +119,7 @@ export function printShard(record: AgentRecord): string {
       tools: { add: tools.add, remove: tools.remove },
     }),
     ...(record.created === undefined ? {} : { created: record.created }),
+    ...(record.stopped === undefined ? {} : { stopped: record.stopped }),
     ...(record.dialKeys === undefined ? {} : { dial_keys: record.dialKeys }),
   });
 }
@@ -162,6 +165,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   const provider = text("provider", patternRule(MODEL_NAME, "a provider name"));
   const model = text("model", patternRule(MODEL_NAME, "a model name"));
   const created = text("created", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
+  const stopped = text("stopped", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
   const rest = {
     runtime: text("runtime", patternRule(RUNTIME_NAME, "a runtime name")) ?? DEFAULT_RUNTIME,
     isAdmin: readFlag(read, "admin"),
@@ -179,6 +183,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
     ...(model === undefined ? {} : { model }),
     ...(runOn === undefined ? {} : { runOn: normal(parseHostName, runOn) }),
     ...(created === undefined ? {} : { created }),
+    ...(stopped === undefined ? {} : { stopped }),
     ...(dialKeys === undefined ? {} : { dialKeys }),
     ...rest,
   };
@@ -235,6 +240,7 @@ function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
   put("provider", "provider");
   put("model", "model");
   put("run_on", "runOn");
+  put("stopped", "stopped");
   if (edit.isAdmin === false) yaml.remove(["admin"]);
   else put("admin", "isAdmin");
   if (edit.tools !== undefined) {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Option, Verb } from "core/verbs/verb.ts";
+import type { Argument, Option, Verb } from "core/verbs/verb.ts";
 
 const OWNER_OPTIONS: readonly Option[] = [
   { name: "user-email", value: "EMAIL", summary: "Login identity that maps to this agent" },
@@ -14,6 +14,8 @@ const OWNER_OPTIONS: readonly Option[] = [
   { name: "provider", value: "provider", summary: "Model provider" },
   { name: "model", value: "model", summary: "Model of that provider" },
 ];
+
+const TARGET: Argument = { name: "agent", summary: 'Name of an agent, or "self"' };
 
 const CHANNEL_OPTION = {
   name: "channel",
@@ -128,6 +130,32 @@ export const AGENT_VERBS: readonly Verb[] = [
     example: "fleetctl agents model show ada",
   },
   {
+    path: ["agents", "remove"],
+    args: [TARGET],
+    options: [
+      { name: "yes", summary: "Do not ask" },
+      {
+        name: "home",
+        value: "what",
+        choices: ["keep", "archive"],
+        summary: "Leave home and Unix user, locked (default), or archive the home and delete both",
+      },
+      {
+        name: "secrets",
+        value: "what",
+        choices: ["remove", "keep"],
+        summary: "Take its secrets away (default), or leave them for an agent of the same name",
+      },
+    ],
+    scope: "operator",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    confirms: true,
+    summary: "Remove an agent: units, rendered files, ledger record, secrets",
+    example: "fleetctl agents remove ada --home archive",
+  },
+  {
     path: ["agents", "restart"],
     args: [{ name: "agent", summary: 'Name of an agent, or "self"' }],
     options: [],
@@ -168,6 +196,39 @@ export const AGENT_VERBS: readonly Verb[] = [
     mutates: true,
     summary: "Change the record of an agent",
     example: "fleetctl agents set ada --provider anthropic --model large-2",
+  },
+  {
+    path: ["agents", "show"],
+    args: [TARGET],
+    options: [],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: false,
+    summary: "Show an agent: its record, its state with the reason, its MCPs",
+    example: "fleetctl agents show ada",
+  },
+  {
+    path: ["agents", "start"],
+    args: [TARGET],
+    options: [],
+    scope: "operator",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    summary: "Start an agent that was stopped",
+    example: "fleetctl agents start ada",
+  },
+  {
+    path: ["agents", "stop"],
+    args: [TARGET],
+    options: [],
+    scope: "operator",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    summary: "Stop an agent until it is started again, whatever apply or a reboot does",
+    example: "fleetctl agents stop ada",
   },
   {
     path: ["browser", "status"],

@@ -88,6 +88,11 @@ export interface Verb {
   /** Changes the host: a client that goes away does not stop it. */
   readonly mutates: boolean;
   readonly summary: string;
+  /**
+   * Takes away what does not come back: on a terminal the name of the target has to be typed, and
+   * elsewhere the switch `--yes` is needed.
+   */
+  readonly confirms?: true;
   /** One line that can be pasted. */
   readonly example: string;
   /** Described, and not built yet: hidden, and refused with `verb-not-available`. */

@@ -85,7 +85,7 @@ Deno.test("status says connected when the gateway has the agent, and asks as its
       ["bea", "no owner"],
     ]);
     assert.deepEqual(about(shown), []);
-    assert.match(shown.text, /ada .* active +connected/);
+    assert.match(shown.text, /ada .* starting +connected/);
     assert.equal(seen[0]?.url, "http://127.0.0.1:8731/api/agents");
     assert.equal(seen[0]?.headers.get("x-user-email"), "ada@example.org");
     assert.ok(seen[0]?.headers.has("x-fleetctl-assertion"));

@@ -19,6 +19,7 @@ import { openLocalSocket } from "units/dial/local_socket.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import { createRecorder } from "units/dial/recorder.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
+import { createStateFile } from "units/dial/state_file.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
@@ -63,7 +64,9 @@ export async function startDialUnit(
 
   const onStored = () => link.wake();
   const recorder = createRecorder({ store, clock, log, onStored, signal: stop.signal });
+  const stateFile = createStateFile({ files, clock, log, folder });
   const tellState = (state: AgentState, reason?: string) => {
+    stateFile.tell(state, reason);
     const payload = { state, since: clock.now(), ...(reason === undefined ? {} : { reason }) };
     recorder.record([{ at: clock.now(), kind: "agent_state", payload }], { isControl: true })
       .catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
@@ -110,6 +113,7 @@ export async function startDialUnit(
       tellState("stopped");
       await local?.close();
       await link.close(OUTBOX_GRACE_MS);
+      await stateFile.settled();
       stop.abort();
       store.close();
     },

@@ -135,6 +135,7 @@ function desiredAgent(
       programs: DIAL_PROGRAMS,
       links: [],
       wantedBy: wantedBy(dial),
+      isStopped: agent.stopped !== undefined,
     }],
   });
 }

@@ -45,6 +45,8 @@ export interface DesiredUnit extends Tag {
   readonly programs: readonly string[];
   /** Links whose targets count as inputs: the vendored tree in use. */
   readonly links: readonly string[];
+  /** Stopped on purpose: its file is there, it is neither enabled nor running. */
+  readonly isStopped?: boolean;
   /** Target that wants it: `multi-user.target` or `sockets.target`. */
   readonly wantedBy: string;
 }

@@ -9,7 +9,8 @@
  * | dial     | start (see below)      | restart with `restartAgents`, else stated as pending |
  * | daemon   | start                  | restart, as the very last step, or named (its child) |
  *
- * A dial unit that somebody stopped is started by `apply` and `up`, and when it is new; an
+ * A dial unit that was stopped on purpose (`agents stop`) is stopped and disabled, whatever else.
+ * One that somebody stopped by other means is started by `apply` and `up`, and when it is new; an
  * `mcp add` does not wake it.
  *
  * @module
@@ -71,6 +72,12 @@ export function planUnits(
   );
   for (const unit of units) {
     if (!observed.isManagerRunning) continue;
+    if (unit.isStopped === true) {
+      steps.push(...stopSteps(unit, observed));
+      const stopped = stateOf(unit, observed, site.record);
+      recorded.set(unit.name, recordOf(stopped, { isFresh: true, before: undefined, changed: [] }));
+      continue;
+    }
     if (!observed.enabled.has(unit.name)) steps.push({ kind: "enable", unit: unit.name });
     const state = stateOf(unit, observed, site.record);
     const isUnsettled = unit.agent !== undefined && unit.kind === "dial" &&
@@ -95,6 +102,17 @@ export function planUnits(
     }
   }
   return { steps, recorded, restartPending, isDaemonStale };
+}
+
+/** A boot starts what is enabled, so both are taken away. */
+function stopSteps(unit: DesiredUnit, observed: Observed): readonly UnitStep[] {
+  const status = observed.units.get(unit.name);
+  const isDown = status === undefined || status.load === "not-found" ||
+    status.active === "inactive" || status.active === "failed";
+  return [
+    ...(isDown ? [] : [{ kind: "stop", unit: unit.name, isIndependent: true } as const]),
+    ...(observed.enabled.has(unit.name) ? [{ kind: "disable", unit: unit.name } as const] : []),
+  ];
 }
 
 interface UnitState {

@@ -96,7 +96,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, admin, tools, created, dial_keys",
+      "owner_email, runtime, provider, model, run_on, admin, tools, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],
   },

@@ -1,0 +1,119 @@
+/**
+ * `fleetctl agents show <agent|self>`: one agent as the ledger, the service manager and the gateway
+ * see it. Changes nothing; names of secrets, never a value.
+ *
+ * @module
+ */
+
+import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.ts";
+import { agentHere } from "cli/agent_here.ts";
+import { type Connection, connectionOf } from "cli/connection.ts";
+import type { VerbContext } from "cli/context.ts";
+import { type WiredMcp, wiredMcps } from "cli/mcp/wired.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { readFacts } from "cli/planner.ts";
+import type { HostState } from "core/dial/host_state.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** The agent is the context's target. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing: the target is settled before. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+interface Shown {
+  readonly agent: AgentRecord;
+  readonly state: HostState;
+  readonly connection: Connection;
+  readonly mcps: readonly WiredMcp[];
+  readonly secrets: readonly string[];
+}
+
+/** Reads facts, units and the gateway's list. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const found = await agentHere(context, gathered.value.ledger);
+  if (!found.ok) return found;
+  const agent = found.value;
+  const states = await agentStates(context, [agent]);
+  const shown: Shown = {
+    agent,
+    state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
+    connection: await connectionOf(context, gathered.value.roles, agent),
+    mcps: await wiredMcps(context, gathered.value, agent),
+    secrets: [...gathered.value.secrets.shards.agents.get(agent.name)?.keys() ?? []].sort(),
+  };
+  return ok({
+    json: shownJson(shown),
+    blocks: [
+      { kind: "table", columns: ["", ""], rows: rowsOf(shown), empty: "" },
+      {
+        kind: "table",
+        columns: ["mcp", "version", "state"],
+        rows: shown.mcps.map(({ name, version, state, fault }) => [name, version, fault ?? state]),
+        empty: `Agent "${agent.name}" has no MCPs: fleetctl mcp add <mcp> ${agent.name}`,
+      },
+    ],
+  });
+}
+
+function rowsOf({ agent, state, connection, secrets }: Shown): readonly (readonly Cell[])[] {
+  const rows: readonly (readonly [string, Cell | undefined])[] = [
+    ["name", agent.isAdmin ? `${agent.name} (admin)` : agent.name],
+    ["state", stateCell(state)],
+    ["since", sinceText(state)],
+    ["gateway", connectionText(connection)],
+    ["unit", dialUnit(agent.name)],
+    ["channel", agent.channel],
+    ["user", agent.userEmail],
+    ["owner", agent.ownerEmail ?? agent.ownerAad],
+    ["runtime", agent.runtime],
+    ["model", [agent.provider, agent.model].filter((part) => part !== undefined).join(" ")],
+    ["runs on", agent.runOn ?? "every host"],
+    ["created", agent.created],
+    ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
+    ["secrets", secrets.join(", ")],
+  ];
+  return rows.flatMap(([name, value]): readonly (readonly Cell[])[] =>
+    value === undefined || value === "" ? [] : [[name, value]]
+  );
+}
+
+function connectionText(connection: Connection): string {
+  return connection.state === "not connected" ? `offline: ${connection.reason}` : connection.state;
+}
+
+function shownJson({ agent, state, connection, mcps, secrets }: Shown) {
+  return {
+    name: agent.name,
+    ...stateJson(state),
+    gateway: connection.state,
+    unit: dialUnit(agent.name),
+    channel: agent.channel,
+    user_email: agent.userEmail ?? null,
+    owner_aad: agent.ownerAad ?? null,
+    owner_email: agent.ownerEmail ?? null,
+    runtime: agent.runtime,
+    provider: agent.provider ?? null,
+    model: agent.model ?? null,
+    run_on: agent.runOn ?? null,
+    admin: agent.isAdmin,
+    tools: agent.tools,
+    created: agent.created ?? null,
+    stopped: agent.stopped ?? null,
+    dial_keys: agent.dialKeys ?? null,
+    mcps: mcps.map(({ name, version, state: mcpState, fault }) => ({
+      name,
+      version,
+      state: mcpState,
+      fault: fault ?? null,
+    })),
+    secrets,
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * The states of agents on this host, read from the service manager and from what their dial units
+ * have written down (decision 9). Reads only. What an agent's folder holds is the agent's to bend,
+ * so it is read in a bounded way and believed only as text about that agent.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, Tone } from "cli/output.ts";
+import {
+  type HostState,
+  parseToldState,
+  STATE_FILE,
+  STATE_FILE_BYTES_MAX,
+  stateOnHost,
+  type ToldState,
+} from "core/dial/host_state.ts";
+import type { AgentState } from "core/dial/event.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName } from "core/names.ts";
+import type { UnitStatus } from "core/ports.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** A pipe in place of a file would keep its reader waiting. */
+const READ_MS_MAX = 1_000;
+
+const TONES: Readonly<Record<AgentState, Tone>> = {
+  "idle": "good",
+  "working": "good",
+  "starting": "warn",
+  "stopping": "warn",
+  "waiting-approval": "warn",
+  "stopped": "dim",
+  "failed": "bad",
+};
+
+/** Returns the state of each agent that runs on this host. */
+export async function agentStates(
+  context: VerbContext,
+  agents: readonly AgentRecord[],
+): Promise<ReadonlyMap<AgentName, HostState>> {
+  const { ports, paths } = context;
+  const services = ports.services(paths);
+  const isManaged = agents.length > 0 && await services.isRunning();
+  const units = isManaged ? await services.status(agents.map((agent) => dialUnit(agent.name))) : [];
+  const byUnit = new Map<string, UnitStatus>(units.map((unit) => [unit.unit, unit]));
+  const states = await Promise.all(agents.map(async ({ name, stopped }) => {
+    const unit = byUnit.get(dialUnit(name));
+    const told = unit?.active === "active" ? await readTold(context, name) : undefined;
+    return [name, stateOnHost({ stopped, unit, told, now: ports.clock.now() })] as const;
+  }));
+  return new Map(states);
+}
+
+async function readTold(
+  { ports, paths }: VerbContext,
+  agent: AgentName,
+): Promise<ToldState | undefined> {
+  const path = `${paths.dialState(agent)}/${STATE_FILE}`;
+  const late = Promise.withResolvers<undefined>();
+  const cancel = ports.clock.after(READ_MS_MAX, () => late.resolve(undefined));
+  try {
+    const stat = await ports.files.stat(path);
+    if (stat?.kind !== "file" || stat.size > STATE_FILE_BYTES_MAX) return undefined;
+    const text = await Promise.race([ports.files.readText(path), late.promise]);
+    return text === undefined ? undefined : parseToldState(text);
+  } catch {
+    // A folder that cannot be read tells nothing; the unit's own state stands.
+    return undefined;
+  } finally {
+    cancel();
+  }
+}
+
+/** Returns a state as a cell of a table: `failed (exit-code 1)`. */
+export function stateCell({ state, reason }: HostState): Cell {
+  return { text: reason === undefined ? state : `${state} (${reason})`, tone: TONES[state] };
+}
+
+/** Returns since when a state holds, for people. */
+export function sinceText({ sinceMs }: HostState): string {
+  return sinceMs === undefined ? "" : new Date(sinceMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Returns a state as `--json` prints it. */
+export function stateJson({ state, reason, sinceMs }: HostState) {
+  return {
+    state,
+    reason: reason ?? null,
+    since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * `fleetctl agents stop <agent>`: stops an agent; it stays stopped over `apply` and a reboot.
+ *
+ * @module
+ */
+
+import { setStopped } from "cli/agents/wake.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** The agent is the context's target. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing: the target is settled before. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Records it and makes the host follow. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  return await setStopped(context, true);
+}

@@ -1,0 +1,80 @@
+/**
+ * Stopping and starting an agent: a fact of the ledger, so that it holds over `apply` and a reboot,
+ * and then one run of the planner for this agent. Shared by `agents stop` and `agents start`.
+ *
+ * @module
+ */
+
+import { agentHere } from "cli/agent_here.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { changeAgent } from "core/ledger/agents.ts";
+import type { AgentName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { dialUnit } from "units/render/unit_name.ts";
+
+/** Records that the target is stopped or not, and makes the host follow. */
+export async function setStopped(
+  context: VerbContext,
+  isStopped: boolean,
+): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const agent = await agentHere(context);
+    if (!agent.ok) return agent;
+    const { name } = agent.value;
+    const word = isStopped ? "stop" : "start";
+    const recorded = await changeAgent(context.ports, context.paths, {
+      ...authorOf(context, `agents ${word}`),
+      agent: name,
+      summary: `${word} of agent "${name}"`,
+      decide: (record) => {
+        const { stopped } = record;
+        // Who stops it again does not change since when it is stopped.
+        return ok({ stopped: isStopped ? stopped ?? nowText(context) : undefined });
+      },
+    });
+    if (!recorded.ok) return recorded;
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: false,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const started = isStopped ? ok(undefined) : await start(context, name);
+    if (!started.ok) return started;
+    const isSame = recorded.value.changed.length === 0;
+    const after = isStopped ? "is stopped" : "is started";
+    return ok(planReport(report.value, gathered.value, {
+      json: { agent: name, stopped: isStopped, changed: !isSame },
+      last: [
+        isSame ? `agent "${name}" was ${after.slice(3)} before` : `agent "${name}" ${after}`,
+      ],
+    }));
+  });
+}
+
+function nowText({ ports }: VerbContext): string {
+  return new Date(ports.clock.now()).toISOString();
+}
+
+/** The planner wakes no agent by itself: an `mcp add` must not. */
+async function start(context: VerbContext, agent: AgentName): Promise<Result<void>> {
+  const services = context.ports.services(context.paths);
+  if (!await services.isRunning()) return ok(undefined);
+  const unit = dialUnit(agent);
+  const [status] = await services.status([unit]);
+  if (status === undefined || status.load === "not-found") return err(noUnit(agent));
+  if (status.active !== "active" && status.active !== "activating") await services.start(unit);
+  return ok(undefined);
+}
+
+function noUnit(agent: AgentName) {
+  return refusal(
+    "agent-without-unit",
+    `Cannot start agent "${agent}": it has no unit, must have a login identity of its owner`,
+    { hints: [`fleetctl agents set ${agent} --user-email <EMAIL>`] },
+  );
+}

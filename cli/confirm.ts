@@ -1,0 +1,34 @@
+/**
+ * Asking before a verb takes something away for good. Asked where the person is: the program that
+ * runs the verb as root has no terminal, and gets the switch `--yes` instead.
+ *
+ * @module
+ */
+
+import type { CliDeps } from "cli/context.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { verbName } from "core/verbs/verb.ts";
+
+/** Returns the invocation with `--yes`, when it is given or the right name is typed. */
+export async function confirm(
+  invocation: Invocation,
+  deps: Pick<CliDeps, "promptSecret">,
+): Promise<Result<Invocation>> {
+  const { verb, args, switches } = invocation;
+  if (verb.confirms !== true || switches.has("yes")) return ok(invocation);
+  const name = args[verb.target?.name ?? ""] ?? "";
+  const command = `fleetctl ${verbName(verb)} ${name}`;
+  const answer = await deps.promptSecret(
+    `"${command}" cannot be undone. Type "${name}" to go on (it is not shown): `,
+  );
+  if (answer === name) return ok({ ...invocation, switches: new Set([...switches, "yes"]) });
+  return err(refusal(
+    "not-confirmed",
+    answer === undefined
+      ? `Cannot run "${verbName(verb)}": there is no terminal to ask on, must be told --yes`
+      : `Cannot run "${verbName(verb)}": what was typed is not "${name}"`,
+    { kind: "usage", hints: [`${command} --yes`] },
+  ));
+}

@@ -1,0 +1,155 @@
+/**
+ * The state of an agent on its host: every row of the table in `core/dial/host_state.ts`, and state
+ * files that no dial unit of ours has written.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { AGENT_STATES } from "core/dial/event.ts";
+import {
+  type HostState,
+  parseToldState,
+  printToldState,
+  stateOnHost,
+  type ToldState,
+} from "core/dial/host_state.ts";
+import type { UnitStatus } from "core/ports.ts";
+
+const NOW = 1_000_000;
+const UNIT: UnitStatus = {
+  unit: "fleetctl-dial-ada.service",
+  load: "loaded",
+  active: "active",
+  mainPid: 7,
+  since: 900_000,
+  reason: undefined,
+  restarts: 0,
+};
+const TOLD: ToldState = {
+  startedMs: 900_020,
+  state: "working",
+  sinceMs: 950_000,
+  reason: undefined,
+};
+
+interface Row {
+  readonly name: string;
+  readonly unit?: Partial<UnitStatus> | "none";
+  readonly told?: Partial<ToldState>;
+  readonly stopped?: string;
+  readonly now?: number;
+  readonly want: readonly [HostState["state"], string | undefined, number | undefined];
+}
+
+const ROWS: readonly Row[] = [
+  { name: "no manager", unit: "none", want: ["stopped", "no service manager runs", undefined] },
+  {
+    name: "no unit",
+    unit: { load: "not-found", active: "inactive" },
+    want: ["stopped", "its unit is not installed", undefined],
+  },
+  {
+    name: "a unit that is down",
+    unit: { active: "inactive" },
+    want: ["stopped", "its unit is not running", 900_000],
+  },
+  {
+    name: "a unit that was stopped on purpose",
+    unit: { active: "inactive" },
+    stopped: "1970-01-01T00:10:00Z",
+    want: ["stopped", "by an operator", 600_000],
+  },
+  {
+    name: "a unit that is to be stopped and still runs",
+    told: {},
+    stopped: "1970-01-01T00:10:00Z",
+    want: ["working", undefined, 950_000],
+  },
+  {
+    name: "a unit that starts",
+    unit: { active: "activating" },
+    want: ["starting", undefined, 900_000],
+  },
+  {
+    name: "a unit that waits after a fault",
+    unit: { active: "activating", reason: "exit-code 1" },
+    want: ["failed", "exit-code 1, starts again", 900_000],
+  },
+  {
+    name: "a unit that ends",
+    unit: { active: "deactivating" },
+    want: ["stopping", undefined, 900_000],
+  },
+  {
+    name: "a unit that failed",
+    unit: { active: "failed", reason: "signal SIGKILL" },
+    want: ["failed", "signal SIGKILL", 900_000],
+  },
+  ...AGENT_STATES.map((state): Row => ({
+    name: `a unit that told ${state}`,
+    told: { state, reason: "why" },
+    want: [state, "why", 950_000],
+  })),
+  { name: "a new unit without words", now: 901_000, want: ["starting", undefined, 900_000] },
+  {
+    name: "an old unit without words",
+    want: ["idle", "its dial unit tells no state", 900_000],
+  },
+  {
+    name: "words of the run before",
+    told: { startedMs: 800_000 },
+    now: 901_000,
+    want: ["starting", undefined, 900_000],
+  },
+  {
+    name: "words at the very start",
+    told: { startedMs: 899_500 },
+    want: ["working", undefined, 950_000],
+  },
+];
+
+for (const { name, unit, told, stopped, now, want } of ROWS) {
+  Deno.test(`stateOnHost() says ${want[0]} for ${name}`, () => {
+    const got = stateOnHost({
+      stopped,
+      unit: unit === "none" ? undefined : { ...UNIT, ...unit },
+      told: told === undefined ? undefined : { ...TOLD, ...told },
+      now: now ?? NOW,
+    });
+    assert.deepEqual([got.state, got.reason, got.sinceMs], want);
+  });
+}
+
+Deno.test("parseToldState() reads what printToldState() wrote", () => {
+  for (const told of [TOLD, { ...TOLD, reason: 'model\nis "down"' }]) {
+    assert.deepEqual(parseToldState(printToldState(told)), told);
+  }
+});
+
+const BAD = [
+  "",
+  "null",
+  "[]",
+  "{",
+  '{"started":1,"state":"sleeping","since":1}',
+  '{"started":1,"state":"__proto__","since":1}',
+  '{"started":-1,"state":"idle","since":1}',
+  '{"started":1,"state":"idle","since":1e300}',
+  '{"started":"1","state":"idle","since":1}',
+  '{"started":1,"state":"idle","since":1,"reason":{}}',
+];
+for (const text of BAD) {
+  Deno.test(`parseToldState() makes nothing of ${text}`, () => {
+    assert.equal(parseToldState(text), undefined);
+  });
+}
+
+Deno.test("parseToldState() never throws, and never tells a long reason", () => {
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+    assert.ok((parseToldState(text)?.reason?.length ?? 0) <= 500);
+  }));
+  const long = printToldState({ ...TOLD, reason: "x".repeat(10_000) });
+  assert.equal(parseToldState(long)?.reason?.length, 500);
+});
