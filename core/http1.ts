@@ -7,7 +7,7 @@
  */
 
 import { err, ok, type Result } from "core/result.ts";
-import type { HeaderPairs } from "core/upstream_port.ts";
+import type { HeaderPairs } from "core/proxy_port.ts";
 
 /** How the end of a body is known (RFC 9112, 6.3). */
 export type Framing =
@@ -82,7 +82,11 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
 
 /** Prints the head of a request, with the empty line. Throws on what cannot be a header. */
 export function printRequestHead(
-  request: { readonly method: string; readonly target: string; readonly headers: HeaderPairs },
+  request: {
+    readonly method: string;
+    readonly target: string;
+    readonly headers: Iterable<readonly [string, string]>;
+  },
   framing: { readonly host: string; readonly body: number | "chunked" | undefined },
 ): string {
   const { method, target } = request;

@@ -7,7 +7,7 @@
  */
 
 import { errorText } from "core/errors.ts";
-import type { UpgradeAnswer } from "core/ports.ts";
+import type { ProxyAnswer, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { authenticate, type Login } from "login/authenticate.ts";
 import { callerOf } from "login/caller.ts";
 import { SESSION_COOKIE } from "login/cookies.ts";
@@ -31,8 +31,8 @@ import style from "login/pages/style.css" with { type: "text" };
 
 /** The login proxy. */
 export interface LoginApp {
-  handle(request: Request, peer: string): Promise<Response>;
-  upgrade(request: Request, peer: string): Promise<UpgradeAnswer>;
+  handle(request: ProxyRequest, peer: string): Promise<Response | ProxyAnswer>;
+  upgrade(request: ProxyRequest, peer: string): Promise<ProxyUpgrade>;
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -45,7 +45,7 @@ export function createLogin(parts: LoginParts): LoginApp {
   return {
     handle: async (request, peer) => {
       const asked = askedOf(request, peer, parts);
-      let response: Response;
+      let response: Response | ProxyAnswer;
       try {
         response = await answer(asked, parts);
       } catch (thrown) {
@@ -69,18 +69,18 @@ export function createLogin(parts: LoginParts): LoginApp {
   };
 }
 
-function askedOf(request: Request, peer: string, parts: LoginParts): Asked {
+function askedOf(request: ProxyRequest, peer: string, parts: LoginParts): Asked {
   const given = request.headers.get(REQUEST_ID_HEADER) ?? "";
   return {
     request,
-    url: new URL(request.url),
+    url: request.url,
     caller: callerOf(request.headers, peer, parts.trustedProxies),
     requestId: REQUEST_ID.test(given) ? given : parts.random.uuid(),
     isNavigation: isNavigation(request.method, request.headers),
   };
 }
 
-async function answer(asked: Asked, parts: LoginParts): Promise<Response> {
+async function answer(asked: Asked, parts: LoginParts): Promise<Response | ProxyAnswer> {
   const { request, url, caller, requestId } = asked;
   const { pathname } = url;
   if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });
@@ -100,7 +100,7 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response> {
   return await forward(asked, { principal: principalOf(login), lease }, parts);
 }
 
-async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<UpgradeAnswer | Response> {
+async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<ProxyUpgrade | Response> {
   const { request, url, caller, requestId } = asked;
   const how = { requestId, isPage: false };
   if (caller.host === undefined) return deny(REFUSALS.host(), how);
@@ -183,7 +183,10 @@ function styleSheet(method: string): Response {
 }
 
 /** Headers of every answer; where the cockpit has set one itself, its own stays. */
-function dress(response: Response, { caller, requestId }: Asked): Response {
+function dress<Answer extends Response | ProxyAnswer>(
+  response: Answer,
+  { caller, requestId }: Asked,
+): Answer {
   const { headers } = response;
   const defaults: Readonly<Record<string, string>> = {
     "x-content-type-options": "nosniff",

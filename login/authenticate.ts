@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { HeaderReader } from "core/header_list.ts";
 import { isBasicHeader, parseBasicHeader } from "login/basic/header.ts";
 import type { Caller } from "login/caller.ts";
 import { readCookie, SESSION_COOKIE } from "login/cookies.ts";
@@ -22,7 +23,7 @@ type Needed = Pick<LoginParts, "sessions" | "attempts" | "memory" | "passwords" 
 
 /** Decides who sends a request. */
 export async function authenticate(
-  headers: Headers,
+  headers: HeaderReader,
   caller: Caller,
   parts: Needed,
 ): Promise<Login> {

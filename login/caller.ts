@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { HeaderReader } from "core/header_list.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import {
   clientKey,
@@ -36,7 +37,7 @@ const UNKNOWN_KEY = "unknown";
 
 /** Finds out who sends a request. */
 export function callerOf(
-  headers: Headers,
+  headers: HeaderReader,
   peer: string,
   trusted: readonly IpNetwork[],
 ): Caller {
@@ -61,7 +62,7 @@ export function hostName(host: string): string {
 
 /** The nearest hop that is no proxy of ours; the farthest when all are. */
 function forwardedClient(
-  headers: Headers,
+  headers: HeaderReader,
   peer: IpAddress,
   trusted: readonly IpNetwork[],
 ): IpAddress {
@@ -76,7 +77,7 @@ function forwardedClient(
 }
 
 /** The hops of `X-Forwarded-For` from the nearest on, up to the first that cannot be parsed. */
-function hopsOf(headers: Headers): readonly IpAddress[] {
+function hopsOf(headers: HeaderReader): readonly IpAddress[] {
   const parts = (headers.get("x-forwarded-for") ?? "").split(",").reverse();
   const hops: IpAddress[] = [];
   for (const part of parts.slice(0, LOGIN_LIMITS.forwardedHopsMax)) {
@@ -87,7 +88,7 @@ function hopsOf(headers: Headers): readonly IpAddress[] {
   return hops;
 }
 
-function hostOf(headers: Headers, isTrusted: boolean): string | undefined {
+function hostOf(headers: HeaderReader, isTrusted: boolean): string | undefined {
   const forwarded = isTrusted ? lastOf(headers.get("x-forwarded-host")) : undefined;
   const host = forwarded ?? headers.get("host") ?? "";
   return HOST.test(host) ? host : undefined;

@@ -5,9 +5,10 @@
  * @module
  */
 
+import { createDeadlines } from "core/deadlines.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
 import { openSigner } from "core/signed_value.ts";
-import type { Upstreams } from "core/upstream_port.ts";
+import type { Proxying } from "core/proxy_port.ts";
 import { createLogin } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
@@ -22,8 +23,8 @@ import { openSessionStore } from "login/session/store.ts";
 
 /** Ports of the login proxy. */
 export type LoginPorts =
-  & Pick<Host, "clock" | "random" | "files" | "sockets" | "databases" | "log">
-  & { readonly upstreams: Upstreams };
+  & Pick<Host, "clock" | "random" | "files" | "databases" | "log">
+  & { readonly proxying: Proxying };
 
 /** The running login proxy. */
 export interface LoginProxy {
@@ -32,16 +33,14 @@ export interface LoginProxy {
   close(): Promise<void>;
 }
 
-/** The listener hands upgrades on as they are, so that it takes no frames itself. */
-const FRAME_BYTES_MAX = 1024;
-
 /** Starts the login proxy; rejects with `FileFault` or `AddressFault`. */
 export async function startLogin(config: LoginConfig, ports: LoginPorts): Promise<LoginProxy> {
-  const { clock, random, files, sockets, databases, log } = ports;
+  const { clock, random, files, databases, proxying, log } = ports;
   const folder = config.paths.role("login");
   await files.ensureDir(folder, { mode: 0o700 });
   const store = await openSessionStore(databases, `${folder}/login.db`);
-  const upstream = ports.upstreams.open(config.cockpit);
+  const deadlines = createDeadlines(clock.monotonic, clock.after);
+  const upstream = proxying.open(config.cockpit);
   try {
     const leases = createLeases(clock);
     const sessions = createSessions({
@@ -69,13 +68,9 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
       passwords: createPasswords(config.users),
       attempts: createAttempts(clock),
       memory: createBasicMemory({ clock, random }),
-      ...{ sessions, leases, forms, clock, random, log },
+      ...{ sessions, leases, forms, deadlines, clock, random, log },
     });
-    const listener = await sockets.serveFrames(config.listen, {
-      frameBytesMax: FRAME_BYTES_MAX,
-      upgrade: app.upgrade,
-      handler: app.handle,
-    });
+    const listener = await proxying.serve(config.listen, app);
     port = listener.address.port;
     return {
       address: listener.address,
@@ -83,6 +78,7 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
         const closed = listener.close();
         leases.cutAll();
         await closed;
+        deadlines.close();
         upstream.close();
         store.close();
       },

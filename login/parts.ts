@@ -14,7 +14,8 @@ import type { IpNetwork } from "core/ip.ts";
 import type { Assertions } from "login/proxy/assertions.ts";
 import type { Leases } from "login/session/leases.ts";
 import type { Sessions } from "login/session/sessions.ts";
-import type { Upstream } from "core/upstream_port.ts";
+import type { Deadlines } from "core/deadlines.ts";
+import type { ProxyRequest, Upstream } from "core/proxy_port.ts";
 
 /** Everything a request may need. */
 export interface LoginParts {
@@ -33,6 +34,8 @@ export interface LoginParts {
   readonly attempts: Attempts;
   readonly memory: BasicMemory;
   readonly forms: FormTokens;
+  /** Over the monotonic clock. */
+  readonly deadlines: Deadlines;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -40,7 +43,7 @@ export interface LoginParts {
 
 /** One request, with what was found out about it. */
 export interface Asked {
-  readonly request: Request;
+  readonly request: ProxyRequest;
   readonly url: URL;
   readonly caller: Caller;
   readonly requestId: string;

@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { HeaderReader } from "core/header_list.ts";
 import type { Caller } from "login/caller.ts";
 
 /** What the headers say: our own page, another's, or nothing. */
@@ -13,7 +14,7 @@ export type PageProof = "own" | "foreign" | "none";
 
 /** Reads the proof; `publicOrigin` is the origin of `WEBVIEW_URL`, where that is set. */
 export function pageProof(
-  headers: Headers,
+  headers: HeaderReader,
   caller: Pick<Caller, "host" | "scheme">,
   publicOrigin: string | undefined,
 ): PageProof {
@@ -25,7 +26,7 @@ export function pageProof(
 }
 
 /** Tells whether a browser sent the request, by what only browsers send. */
-export function isFromBrowser(headers: Headers): boolean {
+export function isFromBrowser(headers: HeaderReader): boolean {
   return headers.has("sec-fetch-site") || headers.has("sec-fetch-mode");
 }
 
@@ -46,7 +47,7 @@ export function isOwnOrigin(
 }
 
 /** Tells whether a request is a person's: a page that is navigated to, not a part of one. */
-export function isNavigation(method: string, headers: Headers): boolean {
+export function isNavigation(method: string, headers: HeaderReader): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
   const mode = headers.get("sec-fetch-mode");
   if (mode !== null && mode !== "navigate") return false;

@@ -68,7 +68,10 @@ export function requestOf(
  * Host and path of a request. A whole address, as clients of a proxy send it, outranks the `Host`
  * header (RFC 9112, 3.2.2); throws when the target is neither.
  */
-function targetOf(message: IncomingMessage, authority: string): { host: string; target: string } {
+export function targetOf(
+  message: IncomingMessage,
+  authority: string,
+): { host: string; target: string } {
   const target = message.url ?? "/";
   if (target.startsWith("/")) return { host: message.headers.host ?? authority, target };
   const absolute = /^https?:\/\/([^/?#@\s]+)(?=[/?#]|$)(.*)$/i.exec(target);
@@ -79,15 +82,31 @@ function targetOf(message: IncomingMessage, authority: string): { host: string; 
 
 /** Writes a `Response` and waits until the peer has taken it or is gone. */
 export async function sendResponse(response: Response, to: ServerResponse): Promise<void> {
-  to.writeHead(response.status, headerPairs(response));
-  const mayHaveBody = to.req.method !== "HEAD" && !BODYLESS_STATUSES.has(response.status);
-  if (response.body === null || !mayHaveBody) {
-    await response.body?.cancel();
+  await sendMessage(response, to);
+}
+
+/** Writes an answer, whole or streamed, and waits until the peer has taken it or is gone. */
+export async function sendMessage(
+  { status, headers, body }: {
+    readonly status: number;
+    readonly headers: Iterable<readonly [string, string]>;
+    readonly body: ReadableStream<Uint8Array> | Uint8Array | null;
+  },
+  to: ServerResponse,
+): Promise<void> {
+  to.writeHead(status, headerPairs(headers));
+  const mayHaveBody = to.req.method !== "HEAD" && !BODYLESS_STATUSES.has(status);
+  if (body === null || !mayHaveBody) {
+    if (body instanceof ReadableStream) await body.cancel();
     to.end();
     return;
   }
+  if (body instanceof Uint8Array) {
+    to.end(body);
+    return;
+  }
   to.flushHeaders();
-  const reader = response.body.getReader();
+  const reader = body.getReader();
   const onClose = () => void reader.cancel().catch(() => {});
   to.once("close", onClose);
   try {
@@ -121,7 +140,7 @@ function drained(to: ServerResponse): Promise<void> {
 export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];
-  for (const [name, value] of headerPairs(response)) {
+  for (const [name, value] of headerPairs(response.headers)) {
     if (name !== "content-length") lines.push(`${name}: ${value}`);
   }
   lines.push(`content-length: ${body.length}`, "connection: close", "", "");
@@ -130,9 +149,9 @@ export async function refuseUpgrade(response: Response, socket: Duplex): Promise
   socket.end(body);
 }
 
-function headerPairs(response: Response): [string, string][] {
+function headerPairs(headers: Iterable<readonly [string, string]>): [string, string][] {
   const pairs: [string, string][] = [];
-  for (const [name, value] of response.headers) {
+  for (const [name, value] of headers) {
     if (!HOP_HEADERS.has(name)) pairs.push([name, value]);
   }
   return pairs;

@@ -33,15 +33,19 @@ export interface ServerOptions {
 
 /** Makes a server that does not listen yet. */
 export function nodeServer(options: ServerOptions): Server {
-  const times = options.times ?? HTTP_LIMITS;
-  const server = createServer({
+  const server = timedServer(options.times);
+  server.on("request", (message, response) => void answer(message, response, options));
+  return server;
+}
+
+/** Makes a server that answers nothing yet, with the bounds of every listener. */
+export function timedServer(times: ServerTimes = HTTP_LIMITS): Server {
+  return createServer({
     headersTimeout: times.headersMsMax,
     requestTimeout: times.requestMsMax,
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
   });
-  server.on("request", (message, response) => void answer(message, response, options));
-  return server;
 }
 
 /** Listens, and returns the bound address; rejects with `AddressFault`. */

@@ -7,6 +7,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import type { Cut } from "core/cut.ts";
 import { UPSTREAM_LIMITS } from "core/limits.ts";
 import { parseAnswerHead, printRequestHead } from "core/http1.ts";
 import type { ListenAddress } from "core/ports.ts";
@@ -15,8 +16,7 @@ import {
   type UpstreamAnswer,
   UpstreamFault,
   type UpstreamRequest,
-  type Upstreams,
-} from "core/upstream_port.ts";
+} from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
 import { type Link, openLink } from "core/os/upstream_link.ts";
 import { bodyOf } from "core/os/upstream_body.ts";
@@ -24,13 +24,8 @@ import { bodyOf } from "core/os/upstream_body.ts";
 /** Methods whose request may be sent again when a kept connection turns out to be closed. */
 const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Returns the machine's upstreams. */
-export function systemUpstreams(): Upstreams {
-  return { open: openUpstream };
-}
-
 /** Opens an upstream; connects when something is sent. */
-function openUpstream(at: ListenAddress): Upstream {
+export function openUpstream(at: ListenAddress): Upstream {
   const host = printAddress(at);
   const open = new Set<Link>();
   const idle: Link[] = [];
@@ -49,9 +44,9 @@ function openUpstream(at: ListenAddress): Upstream {
     link.idleSince = performance.now();
     if (idle.push(link) > UPSTREAM_LIMITS.idleConnectionsMax) drop(idle.shift() ?? link);
   };
-  const connect = async (signal: AbortSignal): Promise<Link> => {
+  const connect = async (cut: Cut): Promise<Link> => {
     const link = await openLink(at);
-    if (signal.aborted) {
+    if (cut.reason !== undefined) {
       link.close();
       throw new UpstreamFault("aborted", "the request was given up");
     }
@@ -60,8 +55,8 @@ function openUpstream(at: ListenAddress): Upstream {
   };
   return {
     send: async (request) => {
-      const { signal } = request;
-      if (signal.aborted) throw new UpstreamFault("aborted", "the request was given up");
+      const { cut } = request;
+      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
       // A server may close a kept connection at any time. Only what may be sent twice takes one.
       const isRepeatable = request.body === null && REPEATABLE.has(request.method);
       const kept = isRepeatable ? takeIdle() : undefined;
@@ -69,7 +64,7 @@ function openUpstream(at: ListenAddress): Upstream {
         const answer = await exchange(kept, request, { host, keep, drop });
         if (answer !== undefined) return answer;
       }
-      const answer = await exchange(await connect(signal), request, { host, keep, drop });
+      const answer = await exchange(await connect(cut), request, { host, keep, drop });
       if (answer === undefined) {
         throw new UpstreamFault("unreachable", "it closed the connection without an answer");
       }
@@ -94,32 +89,31 @@ async function exchange(
   request: UpstreamRequest,
   owner: Owner,
 ): Promise<UpstreamAnswer | undefined> {
-  const { signal } = request;
-  const abort = () => owner.drop(link);
-  signal.addEventListener("abort", abort, { once: true });
+  const { cut } = request;
+  const ignore = cut.on(() => owner.drop(link));
   try {
     const sent = send(link, request, owner.host);
     const text = await readHead(link);
     if (text === undefined) {
-      signal.removeEventListener("abort", abort);
+      ignore();
       owner.drop(link);
-      if (signal.aborted) throw new UpstreamFault("aborted", "the request was given up");
+      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
       return undefined;
     }
     const head = parseAnswerHead(text, request.method);
     if (!head.ok) throw new UpstreamFault("malformed", head.error);
     const { status, headers, framing, isKept } = head.value;
     const body = bodyOf(link, framing, (isWhole) => {
-      signal.removeEventListener("abort", abort);
+      ignore();
       if (isWhole && isKept && sent.isDone() && link.isEmpty()) owner.keep(link);
       else owner.drop(link);
       request.onEnd();
     });
     return { status, headers, body };
   } catch (thrown) {
-    signal.removeEventListener("abort", abort);
+    ignore();
     owner.drop(link);
-    if (signal.aborted) throw new UpstreamFault("aborted", "the request was given up");
+    if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
     throw thrown;
   }
 }

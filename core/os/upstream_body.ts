@@ -8,7 +8,7 @@
 
 import { type ChunkDecoder, createChunkDecoder } from "core/chunked.ts";
 import type { Framing } from "core/http1.ts";
-import { UpstreamFault } from "core/upstream_port.ts";
+import { UpstreamFault } from "core/proxy_port.ts";
 import type { Link } from "core/os/upstream_link.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

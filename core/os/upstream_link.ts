@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import { errorText } from "core/errors.ts";
 import { UPSTREAM_LIMITS } from "core/limits.ts";
 import type { ListenAddress } from "core/ports.ts";
-import { UpstreamFault } from "core/upstream_port.ts";
+import { UpstreamFault } from "core/proxy_port.ts";
 
 /** One connection. */
 export interface Link {

@@ -22,42 +22,37 @@ export async function readBounded(
   return text + decoder.decode();
 }
 
-/** A body on its way to the cockpit. */
-export interface BoundedBody {
-  readonly stream: ReadableStream<Uint8Array>;
-  isTooLarge(): boolean;
-}
+/** Why a body ended early. */
+export type BodyFault = "too-large" | "broken";
 
 /**
- * Bounds a body on its way. When its sender goes away the stream does not fail: `onFault` is told and
- * ends the request. A failed stream rejects when `fetch` cancels it, nobody handles that, and the
- * program would end.
+ * Bounds a body on its way. When it is too large, or its sender goes away, `onFault` is told first,
+ * and then the stream fails.
  */
 export function boundBody(
   body: ReadableStream<Uint8Array>,
   bytesMax: number,
-  onFault: () => void,
-): BoundedBody {
+  onFault: (why: BodyFault) => void,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let bytes = 0;
-  let isTooLarge = false;
-  const stream = new ReadableStream<Uint8Array>({
+  return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
+      let fault: BodyFault = "broken";
       try {
         const { done, value } = await reader.read();
         if (done) return controller.close();
         bytes += value.byteLength;
         if (bytes <= bytesMax) return controller.enqueue(value);
-        isTooLarge = true;
-        controller.error(new RangeError("the body is too large"));
-        await reader.cancel();
+        fault = "too-large";
       } catch {
         // Whoever sent it is gone.
       }
-      onFault();
+      onFault(fault);
+      controller.error(new RangeError(`the body is ${fault}`));
+      await reader.cancel().catch(() => {});
     },
     // Whoever ends the request learns nothing new from a body that has failed already.
     cancel: (reason) => reader.cancel(reason).catch(() => {}),
   }, { highWaterMark: 0 });
-  return { stream, isTooLarge: () => isTooLarge };
 }

@@ -6,14 +6,16 @@
  * @module
  */
 
+import { Cut } from "core/cut.ts";
 import { errorText } from "core/errors.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import type { UpgradeTunnel } from "core/ports.ts";
+import type { ProxyAnswer, ProxyRequest } from "core/proxy_port.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import type { Asked, LoginParts } from "login/parts.ts";
-import { boundBody, type BoundedBody } from "login/proxy/body.ts";
+import { boundBody } from "login/proxy/body.ts";
 import { requestHeaders, responseHeaders, type Vouched } from "login/proxy/headers.ts";
-import type { Lease } from "login/session/leases.ts";
+import { type Lease, SESSION_ENDED } from "login/session/leases.ts";
 
 /** For whom a request is passed on: somebody, or nobody on an exempt path. */
 export interface ForwardFor {
@@ -22,15 +24,12 @@ export interface ForwardFor {
   readonly lease: Lease | undefined;
 }
 
-/** Answers of these kinds have no body (RFC 9110); `Response` takes none for them. */
-const BODYLESS: ReadonlySet<number> = new Set([204, 205, 304]);
-
 /** Passes a request on. */
 export async function forward(
   asked: Asked,
   to: ForwardFor,
   parts: LoginParts,
-): Promise<Response> {
+): Promise<Response | ProxyAnswer> {
   const { request, url } = asked;
   const release = () => to.lease?.release();
   const bodyBytes = lengthOf(request);
@@ -38,43 +37,35 @@ export async function forward(
     release();
     return tooLarge(asked);
   }
-  const broken = new AbortController();
+  const cut = to.lease?.cut ?? new Cut();
+  request.onGone(() => cut.cut("gone"));
   const body = request.body === null
-    ? undefined
-    : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, () => broken.abort());
-  const silence = new AbortController();
-  const heard = parts.clock.after(LOGIN_LIMITS.answerSeconds * 1000, () => silence.abort());
-  const signals = [request.signal, broken.signal, silence.signal, to.lease?.signal].filter((one) =>
-    one !== undefined
+    ? null
+    : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, (why) => cut.cut(why));
+  const { clock, deadlines } = parts;
+  const heard = deadlines.add(
+    clock.monotonic() + LOGIN_LIMITS.answerSeconds * 1000,
+    () => cut.cut("silent"),
   );
   try {
     const answer = await parts.upstream.send({
       method: request.method,
       target: url.pathname + url.search,
-      headers: [...requestHeaders(request.headers, await vouchedFor(asked, to, parts))],
-      body: body?.stream ?? null,
-      bodyBytes,
-      signal: AbortSignal.any(signals),
-      onEnd: release,
+      headers: requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
+      ...{ body, bodyBytes, cut, onEnd: release },
     });
     const headers = responseHeaders(answer.headers);
-    const isBodyless = BODYLESS.has(answer.status);
-    if (isBodyless && answer.body instanceof ReadableStream) await answer.body.cancel();
-    return new Response(isBodyless ? null : answer.body, { status: answer.status, headers });
+    return { status: answer.status, headers, body: answer.body };
   } catch (thrown) {
     release();
-    return failed(
-      asked,
-      { thrown, body, lease: to.lease, isSilent: silence.signal.aborted },
-      parts,
-    );
+    return failed(asked, { thrown, cut }, parts);
   } finally {
     heard();
   }
 }
 
 /** What a sender says of the length of its body; the listener holds it to that. */
-function lengthOf({ headers }: Request): number | undefined {
+function lengthOf({ headers }: ProxyRequest): number | undefined {
   const text = headers.get("content-length");
   return text === null || !/^\d{1,15}$/.test(text) ? undefined : Number(text);
 }
@@ -87,11 +78,14 @@ export async function tunnelFor(
 ): Promise<UpgradeTunnel> {
   const { url, request, requestId } = asked;
   const ended = new AbortController();
+  to.lease?.cut.on(() => ended.abort());
   return {
     to: parts.cockpit,
     target: url.pathname + url.search,
-    headers: requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
-    signal: to.lease?.signal ?? ended.signal,
+    headers: new Headers([
+      ...requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
+    ]),
+    signal: ended.signal,
     timeoutMs: LOGIN_LIMITS.answerSeconds * 1000,
     unreachable: (why) => {
       parts.log.error("cockpit not reachable", { request_id: requestId, why });
@@ -117,23 +111,27 @@ async function vouchedFor(
 
 function failed(
   asked: Asked,
-  why: {
-    readonly thrown: unknown;
-    readonly body: BoundedBody | undefined;
-    readonly lease: Lease | undefined;
-    readonly isSilent: boolean;
-  },
+  why: { readonly thrown: unknown; readonly cut: Cut },
   parts: LoginParts,
 ): Response {
   const { requestId, isNavigation } = asked;
   const how = { requestId, isPage: isNavigation };
-  if (why.body?.isTooLarge() === true) return tooLarge(asked);
-  if (why.lease?.signal.aborted === true) return deny(REFUSALS.login(), how);
-  // Nobody is there to read it.
-  if (asked.request.signal.aborted) return new Response(null, { status: 499 });
-  const error = errorText(why.thrown);
-  parts.log.error("cockpit not reachable", { request_id: requestId, why: error });
-  return deny(why.isSilent ? REFUSALS.silent() : REFUSALS.unreachable(), how);
+  switch (why.cut.reason) {
+    case "too-large":
+      return tooLarge(asked);
+    case SESSION_ENDED:
+      return deny(REFUSALS.login(), how);
+    case "gone":
+    case "broken":
+      // Nobody is there to read it.
+      return new Response(null, { status: 499 });
+    default: {
+      const error = errorText(why.thrown);
+      parts.log.error("cockpit not reachable", { request_id: requestId, why: error });
+      const isSilent = why.cut.reason === "silent";
+      return deny(isSilent ? REFUSALS.silent() : REFUSALS.unreachable(), how);
+    }
+  }
 }
 
 function tooLarge({ requestId, isNavigation }: Asked): Response {

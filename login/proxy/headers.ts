@@ -8,7 +8,8 @@
 
 import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import type { Caller } from "login/caller.ts";
-import type { HeaderPairs } from "core/upstream_port.ts";
+import { HeaderList } from "core/header_list.ts";
+import type { HeaderPairs } from "core/proxy_port.ts";
 import { withoutOwnCookies } from "login/cookies.ts";
 
 /** Header with the identity of the viewer. */
@@ -56,9 +57,9 @@ export function folded(name: string): string {
 }
 
 /** Returns the headers for the cockpit. */
-export function requestHeaders(from: Headers, vouched: Vouched): Headers {
+export function requestHeaders(from: HeaderList, vouched: Vouched): HeaderList {
   const named = connectionNames(from.get("connection"));
-  const to = new Headers();
+  const to = new HeaderList();
   for (const [name, value] of from) {
     const fold = folded(name);
     const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || named.has(name) ||
@@ -80,9 +81,9 @@ export function requestHeaders(from: Headers, vouched: Vouched): Headers {
 }
 
 /** Returns the headers for the client; cookies of the login proxy are ours alone to set. */
-export function responseHeaders(from: HeaderPairs): Headers {
+export function responseHeaders(from: HeaderPairs): HeaderList {
   const named = connectionNames(from.find(([name]) => name === "connection")?.[1] ?? null);
-  const to = new Headers();
+  const to = new HeaderList();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name)) continue;
     if (name === "set-cookie" && /^\s*wv_/i.test(value)) continue;

@@ -5,12 +5,14 @@
  * @module
  */
 
+import { Cut } from "core/cut.ts";
+import { createDeadlines } from "core/deadlines.ts";
 import type { Clock } from "core/ports.ts";
 
 /** One open request, stream or socket. */
 export interface Lease {
-  /** Aborts when the session has ended. */
-  readonly signal: AbortSignal;
+  /** Cut when the session has ended; its owner may cut it too. */
+  readonly cut: Cut;
   /** Gives the lease back; idempotent. */
   release(): void;
 }
@@ -19,50 +21,47 @@ export interface Lease {
 export interface Leases {
   /** Takes a lease; `expires` is in milliseconds since the epoch. */
   take(of: { readonly id: string; readonly expires: number }): Lease;
+  /** Ids of the sessions that something is open for. */
+  sessions(): readonly string[];
   /** Cuts everything of a session. */
   cut(id: string): void;
   cutAll(): void;
   count(): number;
 }
 
-/** Longest wait of one timer; longer ones would overflow where timers count in 31 bits. */
-const TIMER_MS_MAX = 86_400_000;
+/** Reason of a cut by the end of a session. */
+export const SESSION_ENDED = "session-ended";
 
 /** Creates an empty set. */
 export function createLeases(clock: Pick<Clock, "now" | "after">): Leases {
-  const open = new Map<string, Set<AbortController>>();
-  const cut = (id: string) => {
-    const controllers = open.get(id);
+  const open = new Map<string, Set<Cut>>();
+  const deadlines = createDeadlines(clock.now, clock.after);
+  const end = (id: string) => {
+    const cuts = open.get(id);
     open.delete(id);
-    for (const controller of controllers ?? []) {
-      controller.abort(new DOMException("The session has ended", "AbortError"));
-    }
+    for (const cut of cuts ?? []) cut.cut(SESSION_ENDED);
   };
   return {
     take: ({ id, expires }) => {
-      const controller = new AbortController();
+      const cut = new Cut();
       const own = open.get(id) ?? new Set();
-      open.set(id, own.add(controller));
-      let cancel = () => {};
+      open.set(id, own.add(cut));
+      const inTime = deadlines.add(expires, () => {
+        release();
+        cut.cut(SESSION_ENDED);
+      });
       const release = () => {
-        cancel();
-        own.delete(controller);
+        inTime();
+        own.delete(cut);
         if (own.size === 0 && open.get(id) === own) open.delete(id);
       };
-      const watch = () => {
-        const left = expires - clock.now();
-        if (left <= 0) {
-          release();
-          controller.abort(new DOMException("The session has expired", "AbortError"));
-        } else cancel = clock.after(Math.min(left, TIMER_MS_MAX), watch);
-      };
-      watch();
-      controller.signal.addEventListener("abort", () => cancel(), { once: true });
-      return { signal: controller.signal, release };
+      return { cut, release };
     },
-    cut,
+    sessions: () => [...open.keys()],
+    cut: end,
     cutAll: () => {
-      for (const id of [...open.keys()]) cut(id);
+      deadlines.close();
+      for (const id of [...open.keys()]) end(id);
     },
     count: () => [...open.values()].reduce((sum, own) => sum + own.size, 0),
   };

@@ -15,6 +15,7 @@ import {
   NAVIGATION,
   ORIGIN,
   OWN_SCRIPT,
+  proxyRequestOf,
 } from "tests/support/login_fixture.ts";
 
 function test(name: string, run: () => Promise<void>): void {
@@ -321,7 +322,7 @@ test("upgrade() tunnels a socket of our own page, and nothing else", async () =>
     const request = new Request(`${ORIGIN}/terminal/x?y`, {
       headers: { host: "localhost:8736", upgrade: "websocket", ...headers },
     });
-    const decided = await rig.app.upgrade(request, "127.0.0.1:1");
+    const decided = await rig.app.upgrade(proxyRequestOf(request), "127.0.0.1:1");
     if (decided.accept === "tunnel") {
       assert.equal(wanted, "tunnel", name);
       assert.equal(decided.tunnel.target, "/terminal/x?y");

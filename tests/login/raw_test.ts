@@ -7,7 +7,6 @@
 
 import assert from "node:assert/strict";
 import { systemClock } from "core/os/clock.ts";
-import { systemHttp } from "core/os/http.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";
 import { systemSockets } from "core/os/sockets.ts";
@@ -77,6 +76,38 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
     400,
     [],
   ],
+  [
+    "an unknown coding before a good one",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Transfer-Encoding: gzip, chunked\r\n${CLOSE}\r\n0\r\n\r\n`,
+    400,
+    [],
+  ],
+  [
+    "chunks under two names",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Transfer-Encoding: chunked\r\n` +
+    `Transfer-Encoding: identity\r\n${CLOSE}\r\n0\r\n\r\n`,
+    400,
+    [],
+  ],
+  [
+    "a length with a sign",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: +4\r\n${CLOSE}\r\nabcd`,
+    400,
+    [],
+  ],
+  [
+    "a length in a list",
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4, 4\r\n${CLOSE}\r\nabcd`,
+    400,
+    [],
+  ],
+  [
+    "a body under GET with another request in it",
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 31\r\n${CLOSE}\r\n` +
+    "GET /smuggled HTTP/1.1\r\nHost: x",
+    200,
+    ["GET /a bob@example.org"],
+  ],
   ["a path out of an exempt one", `GET /icons/../a HTTP/1.1\r\nHost: x\r\n${CLOSE}\r\n`, 401, []],
   [
     "an escaped path out of one",
@@ -138,7 +169,6 @@ Deno.test("the cockpit sees what was decided about, and nothing else", async (t)
     ...memoryHost(),
     clock: systemClock(),
     random: systemRandom(),
-    http: systemHttp(),
   };
   const { proxy } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`);
   try {

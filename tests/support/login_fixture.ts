@@ -8,9 +8,16 @@
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
-import { systemUpstreams } from "core/os/upstream.ts";
+import { systemProxying } from "core/os/proxy_server.ts";
 import { openSigner } from "core/signed_value.ts";
-import { type Upstream, UpstreamFault, type UpstreamRequest } from "core/upstream_port.ts";
+import {
+  type ProxyRequest,
+  type Upstream,
+  UpstreamFault,
+  type UpstreamRequest,
+} from "core/proxy_port.ts";
+import { createDeadlines } from "core/deadlines.ts";
+import { HeaderList } from "core/header_list.ts";
 import { createLogin, type LoginApp } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
@@ -109,18 +116,28 @@ export function cookieOf(answer: Response, name: string): string | undefined {
   return line?.split(";")[0];
 }
 
+/** A request as the listener hands it on. */
+export function proxyRequestOf(request: Request): ProxyRequest {
+  return {
+    method: request.method,
+    url: new URL(request.url),
+    headers: new HeaderList(request.headers),
+    body: request.body,
+    onGone: (run) => request.signal.addEventListener("abort", run, { once: true }),
+  };
+}
+
 /** The body of a fake answer: fails when the request is given up, tells its end once. */
 function watched(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { signal, onEnd }: UpstreamRequest,
+  { cut, onEnd }: UpstreamRequest,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});
-  const abort = () => gone.reject(new UpstreamFault("aborted", "given up"));
-  signal.addEventListener("abort", abort, { once: true });
+  const ignore = cut.on(() => gone.reject(new UpstreamFault("aborted", "given up")));
   const reader = body.getReader();
   const end = () => {
-    signal.removeEventListener("abort", abort);
+    ignore();
     onEnd();
   };
   return new ReadableStream({
@@ -158,12 +175,14 @@ export async function createLoginRig(
   const host = options.host ?? memoryHost();
   const upstream: Upstream = {
     send: async (sent) => {
-      const { method, target, headers, body, signal } = sent;
-      if (signal.aborted) throw new UpstreamFault("aborted", "given up");
+      const { method, target, headers, body, cut } = sent;
+      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "given up");
+      const gone = new AbortController();
+      cut.on(() => gone.abort());
       const request = new Request(`http://127.0.0.1:8731${target}`, {
         method,
-        headers: headers as [string, string][],
-        signal,
+        headers: [...headers].map(([name, value]): [string, string] => [name, value]),
+        signal: gone.signal,
         body: body as ReadableStream<Uint8Array<ArrayBuffer>> | null,
       });
       const { pathname } = new URL(request.url);
@@ -215,14 +234,22 @@ export async function createLoginRig(
     attempts: createAttempts(clock),
     memory: createBasicMemory({ clock, random }),
     forms: createFormTokens(await openSigner(config.hmacKeys, FORM_PURPOSE), { clock, random }),
+    deadlines: createDeadlines(clock.monotonic, clock.after),
     ...{ sessions, leases, clock, random, log },
   });
-  const ask: LoginRig["ask"] = (url, init = {}) => {
+  const ask: LoginRig["ask"] = async (url, init = {}) => {
     const { peer = "127.0.0.1:40000", ...rest } = init;
     const target = url.startsWith("/") ? ORIGIN + url : url;
     const headers = new Headers(rest.headers);
     if (!headers.has("host")) headers.set("host", new URL(target).host);
-    return app.handle(new Request(target, { ...rest, headers }), peer);
+    const answer = await app.handle(
+      proxyRequestOf(new Request(target, { ...rest, headers })),
+      peer,
+    );
+    if (answer instanceof Response) return answer;
+    const { status, headers: answered, body } = answer;
+    const hasBody = ![204, 205, 304].includes(status);
+    return new Response(hasBody ? body : null, { status, headers: [...answered] });
   };
   const logIn: LoginRig["logIn"] = async (user = MIA, more = {}) => {
     const peer = more.peer === undefined ? {} : { peer: more.peer };
@@ -266,6 +293,6 @@ export async function startTestLogin(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly proxy: LoginProxy; readonly url: string }> {
   const config = await loginConfig({ WEBVIEW_UPSTREAM: upstream, ...env });
-  const proxy = await startLogin(config, { ...host, upstreams: systemUpstreams() });
+  const proxy = await startLogin(config, { ...host, proxying: systemProxying(host) });
   return { proxy, url: `http://localhost:${proxy.address.port}` };
 }

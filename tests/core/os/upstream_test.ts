@@ -6,8 +6,9 @@
  */
 
 import assert from "node:assert/strict";
-import { systemUpstreams } from "core/os/upstream.ts";
-import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/upstream_port.ts";
+import { Cut } from "core/cut.ts";
+import { openUpstream } from "core/os/upstream.ts";
+import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/proxy_port.ts";
 
 const text = new TextEncoder();
 
@@ -53,7 +54,7 @@ function startScripted(script: Script): Scripted {
     }
   })());
   const { port } = listener.addr as Deno.NetAddr;
-  const upstream = systemUpstreams().open({ hostname: "127.0.0.1", port });
+  const upstream = openUpstream({ hostname: "127.0.0.1", port });
   return {
     upstream,
     requests,
@@ -94,7 +95,7 @@ function get(upstream: Upstream, more: Partial<Parameters<Upstream["send"]>[0]> 
     headers: [],
     body: null,
     bodyBytes: undefined,
-    signal: new AbortController().signal,
+    cut: new Cut(),
     onEnd: () => {},
     ...more,
   });
@@ -244,16 +245,16 @@ test("a server that closes without an answer is unreachable", (connection) => {
 test("an abort drops the connection before and during an answer", async (connection) => {
   await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
 }, async ({ upstream }) => {
-  const during = new AbortController();
-  const answer = await get(upstream, { signal: during.signal });
+  const during = new Cut();
+  const answer = await get(upstream, { cut: during });
   const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
   assert.deepEqual((await reader.read()).value, text.encode("a"));
   const next = reader.read();
-  during.abort();
+  during.cut("over");
   await assert.rejects(next);
-  const before = new AbortController();
-  before.abort();
-  assert.equal(await faultOf(get(upstream, { signal: before.signal })), "aborted");
+  const before = new Cut();
+  before.cut("over");
+  assert.equal(await faultOf(get(upstream, { cut: before })), "aborted");
 });
 
 test("bodies go up with their length, or in chunks", (connection) => {
@@ -270,6 +271,6 @@ Deno.test("nobody who listens is unreachable", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
-  const upstream = systemUpstreams().open({ hostname: "127.0.0.1", port });
+  const upstream = openUpstream({ hostname: "127.0.0.1", port });
   assert.equal(await faultOf(get(upstream)), "unreachable");
 });
