@@ -11,12 +11,7 @@ import { Readable } from "node:stream";
 import type { Duplex } from "node:stream";
 import { HeaderList } from "core/header_list.ts";
 import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
-import type {
-  ProxyHandlers,
-  Proxying,
-  ProxyRequest,
-  ProxyUpgrade,
-} from "core/proxy_port.ts";
+import type { ProxyHandlers, Proxying, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { peerOf, refuseUpgrade, sendMessage, targetOf } from "core/os/node_http.ts";
