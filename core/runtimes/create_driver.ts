@@ -5,16 +5,14 @@
  * @module
  */
 
-import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import { err, ok, type Result } from "core/result.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { RuntimeDriver } from "core/runtimes/driver.ts";
-import {
-  acpDriver,
-  type AcpDriverOptions,
-  type AcpDriverPorts,
-} from "core/runtimes/drivers/acp.ts";
+import { acpDriver } from "core/runtimes/drivers/acp.ts";
+import type { DriverOptions, DriverPorts, RuntimeLaunch } from "core/runtimes/drivers/launch.ts";
+import { lineDriver } from "core/runtimes/drivers/line_driver.ts";
+import { RPC_JSONL } from "core/runtimes/drivers/rpc_jsonl.ts";
+import { streamJson } from "core/runtimes/drivers/stream_json.ts";
 
 /** The agent whose runtime is to be driven. */
 export interface AgentContext {
@@ -27,43 +25,40 @@ export interface AgentContext {
   readonly workdir?: string;
   /** Environment of the runtime: that of the dial unit, which systemd filled from the env files. */
   readonly env: Readonly<Record<string, string>>;
-  readonly decidePermission?: AcpDriverOptions["decidePermission"];
+  readonly decidePermission?: DriverOptions["decidePermission"];
 }
 
 /** Variables that the service manager means for the dial unit itself. */
 const WITHHELD = /^(NOTIFY_SOCKET|LISTEN_(FDS|PID|FDNAMES)|CREDENTIALS_DIRECTORY|INVOCATION_ID)$/;
 
-/** Creates the driver for `definition`; refuses protocols that have no driver. */
+/** Creates the driver for `definition`: its program, its protocol, its conversation's file. */
 export function createDriver(
   definition: RuntimeDefinition,
-  ports: AcpDriverPorts,
+  ports: DriverPorts,
   context: AgentContext,
-): Result<RuntimeDriver> {
-  if (definition.protocol !== "acp") {
-    return err(refusal(
-      "runtime-protocol-unsupported",
-      `Cannot drive runtime "${definition.name}": its protocol is "${definition.protocol}", ` +
-        `must be "acp"`,
-      { kind: "settings" },
-    ));
-  }
+): RuntimeDriver {
   const places = { lib: context.paths.lib, home: context.home, agent: context.agent };
-  return ok(acpDriver(
-    {
-      runtime: definition.name,
-      command: fillPlaceholders(definition.command, places),
-      args: definition.args.map((arg) => fillPlaceholders(arg, places)),
-      env: runtimeEnv(context),
-      cwd: context.workdir ?? context.home,
-    },
-    ports,
-    {
-      sessionFile: `${context.stateDir}/session.json`,
-      ...(context.decidePermission === undefined
-        ? {}
-        : { decidePermission: context.decidePermission }),
-    },
-  ));
+  const launch: RuntimeLaunch = {
+    runtime: definition.name,
+    command: fillPlaceholders(definition.command, places),
+    args: definition.args.map((arg) => fillPlaceholders(arg, places)),
+    env: runtimeEnv(context),
+    cwd: context.workdir ?? context.home,
+  };
+  const options: DriverOptions = {
+    sessionFile: `${context.stateDir}/session.json`,
+    ...(context.decidePermission === undefined
+      ? {}
+      : { decidePermission: context.decidePermission }),
+  };
+  switch (definition.protocol) {
+    case "acp":
+      return acpDriver(launch, ports, options);
+    case "stream_json":
+      return lineDriver(streamJson(ports.random), launch, ports, options);
+    case "rpc_jsonl":
+      return lineDriver(RPC_JSONL, launch, ports, options);
+  }
 }
 
 function runtimeEnv(context: AgentContext): Readonly<Record<string, string>> {

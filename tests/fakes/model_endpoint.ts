@@ -73,7 +73,7 @@ export async function startFakeModel(): Promise<FakeModel> {
     const next = replies.shift();
     const reply = typeof next === "function" ? next(seen) : next;
     if (reply?.kind === "hang") response.on("close", () => hungUp.resolve());
-    respond(reply ?? SCRIPT_OVER, seen.path, response);
+    respond(reply ?? SCRIPT_OVER, seen.path.split("?")[0] ?? "", response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

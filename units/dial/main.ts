@@ -31,23 +31,21 @@ try {
     host.log.warning(fault.message, { code: fault.code, details: fault.details });
   }
   const definition = findDefinition(definitions, runtime);
-  const driver = definition.ok
-    ? createDriver(definition.value, host, {
-      agent,
-      home: paths.home(agent),
-      paths,
-      stateDir: paths.dialState(agent),
-      env,
-      ...(workdir === undefined ? {} : { workdir }),
-    })
-    : definition;
-  if (!driver.ok) {
-    const { message, code, details } = driver.error;
+  if (!definition.ok) {
+    const { message, code, details } = definition.error;
     host.log.error(message, { code, details });
     Deno.exit(2);
   }
+  const driver = createDriver(definition.value, host, {
+    agent,
+    home: paths.home(agent),
+    paths,
+    stateDir: paths.dialState(agent),
+    env,
+    ...(workdir === undefined ? {} : { workdir }),
+  });
   const unit = await startDialUnit(config.value, host, {
-    driver: driver.value,
+    driver,
     hostname: Deno.hostname(),
     version: VERSION,
   });

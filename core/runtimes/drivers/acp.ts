@@ -20,58 +20,36 @@ import {
 } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
-import type { Child, Clock, Files, Log, Processes, Random } from "core/ports.ts";
+import type { Child, Clock, Log } from "core/ports.ts";
 import type { RuntimeDriver, RuntimeSession } from "core/runtimes/driver.ts";
 import { answerPermission, type PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
 import { acpSession, RUNTIME_GONE, type TurnSlot } from "core/runtimes/drivers/acp_session.ts";
+import {
+  CANCEL_MS,
+  type DriverOptions,
+  type DriverPorts,
+  rememberedSession,
+  rememberSession,
+  type RuntimeLaunch,
+  spawnRuntime,
+  START_MS,
+} from "core/runtimes/drivers/launch.ts";
 import { jsonLineWriter, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
 import { superviseChild, type SupervisedChild } from "core/runtimes/drivers/supervise.ts";
-
-/** Program of the runtime with its placeholders filled in. */
-export interface RuntimeLaunch {
-  readonly runtime: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-}
-
-/** What the driver needs besides the program. */
-export interface AcpDriverOptions {
-  /** File that remembers the id of the agent's conversation; written 0600. */
-  readonly sessionFile: string;
-  readonly decidePermission?: PermissionDecider;
-  /** How long initialize and session start may take together. */
-  readonly startMs?: number;
-  /** How long a cancelled turn may take to end before the runtime is killed. */
-  readonly cancelMs?: number;
-}
-
-/** Ports of the driver. */
-export interface AcpDriverPorts {
-  readonly processes: Processes;
-  readonly files: Files;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
-
-const START_MS = 60_000;
-const CANCEL_MS = 15_000;
 
 /** Creates the driver of one agent's ACP runtime; nothing is started before `start`. */
 export function acpDriver(
   launch: RuntimeLaunch,
-  ports: AcpDriverPorts,
-  options: AcpDriverOptions,
+  ports: DriverPorts,
+  options: DriverOptions,
 ): RuntimeDriver {
   return { start: () => startSession(launch, ports, options) };
 }
 
 async function startSession(
   launch: RuntimeLaunch,
-  ports: AcpDriverPorts,
-  options: AcpDriverOptions,
+  ports: DriverPorts,
+  options: DriverOptions,
 ): Promise<RuntimeSession> {
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
@@ -133,22 +111,6 @@ async function endConnection(of: {
   of.connection.close(new Error(RUNTIME_GONE));
 }
 
-async function spawnRuntime(launch: RuntimeLaunch, processes: Processes): Promise<Child> {
-  try {
-    return await processes.spawn({
-      command: launch.command,
-      args: launch.args,
-      env: launch.env,
-      cwd: launch.cwd,
-      group: true,
-    });
-  } catch (error) {
-    throw new Error(
-      `Cannot start runtime "${launch.runtime}": "${launch.command}": ${errorText(error)}`,
-    );
-  }
-}
-
 function connect(
   child: Child,
   input: WritableStreamDefaultWriter<Uint8Array>,
@@ -194,7 +156,7 @@ function messagesOf(child: Child, slot: TurnSlot): ReadableStream<AnyMessage> {
 async function openConversation(
   connection: ClientConnection,
   launch: RuntimeLaunch,
-  ports: AcpDriverPorts,
+  ports: DriverPorts,
   sessionFile: string,
 ): Promise<string> {
   const agent = connection.agent;
@@ -208,22 +170,15 @@ async function openConversation(
       `it speaks ACP version ${peer.protocolVersion}, must speak version ${PROTOCOL_VERSION}`,
     );
   }
-  const stored = parseJsonLine((await ports.files.readText(sessionFile)) ?? "");
-  if (stored?.runtime === launch.runtime && typeof stored.session_id === "string") {
-    if (await resumeConversation(connection, peer, launch, stored.session_id, ports.log)) {
-      return stored.session_id;
-    }
-  }
+  const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
+  if (
+    stored !== undefined && await resumeConversation(connection, peer, launch, stored, ports.log)
+  ) return stored;
   const { sessionId } = await agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
     mcpServers: [],
   });
-  const record = { runtime: launch.runtime, session_id: sessionId };
-  const folder = sessionFile.slice(0, sessionFile.lastIndexOf("/"));
-  if (await ports.files.stat(folder) === undefined) {
-    await ports.files.ensureDir(folder, { mode: 0o700 });
-  }
-  await ports.files.write(sessionFile, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+  await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
   return sessionId;
 }
 

@@ -9,8 +9,8 @@ import { type ClientConnection, methods, RequestError } from "@agentclientprotoc
 import { errorText } from "core/errors.ts";
 import type { Clock, Log, ProcessExit, Random } from "core/ports.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
-import { createTranslator, type UpdateTranslator } from "core/runtimes/drivers/acp_updates.ts";
 import type { SupervisedChild } from "core/runtimes/drivers/supervise.ts";
+import { beginTurn, failed, type RunningTurn } from "core/runtimes/drivers/turn.ts";
 
 /** Message with which a connection is closed after the process has ended. */
 export const RUNTIME_GONE = "the runtime has ended";
@@ -34,13 +34,6 @@ export interface AcpSessionParts {
   readonly endInput: () => Promise<void>;
 }
 
-interface RunningTurn {
-  cancelAsked: boolean;
-  /** Why the owner of the updates could not take one; ends the turn. */
-  refusedUpdate: string | undefined;
-  stopTimer: () => void;
-}
-
 /** Creates the session over an initialized connection. */
 export function acpSession(parts: AcpSessionParts): RuntimeSession {
   const { connection, sessionId, slot, supervised, ports } = parts;
@@ -48,57 +41,37 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
   let exit: ProcessExit | undefined;
   void supervised.exited.then((ended) => exit = ended);
 
-  async function cancel(turn: RunningTurn): Promise<void> {
-    if (turn.cancelAsked) return;
-    turn.cancelAsked = true;
-    turn.stopTimer = ports.clock.after(parts.cancelMs, () => supervised.child.kill("SIGKILL"));
-    await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
-      // The connection is gone: the prompt has ended or is about to, with its reason.
-    });
-  }
-
   async function prompt(
     turn: { readonly turnId: string; readonly text: string },
     onUpdate: (update: RuntimeUpdate) => Promise<void>,
   ): Promise<TurnOutcome> {
-    if (running !== undefined) {
-      return failed("turn-running", "Another turn is still running");
-    }
-    const state: RunningTurn = {
-      cancelAsked: false,
-      refusedUpdate: undefined,
-      stopTimer: () => {},
-    };
-    running = state;
-    const translator = createTranslator(turn.turnId, ports.clock);
-    let delivered: Promise<void> = Promise.resolve();
-    // One after the other, whoever calls: the end of a turn must not overtake its last update.
-    const deliver = (updates: readonly RuntimeUpdate[]) =>
-      delivered = delivered.then(() => deliverAll(updates));
-    const deliverAll = async (updates: readonly RuntimeUpdate[]) => {
-      for (const update of updates) {
-        if (state.refusedUpdate !== undefined) return;
-        try {
-          await onUpdate(update);
-        } catch (error) {
-          state.refusedUpdate = errorText(error);
-          void cancel(state);
-        }
-      }
-    };
-    slot.turn = { onUpdate: (params) => deliver(translateParams(params, sessionId, translator)) };
-    const outcome = await runPrompt(parts, turn);
-    slot.turn = undefined;
-    state.stopTimer();
-    await deliver(translator.finish());
+    if (running !== undefined) return failed("turn-running", "Another turn is still running");
+    const begun = beginTurn({
+      turnId: turn.turnId,
+      clock: ports.clock,
+      onUpdate,
+      cancelMs: parts.cancelMs,
+      askToStop: () =>
+        connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
+          // The connection is gone: the prompt has ended or is about to, with its reason.
+        }),
+      kill: () => supervised.child.kill("SIGKILL"),
+    });
+    running = begun;
+    slot.turn = { onUpdate: (params) => takeParams(params, sessionId, begun) };
+    const outcome = await begun.end(async () => {
+      const said = await runPrompt(parts, turn);
+      slot.turn = undefined;
+      return said;
+    });
     running = undefined;
-    return settle(outcome, state);
+    return outcome;
   }
 
   return {
     prompt,
     async cancel() {
-      if (running !== undefined) await cancel(running);
+      await running?.cancel();
     },
     ended: supervised.exited.then((ended) => supervised.sentence(ended)),
     async close(graceMs) {
@@ -145,32 +118,14 @@ function isEnd(error: unknown): boolean {
   return text === "ACP connection closed" || text === RUNTIME_GONE;
 }
 
-function translateParams(
+async function takeParams(
   params: unknown,
   sessionId: string,
-  translator: UpdateTranslator,
-): readonly RuntimeUpdate[] {
-  if (typeof params !== "object" || params === null) return [];
+  turn: RunningTurn,
+): Promise<void> {
+  if (typeof params !== "object" || params === null) return;
   const { sessionId: of, update } = params as { sessionId?: unknown; update?: unknown };
-  return of === sessionId ? translator.translate(update) : [];
-}
-
-function settle(outcome: TurnOutcome, state: RunningTurn): TurnOutcome {
-  if (state.refusedUpdate !== undefined) {
-    return failed(
-      "event-not-stored",
-      `An event of the turn was not stored: ${state.refusedUpdate}`,
-    );
-  }
-  // A runtime that answers a cancel with an error, or had to be killed, was still cancelled.
-  if (state.cancelAsked && outcome.outcome !== "completed") {
-    return outcome.outcome === "cancelled" ? outcome : {
-      outcome: "cancelled",
-      ...(outcome.code === undefined ? {} : { code: outcome.code }),
-      ...(outcome.reason === undefined ? {} : { reason: outcome.reason }),
-    };
-  }
-  return outcome;
+  if (of === sessionId) await turn.take(update);
 }
 
 function outcomeOfStop(stopReason: string): TurnOutcome {
@@ -201,8 +156,4 @@ function outcomeOfError(error: RequestError): TurnOutcome {
     ? `${error.message}: ${data.details}`
     : error.message;
   return failed(typeof data.code === "string" ? data.code : "runtime-error", reason);
-}
-
-function failed(code: string, reason: string): TurnOutcome {
-  return { outcome: "failed", code, reason };
 }

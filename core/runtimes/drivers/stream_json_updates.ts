@@ -1,0 +1,129 @@
+/**
+ * What the messages of a streaming JSON runtime amount to, in the words of ACP: text as it is
+ * written, tool calls with their arguments, results. A message that is told twice, as deltas and as
+ * a whole, counts once. Messages of sub-agents are their parent's tool call, and nothing else. Pure.
+ *
+ * @module
+ */
+
+import {
+  blocksOf,
+  fieldsOf,
+  type Message,
+  notice,
+  textChunk,
+  textOf,
+} from "core/runtimes/drivers/message.ts";
+
+/** Reads the messages of one process. */
+export interface StreamReader {
+  /** Returns the updates of one message; empty for what is not known. */
+  read(message: Message): readonly unknown[];
+  /** Marks a call as denied, so that its result is told as that. */
+  deny(callId: string): void;
+  /**
+   * Ends a turn. Its `result` is the last text over again, or the only one when the runtime has
+   * answered without its model; then it is returned as an update.
+   */
+  endTurn(result: string): readonly unknown[];
+}
+
+/** MCP tools of such runtimes are called `mcp__<server>__<tool>`. */
+const MCP_TOOL = /^mcp__(.+?)__(.+)$/;
+/** A message that this process makes up by itself has this model. */
+const SYNTHETIC = "<synthetic>";
+
+/** Creates a reader. */
+export function createStreamReader(): StreamReader {
+  /** Messages whose text has come as deltas. */
+  const streamed = new Set<string>();
+  const denied = new Set<string>();
+  let streaming = "";
+  let hasText = false;
+
+  function readEvent(event: Message): readonly unknown[] {
+    if (event.type === "message_start") {
+      streaming = textOf(fieldsOf(event.message).id);
+      return [];
+    }
+    const delta = fieldsOf(event.delta);
+    if (event.type !== "content_block_delta" || delta.type !== "text_delta") return [];
+    streamed.add(streaming);
+    hasText = true;
+    return [textChunk(streaming, textOf(delta.text))];
+  }
+
+  function readAssistant(message: Message): readonly unknown[] {
+    // What went wrong is told by the result, which also says how the turn ended.
+    if (message.model === SYNTHETIC) return [];
+    const id = textOf(message.id);
+    hasText ||= blocksOf(message.content).some((block) => block.type === "text");
+    return blocksOf(message.content).flatMap((block) => {
+      if (block.type === "text" && !streamed.has(id)) return [textChunk(id, textOf(block.text))];
+      return block.type === "tool_use" ? [callOf(block)] : [];
+    });
+  }
+
+  return {
+    read(message) {
+      if (typeof message.parent_tool_use_id === "string") return [];
+      switch (message.type) {
+        case "stream_event":
+          return readEvent(fieldsOf(message.event));
+        case "assistant":
+          return readAssistant(fieldsOf(message.message));
+        case "user":
+          return blocksOf(fieldsOf(message.message).content)
+            .filter((block) => block.type === "tool_result")
+            .map((block) => resultOf(block, denied.delete(textOf(block.tool_use_id))));
+        case "system":
+          return noticeOf(message);
+        default:
+          return [];
+      }
+    },
+    deny: (callId) => void denied.add(callId),
+    endTurn(result) {
+      const updates = hasText || result === "" ? [] : [textChunk("result", result)];
+      streamed.clear();
+      denied.clear();
+      hasText = false;
+      return updates;
+    },
+  };
+}
+
+function callOf(block: Message): unknown {
+  const name = textOf(block.name);
+  const [, mcp, tool] = MCP_TOOL.exec(name) ?? [];
+  return {
+    sessionUpdate: "tool_call",
+    toolCallId: block.id,
+    name,
+    status: "in_progress",
+    rawInput: block.input ?? {},
+    ...(mcp === undefined ? {} : { _meta: { fleetctl: { mcp, tool } } }),
+  };
+}
+
+function resultOf(block: Message, isDenied: boolean): unknown {
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId: block.tool_use_id,
+    status: block.is_error === true ? "failed" : "completed",
+    ...(isDenied ? { _meta: { fleetctl: { status: "denied" } } } : {}),
+    ...(typeof block.content === "string"
+      ? { rawOutput: block.content }
+      : { content: blocksOf(block.content).map((content) => ({ type: "content", content })) }),
+  };
+}
+
+/** Says what makes a turn slow or changes what the model sees. */
+function noticeOf(message: Message): readonly unknown[] {
+  if (message.subtype === "compact_boundary") {
+    return [notice("The runtime shortened the conversation")];
+  }
+  if (message.subtype !== "api_retry") return [];
+  const why = textOf(message.error) || "the model endpoint failed";
+  return [notice("Trying again", why)];
+}

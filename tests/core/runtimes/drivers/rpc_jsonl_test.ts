@@ -1,0 +1,319 @@
+/**
+ * The driver of command-driven runtimes against a scripted peer, written from the published
+ * description of the protocol and checked once against a program that speaks it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import {
+  type DriverScene,
+  openDriver,
+  SESSION_FILE,
+  withTime,
+} from "tests/core/runtimes/drivers/line_scene.ts";
+import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
+
+const FILE = "/home/ada/sessions/1.jsonl";
+const ok = (command: PeerMessage, data?: unknown) => ({
+  ...{ id: command.id, type: "response", command: command.type, success: true },
+  ...(data === undefined ? {} : { data }),
+});
+const refusal = (command: PeerMessage, error: string) => ({
+  ...{ id: command.id, type: "response", command: command.type, success: false, error },
+});
+const delta = (text: string, timestamp = 1) => ({
+  type: "message_update",
+  message: { role: "assistant", timestamp },
+  assistantMessageEvent: { type: "text_delta", contentIndex: 0, delta: text },
+});
+const BEGIN = { type: "agent_start" };
+const end = (stopReason: string, more: Readonly<Record<string, unknown>> = {}) => ({
+  type: "agent_end",
+  messages: [{ role: "user" }, { role: "assistant", content: [], stopReason, ...more }, {
+    role: "toolResult",
+  }],
+});
+
+/** What the peer does with a command; undefined answers as the protocol says. */
+type Script = (
+  peer: JsonPeer,
+  command: PeerMessage,
+) => Promise<void> | readonly unknown[] | undefined;
+
+function scene(
+  script: Script,
+  options: Parameters<typeof openDriver>[2] = {},
+): DriverScene & { readonly peers: JsonPeer[] } {
+  const peers: JsonPeer[] = [];
+  const opened = openDriver("rpc_jsonl", async (call) => {
+    const peer = jsonPeer(call);
+    peers.push(peer);
+    let isStreaming = false;
+    await peer.serve(async (command) => {
+      const said = script(peer, command);
+      if (Array.isArray(said)) {
+        isStreaming = true;
+        await peer.say(...said);
+        isStreaming = false;
+      } else if (said !== undefined) return await (said as Promise<void>);
+      else if (command.type === "get_state") {
+        await peer.say(ok(command, { isStreaming, sessionFile: FILE, sessionId: "1" }));
+      } else if (command.type === "switch_session") {
+        await peer.say(ok(command, { cancelled: false }));
+      } else await peer.say(ok(command));
+    });
+  }, options);
+  return { ...opened, peers };
+}
+
+/** A peer that answers each prompt with these events. */
+const answering = (...events: readonly unknown[]): Script => (_peer, command) =>
+  command.type === "prompt" ? [ok(command), ...events] : undefined;
+
+async function run(of: DriverScene) {
+  const session = await of.driver.start();
+  const seen: RuntimeUpdate[] = [];
+  const outcome = await withTime(
+    of.host,
+    session.prompt({ turnId: "t", text: "go" }, (update) => {
+      seen.push("durationMs" in update ? { ...update, durationMs: 0 } : update);
+      return Promise.resolve();
+    }),
+  );
+  await withTime(of.host, session.close(1_000));
+  return { seen, outcome };
+}
+
+Deno.test("a turn is text as it comes, the call with its arguments, its result, and the answer", async () => {
+  const result = { content: [{ type: "text", text: "abc\n" }] };
+  const call = { toolCallId: "c1", toolName: "bash" };
+  const of = scene(answering(
+    BEGIN,
+    { type: "turn_start" },
+    delta("Let me "),
+    delta("look."),
+    { type: "tool_execution_start", ...call, args: { command: "echo abc" } },
+    { type: "tool_execution_update", ...call, args: {}, partialResult: result },
+    { type: "tool_execution_end", ...call, result, isError: false },
+    delta("It is abc.", 2),
+    end("stop"),
+  ));
+  const { seen, outcome } = await run(of);
+  assert.deepEqual(outcome, { outcome: "completed" });
+  assert.deepEqual(seen, [
+    { kind: "text_delta", messageId: "t-m1", text: "Let me " },
+    { kind: "text_delta", messageId: "t-m1", text: "look." },
+    { kind: "message", messageId: "t-m1", text: "Let me look." },
+    {
+      ...{ kind: "tool_call", callId: "c1", mcp: undefined, tool: "bash" },
+      arguments: { command: "echo abc" },
+    },
+    {
+      ...{ kind: "tool_result", callId: "c1", status: "completed", text: "abc\n" },
+      ...{ cutBytes: 0, durationMs: 0 },
+    },
+    { kind: "text_delta", messageId: "t-m2", text: "It is abc." },
+    { kind: "message", messageId: "t-m2", text: "It is abc." },
+  ]);
+  assert.deepEqual(
+    of.peers[0]?.seen.map(({ type }) => type),
+    ["get_state", "prompt", "get_state", "get_state"],
+  );
+});
+
+const FAILED = { type: "agent_end", messages: [] };
+const retry = { type: "auto_retry_start", attempt: 1, errorMessage: "529 overloaded" };
+const shorten = { type: "compaction_start", reason: "overflow" };
+const OUTCOMES: readonly (readonly [string, readonly unknown[], TurnOutcome])[] = [
+  ["the model stops", [BEGIN, end("stop")], { outcome: "completed" }],
+  ["it ends without messages", [BEGIN, FAILED], { outcome: "completed" }],
+  ["a command of its own is done without the model", [], { outcome: "completed" }],
+  ["it was aborted", [BEGIN, end("aborted")], { outcome: "cancelled" }],
+  [
+    "the output limit is reached",
+    [BEGIN, end("length")],
+    {
+      outcome: "failed",
+      code: "model-output-limit",
+      reason: "The model reached its output limit in mid-answer",
+    },
+  ],
+  [
+    "the model call fails",
+    [BEGIN, end("error", { errorMessage: "401 bad key" })],
+    { outcome: "failed", code: "runtime-error", reason: "401 bad key" },
+  ],
+  [
+    "a retry succeeds",
+    [BEGIN, end("error"), retry, BEGIN, { type: "auto_retry_end", success: true }, end("stop")],
+    { outcome: "completed" },
+  ],
+  [
+    "all retries fail",
+    [
+      BEGIN,
+      end("error", { errorMessage: "first" }),
+      retry,
+      BEGIN,
+      end("error", { errorMessage: "last" }),
+      { type: "auto_retry_end", success: false },
+    ],
+    { outcome: "failed", code: "runtime-error", reason: "last" },
+  ],
+  [
+    "the conversation is shortened afterwards",
+    [BEGIN, end("stop"), shorten, { type: "compaction_end", willRetry: false }],
+    { outcome: "completed" },
+  ],
+  [
+    "the conversation is shortened and the model asked again",
+    [
+      BEGIN,
+      end("error", { errorMessage: "too long" }),
+      shorten,
+      { type: "compaction_end", willRetry: true },
+      BEGIN,
+      end("stop"),
+    ],
+    { outcome: "completed" },
+  ],
+];
+for (const [when, events, wanted] of OUTCOMES) {
+  Deno.test(`the outcome when ${when}`, async () => {
+    const { outcome } = await run(scene(answering(...events)));
+    assert.deepEqual(outcome, wanted);
+  });
+}
+
+Deno.test("the turn goes on while the answer to the state says that something runs", async () => {
+  const go = Promise.withResolvers<void>();
+  let probes = 0;
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") return peer.say(ok(command));
+    if (command.type !== "get_state" || ++probes === 1) return undefined;
+    void go.promise.then(() => peer.say(BEGIN, delta("late"), end("stop")));
+    go.resolve();
+    return peer.say(ok(command, { isStreaming: probes === 2 }));
+  });
+  const { seen, outcome } = await run(of);
+  assert.equal(outcome.outcome, "completed");
+  assert.equal(seen.at(-1)?.kind, "message");
+});
+
+Deno.test("a prompt that is not taken fails the turn with the reason", async () => {
+  const of = scene((peer, command) =>
+    command.type === "prompt" ? peer.say(refusal(command, "already streaming")) : undefined
+  );
+  const { outcome } = await run(of);
+  assert.deepEqual(outcome, {
+    ...{ outcome: "failed", code: "runtime-error", reason: "already streaming" },
+  });
+});
+
+const NOTICES: readonly (readonly [unknown, string])[] = [
+  [retry, "Trying again: 529 overloaded"],
+  [shorten, "The runtime shortens the conversation"],
+  [{ type: "extension_error", error: "boom" }, "An extension of the runtime failed: boom"],
+  [{ type: "extension_ui_request", method: "notify", message: "hi" }, "hi"],
+];
+for (const [event, wanted] of NOTICES) {
+  Deno.test(`a notice says "${wanted}"`, async () => {
+    const { seen } = await run(scene(answering(BEGIN, event, BEGIN, end("stop"))));
+    assert.deepEqual(seen, [{ kind: "notice", text: wanted }]);
+  });
+}
+
+Deno.test("cancel() aborts", async () => {
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") return peer.say(ok(command), BEGIN, delta("half"));
+    return command.type === "abort" ? peer.say(end("aborted"), ok(command)) : undefined;
+  });
+  const session = await of.driver.start();
+  const outcome = await session.prompt({ turnId: "t", text: "go" }, (update) => {
+    if (update.kind === "text_delta") void session.cancel();
+    return Promise.resolve();
+  });
+  assert.deepEqual(outcome, { outcome: "cancelled" });
+  await withTime(of.host, session.close(1_000));
+});
+
+const DIALOGS: readonly (readonly [string, "allow" | "deny" | "fails" | undefined, unknown])[] = [
+  ["confirm", "allow", { confirmed: true }],
+  ["confirm", "deny", { confirmed: false }],
+  ["confirm", "fails", { confirmed: false }],
+  ["confirm", undefined, { confirmed: false }],
+  ["select", "allow", { cancelled: true }],
+  ["input", "allow", { cancelled: true }],
+  ["editor", "allow", { cancelled: true }],
+];
+for (const [method, decision, wanted] of DIALOGS) {
+  Deno.test(`a dialog ${method} is answered when the decision is ${decision}`, async () => {
+    const question = { type: "extension_ui_request", id: "d1", method, title: "Delete it?" };
+    const of = scene((peer, command) => {
+      if (command.type === "prompt") return peer.say(ok(command), BEGIN, question);
+      if (command.type !== "extension_ui_response") return undefined;
+      assert.deepEqual(command, { type: "extension_ui_response", id: "d1", ...wanted as object });
+      return peer.say(end("stop"));
+    }, {
+      ...(decision === undefined ? {} : {
+        decidePermission: () =>
+          decision === "fails" ? Promise.reject(new Error("x")) : Promise.resolve(decision),
+      }),
+    });
+    assert.equal((await run(of)).outcome.outcome, "completed");
+  });
+}
+
+Deno.test("the conversation is remembered, resumed, and begun anew when it is gone", async () => {
+  const first = scene(answering(BEGIN, end("stop")));
+  await run(first);
+  const kept = first.host.files.text(SESSION_FILE) ?? "";
+  assert.deepEqual(JSON.parse(kept), { runtime: "runtime-x", session_id: FILE });
+
+  const resumed = scene(answering(BEGIN, end("stop")), { files: { [SESSION_FILE]: kept } });
+  await run(resumed);
+  const { id: _, ...opened } = resumed.peers[0]?.seen[0] ?? {};
+  assert.deepEqual(opened, { type: "switch_session", sessionPath: FILE });
+
+  const gone = scene((peer, command) => {
+    if (command.type === "switch_session") return peer.say(refusal(command, "no such file"));
+    return answering(BEGIN, end("stop"))(peer, command);
+  }, { files: { [SESSION_FILE]: kept } });
+  assert.equal((await run(gone)).outcome.outcome, "completed");
+  assert.equal(gone.host.log.of("conversation lost")[0]?.fields.reason, "no such file");
+  assert.equal(gone.host.processes.calls.length, 2);
+});
+
+Deno.test("the death of the runtime interrupts the turn with its last words", async () => {
+  const of = openDriver("rpc_jsonl", async (call) => {
+    const peer = jsonPeer(call);
+    const dead = Promise.withResolvers<number>();
+    const served = peer.serve(async (command) => {
+      if (command.type === "get_state") return await peer.say(ok(command, { sessionFile: FILE }));
+      await peer.say(BEGIN, delta("half an ans"));
+      await call.warn("out of memory\n");
+      dead.resolve(3);
+    });
+    // The driver lets go of the input of a dead program.
+    served.catch(() => {});
+    return await dead.promise;
+  });
+  const session = await of.driver.start();
+  const seen: RuntimeUpdate[] = [];
+  const outcome = await withTime(
+    of.host,
+    session.prompt({ turnId: "t", text: "go" }, (update) => {
+      seen.push(update);
+      return Promise.resolve();
+    }),
+  );
+  assert.deepEqual(outcome, {
+    outcome: "interrupted",
+    code: "runtime-ended",
+    reason:
+      'The turn was interrupted: the runtime ended with exit code 3; last line: "out of memory"',
+  });
+  assert.deepEqual(seen.at(-1), { kind: "message", messageId: "t-m1", text: "half an ans" });
+});
