@@ -102,8 +102,7 @@ export async function startRuntime(
       env: { ...run.env, ...env },
     },
   );
-  if (!created.ok) throw new Error(created.error.message);
-  const session = await created.value.start();
+  const session = await created.start();
   const child = children[0];
   if (child === undefined) throw new Error("nothing was started");
   let turns = 0;
