@@ -6,12 +6,13 @@
  *
  * | Step | On disk | A crash here leaves |
  * |---|---|---|
- * | heal | what a crash or a hand left changed is committed as `recovered` | old state |
+ * | heal | a change cut short is completed; what a hand changed is committed as `recovered` | old state |
  * | edit | nothing: every edit is computed in memory first | old state |
  * | stage | new files under hidden names, with mode, synced | old state; the next change sweeps |
  * | record | git objects of the new tree and commit, reached by no reference | old state |
  * | prepare | git holds the lock of `HEAD` and has written where it moves | old state |
- * | switch | each file renamed into place | old or new, file by file; healed |
+ * | promise | the commit's id in a file of its own | old state; the next change completes it |
+ * | switch | each file renamed into place | a part of the new one; the next change completes it |
  * | publish | `HEAD` moves | new state |
  *
  * All space is taken before the first file is switched, so a full disk refuses and changes nothing.
@@ -22,18 +23,27 @@
 import { refusal } from "core/errors.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import {
+  NO_COMMIT,
+  prepare,
+  publish,
+  readHead,
+  record,
+  refreshPersonsIndex,
+} from "core/ledger/commit.ts";
+import {
   type Git,
   indexFile,
   type LedgerPorts,
   openGit,
   type PreparedHead,
 } from "core/ledger/git.ts";
+import { heal, pendingFile } from "core/ledger/heal.ts";
 import {
+  type ComputedFile,
   type LedgerEdit,
   readEdits,
   type StagedFile,
   stageFiles,
-  sweepFolders,
 } from "core/ledger/stage.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -48,6 +58,8 @@ export interface LedgerChange {
   readonly summary: string;
   /** Asked under the lock, before the edits; for rules that span several files. */
   readonly check?: () => Promise<Result<void>>;
+  /** Asked with what would be written, before anything is; for rules about the state after. */
+  readonly accept?: (computed: readonly ComputedFile[]) => Promise<Result<void>>;
   readonly edits: readonly LedgerEdit[];
 }
 
@@ -61,11 +73,6 @@ export interface Committed {
   readonly hasRecovered: boolean;
 }
 
-/** A live git holds the lock of a reference for milliseconds; after this it is left over. */
-const REF_LOCK_MS_MAX = 2_000;
-const REF_LOCK_POLL_MS = 25;
-/** Stands for "no commit yet" where a reference moves. */
-const NO_COMMIT = "0".repeat(40);
 /** Characters of each part of a commit message. */
 const MESSAGE_LENGTH_MAX = 200;
 
@@ -110,9 +117,11 @@ export async function commitChange(
     const { head, hasRecovered } = healed.value;
     const checked = await change.check?.() ?? ok(undefined);
     if (!checked.ok) return checked;
-    const edits = await readEdits(ports.files, paths, change.edits);
+    const edits = await readEdits(ports.files, paths, change.edits, healed.value.leftOut);
     if (!edits.ok) return edits;
     if (edits.value.length === 0) return ok({ commit: head, changed: [], hasRecovered });
+    const accepted = await change.accept?.(edits.value) ?? ok(undefined);
+    if (!accepted.ok) return accepted;
     const staged = await stageFiles(ports.files, edits.value);
     const commit = await recordStaged(git, { change, staged, head });
     const prepared = commit.ok ? await prepare(ports, paths, git, [commit.value, head]) : commit;
@@ -120,18 +129,9 @@ export async function commitChange(
       await dropStaged(ports, staged);
       return commit.ok ? prepared as Result<never> : commit;
     }
-    // From here on nothing takes space: names are switched, and `HEAD` moves.
-    let moved: Result<void>;
-    try {
-      for (const file of staged) await switchFile(ports, file);
-      moved = await prepared.value.commit();
-    } catch (thrown) {
-      await prepared.value.abort();
-      throw thrown;
-    }
-    // The files are in place, so the next change records them if this one could not.
+    const next = { staged, commit: commit.value, prepared: prepared.value };
+    const moved = await switchAll(ports, paths, git, next);
     if (!moved.ok) return moved;
-    await refreshPersonsIndex(ports, git);
     const changed = staged.map((file) => file.name);
     return ok({ commit: commit.value, changed, hasRecovered });
   });
@@ -188,43 +188,6 @@ async function underLock<T>(
   }
 }
 
-/** Commits what differs from `HEAD`, and sweeps what a crash left half-written. */
-async function heal(
-  ports: LedgerPorts,
-  paths: Paths,
-  git: Git,
-): Promise<Result<{ readonly head: string; readonly hasRecovered: boolean }>> {
-  if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
-    return err(
-      refusal("ledger-missing", `Cannot use the ledger: there is none in "${paths.repo}"`, {
-        hints: ["fleetctl apply"],
-      }),
-    );
-  }
-  // Only holders of our lock use this index, so a lock file of it is left over.
-  await ports.files.remove(`${indexFile(paths)}.lock`);
-  await sweepFolders(ports.files, paths);
-  const added = await git.run(["add", "--all", "--", ".", ":(exclude,glob)**/.*.fleetctl-*"]);
-  if (!added.ok) return added;
-  const tree = await git.run(["write-tree"]);
-  if (!tree.ok) return tree;
-  const heads = await git.run(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
-  if (!heads.ok) return heads;
-  const [head = "", headTree] = heads.value.trim().split("\n");
-  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false });
-  const commit = await commitTree(
-    git,
-    tree.value.trim(),
-    "recovered: files changed outside of a recorded change",
-    [head],
-  );
-  if (!commit.ok) return commit;
-  const published = await publish(ports, paths, git, [commit.value, head]);
-  if (!published.ok) return published;
-  ports.log.warning("ledger-recovered", { commit: commit.value });
-  return ok({ head: commit.value, hasRecovered: true });
-}
-
 /** Writes the objects of the new state; no reference reaches them yet. */
 async function recordStaged(
   git: Git,
@@ -256,75 +219,38 @@ async function recordStaged(
   return await record(git, `${subject}\n\n${body}`, [head]);
 }
 
-async function record(
-  git: Git,
-  message: string,
-  parents: readonly string[],
-): Promise<Result<string>> {
-  const tree = await git.run(["write-tree"]);
-  return tree.ok ? await commitTree(git, tree.value.trim(), message, parents) : tree;
-}
-
-async function commitTree(
-  git: Git,
-  tree: string,
-  message: string,
-  parents: readonly string[],
-): Promise<Result<string>> {
-  const commit = await git.run(
-    ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])],
-    { input: `${message}\n` },
-  );
-  return commit.ok ? ok(commit.value.trim()) : commit;
-}
-
-/** Gets `HEAD` ready to move, if it still is where this change began. */
-async function prepare(
+/** Promises the commit, switches the names and moves `HEAD`. */
+async function switchAll(
   ports: LedgerPorts,
   paths: Paths,
   git: Git,
-  [commit, old]: readonly [commit: string, old: string],
-): Promise<Result<PreparedHead>> {
-  const prepared = await git.prepareHead(commit, old);
-  return prepared.ok || !await clearRefLock(ports, paths)
-    ? prepared
-    : await git.prepareHead(commit, old);
-}
-
-/** Moves `HEAD` at once, where no file has to be switched with it. */
-async function publish(
-  ports: LedgerPorts,
-  paths: Paths,
-  git: Git,
-  [commit, old]: readonly [commit: string, old: string],
+  { staged, commit, prepared }: {
+    readonly staged: readonly StagedFile[];
+    readonly commit: string;
+    readonly prepared: PreparedHead;
+  },
 ): Promise<Result<void>> {
-  const prepared = await prepare(ports, paths, git, [commit, old]);
-  const moved = prepared.ok ? await prepared.value.commit() : prepared;
+  try {
+    await ports.files.write(pendingFile(paths), `${commit}\n`, { mode: 0o600 });
+  } catch (thrown) {
+    await prepared.abort();
+    await dropStaged(ports, staged);
+    throw thrown;
+  }
+  // From here on nothing takes space: names are switched, and `HEAD` moves.
+  let moved: Result<void>;
+  try {
+    for (const file of staged) await switchFile(ports, file);
+    moved = await prepared.commit();
+  } catch (thrown) {
+    await prepared.abort();
+    throw thrown;
+  }
+  // The promise stays where the head could not move: the next change completes this one.
   if (!moved.ok) return moved;
   await refreshPersonsIndex(ports, git);
+  await ports.files.remove(pendingFile(paths));
   return ok(undefined);
-}
-
-/** For people only: their `git status` compares with their own index. */
-async function refreshPersonsIndex(ports: LedgerPorts, git: Git): Promise<void> {
-  const refreshed = await git.run(["read-tree", "HEAD"], { isPersonsIndex: true });
-  if (!refreshed.ok) ports.log.warning("ledger-index-stale", { details: refreshed.error.details });
-}
-
-/** Waits for the lock of the head to go; takes it away when it was left by a killed git. */
-async function clearRefLock(ports: LedgerPorts, paths: Paths): Promise<boolean> {
-  const head = await ports.files.readText(`${paths.repo}/.git/HEAD`);
-  const branch = head?.match(/^ref: (refs\/heads\/[A-Za-z0-9._/-]+)\n?$/)?.[1];
-  const locks = [branch ?? "HEAD", "HEAD"].map((name) => `${paths.repo}/.git/${name}.lock`);
-  let hasWaited = false;
-  for (const path of locks) {
-    for (let waited = 0; await ports.files.stat(path) !== undefined; waited += REF_LOCK_POLL_MS) {
-      hasWaited = true;
-      if (waited >= REF_LOCK_MS_MAX) await ports.files.remove(path);
-      else await ports.clock.sleep(REF_LOCK_POLL_MS);
-    }
-  }
-  return hasWaited;
 }
 
 async function switchFile(ports: LedgerPorts, file: StagedFile): Promise<void> {
@@ -336,11 +262,6 @@ async function dropStaged(ports: LedgerPorts, staged: readonly StagedFile[]): Pr
   for (const file of staged) {
     if (file.stagedPath !== undefined) await ports.files.remove(file.stagedPath);
   }
-}
-
-async function readHead(git: Git): Promise<string | undefined> {
-  const head = await git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-  return head.ok ? head.value.trim() : undefined;
 }
 
 /** A commit message line: no control character starts a line or a trailer of its own. */

@@ -17,6 +17,8 @@ export interface LedgerEdit {
   readonly path: string;
   /** Permission bits; 0o600 when absent. */
   readonly mode?: number;
+  /** Accepting the current text makes it part of the change, though no recorded change wrote it. */
+  readonly adopts?: true;
   /** From the current text to the next one; undefined stands for "no file" on both sides. */
   readonly change: (
     current: string | undefined,
@@ -43,11 +45,21 @@ const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 const LEFT_OVER = /^\..*\.fleetctl-(?:tmp|staged)$/;
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
-/** Computes all edits; leaves out those that change nothing, and refuses when one of them does. */
+/** Returns the hidden name beside a file, under which its next text waits. */
+export function stagedPathOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return `${path.slice(0, slash)}/.${path.slice(slash + 1)}.fleetctl-staged`;
+}
+
+/**
+ * Computes all edits; leaves out those that change nothing, and refuses when one of them does.
+ * `foreign` names files whose current text is in no commit.
+ */
 export async function readEdits(
   files: Files,
   paths: Paths,
   edits: readonly LedgerEdit[],
+  foreign: readonly string[] = [],
 ): Promise<Result<readonly ComputedFile[]>> {
   const computed: ComputedFile[] = [];
   for (const edit of edits) {
@@ -57,7 +69,8 @@ export async function readEdits(
     const current = await files.readText(edit.path);
     const next = await edit.change(current);
     if (!next.ok) return next;
-    if (next.value === current) continue;
+    const isAdopted = edit.adopts === true && foreign.includes(name);
+    if (next.value === current && !isAdopted) continue;
     if ((next.value?.length ?? 0) > TEXT_LENGTH_MAX) {
       return err(refusal("ledger-too-large", `Cannot write "${edit.path}": it would be too large`));
     }
@@ -80,9 +93,7 @@ export async function stageFiles(
       }
       const slash = file.path.lastIndexOf("/");
       await files.ensureDir(file.path.slice(0, slash));
-      const stagedPath = `${file.path.slice(0, slash)}/.${
-        file.path.slice(slash + 1)
-      }.fleetctl-staged`;
+      const stagedPath = stagedPathOf(file.path);
       staged.push({ ...file, stagedPath });
       await files.write(stagedPath, file.text, { mode: file.mode });
     }

@@ -77,6 +77,7 @@ export async function initSecrets(
         },
         {
           path: paths.secretsFile,
+          adopts: true,
           change: (sealed) => completeStore(ports, paths, { sealed, key: key.value, options }),
         },
       ],

@@ -150,6 +150,7 @@ export async function changeStore(
     summary,
     edits: [{
       path: paths.secretsFile,
+      adopts: true,
       change: async (sealed) => {
         if (sealed === undefined) return err(missing(paths));
         const key = await readHostKey(ports, paths);
@@ -249,9 +250,9 @@ function missing(paths: Paths): Refusal {
 }
 
 function corrupt(paths: Paths, detail: string): Refusal {
+  // The newest commit never holds a store that a recorded change did not write.
   return unreadable(paths, `it is damaged (${detail})`, [
-    `git -C ${paths.repo} log --oneline -- secrets.age`,
-    `git -C ${paths.repo} checkout <commit> -- secrets.age`,
+    `git -C ${paths.repo} checkout HEAD -- secrets.age`,
   ]);
 }
 

@@ -251,6 +251,50 @@ repoTest("commitChange() commits what a hand changed as recovered", async (bench
   await assertSound(bench);
 });
 
+repoTest(
+  "commitChange() leaves a shard that cannot be read out of what it records",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+    const path = paths.agentShard("ada");
+    const good = await Deno.readTextFile(path);
+    await Deno.writeTextFile(path, `${good}tools: [`);
+    const bob = { ...ADA, name: "bob" as AgentName, userEmail: "bob@example.org" as Email };
+    const added = await addAgent(host, paths, { record: bob, ...ROOT });
+    assert.deepEqual(added.ok && [added.value.changed, added.value.hasRecovered], [
+      ["agents.d/bob.yaml"],
+      false,
+    ]);
+    assert.equal(await git("show", "HEAD:agents.d/ada.yaml"), good.trim());
+    assert.equal(await Deno.readTextFile(path), `${good}tools: [`, "nobody's work is thrown away");
+    assert((await removeAgent(host, paths, { agent: ADA.name, verb: "x", caller: "root" })).ok);
+    await assertSound(bench);
+  },
+);
+
+repoTest("commitChange() drops a promise that a hand has changed since", async (bench) => {
+  const { host, paths, git } = bench;
+  assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
+  const [one, two] = pairOf(paths);
+  const promised = await commitChange(host, paths, pairChange(paths, "new"));
+  assert(promised.ok);
+  await git("reset", "-q", "--soft", "HEAD^");
+  await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${promised.value.commit}\n`);
+  await Deno.writeTextFile(one, "by hand");
+  const healed = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
+  assert.equal(healed.ok && healed.value.hasRecovered, false, "neither text is a shard");
+  assert.deepEqual([await Deno.readTextFile(one), await Deno.readTextFile(two)], [
+    "by hand",
+    "new",
+  ]);
+  for (const broken of ["", "nonsense\n", `${"0".repeat(40)}\n`]) {
+    await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, broken);
+    const next = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
+    assert(next.ok, JSON.stringify(next));
+    await assert.rejects(Deno.stat(`${paths.repo}/.git/fleetctl.pending`), Deno.errors.NotFound);
+  }
+});
+
 repoTest("commitChange() runs no hook, filter or alias of the repository", async (bench) => {
   const { host, paths, git } = bench;
   const trap = `${paths.root}/trap`;
@@ -410,13 +454,19 @@ for (const how of ["before", "within"] as const) {
         if (acknowledged) assert.deepEqual(texts, [`new ${step}`, `new ${step}`]);
         if (ended.signal === null) break;
         kills++;
+        const healed = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
+        assert(healed.ok && !healed.value.hasRecovered, JSON.stringify(healed));
+        const whole = await Promise.all(pairOf(paths).map((path) => Deno.readTextFile(path)));
+        assert.equal(whole[0], whole[1], `step ${step}: one file is new and the other old`);
+        await assertSound(bench);
         const next = await commitChange(host, paths, pairChange(paths, "old"));
         assert(next.ok, next.ok ? "" : JSON.stringify(next.error));
         await assertSound(bench);
       }
       assert(kills >= 10, `only ${kills} steps were killed`);
-      const subjects = new Set((await git("log", "--format=%s")).split("\n"));
-      assert(subjects.has("recovered: files changed outside of a recorded change"));
+      const subjects = (await git("log", "--format=%s")).split("\n");
+      assert(subjects.every((line) => !line.startsWith("recovered:")), "its own commit, completed");
+      assert(host.log.lines.some((line) => line.event === "ledger-completed"));
     },
   );
 }

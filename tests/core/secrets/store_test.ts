@@ -6,10 +6,11 @@
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { initRepo } from "core/ledger/repository.ts";
+import { commitChange, initRepo } from "core/ledger/repository.ts";
 import type { AgentName, HostName, KeyName } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import type { Host } from "core/ports.ts";
+import { ok } from "core/result.ts";
 import { createIdentity, recipientOf, unseal } from "core/secrets/envelope.ts";
 import { enrollHost, initSecrets, ROLE_KEYS } from "core/secrets/init.ts";
 import { openSecrets, rewrapSecrets, type SecretStore } from "core/secrets/store.ts";
@@ -230,7 +231,8 @@ const BROKEN: readonly {
 for (const row of BROKEN) {
   storeTest(
     `openSecrets() refuses and nothing is overwritten when ${row.name}`,
-    async ({ host, paths, store }) => {
+    async ({ host, paths, store, git }) => {
+      const head = await git("rev-parse", "HEAD");
       await row.spoil(paths);
       const before = await Deno.readTextFile(paths.secretsFile);
       const opened = await openSecrets(host, paths);
@@ -246,9 +248,47 @@ for (const row of BROKEN) {
         assert.equal(again.ok ? "" : again.error.code, "store-unreadable");
       }
       assert.equal(await Deno.readTextFile(paths.secretsFile), before);
+      assert.equal(await git("rev-parse", "HEAD"), head, "what cannot be read is not recorded");
     },
   );
 }
+
+storeTest("a damaged store is left out of other changes, and HEAD mends it", async (bench) => {
+  const { host, paths, store, git } = bench;
+  assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
+  const good = await Deno.readTextFile(paths.secretsFile);
+  await Deno.writeTextFile(paths.secretsFile, good.slice(0, 200));
+  await Deno.writeTextFile(`${paths.hostsDir}/by-hand`, "x");
+  const other = await commitChange(host, paths, {
+    verb: "host set",
+    caller: "root",
+    summary: "x",
+    edits: [{ path: `${paths.hostsDir}/atlas`, change: () => ok("x\n") }],
+  });
+  assert.deepEqual(other.ok && [other.value.changed, other.value.hasRecovered], [
+    ["hosts.d/atlas"],
+    true,
+  ]);
+  assert.equal(await git("show", "HEAD:secrets.age"), good.trim());
+  assert.equal(await git("show", "HEAD:hosts.d/by-hand"), "x");
+  const opened = await openSecrets(host, paths);
+  const hint = opened.ok ? "" : opened.error.hints[0] ?? "";
+  assert.equal(hint, `git -C ${paths.repo} checkout HEAD -- secrets.age`);
+  await git(...hint.split(" ").slice(3));
+  assert.equal((await reopened(bench)).get({ key: key("TOKEN") }), "t");
+});
+
+storeTest("a store that a hand put back is recorded by the next change of it", async (bench) => {
+  const { paths, store, git } = bench;
+  assert((await store.set({ key: key("TOKEN") }, "t1", AUTHOR)).ok);
+  const older = await Deno.readTextFile(paths.secretsFile);
+  assert((await store.set({ key: key("TOKEN") }, "t2", AUTHOR)).ok);
+  await Deno.writeTextFile(paths.secretsFile, older);
+  const again = await initSecrets(bench.host, paths, INIT);
+  assert.equal(again.ok && again.value.get({ key: key("TOKEN") }), "t1");
+  assert.equal(await git("show", "HEAD:secrets.age"), older.trim());
+  assert.equal(await git("log", "-1", "--format=%s"), 'up: secrets of host "atlas"');
+});
 
 storeTest(
   "initSecrets() on a host that lost its key refuses the store and keeps it",

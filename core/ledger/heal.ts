@@ -1,0 +1,221 @@
+/**
+ * What a change of the ledger finds before it begins: a change that a crash cut short is completed,
+ * what a crash left half-written is swept, and what a hand changed is committed as `recovered`.
+ *
+ * What cannot be read is left out of that commit, so that the history never holds a damaged file as
+ * its newest state and `git checkout HEAD -- <file>` mends it: a shard that does not parse, and any
+ * secret store that no recorded change wrote. A change that opened the store adopts it.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { commitTree, NO_COMMIT, publish, refreshPersonsIndex } from "core/ledger/commit.ts";
+import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
+import { parseShard } from "core/ledger/shard.ts";
+import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** The ledger, ready for a change. */
+export interface Healed {
+  readonly head: string;
+  /** Whether something was committed that no recorded change wrote. */
+  readonly hasRecovered: boolean;
+  /** Files on disk that differ from `head` and are not to be recorded as they are. */
+  readonly leftOut: readonly string[];
+}
+
+const COMMIT_LINE = /^[0-9a-f]{40,64}\n$/;
+
+/** Returns the file that names the commit whose files are being switched. */
+export function pendingFile(paths: Paths): string {
+  return `${paths.repo}/.git/fleetctl.pending`;
+}
+
+/** Brings files and `HEAD` together. For the holder of the ledger's lock. */
+export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
+  if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
+    return err(
+      refusal("ledger-missing", `Cannot use the ledger: there is none in "${paths.repo}"`, {
+        hints: ["fleetctl apply"],
+      }),
+    );
+  }
+  // Only holders of our lock use this index, so a lock file of it is left over.
+  await ports.files.remove(`${indexFile(paths)}.lock`);
+  const completed = await completePending(ports, paths, git);
+  if (!completed.ok) return completed;
+  await sweepFolders(ports.files, paths);
+  const added = await git.run(["add", "--all", "--", ".", ":(exclude,glob)**/.*.fleetctl-*"]);
+  if (!added.ok) return added;
+  const tree = await git.run(["write-tree"]);
+  if (!tree.ok) return tree;
+  const heads = await git.run(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
+  if (!heads.ok) return heads;
+  const [head = "", headTree = ""] = heads.value.trim().split("\n");
+  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, leftOut: [] });
+  return await recordForeign(ports, paths, git, { head, headTree });
+}
+
+/** Commits what a hand changed, without what cannot be read. */
+async function recordForeign(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  { head, headTree }: { readonly head: string; readonly headTree: string },
+): Promise<Result<Healed>> {
+  const differing = await git.run(["diff-index", "--cached", "--name-only", "-z", head]);
+  if (!differing.ok) return differing;
+  const leftOut: string[] = [];
+  for (const name of differing.value.split("\0").filter((each) => each !== "")) {
+    if (!await isReadable(ports, paths, name)) leftOut.push(name);
+  }
+  if (leftOut.length > 0) {
+    ports.log.warning("ledger-left-out", { files: leftOut });
+    const restored = await restoreEntries(git, head, leftOut);
+    if (!restored.ok) return restored;
+  }
+  const tree = await git.run(["write-tree"]);
+  if (!tree.ok) return tree;
+  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, leftOut });
+  const commit = await commitTree(
+    git,
+    tree.value.trim(),
+    "recovered: files changed outside of a recorded change",
+    [head],
+  );
+  if (!commit.ok) return commit;
+  const published = await publish(ports, paths, git, [commit.value, head]);
+  if (!published.ok) return published;
+  ports.log.warning("ledger-recovered", { commit: commit.value });
+  return ok({ head: commit.value, hasRecovered: true, leftOut });
+}
+
+async function isReadable(ports: LedgerPorts, paths: Paths, name: string): Promise<boolean> {
+  const path = `${paths.repo}/${name}`;
+  if (path === paths.secretsFile) return false;
+  if (!/^agents\.d\/[^/]+\.yaml$/.test(name)) return true;
+  const text = await ports.files.readText(path);
+  return text === undefined || parseShard(text, name).ok;
+}
+
+/** Puts entries of our index back to what a commit says. */
+async function restoreEntries(
+  git: Git,
+  commit: string,
+  names: readonly string[],
+): Promise<Result<void>> {
+  const listed = await git.run(["ls-tree", "-z", commit, "--", ...names]);
+  if (!listed.ok) return listed;
+  const entries = listed.value.split("\0").filter((entry) => entry !== "");
+  const known = new Set(entries.map((entry) => entry.slice(entry.indexOf("\t") + 1)));
+  const absent = names.filter((name) => !known.has(name)).map((name) => `0 ${NO_COMMIT}\t${name}`);
+  const input = [...entries, ...absent].map((entry) => `${entry}\0`).join("");
+  const restored = await git.run(["update-index", "-z", "--index-info"], { input });
+  return restored.ok ? ok(undefined) : restored;
+}
+
+/** One file of a promised commit. */
+interface PromisedFile {
+  readonly name: string;
+  readonly old: string;
+  readonly new: string;
+}
+
+/**
+ * Completes a change whose switch was cut short: all of its files become new, or, where a hand has
+ * changed one since, the promise is dropped and each file counts as found.
+ */
+async function completePending(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+): Promise<Result<void>> {
+  const { files } = ports;
+  const text = await files.readText(pendingFile(paths));
+  if (text === undefined) return ok(undefined);
+  const commit = COMMIT_LINE.test(text) ? text.trim() : undefined;
+  const heads = await git.run(["rev-parse", "HEAD^{commit}"]);
+  if (!heads.ok) return heads;
+  const head = heads.value.trim();
+  const promised = commit === undefined || commit === head
+    ? undefined
+    : await readPromised(git, commit, head);
+  if (commit !== undefined && promised !== undefined) {
+    const isWhole = await checkPromised(ports, paths, git, promised);
+    if (!isWhole.ok) return isWhole;
+    if (isWhole.value) {
+      for (const file of promised) await switchPromised(ports, paths, file);
+      const published = await publish(ports, paths, git, [commit, head]);
+      if (!published.ok) return published;
+      ports.log.warning("ledger-completed", { commit });
+    }
+  }
+  if (commit === head) await refreshPersonsIndex(ports, git);
+  await files.remove(pendingFile(paths));
+  return ok(undefined);
+}
+
+/** Undefined when the commit is not the one after `head`, or its objects never reached the disk. */
+async function readPromised(
+  git: Git,
+  commit: string,
+  head: string,
+): Promise<readonly PromisedFile[] | undefined> {
+  const parents = await git.run(["rev-list", "--parents", "-1", commit]);
+  if (!parents.ok || parents.value.trim() !== `${commit} ${head}`) return undefined;
+  const diff = await git.run(["diff-tree", "-r", "-z", "--no-renames", head, commit]);
+  if (!diff.ok) return undefined;
+  const parts = diff.value.split("\0").filter((part) => part !== "");
+  const found: PromisedFile[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [, , before = "", after = ""] = (parts[at] ?? "").split(" ");
+    found.push({ name: parts[at + 1] ?? "", old: before, new: after });
+  }
+  return found;
+}
+
+/** Whether each file is the old one with the new one beside it, or the new one already. */
+async function checkPromised(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  promised: readonly PromisedFile[],
+): Promise<Result<boolean>> {
+  const asked = promised.flatMap(({ name }) => {
+    const path = `${paths.repo}/${name}`;
+    return [path, stagedPathOf(path)];
+  });
+  const there: string[] = [];
+  for (const path of asked) {
+    if ((await ports.files.stat(path))?.kind === "file") there.push(path);
+  }
+  const hashed = await git.run(["hash-object", "--no-filters", "--stdin-paths"], {
+    input: there.map((path) => `${path}\n`).join(""),
+  });
+  if (!hashed.ok) return hashed;
+  const ids = hashed.value.trim().split("\n");
+  const idOf = (path: string) => {
+    const at = there.indexOf(path);
+    return at === -1 ? NO_COMMIT : ids[at] ?? NO_COMMIT;
+  };
+  return ok(promised.every((file) => {
+    const path = `${paths.repo}/${file.name}`;
+    const now = idOf(path);
+    if (now === file.new) return true;
+    return now === file.old && (file.new === NO_COMMIT || idOf(stagedPathOf(path)) === file.new);
+  }));
+}
+
+async function switchPromised(
+  { files }: LedgerPorts,
+  paths: Paths,
+  file: PromisedFile,
+): Promise<void> {
+  const path = `${paths.repo}/${file.name}`;
+  if (file.new === NO_COMMIT) await files.remove(path);
+  else if (await files.stat(stagedPathOf(path)) !== undefined) {
+    await files.rename(stagedPathOf(path), path);
+  }
+}
