@@ -20,7 +20,6 @@
  * @module
  */
 
-import { refusal } from "core/errors.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import {
   NO_COMMIT,
