@@ -31,7 +31,9 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "apply": () => import("cli/apply.ts"),
   "audit list": () => import("cli/audit/list.ts"),
   "completion": () => import("cli/completion.ts"),
+  "gc": () => import("cli/gc.ts"),
   "help": () => import("cli/help_verb.ts"),
+  "logs": () => import("cli/logs.ts"),
   "mcp add": () => import("cli/mcp/add.ts"),
   "mcp call": () => import("cli/mcp/call.ts"),
   "mcp catalog list": () => import("cli/mcp/catalog/list.ts"),
@@ -42,4 +44,6 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "secret set": () => import("cli/secret/set.ts"),
   "status": () => import("cli/status.ts"),
   "up": () => import("cli/up.ts"),
+  "webview-gateway install": () => import("cli/webview_gateway/install.ts"),
+  "webview-gateway status": () => import("cli/webview_gateway/status.ts"),
 };

@@ -65,13 +65,20 @@ export async function ensureState(
   return repo.ok ? await initSecrets(ports, paths, { ...author, hostname }) : repo;
 }
 
-/** Reads every source and builds the facts; `changed` is a record that is being tried out. */
+/** What is tried out before it is written. */
+export interface TriedFacts {
+  readonly agent?: AgentRecord;
+  readonly roles?: HostRoles;
+}
+
+/** Reads every source and builds the facts; `tried` stands in for what is on disk. */
 export async function gatherFacts(
   ports: LedgerPorts,
   site: HostSite,
-  changed?: AgentRecord,
+  tried: TriedFacts = {},
 ): Promise<Result<Gathered>> {
   const { paths } = site;
+  const changed = tried.agent;
   const { files } = ports;
   const ledger = await readLedger(files, paths);
   if (!ledger.ok) return ledger;
@@ -91,7 +98,7 @@ export async function gatherFacts(
       agents: new Map([...ledger.value.agents, [changed.name, changed] as const].sort(byName)),
     },
     catalog: catalog.value,
-    roles: roles.value,
+    roles: tried.roles ?? roles.value,
     markers: markers.value,
     secrets: secrets.value,
     defaults,

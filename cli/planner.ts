@@ -8,11 +8,10 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
-import { type Gathered, gatherFacts, type HostSite } from "cli/facts.ts";
+import { type Gathered, gatherFacts, type HostSite, type TriedFacts } from "cli/facts.ts";
 import { reconcilePorts } from "cli/reconcile_ports.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { AgentRecord } from "core/ledger/agent.ts";
 import { err, type Result } from "core/result.ts";
 import { callerAgent, GATEWAY_USER } from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
@@ -52,7 +51,7 @@ export function authorOf(context: VerbContext, verb: string) {
 /** Reads all facts of this host. */
 export function readFacts(
   context: VerbContext,
-  changed?: AgentRecord,
+  changed?: TriedFacts,
 ): Promise<Result<Gathered>> {
   return gatherFacts(context.ports, siteOf(context), changed);
 }

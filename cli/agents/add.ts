@@ -99,7 +99,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       const user = await ensureUnixUser(context, record.name);
       if (!user.ok) return user;
     }
-    const gathered = await readFacts(context, record);
+    const gathered = await readFacts(context, { agent: record });
     if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: options.isDryRun,

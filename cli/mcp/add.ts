@@ -80,7 +80,7 @@ async function wire(
   options: Options,
   { changed, manifest }: Change,
 ): Promise<Result<VerbReport>> {
-  const gathered = await readFacts(context, changed);
+  const gathered = await readFacts(context, { agent: changed });
   if (!gathered.ok) return gathered;
   const report = await reconcileFacts(context, gathered.value, {
     dryRun: options.isDryRun,

@@ -53,7 +53,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       if (!recorded.ok) return recorded;
     }
     const changed = { ...agent.value, tools: withoutTool(agent.value, mcp, defaults) };
-    const gathered = await readFacts(context, changed);
+    const gathered = await readFacts(context, { agent: changed });
     if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,

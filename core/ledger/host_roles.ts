@@ -20,7 +20,7 @@
 import { createFieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseYaml, printYaml } from "core/yaml.ts";
+import { editYaml, parseYaml, printYaml } from "core/yaml.ts";
 
 /** What `roles.yaml` says. */
 export interface HostRoles {
@@ -56,6 +56,7 @@ export const DEFAULT_ROLES: HostRoles = {
   workdir: "/",
 };
 
+const HEADER = "# Which roles run on this host; written by fleetctl.\n";
 const LISTEN = /^(\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+):\d{1,5}$/;
 
 function listenRule(text: string): string | undefined {
@@ -115,7 +116,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
 
 /** Prints `roles.yaml`; the inverse of `parseHostRoles`. */
 export function printHostRoles(roles: HostRoles): string {
-  return "# Which roles run on this host; written by fleetctl.\n" + printYaml({
+  return HEADER + printYaml({
     ...(roles.gateway === undefined ? {} : {
       gateway: {
         cockpit_listen: roles.gateway.cockpitListen,
@@ -130,6 +131,37 @@ export function printHostRoles(roles: HostRoles): string {
     workdir: roles.workdir,
     ...(roles.project === undefined ? {} : { project: roles.project }),
   });
+}
+
+/** A change of `roles.yaml` by an `… install` verb, by section; keys that are not named stay. */
+export interface RolesEdit {
+  readonly gateway?: {
+    readonly cockpit_listen?: string;
+    readonly dial_listen?: string;
+    readonly trust?: "assertion" | "header";
+  };
+}
+
+/** Edits `roles.yaml`; comments and order survive, and a file that cannot be read is refused. */
+export function editHostRoles(
+  text: string | undefined,
+  edit: RolesEdit,
+  file: string,
+): Result<string> {
+  const before = parseHostRoles(text, file);
+  if (!before.ok) return before;
+  const edited = editYaml(text ?? HEADER, (yaml) => {
+    for (const [section, keys] of Object.entries(edit)) {
+      for (const [key, value] of Object.entries(keys ?? {})) {
+        if (value !== undefined && yaml.get([section, key]) !== value) {
+          yaml.set([section, key], value);
+        }
+      }
+    }
+  }, file);
+  if (!edited.ok) return edited;
+  const after = parseHostRoles(edited.value, file);
+  return after.ok ? edited : after;
 }
 
 function rolesRefusal(file: string, details: readonly string[]): Result<never> {

@@ -12,6 +12,13 @@ export const GATEWAY_UNIT = "fleetctl-gateway.service";
 /** The login proxy. */
 export const LOGIN_UNIT = "fleetctl-login.service";
 
+/** Units of the host's roles, by the word that people use for them. */
+export const ROLE_UNITS: Readonly<Record<string, string>> = {
+  daemon: DAEMON_UNIT,
+  gateway: GATEWAY_UNIT,
+  login: LOGIN_UNIT,
+};
+
 /** Returns the name of an agent's dial unit. */
 export function dialUnit(agent: string): string {
   return `fleetctl-dial-${agent}.service`;

@@ -2,36 +2,25 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply audit completion help mcp secret status up"; options="--json --as --help --version" ;;
-    "access") next="explain"; options="--json --as --help" ;;
-    "access explain") next=""; options="--json --as --help" ;;
-    "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
+    "") next="agents apply completion help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "agents") next="add key list restart set"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
     "agents key revoke") next=""; options="--json --as --help" ;;
     "agents list") next=""; options="--json --as --help" ;;
-    "agents model") next="set show"; options="--json --as --help" ;;
-    "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
-    "agents model show") next=""; options="--json --as --help" ;;
-    "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
     "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
-    "agents show") next=""; options="--json --as --help" ;;
-    "agents start") next=""; options="--json --as --help" ;;
-    "agents stop") next=""; options="--json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
-    "audit") next="list"; options="--json --as --help" ;;
-    "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
-    "mcp") next="add call catalog read remove wired"; options="--json --as --help" ;;
+    "logs") next=""; options="--request --lines --follow --json --as --help" ;;
+    "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
-    "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp catalog") next="list"; options="--json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
-    "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
+    "mcp read") next=""; options="--args --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
     "secret") next="get set"; options="--json --as --help" ;;
@@ -39,6 +28,9 @@ _fleetctl_at() {
     "secret set") next=""; options="--value --agent --json --as --help" ;;
     "status") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --json --as --help" ;;
+    "webview-gateway") next="install status"; options="--json --as --help" ;;
+    "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
+    "webview-gateway status") next=""; options="--json --as --help" ;;
     *) return 1 ;;
   esac
 }
@@ -53,9 +45,7 @@ _fleetctl() {
   case "$current" in -*) words="$options" ;; *) words="$next" ;; esac
   case "$previous" in
     --channel) words="webview messenger teamchat workchat" ;;
-    --provider) words="anthropic openai openai-compatible demo" ;;
-    --home) words="keep archive" ;;
-    --secrets) words="remove keep" ;;
+    --trust) words="assertion header" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -1,0 +1,164 @@
+/**
+ * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: takes away what nobody needs any more:
+ * old events of the gateway, trees of MCPs that no agent has, logs of units that are gone. What is
+ * in use stays whatever its age, and what cannot be told stays, too.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { expireEvents } from "cli/gc/events.ts";
+import {
+  type Doomed,
+  doomedLogs,
+  doomedTrees,
+  type Found,
+  type McpTrees,
+} from "cli/gc/retention.ts";
+import type { Gathered } from "cli/facts.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { readFacts, underVerbLock } from "cli/planner.ts";
+import { parseTreeRecord } from "core/catalog/vendored_tree.ts";
+import { parseDuration } from "core/duration.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl gc` was asked for; spans are milliseconds. */
+export interface Options {
+  readonly eventsMs: number;
+  readonly logsMs: number;
+  readonly treesMs: number;
+  readonly isDryRun: boolean;
+}
+
+/** How long things are kept when nothing else is said. */
+export const RETENTION = { events: "365d", logs: "30d", trees: "30d" } as const;
+/** Less than this would take away what is still being looked at. */
+const SPAN_MS_MIN = 3_600_000;
+
+/** Parses the spans. */
+export function parseOptions({ options, switches }: Invocation): Result<Options> {
+  const spans: Record<keyof typeof RETENTION, number> = { events: 0, logs: 0, trees: 0 };
+  for (const name of ["events", "logs", "trees"] as const) {
+    const span = parseDuration(options[name] ?? RETENTION[name]);
+    if (!span.ok) return err({ ...span.error, kind: "usage" });
+    if (span.value < SPAN_MS_MIN) {
+      return err(refusal("retention-too-short", `Cannot use --${name}: it must be at least "1h"`, {
+        kind: "usage",
+        hints: [`fleetctl gc --${name} ${RETENTION[name]} --dry-run`],
+      }));
+    }
+    spans[name] = span.value;
+  }
+  return ok({
+    eventsMs: spans.events,
+    logsMs: spans.logs,
+    treesMs: spans.trees,
+    isDryRun: switches.has("dry-run"),
+  });
+}
+
+/** Looks, decides, and takes away. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const { ports, paths } = context;
+    const now = ports.clock.now();
+    const doomed = [
+      ...doomedTrees(await findTrees(context), {
+        wired: wiredHere(gathered.value),
+        catalogued: new Set(gathered.value.catalog.entries.keys()),
+        beforeMs: now - options.treesMs,
+      }),
+      ...doomedLogs(
+        await look(context, paths.logs),
+        await renderedUnits(context),
+        now - options.logsMs,
+      ),
+    ];
+    const events = await expireEvents(ports, `${paths.role("gateway")}/gateway.db`, {
+      beforeMs: now - options.eventsMs,
+      isDryRun: options.isDryRun,
+    });
+    if (!options.isDryRun) {
+      for (const each of doomed) await ports.files.remove(each.path, { recursive: true });
+    }
+    const bytes = doomed.reduce((sum, each) => sum + each.bytes, events.bytes);
+    const note = events.note;
+    return ok({
+      json: {
+        dry_run: options.isDryRun,
+        removed: doomed,
+        events: { count: events.count, bytes: events.bytes },
+        bytes,
+      },
+      blocks: [{ kind: "lines", lines: linesOf(doomed, events.count, { bytes, options }) }],
+      warnings: note === undefined ? [] : [
+        refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
+      ],
+      // A ledger that cannot be read keeps what it may speak of; the rest was done.
+      faults: gathered.value.faults,
+    });
+  });
+}
+
+function linesOf(
+  doomed: readonly Doomed[],
+  events: number,
+  of: { readonly bytes: number; readonly options: Options },
+): readonly Cell[] {
+  const verb = of.options.isDryRun ? "would go" : "removed";
+  const lines = doomed.map((each): Cell => `${verb}  ${each.path} (${each.reason})`);
+  if (events > 0) lines.push(`${verb}  ${events} events of the gateway`);
+  if (lines.length === 0) return [{ text: "nothing is old enough to go", tone: "good" }];
+  const mib = (of.bytes / 1024 / 1024).toFixed(1);
+  return [...lines, `${mib} MiB ${of.options.isDryRun ? "would be" : "are"} free for other use`];
+}
+
+/** What an agent has, what is held, and what a manifest that cannot be read may stand for. */
+function wiredHere({ facts }: Gathered): ReadonlySet<string> {
+  // A shard that cannot be read may have wired anything.
+  const isBlind = (facts.held?.agents ?? []).length > 0;
+  const all = isBlind ? [...facts.catalog.keys()] : [];
+  return new Set([...[...facts.wired.values()].flat(), ...facts.held?.mcps ?? [], ...all]);
+}
+
+async function look({ ports }: VerbContext, folder: string): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  for (const name of await ports.files.list(folder)) {
+    const path = `${folder}/${name}`;
+    const stat = await ports.files.stat(path);
+    if (stat !== undefined) found.push({ name, path, stat });
+  }
+  return found;
+}
+
+async function renderedUnits(context: VerbContext): Promise<ReadonlySet<string>> {
+  return new Set(await context.ports.files.list(context.paths.units));
+}
+
+async function findTrees(context: VerbContext): Promise<readonly McpTrees[]> {
+  const { ports: { files }, paths } = context;
+  const trees: McpTrees[] = [];
+  for (const folder of await look(context, paths.deployDir)) {
+    if (folder.stat.kind !== "directory") continue;
+    const inside = await look(context, folder.path);
+    let bytes = 0;
+    for (const { name, path } of inside) {
+      if (!name.endsWith(".json")) continue;
+      bytes += parseTreeRecord(await files.readText(path) ?? "")?.bytes ?? 0;
+    }
+    const cachePath = `${paths.vendorCache}/${folder.name}`;
+    const hasCache = await files.stat(cachePath) !== undefined;
+    trees.push({
+      mcp: folder.name,
+      folder,
+      usedMs: Math.max(folder.stat.mtimeMs, ...inside.map(({ stat }) => stat.mtimeMs)),
+      bytes,
+      cache: hasCache ? { path: cachePath, bytes: 0 } : undefined,
+    });
+  }
+  return trees;
+}

@@ -1,0 +1,180 @@
+/**
+ * The lines of units' logs: from the journal of systemd, or from the log files that the embedded
+ * service manager writes under another root. Both are read by a program that is good at it
+ * (`journalctl`, `tail`), started without a shell; a line that is no text is shown as far as it is.
+ *
+ * @module
+ */
+
+import { errorText, refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Child, Files, Processes } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** One line and where it comes from. */
+export interface LogLine {
+  /** The unit; for a server its instance: `mcp-git-ada@3-412-1001.service`. */
+  readonly unit: string;
+  /** Milliseconds since the epoch; undefined for a line that carries no time. */
+  readonly atMs: number | undefined;
+  readonly text: string;
+}
+
+/** What is read. */
+export interface LogQuery {
+  /** Templates (`x@.service`) stand for all their instances. */
+  readonly units: readonly string[];
+  /** The last lines of each source, before what comes. */
+  readonly lines: number;
+  /** Goes on until `stop` is aborted. */
+  readonly isFollowing: boolean;
+  readonly stop: AbortSignal;
+}
+
+/** What reading needs of the machine. */
+export interface LogPorts {
+  readonly files: Pick<Files, "list">;
+  readonly processes: Pick<Processes, "spawn">;
+}
+
+type OnLine = (line: LogLine) => Promise<void>;
+
+const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
+/** A longer line is cut; nothing that we log is as long. */
+const LINE_LENGTH_MAX = 256 * 1024;
+
+/** Hands over line after line; of one source in order, of several as they come. */
+export async function readLogs(
+  ports: LogPorts,
+  paths: Paths,
+  query: LogQuery,
+  onLine: OnLine,
+): Promise<Result<void>> {
+  try {
+    if (paths.root === "/") await readJournal(ports, query, onLine);
+    else await readFiles(ports, paths, query, onLine);
+    return ok(undefined);
+  } catch (thrown) {
+    return err(refusal("logs-unreadable", `Cannot read the logs: ${errorText(thrown)}`));
+  }
+}
+
+async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Promise<void> {
+  const args = [
+    "--no-pager",
+    "--quiet",
+    "--output=json",
+    "--output-fields=MESSAGE,_SYSTEMD_UNIT,UNIT",
+    `--lines=${query.lines}`,
+    ...(query.isFollowing ? ["--follow"] : []),
+    ...query.units.map((unit) => `--unit=${unit.replace("@.", "@*.")}`),
+  ];
+  await readChild(
+    ports,
+    { command: "/usr/bin/journalctl", args, stop: query.stop },
+    async (text) => {
+      const line = parseJournalLine(text);
+      if (line !== undefined) await onLine(line);
+    },
+  );
+}
+
+/** Parses one object of `journalctl --output=json`; undefined for what is none. */
+export function parseJournalLine(text: string): LogLine | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const fields = value as Readonly<Record<string, unknown>>;
+  // What the manager says of a unit names it in UNIT, what the unit itself says in _SYSTEMD_UNIT.
+  const unit = [fields.UNIT, fields._SYSTEMD_UNIT].find((one) => typeof one === "string") ?? "";
+  const micros = Number(fields.__REALTIME_TIMESTAMP);
+  return {
+    unit: String(unit),
+    atMs: Number.isFinite(micros) ? Math.floor(micros / 1000) : undefined,
+    text: messageOf(fields.MESSAGE),
+  };
+}
+
+/** The journal gives a message that is no text as a list of bytes. */
+function messageOf(message: unknown): string {
+  if (typeof message === "string") return message;
+  return Array.isArray(message) ? new TextDecoder().decode(Uint8Array.from(message)) : "";
+}
+
+async function readFiles(
+  ports: LogPorts,
+  paths: Paths,
+  query: LogQuery,
+  onLine: OnLine,
+): Promise<void> {
+  const names = await ports.files.list(paths.logs);
+  const found = query.units.flatMap((unit) =>
+    names.filter((name) => isLogOf(name, unit)).map((name) => ({
+      unit: name.slice(0, -".log".length),
+      path: `${paths.logs}/${name}`,
+    }))
+  );
+  await Promise.all(found.map(async ({ unit, path }) => {
+    const args = [`--lines=${query.lines}`, ...(query.isFollowing ? ["-F"] : []), "--", path];
+    await readChild(ports, { command: "/usr/bin/tail", args, stop: query.stop }, async (text) => {
+      await onLine({ unit, atMs: timeOf(text), text });
+    });
+  }));
+}
+
+function isLogOf(file: string, unit: string): boolean {
+  if (!unit.includes("@.")) return file === `${unit}.log`;
+  const [stem = "", type = ""] = unit.split("@.");
+  return file.startsWith(`${stem}@`) && file.endsWith(`.${type}.log`);
+}
+
+/** Lines of our own programs carry their time; those of other programs none. */
+function timeOf(text: string): number | undefined {
+  const at = /^\{"at":"([^"]{20,30})"/.exec(text)?.[1];
+  const ms = at === undefined ? NaN : Date.parse(at);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+async function readChild(
+  ports: LogPorts,
+  program: {
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly stop: AbortSignal;
+  },
+  onText: (text: string) => Promise<void>,
+): Promise<void> {
+  const { command, args, stop } = program;
+  if (stop.aborted) return;
+  const child = await ports.processes.spawn({ command, args, env: ENV, cwd: "/" });
+  const end = () => child.kill("SIGTERM");
+  stop.addEventListener("abort", end, { once: true });
+  try {
+    await child.stdin.close().catch(() => {});
+    const said = new Response(child.stderr as ReadableStream<Uint8Array<ArrayBuffer>>).text();
+    await readLines(child, onText);
+    const exit = await child.exited;
+    const words = (await said).trim();
+    if (exit.code !== 0 && !stop.aborted) {
+      throw new Error(words === "" ? `${command} ended with ${exit.code ?? exit.signal}` : words);
+    }
+  } finally {
+    stop.removeEventListener("abort", end);
+    end();
+  }
+}
+
+async function readLines(child: Child, onText: (text: string) => Promise<void>): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of child.stdout) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = (lines.pop() ?? "").slice(0, LINE_LENGTH_MAX);
+    for (const line of lines) await onText(line);
+  }
+  if (rest !== "") await onText(rest);
+}

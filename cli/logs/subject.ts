@@ -1,0 +1,91 @@
+/**
+ * Whose logs `fleetctl logs` means: a role, an agent or an MCP, as the units whose log it is, and
+ * whether the caller may read them. Pure. What was rendered says which units there are, so that a
+ * ledger or a catalog that cannot be read does not hide a log.
+ *
+ * | Word | Units | May be read by |
+ * |---|---|---|
+ * | `gateway`, `login`, `daemon` … | the role's | operators |
+ * | an agent, `self` | its dial unit, which runs its runtime | that agent, operators |
+ * | an MCP | its sockets and servers | operators; an agent those that run as itself |
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Caller, callerAgent, isOperator } from "core/verbs/caller.ts";
+import { unitOfPath } from "units/reconcile/observe.ts";
+import type { RecordedFile } from "units/reconcile/record.ts";
+import { ROLE_UNITS } from "units/render/unit_name.ts";
+
+/** Kinds that a word may be given with, as in `mcp:git`. */
+const KINDS = ["role", "agent", "mcp"] as const;
+
+/** What the decision looks at. */
+export interface LogSite {
+  readonly paths: Paths;
+  readonly caller: Caller;
+  readonly files: readonly RecordedFile[];
+}
+
+/** Returns the units (templates stand for all their instances), sorted. */
+export function logUnits(word: string, site: LogSite): Result<readonly string[]> {
+  const [, kind, rest = word] = /^(role|agent|mcp):(.*)$/.exec(word) ?? [];
+  const own = callerAgent(site.caller);
+  const name = rest === "self" && own !== undefined ? own : rest;
+  const wanted = kind === undefined ? KINDS : [kind];
+  const isAll = isOperator(site.caller);
+  if (wanted.includes("role") && Object.hasOwn(ROLE_UNITS, name)) {
+    const unit = ROLE_UNITS[name] ?? "";
+    return isAll ? ok([unit]) : err(denied(name, "it is the log of a role of the host"));
+  }
+  const units = site.files.flatMap((file) => {
+    const unit = unitNameOf(file.path, site.paths);
+    return unit === undefined ? [] : [{ ...file, unit }];
+  });
+  const ofAgent = units.filter((file) => file.agent === name && file.mcp === undefined);
+  if (wanted.includes("agent") && ofAgent.length > 0) {
+    return isAll || own === name
+      ? ok(ofAgent.map((file) => file.unit).sort())
+      : err(denied(name, "it is the log of another agent"));
+  }
+  const ofMcp = units.filter((file) => file.mcp === name);
+  if (!wanted.includes("mcp") || ofMcp.length === 0) return err(unknown(word, site));
+  const readable = ofMcp.filter((file) => isAll || file.agent === own);
+  return readable.length > 0
+    ? ok(readable.map((file) => file.unit).sort())
+    : err(denied(name, "its servers do not run as the caller"));
+}
+
+/** Templates are named here, unlike in `unitOfPath`: their instances have the logs. */
+function unitNameOf(path: string, paths: Paths): string | undefined {
+  if (path.startsWith(`${paths.units}/`) && path.endsWith("@.service")) {
+    return path.slice(paths.units.length + 1);
+  }
+  return unitOfPath(path, paths);
+}
+
+function denied(name: string, why: string) {
+  return refusal("logs-denied", `Cannot show the logs of "${name}": ${why}`, {
+    kind: "denied",
+    hints: ["fleetctl logs self"],
+  });
+}
+
+function unknown(word: string, site: LogSite) {
+  const names = [
+    ...new Set(site.files.flatMap((file) => [file.agent ?? [], file.mcp ?? []].flat())),
+  ].sort();
+  const isAll = isOperator(site.caller);
+  return refusal(
+    "log-subject-unknown",
+    `Cannot show the logs of ${JSON.stringify(word)}: no role, agent or MCP of that name was ` +
+      "rendered on this host, must be one",
+    {
+      details: isAll ? [`there are: ${[...Object.keys(ROLE_UNITS), ...names].join(", ")}`] : [],
+      hints: [isAll ? "fleetctl status" : "fleetctl mcp wired self"],
+    },
+  );
+}

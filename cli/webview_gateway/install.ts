@@ -1,0 +1,117 @@
+/**
+ * `fleetctl webview-gateway install [--trust assertion|header]`: makes this host the one that runs the
+ * gateway. It writes that into `roles.yaml` and runs the planner, so that `apply` keeps what it did
+ * (decision 5). Without `--trust` a gateway that is there keeps what it trusts; a new one wants the
+ * signed assertion of the login proxy (decision 18).
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { ensureState } from "cli/facts.ts";
+import type { VerbReport } from "cli/output.ts";
+import {
+  authorOf,
+  planReport,
+  readFacts,
+  reconcileFacts,
+  siteOf,
+  underVerbLock,
+} from "cli/planner.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { editHostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
+import type { HostName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl webview-gateway install` was asked for. */
+export interface Options {
+  readonly trust: "assertion" | "header" | undefined;
+  readonly isDryRun: boolean;
+}
+
+/** Parses the options; the table has checked the choice. */
+export function parseOptions({ options, switches }: Invocation): Result<Options> {
+  const trust = options.trust === "header" || options.trust === "assertion"
+    ? options.trust
+    : undefined;
+  return ok({ trust, isDryRun: switches.has("dry-run") });
+}
+
+/** Writes the role and runs the planner. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  return await underVerbLock(context, async () => {
+    const markers = parseMarkers(await ports.files.readText(paths.hostFile), paths.hostFile);
+    if (!markers.ok) return markers;
+    const marker = markers.value.webviewGateway;
+    if (marker !== undefined && !isGatewayHost(marker, ports.hostname)) {
+      return err(gatewayElsewhere(marker, ports.hostname));
+    }
+    const before = await ports.files.readText(paths.rolesFile);
+    const current = parseHostRoles(before, paths.rolesFile);
+    if (!current.ok) return current;
+    const trust = options.trust ?? current.value.gateway?.trust ?? "assertion";
+    const edited = editHostRoles(before, { gateway: { trust } }, paths.rolesFile);
+    if (!edited.ok) return edited;
+    if (!options.isDryRun) {
+      const state = await ensureState(
+        ports,
+        siteOf(context),
+        authorOf(context, "webview-gateway install"),
+      );
+      if (!state.ok) return state;
+      // The fact first: a planner that is cut short is finished by the next apply.
+      if (edited.value !== before) {
+        await ports.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
+      }
+    }
+    const roles = parseHostRoles(edited.value, paths.rolesFile);
+    if (!roles.ok) return roles;
+    const gathered = await readFacts(context, { roles: roles.value });
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: options.isDryRun,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const shown = planReport(report.value, gathered.value, {
+      json: { trust, state: options.isDryRun ? "planned" : "installed" },
+      last: [
+        `the webview gateway ${options.isDryRun ? "would be" : "is"} installed on host ` +
+        `"${ports.hostname}" and trusts ${TRUST_WORDS[trust]}`,
+        "see it with: fleetctl webview-gateway status",
+      ],
+    });
+    return ok(
+      trust === "header"
+        ? { ...shown, warnings: [...shown.warnings ?? [], headerIsSoft()] }
+        : shown,
+    );
+  });
+}
+
+const TRUST_WORDS = {
+  assertion: "the login proxy's signed assertion",
+  header: "the header X-User-Email alone",
+} as const;
+
+/** The one sentence about `--trust header`, here and in `doctor`. */
+export function headerIsSoft(): Refusal {
+  return refusal(
+    "trust-is-header",
+    "The cockpit believes the header X-User-Email of any local process: for a site whose own proxy " +
+      "signs users in and alone reaches the cockpit",
+    { hints: ["fleetctl webview-gateway install --trust assertion"] },
+  );
+}
+
+function gatewayElsewhere(marker: HostName, hostname: HostName): Refusal {
+  return refusal(
+    "gateway-elsewhere",
+    `Cannot install the webview gateway on host "${hostname}": the marker webview_gateway names ` +
+      `"${marker}", must name this host`,
+    { hints: [`fleetctl host set webview_gateway ${hostname}`] },
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * `fleetctl webview-gateway status`: the unit, where it listens, what it trusts, and the ledger that
+ * the running gateway was given, compared with the ledger of this host. Changes nothing.
+ * Spec: `WEBVIEW_ADMINS` is always rendered; without it the file was rendered by an older version.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { readFacts } from "cli/planner.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { headerIsSoft } from "cli/webview_gateway/install.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
+import { logHint } from "core/log_hint.ts";
+import type { Paths } from "core/paths.ts";
+import type { UnitStatus } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
+import { GATEWAY_UNIT } from "units/render/unit_name.ts";
+
+/** `fleetctl webview-gateway status` takes no options. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Reads the rendered settings, the ledger and the unit. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const { roles, markers } = gathered.value;
+  const agents = [...gathered.value.ledger.agents.values()];
+  const wanted = renderWebviewLedger(agents);
+  const services = ports.services(paths);
+  const [unit] = await services.isRunning() ? await services.status([GATEWAY_UNIT]) : [];
+  const rendered = await readRendered(context);
+  const ledger = mapOf(rendered?.get("WEBVIEW_LEDGER"));
+  const admins = listOf(rendered?.get("WEBVIEW_ADMINS"));
+  const problems = [
+    ...(roles.gateway === undefined ? [notInstalled(markers.webviewGateway)] : []),
+    ...(roles.gateway !== undefined ? unitProblems(unit, paths) : []),
+    ...(rendered === undefined || roles.gateway === undefined ? [] : [
+      ...(rendered.has("WEBVIEW_ADMINS") ? [] : [renderedByOlder()]),
+      ...(rendered.get("WEBVIEW_LEDGER") === wanted.text &&
+          (rendered.get("WEBVIEW_ADMINS") ?? "[]") === renderWebviewAdmins(agents)
+        ? []
+        : [ledgerDiffers()]),
+    ]),
+    ...(roles.gateway?.trust === "header" ? [headerIsSoft()] : []),
+    ...wanted.faults,
+  ];
+  const state = roles.gateway === undefined ? "not installed" : unit?.active ?? "unknown";
+  return ok({
+    json: {
+      unit: GATEWAY_UNIT,
+      state,
+      marker: markers.webviewGateway ?? null,
+      cockpit_listen: roles.gateway?.cockpitListen ?? null,
+      dial_listen: roles.gateway?.dialListen ?? null,
+      trust: roles.gateway?.trust ?? null,
+      ledger: Object.fromEntries(ledger),
+      admins,
+      problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
+    },
+    blocks: [
+      { kind: "lines", lines: headLines({ state, unit, gathered: gathered.value }) },
+      {
+        kind: "table",
+        columns: ["email", "agent", "admin"],
+        rows: ledger.map(([email, agent]) => [email, agent, admins?.includes(agent) ? "yes" : ""]),
+        empty: "The gateway was given no agents: fleetctl agents set <agent> --user-email EMAIL",
+      },
+    ],
+    warnings: problems.filter(({ code }) => code === "trust-is-header"),
+    faults: problems.filter(({ code }) => code !== "trust-is-header"),
+  });
+}
+
+function headLines(
+  { state, unit, gathered: { roles, markers } }: {
+    readonly state: string;
+    readonly unit: UnitStatus | undefined;
+    readonly gathered: {
+      readonly roles: {
+        readonly gateway?: {
+          readonly cockpitListen: string;
+          readonly dialListen: string;
+          readonly trust: string;
+        };
+      };
+      readonly markers: { readonly webviewGateway?: string };
+    };
+  },
+): readonly Cell[] {
+  const reason = unit?.reason === undefined ? "" : ` (${unit.reason})`;
+  return [
+    { text: `unit      ${GATEWAY_UNIT} ${state}${reason}`, tone: tone(state) },
+    ...(roles.gateway === undefined ? [] : [
+      `cockpit   ${roles.gateway.cockpitListen}, trusts ${roles.gateway.trust}`,
+      `dial-in   ${roles.gateway.dialListen}`,
+    ]),
+    `marker    ${markers.webviewGateway ?? "none: this host is its own gateway"}`,
+  ];
+}
+
+function tone(state: string): "good" | "bad" {
+  return state === "active" ? "good" : "bad";
+}
+
+/** The settings that the gateway was started with, or undefined when there are none. */
+async function readRendered(
+  { ports, paths }: VerbContext,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const text = await ports.files.readText(paths.env(GATEWAY_ENV));
+  const parsed = text === undefined ? undefined : parseEnvFile(text);
+  return parsed?.ok ? parsed.value : undefined;
+}
+
+function mapOf(text: string | undefined): readonly (readonly [string, string])[] {
+  const value = jsonOf(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([email, agent]) =>
+    typeof agent === "string" ? [[email, agent] as const] : []
+  );
+}
+
+/** Null when the key is not there, which an older version did not render. */
+function listOf(text: string | undefined): readonly string[] | null {
+  const value = jsonOf(text);
+  return Array.isArray(value) ? value.map(String) : null;
+}
+
+function jsonOf(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+function unitProblems(unit: UnitStatus | undefined, paths: Paths): readonly Refusal[] {
+  if (unit?.active === "active") return [];
+  const state = unit === undefined
+    ? "not known: no service manager runs on this root"
+    : unit.load === "loaded"
+    ? unit.active
+    : "not installed";
+  return [refusal("role-down", `The gateway is ${state}, must be active`, {
+    hints: unit?.load === "loaded" ? [logHint(paths, GATEWAY_UNIT)] : ["fleetctl apply"],
+  })];
+}
+
+function notInstalled(marker: string | undefined): Refusal {
+  return refusal(
+    "gateway-not-installed",
+    "The webview gateway is not installed on this host" +
+      (marker === undefined ? "" : `: the marker names "${marker}"`),
+    { hints: ["fleetctl webview-gateway install"] },
+  );
+}
+
+function renderedByOlder(): Refusal {
+  return refusal(
+    "rendered-by-older-version",
+    "The gateway's settings lack WEBVIEW_ADMINS: they were rendered by an older version of fleetctl",
+    { hints: ["fleetctl apply"] },
+  );
+}
+
+function ledgerDiffers(): Refusal {
+  return refusal(
+    "gateway-ledger-differs",
+    "The gateway was given another ledger than this host has now",
+    { hints: ["fleetctl apply"] },
+  );
+}
