@@ -37,6 +37,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "mcp add": () => import("cli/mcp/add.ts"),
   "mcp call": () => import("cli/mcp/call.ts"),
   "mcp catalog list": () => import("cli/mcp/catalog/list.ts"),
+  "mcp doctor": () => import("cli/mcp/doctor.ts"),
   "mcp read": () => import("cli/mcp/read.ts"),
   "mcp remove": () => import("cli/mcp/remove.ts"),
   "mcp wired": () => import("cli/mcp/wired.ts"),

@@ -165,7 +165,8 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
     if (mcp.fault === "keys missing") {
       problems.push(refusal("keys-unresolved", `${at} lacks ${mcp.missingKeys.join(", ")}`, {
         hints: mcp.missingKeys.map((key) =>
-          `fleetctl secret set ${key} --value <value> --agent ${name}`
+          `fleetctl secret set ${key} --value <value>` +
+          (mcp.sharing === "shared" ? "" : ` --agent ${name}`)
         ),
       }));
     } else if (mcp.fault === "socket down" || mcp.fault === "not applied") {

@@ -1,17 +1,31 @@
 /**
  * The credential gate of `mcp add`: refused unless each required key resolves for the agent, its
- * own shard first, the shared one as fallback. Where a missing key belongs is what the manifest
- * says: keys of `user_env` in the agent's shard, others where they already are for everybody.
+ * own shard first, the shared one as fallback. The server of a shared MCP runs for every agent and
+ * reads the shared env file alone, so its keys must be in the shared shard, which an operator seeds
+ * (spec "Credential placement rules").
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
-import type { AgentName } from "core/names.ts";
+import type { AgentName, KeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { unresolvedKeys } from "core/secrets/resolve.ts";
-import type { SecretShards } from "core/secrets/shards.ts";
+import { readSecret, type SecretShards } from "core/secrets/shards.ts";
+
+/** Returns the required keys that the MCP's server would not get, in the order of the manifest. */
+export function missingKeys(
+  shards: SecretShards,
+  agent: AgentName,
+  manifest: Manifest,
+): readonly KeyName[] {
+  const missing = unresolvedKeys(shards, agent, manifest.requiredEnv);
+  if (manifest.sharing !== "shared") return missing;
+  return manifest.requiredEnv.filter((key) =>
+    missing.includes(key) || readSecret(shards, { key }) === undefined
+  );
+}
 
 /** Refuses with one `secret set` line per missing key. */
 export function checkCredentials(
@@ -19,7 +33,7 @@ export function checkCredentials(
   agent: AgentName,
   manifest: Manifest,
 ): Result<void> {
-  const missing = unresolvedKeys(shards, agent, manifest.requiredEnv);
+  const missing = missingKeys(shards, agent, manifest);
   if (missing.length === 0) return ok(undefined);
   const isShared = manifest.sharing === "shared";
   const count = missing.length === 1 ? "1 required key does" : `${missing.length} required keys do`;
@@ -27,9 +41,11 @@ export function checkCredentials(
     "keys-unresolved",
     `Cannot add MCP "${manifest.name}" to agent "${agent}": ${count} not resolve`,
     {
+      details: isShared
+        ? ["Its server runs for every agent of the host: an operator seeds its keys, once."]
+        : [],
       hints: missing.map((key) =>
-        `fleetctl secret set ${key} --value <value>` +
-        (isShared && !manifest.userEnv.includes(key) ? "" : ` --agent ${agent}`)
+        `fleetctl secret set ${key} --value <value>${isShared ? "" : ` --agent ${agent}`}`
       ),
     },
   ));

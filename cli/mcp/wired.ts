@@ -9,6 +9,7 @@
 import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
+import { missingKeys } from "cli/mcp/credentials.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
@@ -17,7 +18,6 @@ import type { McpName } from "core/names.ts";
 import type { ServiceManager, UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
-import { unresolvedKeys } from "core/secrets/resolve.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
@@ -76,18 +76,18 @@ export async function wiredMcps(
   const observed = await observe(context, gathered, agent, names);
   return names.map((name) => {
     const manifest = gathered.catalog.entries.get(name);
-    const missingKeys = manifest === undefined
+    const missing = manifest === undefined
       ? []
-      : unresolvedKeys(gathered.secrets.shards, agent.name, manifest.requiredEnv);
+      : missingKeys(gathered.secrets.shards, agent.name, manifest);
     const state = stateOf(manifest, observed);
     return {
       name,
       version: versionOf(manifest),
       sharing: manifest?.sharing ?? "",
       origin: agent.tools.add.includes(name) ? "added" : "default",
-      missingKeys,
+      missingKeys: missing,
       state,
-      fault: faultOf(manifest, { state, missingKeys, observed }),
+      fault: faultOf(manifest, { state, missingKeys: missing, observed }),
     };
   });
 }
@@ -180,8 +180,8 @@ function faultOf(
 }
 
 function wiredJson(mcp: WiredMcp) {
-  const { missingKeys, fault, ...rest } = mcp;
-  return { ...rest, fault: fault ?? null, missing_keys: missingKeys };
+  const { missingKeys: missing, fault, ...rest } = mcp;
+  return { ...rest, fault: fault ?? null, missing_keys: missing };
 }
 
 function wiredCells(mcp: WiredMcp): readonly Cell[] {

@@ -139,11 +139,10 @@ export const MCP_VERBS: readonly Verb[] = [
     options: [],
     scope: "self",
     target: { from: "argument", name: "agent", absent: "required" },
-    runs: "root_for_peer",
+    runs: "root",
     mutates: false,
     summary: "Walk from catalog to tools and say what to run",
     example: "fleetctl mcp doctor git self",
-    later: true,
   },
   {
     path: ["mcp", "read"],

@@ -1,0 +1,292 @@
+/**
+ * The checks of `fleetctl mcp doctor`, in the order in which an MCP comes to life (decision 31):
+ * catalog → lock → key → unit → socket → handshake → tools, and whether the agent has read of it.
+ * Each asks the machine one thing and changes nothing; the first that fails ends the walk, because
+ * those behind it would only say the same again.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import { readLogs } from "cli/logs/source.ts";
+import { checkCredentials } from "cli/mcp/credentials.ts";
+import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
+import { endpointOf } from "cli/mcp/call_tool.ts";
+import { wiredMcps } from "cli/mcp/wired.ts";
+import { reconcileFacts } from "cli/planner.ts";
+import { findEntry } from "core/catalog/catalog.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { McpTool } from "core/mcp_port.ts";
+import type { McpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { gateOf } from "core/risk/rules.ts";
+import { resolveKey } from "core/secrets/resolve.ts";
+import { scopeOf } from "units/reconcile/scope.ts";
+import { mcpSocketPath } from "units/render/mcp/socket.ts";
+import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** What the checks look at. */
+export interface Patient {
+  readonly context: VerbContext;
+  readonly gathered: Gathered;
+  readonly agent: AgentRecord;
+  readonly mcp: McpName;
+}
+
+/** One check: a sentence when it holds. */
+export interface Check {
+  readonly step: string;
+  check(patient: Patient): Promise<Result<string>>;
+}
+
+/** Lines of the server that go with a failed handshake. */
+const SERVER_LINES = 10;
+/** Names of tools that are printed. */
+const TOOLS_SHOWN = 8;
+
+/** The whole walk. `listed` is what the handshake brought, for the check behind it. */
+export function checksFor(): readonly Check[] {
+  let listed: readonly McpTool[] | undefined;
+  return [
+    { step: "catalog", check: checkCatalog },
+    { step: "lock", check: checkLock },
+    { step: "key", check: checkKeys },
+    { step: "unit", check: checkUnits },
+    { step: "socket", check: checkSocket },
+    {
+      step: "handshake",
+      check: async (patient) => {
+        const answer = await shakeHands(patient);
+        if (!answer.ok) return answer;
+        listed = answer.value.tools;
+        return ok(answer.value.said);
+      },
+    },
+    { step: "tools", check: async (patient) => checkTools(patient, listed) },
+    { step: "agent", check: checkAgent },
+  ];
+}
+
+function manifestOf({ gathered, mcp }: Patient): Result<Manifest> {
+  const broken = gathered.catalog.faults.find((fault) => fault.name === mcp);
+  return broken === undefined ? findEntry(gathered.catalog, mcp) : err(broken.refusal);
+}
+
+async function checkCatalog(patient: Patient): Promise<Result<string>> {
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  const { source, origin, sharing } = manifest.value;
+  const pin = "version" in source ? `${source.kind} ${source.version}` : source.kind;
+  return ok(`${pin}, ${origin}, ${sharing}`);
+}
+
+async function checkLock(patient: Patient): Promise<Result<string>> {
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  const { name, source, transport } = manifest.value;
+  if (transport === "http") return ok("no package: it is reached by URL");
+  if (!needsVendoring(manifest.value)) return ok("no package: it is part of fleetctl");
+  const tree = await checkTree(name, patient.context.ports, patient.context.paths);
+  if (!tree.ok) return err({ ...tree.error, hints: [applyHint(patient)] });
+  const pinned = "version" in source ? source.version : tree.value.version;
+  if (tree.value.version === pinned) {
+    return ok(`${tree.value.files} files, tree ${tree.value.treeHash.slice(0, 19)}…`);
+  }
+  return err(refusal(
+    "tree-outdated",
+    `The installed tree is version ${tree.value.version}, must be ${pinned}`,
+    { hints: [applyHint(patient)] },
+  ));
+}
+
+async function checkKeys(patient: Patient): Promise<Result<string>> {
+  const { gathered: { secrets: { shards } }, agent } = patient;
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  const gate = checkCredentials(shards, agent.name, manifest.value);
+  if (!gate.ok) {
+    return err({ ...gate.error, message: gate.error.message.replace(/^Cannot add/, "Cannot use") });
+  }
+  const { requiredEnv, optionalEnv, oauth } = manifest.value;
+  const found = [...requiredEnv, ...optionalEnv].flatMap((key) => {
+    const resolved = resolveKey(shards, agent.name, key);
+    return resolved === undefined ? [] : [`${key} (${resolved.from})`];
+  });
+  if (oauth !== undefined) return await checkLogin(patient, oauth.provider);
+  return ok(found.length === 0 ? "it needs none" : found.join(", "));
+}
+
+async function checkLogin({ context, agent }: Patient, provider: string): Promise<Result<string>> {
+  const folder = `${context.paths.home(agent.name)}/.fleetctl/oauth/${provider}`;
+  const files = await context.ports.files.list(folder);
+  if (files.length > 0) return ok(`signed in to ${provider}`);
+  return err(refusal(
+    "needs-login",
+    `Agent "${agent.name}" is not signed in to "${provider}", must be`,
+    { hints: [`fleetctl login ${provider} ${agent.name}`] },
+  ));
+}
+
+async function checkUnits(patient: Patient): Promise<Result<string>> {
+  const { context, gathered, agent, mcp } = patient;
+  if (gathered.facts.wired.get(agent.name)?.includes(mcp) !== true) {
+    return err(refusal("mcp-not-wired", `Agent "${agent.name}" does not have MCP "${mcp}"`, {
+      hints: [`fleetctl mcp add ${mcp} ${agent.name}`],
+    }));
+  }
+  const quiet = { ...context, progress: { step() {}, clear() {} } };
+  const report = await reconcileFacts(quiet, gathered, {
+    dryRun: true,
+    restartAgents: false,
+    scope: scopeOf(gathered.facts, agent.name),
+  });
+  if (!report.ok) return report;
+  const [fault] = report.value.faults;
+  if (fault !== undefined) return err(fault);
+  const pending = [
+    ...report.value.files.filter(({ change }) => change !== "unchanged")
+      .map(({ path, change }) => `${path} would be ${change}`),
+    ...report.value.units.map(({ unit, change }) => `${unit} would be ${change}`),
+  ];
+  if (pending.length > 0) {
+    return err(refusal(
+      "host-differs",
+      `What agent "${agent.name}" has on disk differs from its ledger`,
+      { details: pending.slice(0, 5), hints: [applyHint(patient)] },
+    ));
+  }
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  if (manifest.value.transport === "http") return ok("no unit: it is reached by URL");
+  const unit = socketUnit(patient, manifest.value);
+  const services = context.ports.services(context.paths);
+  if (!await services.isRunning()) {
+    return err(refusal("manager-not-running", "No service manager runs on this root", {
+      hints: [context.paths.root === "/" ? "systemctl status" : "fleetctl up"],
+    }));
+  }
+  const [status] = await services.status([unit]);
+  if (status?.active === "active") return ok(`${unit} is active`);
+  return err(refusal("socket-down", `${unit} is ${status?.active ?? "unknown"}, must be active`, {
+    details: await services.journal(unit, SERVER_LINES).catch(() => []),
+    hints: [applyHint(patient), `fleetctl logs mcp:${mcp}`],
+  }));
+}
+
+function socketUnit({ agent }: Patient, manifest: Manifest): string {
+  return mcpSocketUnit(manifest.name, manifest.sharing === "shared" ? undefined : agent.name);
+}
+
+async function checkSocket(patient: Patient): Promise<Result<string>> {
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  if (manifest.value.transport === "http") return ok("no socket: it is reached by URL");
+  const isShared = manifest.value.sharing === "shared";
+  const { ports, paths } = patient.context;
+  const path = mcpSocketPath(paths, manifest.value.name, isShared ? undefined : patient.agent.name);
+  const stat = await ports.files.stat(path);
+  const wanted = isShared ? 0o660 : 0o600;
+  const restart = [`systemctl restart ${socketUnit(patient, manifest.value)}`];
+  const hints = paths.root === "/" ? restart : [applyHint(patient)];
+  if (stat === undefined) {
+    return err(refusal("socket-missing", `"${path}" does not exist, must be a socket`, { hints }));
+  }
+  if (stat.kind !== "other" || stat.mode !== wanted) {
+    const found = stat.kind === "other"
+      ? `has mode 0${stat.mode.toString(8)}`
+      : `is a ${stat.kind}`;
+    return err(refusal(
+      "socket-altered",
+      `"${path}" ${found}, must be a socket of mode 0${wanted.toString(8)}`,
+      { hints },
+    ));
+  }
+  return ok(`${path}, mode 0${wanted.toString(8)}`);
+}
+
+interface Handshake {
+  readonly tools: readonly McpTool[] | undefined;
+  readonly said: string;
+}
+
+async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  const { context, gathered, agent, mcp } = patient;
+  if (manifest.value.transport === "http") {
+    const probed = await probeHttp(
+      context.ports,
+      manifest.value,
+      (key) => resolveKey(gathered.secrets.shards, agent.name, key)?.value,
+    );
+    return probed.ok ? ok({ tools: undefined, said: probed.value }) : probed;
+  }
+  const owner = manifest.value.sharing === "shared" ? undefined : agent.name;
+  const socket = mcpSocketPath(context.paths, mcp, owner);
+  const client = await context.ports.openMcpClient();
+  const began = context.ports.clock.monotonic();
+  const tools = await client.listTools(mcp, endpointOf(context, mcp, socket));
+  const took = Math.round(context.ports.clock.monotonic() - began);
+  if (tools.ok) return ok({ tools: tools.value, said: `started and answered in ${took} ms` });
+  return err({
+    ...tools.error,
+    details: [...tools.error.details, ...await serverWords(patient, owner)],
+    hints: [`fleetctl logs mcp:${mcp}`],
+  });
+}
+
+/** The last lines of the server: they say best why it does not answer. */
+async function serverWords(
+  { context, mcp }: Patient,
+  owner: string | undefined,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  await readLogs(context.ports, context.paths, {
+    units: [mcpServiceUnit(mcp, owner), mcpSocketUnit(mcp, owner)],
+    lines: SERVER_LINES,
+    isFollowing: false,
+    stop: new AbortController().signal,
+  }, async (line) => void lines.push(line.text));
+  return lines.slice(-SERVER_LINES);
+}
+
+function checkTools(
+  patient: Patient,
+  tools: readonly McpTool[] | undefined,
+): Result<string> {
+  const manifest = manifestOf(patient);
+  if (!manifest.ok) return manifest;
+  if (tools === undefined) return ok("not asked: it is reached by URL");
+  if (tools.length === 0) {
+    return err(refusal("no-tools", `MCP "${patient.mcp}" offers no tool, must offer one`, {
+      hints: [`fleetctl logs mcp:${patient.mcp}`],
+    }));
+  }
+  const { rules } = gateOf(manifest.value);
+  const count = (risk: string) => tools.filter(({ name }) => rules.get(name) === risk).length;
+  const names = tools.slice(0, TOOLS_SHOWN).map(({ name }) => name).join(", ");
+  const more = tools.length > TOOLS_SHOWN ? ", …" : "";
+  return ok(
+    `${tools.length} (${names}${more}); ${count("block")} refused, ${count("ask")} ask first`,
+  );
+}
+
+async function checkAgent(patient: Patient): Promise<Result<string>> {
+  const { context, gathered, agent, mcp } = patient;
+  const mcps = await wiredMcps(context, gathered, agent);
+  const found = mcps.find((one) => one.name === mcp);
+  if (found?.state === "live") return ok("live: the agent has read of it");
+  return err(refusal(
+    "restart-pending",
+    `MCP "${mcp}" is ${found?.state ?? "unknown"}: agent "${agent.name}" has not read of it yet`,
+    { hints: [`fleetctl agents restart ${agent.name}`] },
+  ));
+}
+
+function applyHint({ context }: Patient): string {
+  return context.caller.kind === "agent" ? "fleetctl apply self" : "fleetctl apply";
+}

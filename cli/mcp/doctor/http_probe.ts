@@ -1,0 +1,76 @@
+/**
+ * Whether an MCP that is reached by URL answers an `initialize`, asked with the agent's own keys.
+ * The URL may hold a key, so only its host is ever named.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { errorText, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { KeyName } from "core/names.ts";
+import type { Clock, HttpClient } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+const PLACEHOLDER = /\{([A-Z][A-Z0-9_]*)\}/g;
+/** The `initialize` request of MCP 2025-11-25, which servers of the next revision know, too. */
+const INITIALIZE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "fleetctl", version: "0" },
+  },
+});
+
+/** Sends one request; the sentence says what came back. */
+export async function probeHttp(
+  ports: { readonly http: HttpClient; readonly clock: Clock },
+  manifest: Manifest,
+  valueOf: (key: KeyName) => string | undefined,
+): Promise<Result<string>> {
+  if (manifest.source.kind !== "http") return ok("");
+  const url = manifest.source.url.replace(
+    PLACEHOLDER,
+    (whole, key: string) => encodeURIComponent(valueOf(key as KeyName) ?? whole),
+  );
+  const { host } = new URL(url);
+  const ending = new AbortController();
+  const cancel = ports.clock.after(MCP_LIMITS.handshakeSeconds * 1000, () => ending.abort());
+  try {
+    const response = await ports.http.fetch(url, {
+      method: "POST",
+      redirect: "manual",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: INITIALIZE,
+      signal: ending.signal,
+    });
+    await response.body?.cancel();
+    if (response.ok) return ok(`${host} answered`);
+    const isKey = response.status === 401 || response.status === 403;
+    return err(refusal(
+      isKey ? "mcp-key-refused" : "mcp-answers-badly",
+      `${host} answered with status ${response.status}, must accept the request`,
+      {
+        hints: isKey
+          ? manifest.requiredEnv.map((key) => `fleetctl secret set ${key} --value <value>`)
+          : [`fleetctl mcp catalog list`],
+      },
+    ));
+  } catch (thrown) {
+    // The text of a fault may repeat the URL, and with it a key.
+    const why = ending.signal.aborted
+      ? "no answer in time"
+      : errorText(thrown).split(url).join(host);
+    return err(refusal("mcp-unreachable", `Cannot reach ${host}: ${why.slice(0, 200)}`, {
+      hints: [`curl -sS -o /dev/null -w '%{http_code}\\n' https://${host}/`],
+    }));
+  } finally {
+    cancel();
+  }
+}
