@@ -190,7 +190,11 @@ function socketOf(
  * An agent on a real host goes through its own proxy, whose permission set names that agent's
  * sockets; root and the operator of another root connect themselves.
  */
-export function endpointOf({ paths, ports, env }: VerbContext, mcp: McpName, socket: string): McpEndpoint {
+export function endpointOf(
+  { paths, ports, env }: VerbContext,
+  mcp: McpName,
+  socket: string,
+): McpEndpoint {
   if (paths.root !== "/" || ports.users.currentUid() === 0) return { socket };
   return {
     command: paths.program("fleetctl-mcp"),
