@@ -3,25 +3,35 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="agents apply completion help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
-    "agents") next="add key list restart set"; options="--json --as --help" ;;
+    "") next="access agents apply audit completion gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "access") next="explain"; options="--json --as --help" ;;
+    "access explain") next=""; options="--json --as --help" ;;
+    "agents") next="add key list model restart set"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
     "agents key revoke") next=""; options="--json --as --help" ;;
     "agents list") next=""; options="--json --as --help" ;;
+    "agents model") next="set show"; options="--json --as --help" ;;
+    "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
+    "agents model show") next=""; options="--json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
     "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
+    "audit") next="list"; options="--json --as --help" ;;
+    "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "gc") next=""; options="--events --logs --trees --dry-run --json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
     "logs") next=""; options="--request --lines --follow --json --as --help" ;;
-    "mcp") next="add catalog read remove wired"; options="--json --as --help" ;;
+    "mcp") next="add call catalog doctor read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
+    "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp catalog") next="list"; options="--json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
-    "mcp read") next=""; options="--args --json --as --help" ;;
+    "mcp doctor") next=""; options="--json --as --help" ;;
+    "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
     "secret") next="get set"; options="--json --as --help" ;;
@@ -45,6 +55,7 @@ _fleetctl() {
   if [[ "${words[CURRENT]}" == -* ]]; then words_here="$options"; else words_here="$next"; fi
   case "$previous" in
     --channel) words_here="webview messenger teamchat workchat" ;;
+    --provider) words_here="anthropic openai openai-compatible demo" ;;
     --trust) words_here="assertion header" ;;
   esac
   compadd -- ${=words_here}
