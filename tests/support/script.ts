@@ -10,6 +10,7 @@
  * | `file path ['regex']` / `! file path` | a file under the root is there (and matches) |
  * | `mode path 0640` | its permission bits |
  * | `write path 'text'` | writes a file under the root; `\\n` is a line break |
+ * | `age path days` | makes a file or folder that old |
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
  *
@@ -125,6 +126,10 @@ class Runner {
         const stat = await Deno.lstat(`${this.root}/${args[0]}`);
         const mode = `0${((stat.mode ?? 0) & 0o777).toString(8)}`;
         return assert.equal(mode, args[1]);
+      }
+      case "age": {
+        const time = new Date(Date.now() - Number(args[1]) * 86_400_000);
+        return await Deno.utime(`${this.root}/${args[0]}`, time, time);
       }
       case "write":
         return await writeFile(`${this.root}/${args[0]}`, unescape(args[1] ?? ""));

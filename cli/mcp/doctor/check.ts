@@ -18,7 +18,7 @@ import { reconcileFacts } from "cli/planner.ts";
 import { findEntry } from "core/catalog/catalog.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
-import { type Refusal, refusal } from "core/errors.ts";
+import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { McpTool } from "core/mcp_port.ts";
 import type { McpName } from "core/names.ts";
