@@ -77,12 +77,14 @@ async function withEvents(
           " values (?, 'ada', '', 'cockpit', 0, 'a', ?, ?, 0, 0)",
       ).run(state, state, state === "open" ? "started" : "ended");
     }
-    for (const [days, turn] of ages) {
-      db.prepare(
-        "insert into events (agent, at, turn_id, kind, payload) values ('ada', ?, ?, 'x', '{}')",
-      )
-        .run(NOW - days * DAY, turn ?? null);
-    }
+    db.transaction(() => {
+      for (const [days, turn] of ages) {
+        db.prepare(
+          "insert into events (agent, at, turn_id, kind, payload) values ('ada', ?, ?, 'x', '{}')",
+        )
+          .run(NOW - days * DAY, turn ?? null);
+      }
+    });
     await work(
       path,
       async () =>
