@@ -5,7 +5,7 @@ _fleetctl_at() {
     "") next="access agents apply audit completion gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
-    "agents") next="add key list model restart set"; options="--json --as --help" ;;
+    "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
@@ -15,8 +15,12 @@ _fleetctl_at() {
     "agents model") next="set show"; options="--json --as --help" ;;
     "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
     "agents model show") next=""; options="--json --as --help" ;;
+    "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
     "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --run-on --json --as --help" ;;
+    "agents show") next=""; options="--json --as --help" ;;
+    "agents start") next=""; options="--json --as --help" ;;
+    "agents stop") next=""; options="--json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
@@ -56,6 +60,8 @@ _fleetctl() {
   case "$previous" in
     --channel) words="webview messenger teamchat workchat" ;;
     --provider) words="anthropic openai openai-compatible demo" ;;
+    --home) words="keep archive" ;;
+    --secrets) words="remove keep" ;;
     --trust) words="assertion header" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
