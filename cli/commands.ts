@@ -31,6 +31,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "apply": () => import("cli/apply.ts"),
   "audit list": () => import("cli/audit/list.ts"),
   "completion": () => import("cli/completion.ts"),
+  "doctor": () => import("cli/doctor.ts"),
   "gc": () => import("cli/gc.ts"),
   "help": () => import("cli/help_verb.ts"),
   "logs": () => import("cli/logs.ts"),

@@ -10,7 +10,7 @@ import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import { withLocalHints } from "cli/hints.ts";
-import { type WiredMcp, wiredMcps } from "cli/mcp/wired.ts";
+import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -49,37 +49,44 @@ interface AgentLine {
 /** Reads facts and units, and tries the planner. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
-  const isHost = isOperator(context.caller);
   if (!gathered.ok) return ok(unreadable(context, gathered.error));
+  const shown = await lookAround(context, gathered.value);
+  return ok({
+    json: statusJson(context, shown),
+    blocks: statusBlocks(context, { ...shown, isHost: isOperator(context.caller) }),
+  });
+}
+
+/** Returns roles and agents as far as the caller may see them, and what is wrong with them. */
+export async function lookAround(context: VerbContext, gathered: Gathered): Promise<Shown> {
+  const isHost = isOperator(context.caller);
   const own = callerAgent(context.caller);
   const agents = isHost
-    ? gathered.value.facts.agents
-    : gathered.value.facts.agents.filter((agent) => agent.name === own);
+    ? gathered.facts.agents
+    : gathered.facts.agents.filter((agent) => agent.name === own);
   const services = context.ports.services(context.paths);
   const isManaged = await services.isRunning();
-  const roles = isHost && isManaged ? await roleLines(context, gathered.value) : [];
+  const roles = isHost && isManaged ? await roleLines(context, gathered) : [];
   const states = await agentStates(context, agents);
+  const mcps = await wiredMcpsOf(context, gathered, agents);
   const lines = await Promise.all(agents.map(async (agent): Promise<AgentLine> => ({
     agent,
     state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
     connection: isManaged
-      ? await connectionOf(context, gathered.value.roles, agent)
+      ? await connectionOf(context, gathered.roles, agent)
       : { state: "unknown" },
-    mcps: await wiredMcps(context, gathered.value, agent),
+    mcps: mcps.get(agent.name) ?? [],
   })));
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
-    ...(isHost ? gathered.value.faults : []),
-    ...(isHost ? await planProblems(context, gathered.value) : []),
+    ...(isHost ? gathered.faults : []),
+    ...(isHost ? await planProblems(context, gathered) : []),
     ...roles.flatMap((line) => roleProblem(line, context.paths)),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, context.paths)),
   ]);
-  return ok({
-    json: statusJson(context, { roles, lines, problems }),
-    blocks: statusBlocks(context, { roles, lines, problems, isHost }),
-  });
+  return { roles, lines, problems };
 }
 
 /** A host whose facts cannot be read still has a status: why, and what to run. */
@@ -154,7 +161,10 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
     const why = state.reason === undefined ? "" : ` (${state.reason})`;
     problems.push(
       refusal("agent-down", `Agent "${name}" is ${state.state}${why}, must be running`, {
-        hints: state.state === "stopped"
+        // Without a login identity it has no dial unit, and applying makes none.
+        hints: agent.userEmail === undefined
+          ? [`fleetctl agents set ${name} --user-email EMAIL`]
+          : state.state === "stopped"
           ? ["fleetctl apply"]
           : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],
       }),
@@ -221,7 +231,8 @@ function noManager({ paths }: VerbContext): Refusal {
   );
 }
 
-interface Shown {
+/** What was seen. */
+export interface Shown {
   readonly roles: readonly RoleLine[];
   readonly lines: readonly AgentLine[];
   readonly problems: readonly Refusal[];

@@ -14,7 +14,7 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import type { McpName } from "core/names.ts";
+import type { AgentName, McpName } from "core/names.ts";
 import type { ServiceManager, UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
@@ -72,24 +72,59 @@ export async function wiredMcps(
   gathered: Gathered,
   agent: AgentRecord,
 ): Promise<readonly WiredMcp[]> {
-  const names = gathered.facts.wired.get(agent.name) ?? [];
-  const observed = await observe(context, gathered, agent, names);
-  return names.map((name) => {
-    const manifest = gathered.catalog.entries.get(name);
-    const missing = manifest === undefined
-      ? []
-      : missingKeys(gathered.secrets.shards, agent.name, manifest);
-    const state = stateOf(manifest, observed);
-    return {
-      name,
-      version: versionOf(manifest),
-      sharing: manifest?.sharing ?? "",
-      origin: agent.tools.add.includes(name) ? "added" : "default",
-      missingKeys: missing,
-      state,
-      fault: faultOf(manifest, { state, missingKeys: missing, observed }),
+  return (await wiredMcpsOf(context, gathered, [agent])).get(agent.name) ?? [];
+}
+
+/** The same of many agents, for whom the service manager and the record are asked once. */
+export async function wiredMcpsOf(
+  context: VerbContext,
+  gathered: Gathered,
+  agents: readonly AgentRecord[],
+): Promise<ReadonlyMap<AgentName, readonly WiredMcp[]>> {
+  const { ports, paths } = context;
+  const namesOf = (agent: AgentRecord) => gathered.facts.wired.get(agent.name) ?? [];
+  const asked = new Set(agents.flatMap((agent) => [
+    dialUnit(agent.name),
+    ...namesOf(agent).flatMap((name) => {
+      const manifest = gathered.catalog.entries.get(name);
+      return manifest === undefined || manifest.transport === "http"
+        ? []
+        : [socketUnit(manifest, agent)];
+    }),
+  ]));
+  const services: ServiceManager = ports.services(paths);
+  const statuses = await services.isRunning() ? await services.status([...asked]) : [];
+  const units = new Map(statuses.map((status) => [status.unit, status]));
+  const record = parseRecord(await ports.files.readText(recordPath(paths)) ?? "");
+  const found = new Map<AgentName, readonly WiredMcp[]>();
+  for (const agent of agents) {
+    const observed: Observed = {
+      units,
+      agent,
+      configText: await readClientConfig(context, gathered, agent),
+      recorded: record?.units[dialUnit(agent.name)],
     };
-  });
+    found.set(agent.name, namesOf(agent).map((name) => wiredMcp(name, gathered, observed)));
+  }
+  return found;
+}
+
+function wiredMcp(name: McpName, gathered: Gathered, observed: Observed): WiredMcp {
+  const { agent } = observed;
+  const manifest = gathered.catalog.entries.get(name);
+  const missing = manifest === undefined
+    ? []
+    : missingKeys(gathered.secrets.shards, agent.name, manifest);
+  const state = stateOf(manifest, observed);
+  return {
+    name,
+    version: versionOf(manifest),
+    sharing: manifest?.sharing ?? "",
+    origin: agent.tools.add.includes(name) ? "added" : "default",
+    missingKeys: missing,
+    state,
+    fault: faultOf(manifest, { state, missingKeys: missing, observed }),
+  };
 }
 
 function versionOf(manifest: Manifest | undefined): string {
@@ -98,38 +133,12 @@ function versionOf(manifest: Manifest | undefined): string {
 }
 
 interface Observed {
-  /** By unit: the dial unit and the sockets. */
+  /** By unit: dial units and sockets. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly configText: string | undefined;
   /** What the planner wrote down of the dial unit when it last ran. */
   readonly recorded: RecordedUnit | undefined;
   readonly agent: AgentRecord;
-}
-
-async function observe(
-  context: VerbContext,
-  gathered: Gathered,
-  agent: AgentRecord,
-  names: readonly McpName[],
-): Promise<Observed> {
-  const { ports, paths } = context;
-  const sockets = names.flatMap((name) => {
-    const manifest = gathered.catalog.entries.get(name);
-    return manifest === undefined || manifest.transport === "http"
-      ? []
-      : [socketUnit(manifest, agent)];
-  });
-  const services: ServiceManager = ports.services(paths);
-  const statuses = await services.isRunning()
-    ? await services.status([...sockets, dialUnit(agent.name)])
-    : [];
-  const record = parseRecord(await ports.files.readText(recordPath(paths)) ?? "");
-  return {
-    units: new Map(statuses.map((status) => [status.unit, status])),
-    configText: await readClientConfig(context, gathered, agent),
-    recorded: record?.units[dialUnit(agent.name)],
-    agent,
-  };
 }
 
 async function readClientConfig(context: VerbContext, gathered: Gathered, agent: AgentRecord) {

@@ -85,7 +85,6 @@ export const HOST_VERBS: readonly Verb[] = [
     mutates: false,
     summary: "List soft settings and faults of this host",
     example: "fleetctl doctor",
-    later: true,
   }),
   operatorRow({
     path: ["fleet", "adopt"],

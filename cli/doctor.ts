@@ -1,0 +1,77 @@
+/**
+ * `fleetctl doctor`: what is wrong with this host, and which of its settings could be harder
+ * (decision 37). Changes nothing. What is wrong is what `status` says, so that the two never differ.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { type SoftSetting, softSettings } from "cli/doctor/soft_settings.ts";
+import type { Gathered } from "cli/facts.ts";
+import type { Block, VerbReport } from "cli/output.ts";
+import { readFacts } from "cli/planner.ts";
+import { lookAround } from "cli/status.ts";
+import type { KeyName } from "core/names.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** `fleetctl doctor` takes no options. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Looks at everything. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const { problems } = await lookAround(context, gathered.value);
+  const soft = softSettings(await siteOf(context, gathered.value));
+  return ok({
+    json: {
+      ok: problems.length === 0,
+      problems: problems.map(({ code, message, details, hints }) => ({
+        code,
+        message,
+        details,
+        hints,
+      })),
+      soft_settings: soft,
+    },
+    blocks: [softBlock(soft), commandsBlock(soft)],
+    faults: problems,
+  });
+}
+
+async function siteOf({ ports, paths }: VerbContext, gathered: Gathered) {
+  const { roles, markers, ledger, facts, secrets } = gathered;
+  const shared = (key: string) => secrets.get({ key: key as KeyName });
+  const hosts = (await ports.files.list(paths.hostsDir)).filter((name) => name.endsWith(".yaml"));
+  const wired = new Set([...facts.wired.values()].flat());
+  return {
+    roles,
+    markers,
+    agents: [...ledger.agents.values()],
+    wired: [...wired].sort().flatMap((name) => facts.catalog.get(name) ?? []),
+    hosts: Math.max(1, hosts.length),
+    basicUsers: shared("WEBVIEW_BASIC_USERS"),
+    teamsRegisterToken: shared("TEAMS_REGISTER_TOKEN"),
+  };
+}
+
+function softBlock(soft: readonly SoftSetting[]): Block {
+  return {
+    kind: "table",
+    title: "soft settings",
+    columns: ["setting", "value", "means"],
+    rows: soft.map(({ setting, value, means }) => [setting, value, means]),
+    empty: "no setting of this host could be harder",
+  };
+}
+
+function commandsBlock(soft: readonly SoftSetting[]): Block {
+  const lines = soft.flatMap(({ setting, run }) => run.map((each) => `${setting}: ${each}`));
+  return { kind: "lines", lines: lines.length === 0 ? [] : ["to look or to harden:", ...lines] };
+}

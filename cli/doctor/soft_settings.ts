@@ -1,0 +1,161 @@
+/**
+ * The settings of a host that are as the specification describes them and could be harder
+ * (decision 37): each with what it means and what hardens it. Pure. None is a fault: a site may have
+ * its reasons, and `doctor` says them so that they are reasons and not oversights.
+ *
+ * @module
+ */
+
+import { parseBasicUsers } from "core/basic_users.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
+import type { HostRoles } from "core/ledger/host_roles.ts";
+import type { HostMarkers } from "core/ledger/markers.ts";
+import { startsPrograms } from "units/render/mcp/command.ts";
+
+/** One soft setting. */
+export interface SoftSetting {
+  /** The setting, as it is written where it is set. */
+  readonly setting: string;
+  readonly value: string;
+  readonly means: string;
+  readonly run: readonly string[];
+}
+
+/** What decides. */
+export interface SoftSite {
+  readonly roles: HostRoles;
+  readonly markers: HostMarkers;
+  /** Of the whole fleet. */
+  readonly agents: readonly AgentRecord[];
+  /** MCPs that an agent of this host has. */
+  readonly wired: readonly Manifest[];
+  /** Hosts of the fleet that the ledger knows, this one included. */
+  readonly hosts: number;
+  /** Values of the shared shard that soften something by being there. */
+  readonly basicUsers: string | undefined;
+  readonly teamsRegisterToken: string | undefined;
+}
+
+/** Returns the soft settings, the most far-reaching first. */
+export function softSettings(site: SoftSite): readonly SoftSetting[] {
+  return [
+    ...gatewaySettings(site),
+    ...loginSettings(site),
+    ...agentSettings(site),
+    ...serverSettings(site.wired),
+  ];
+}
+
+function gatewaySettings({ roles, markers, agents }: SoftSite): readonly SoftSetting[] {
+  const { gateway } = roles;
+  if (gateway === undefined) return [];
+  const keyless = agents.filter((agent) =>
+    agent.userEmail !== undefined && agent.dialKeys === undefined
+  );
+  const isReachable = !/^(127\.|\[::1\]|localhost)/.test(gateway.dialListen);
+  return [
+    ...(gateway.trust === "header"
+      ? [{
+        setting: "WEBVIEW_TRUST",
+        value: "header",
+        means: "any local process can be any user of the cockpit: for a site whose own proxy " +
+          "signs users in and alone reaches it",
+        run: ["fleetctl webview-gateway install --trust assertion"],
+      }]
+      : []),
+    ...(markers.isDialKeyRequired ? [] : [{
+      setting: "host.dial_require_key",
+      value: "false",
+      means: keyless.length === 0
+        ? "an agent whose first key was not seen yet is let in on its address alone"
+        : `let in on their address alone until their first key is seen: ${
+          names(keyless.map(({ name }) => name))
+        }`,
+      run: ["fleetctl agents key list", "fleetctl host set dial_require_key true"],
+    }]),
+    ...(isReachable
+      ? [{
+        setting: "gateway.dial_listen",
+        value: gateway.dialListen,
+        means: "agents dial in without TLS; what they say can be read on the way, " +
+          "a private network or a TLS front must keep it",
+        run: [`ss -ltn 'sport = :${gateway.dialListen.split(":").at(-1)}'`],
+      }]
+      : []),
+  ];
+}
+
+function loginSettings(
+  { roles, basicUsers, teamsRegisterToken }: SoftSite,
+): readonly SoftSetting[] {
+  const { login } = roles;
+  const users = login?.driver === "basic" ? parseBasicUsers(basicUsers ?? "") : undefined;
+  const plain = users?.ok === true
+    ? users.value.filter(({ credential }) => credential.kind === "plain").map(({ name }) => name)
+    : [];
+  return [
+    ...(plain.length === 0 ? [] : [{
+      setting: "WEBVIEW_BASIC_USERS",
+      value: `${plain.length} in clear`,
+      means: `whoever reads the store or the env file has the passwords of ${names(plain)}`,
+      run: ["fleetctl secret set WEBVIEW_BASIC_USERS --value -"],
+    }]),
+    ...(teamsRegisterToken === undefined || teamsRegisterToken === "" ? [] : [{
+      setting: "TEAMS_REGISTER_TOKEN",
+      value: "set",
+      means: "who has this one token can register as any team-chat agent",
+      run: ["fleetctl agents key list"],
+    }]),
+  ];
+}
+
+function agentSettings({ agents, hosts }: SoftSite): readonly SoftSetting[] {
+  const admins = agents.filter(({ isAdmin }) => isAdmin).map(({ name }) => name);
+  const unpinned = agents.filter(({ runOn }) => runOn === undefined).map(({ name }) => name);
+  return [
+    ...(admins.length === 0 ? [] : [{
+      setting: "admin",
+      value: "true",
+      means: `as good as root on their hosts: ${names(admins)}`,
+      run: ["fleetctl agents list"],
+    }]),
+    ...(hosts < 2 || unpinned.length === 0 ? [] : [{
+      setting: "run_on",
+      value: "empty",
+      means: `run on each of ${hosts} hosts at once, as duplicate pollers: ${names(unpinned)}`,
+      run: unpinned.map((name) => `edit agents.d/${name}.yaml: run_on: <hostname>`),
+    }]),
+  ];
+}
+
+function serverSettings(wired: readonly Manifest[]): readonly SoftSetting[] {
+  const asRoot = wired.filter(({ sharing, runAs }) => sharing === "shared" && runAs === "root");
+  const open = wired.filter(({ permissions }) => permissions.net.includes("*"));
+  const starting = wired.filter((manifest) =>
+    manifest.transport === "stdio" && manifest.source.kind !== "builtin" && startsPrograms(manifest)
+  );
+  const row = (list: readonly Manifest[], setting: string, value: string, means: string) =>
+    list.length === 0 ? [] : [{
+      setting,
+      value,
+      means: `${means}: ${names(list.map(({ name }) => name))}`,
+      run: list.map(({ name }) => `fleetctl mcp doctor ${name} <agent>`).slice(0, 1),
+    }];
+  return [
+    ...row(asRoot, "run_as", "root", "a shared server that runs as root, without its sandbox"),
+    ...row(open, "permissions.net", "*", "reaches every host of the network"),
+    ...row(
+      starting,
+      "permissions.run",
+      "not empty",
+      "starts programs, which only the hardening of its unit confines",
+    ),
+  ];
+}
+
+/** Names in one sentence; a long list is counted. */
+function names(list: readonly string[]): string {
+  const shown = list.slice(0, 8).map((name) => `"${name}"`).join(", ");
+  return list.length > 8 ? `${shown} and ${list.length - 8} more` : shown;
+}
