@@ -3,7 +3,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply audit completion gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "") next="access agents apply audit completion doctor gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -26,6 +26,7 @@ _fleetctl_at() {
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "doctor") next=""; options="--json --as --help" ;;
     "gc") next=""; options="--events --logs --trees --dry-run --json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
     "logs") next=""; options="--request --lines --follow --json --as --help" ;;
