@@ -14,6 +14,8 @@ export interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** The whole definition as the server sent it. */
+  readonly definition: Readonly<Record<string, unknown>>;
 }
 
 /** What a tool answered. */

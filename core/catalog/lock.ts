@@ -54,7 +54,7 @@ export async function checkLock(manifest: Manifest): Promise<Result<CheckedLock>
   if (addressed !== undefined) {
     return bad(`names an address for "${addressed.name}", must leave that to the host's registry`);
   }
-  const own = packages.find((one) => one.name === pinned);
+  const own = packages.find((one) => isPackage(one.name, pinned));
   if (own === undefined) return bad(`does not name "${pinned}"`);
   if (own.integrity !== manifest.integrity) {
     return bad(`has another integrity for "${pinned}" than the manifest`);
@@ -74,7 +74,12 @@ export function portableLock(text: string): string {
 
 /** Returns the integrity that a lock states for a package, or undefined. */
 export function lockedIntegrity(text: string, pinned: string): string | undefined {
-  return npmPackages(text)?.find((one) => one.name === pinned)?.integrity;
+  return npmPackages(text)?.find((one) => isPackage(one.name, pinned))?.integrity;
+}
+
+/** Deno appends the versions of peers to a name: `server@1.0.0_zod@4.6.7`. */
+function isPackage(name: string, pinned: string): boolean {
+  return name === pinned || name.startsWith(`${pinned}_`);
 }
 
 interface LockedPackage {

@@ -36,6 +36,7 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
           name: tool.name,
           description: tool.description ?? tool.title ?? "",
           inputSchema: tool.inputSchema as Readonly<Record<string, unknown>>,
+          definition: tool as unknown as Readonly<Record<string, unknown>>,
         }));
       }),
     callTool: (mcp, at, call) =>

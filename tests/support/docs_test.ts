@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { placeStatic, shippedManifests } from "tests/support/catalog_page.ts";
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { GATES } from "core/access/gates.ts";
 import { AGENT_STATES, EVENT_PAYLOADS, previewEvent } from "core/dial/event.ts";
@@ -157,9 +158,14 @@ Deno.test("docs/catalog.md has the pin and the risk marks of every shipped entry
     const row = catalog.split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
     assert.ok(row !== undefined, `there is no row for ${name}`);
     has(row, [pin], `the row of ${name}`);
-    const marked = [...manifest.matchAll(/^\s+(\w+): \{risk: (?:block|ask)\}/gm)];
+    const marked = [...manifest.matchAll(/^\s+([\w-]+): \{ ?risk: (?:block|ask) ?\}/gm)];
     has(section(catalog, "## Risk marks"), quoted(marked.map(([, tool = ""]) => tool)), name);
   }
+});
+
+Deno.test("the tables of docs/catalog.md say what the manifests say", async () => {
+  const page = await read("docs/catalog.md");
+  assert.equal(page, placeStatic(page, await shippedManifests()), "run: ./dev catalog");
 });
 
 Deno.test("links of the documents lead somewhere, and the files that they name exist", async () => {

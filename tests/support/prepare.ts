@@ -8,7 +8,7 @@ import { fillVendorCache } from "tests/support/prepare_vendor.ts";
 
 /** Fetches everything; says a line for what takes long. */
 export async function prepareDownloads(say: (line: string) => void): Promise<void> {
-  await fillVendorCache(say);
+  await fillVendorCache(say, Deno.env.get("FLEETCTL_CATALOG") === "all" ? "all" : "tested");
   await fetchBundler();
 }
 

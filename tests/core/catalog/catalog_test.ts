@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { isCredentialFree } from "core/catalog/parse_manifest.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
 import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
@@ -23,17 +24,51 @@ async function read(files: Readonly<Record<string, string>>) {
   return catalog.value;
 }
 
-Deno.test("readCatalog() has the six credential-free entries and no fault on an empty host", async () => {
+const CREDENTIAL_FREE = ["agent-message", "browser", "git", "messenger", "teamchat", "workchat"];
+
+Deno.test("readCatalog() has the 22 entries and no fault on an empty host", async () => {
   const catalog = await read({});
+  assert.deepEqual(catalog.faults, []);
   assert.deepEqual([...catalog.entries.keys()], [
     "agent-message",
+    "architecture",
+    "audio",
     "browser",
+    "code-host",
+    "database",
+    "design",
+    "error-tracker",
+    "file-storage",
     "git",
+    "image",
+    "issue-tracker",
+    "maps",
     "messenger",
+    "notes",
+    "office-a",
+    "office-b",
+    "payments",
+    "search-a",
+    "search-b",
     "teamchat",
     "workchat",
   ]);
-  assert.deepEqual(catalog.faults, []);
+  const free = [...catalog.entries.values()].filter(isCredentialFree).map(({ name }) => name);
+  assert.deepEqual(free, CREDENTIAL_FREE);
+});
+
+Deno.test("the accounts of the shipped entries are those of the design", async () => {
+  const { entries } = await read({});
+  const at = (name: string) => entries.get(name as McpName);
+  // A key of the agent's own, an organisation-wide one, and three sign-ins.
+  assert.equal(at("code-host")?.sharing, "per_user");
+  assert.deepEqual(at("search-a")?.userEnv, ["TAVILY_API_KEY"]);
+  assert.deepEqual([at("search-b")?.sharing, at("search-b")?.userEnv], ["shared", []]);
+  const oauth = [...entries.values()].filter(({ auth }) => auth === "oauth");
+  assert.deepEqual(
+    oauth.map(({ name, oauth }) => [name, oauth?.provider]),
+    [["issue-tracker", "issue-tracker"], ["office-a", "office-a"], ["office-b", "office-b"]],
+  );
 });
 
 Deno.test("readCatalog() lets the overlay win over the runtime catalog over the shipped one", async () => {
@@ -86,7 +121,7 @@ Deno.test("readCatalog() says which folder or file cannot be read", async () => 
 });
 
 Deno.test("findEntry() says that there is no such entry", async () => {
-  const found = findEntry(await read({}), "notes");
+  const found = findEntry(await read({}), "nothing-such");
   assert.ok(!found.ok && found.error.code === "mcp-not-catalogued");
 });
 
@@ -105,7 +140,7 @@ Deno.test("the shipped exposures are those of the design", async () => {
 Deno.test("every shipped npm entry pins its package, its lock and its tree", async () => {
   const catalog = await read({});
   const npm = [...catalog.entries.values()].filter((one) => one.source.kind === "npm");
-  assert.equal(npm.length, 2);
+  assert.equal(npm.length, 17);
   for (const manifest of npm) {
     assert.ok(manifest.integrity && manifest.lockIntegrity && manifest.treeIntegrity);
     assert.ok(manifest.lock !== undefined && !/https?:/.test(manifest.lock));

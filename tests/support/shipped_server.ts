@@ -1,0 +1,127 @@
+/**
+ * A shipped MCP server, vendored and started as its unit would start it: the same command line and
+ * fixed environment, dummy keys, an empty home. For tests, for the page of the catalog and for
+ * benches; nothing is reached over a network.
+ *
+ * @module
+ */
+
+import { readCatalog } from "core/catalog/catalog.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { needsVendoring, vendorEntry } from "core/catalog/vendor.ts";
+import type { McpEndpoint } from "core/mcp_port.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { openHost } from "core/os/host.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ProcessSpec } from "core/ports.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { linkVendorCache } from "tests/support/prepare_vendor.ts";
+import { renderLaunchers } from "units/render/launchers.ts";
+import { expandPlaceholders, serverCommand } from "units/render/mcp/command.ts";
+
+const AGENT = "ada" as AgentName;
+/** A value of the right shape for keys that a server looks at before it starts. */
+const DUMMY_KEYS: Readonly<Record<string, string>> = {
+  DSN: "sqlite:///:memory:",
+  CLOUDINARY_URL: "cloudinary://key:secret@cloud",
+  GEMINI_API_KEY: "dummy-dummy-dummy",
+};
+
+/** A root with vendored entries. */
+export interface ShippedRoot extends AsyncDisposable {
+  readonly root: string;
+  readonly paths: Paths;
+  manifest(mcp: string): Manifest;
+  /** Vendors an entry from the prepared cache. */
+  vendor(mcp: string): Promise<Manifest>;
+  /** The program of one connection, with a home of its own. */
+  program(manifest: Manifest, more?: Readonly<Record<string, string>>): Promise<ProcessSpec>;
+  at(manifest: Manifest): Promise<McpEndpoint>;
+}
+
+/** Opens a root that is removed when disposed. */
+export async function shippedRoot(): Promise<ShippedRoot> {
+  const root = await Deno.makeTempDir({ prefix: "fleetctl-shipped-" });
+  const paths = pathsUnder(root);
+  const host = openHost({ log: { program: "test", level: "error" } });
+  await linkVendorCache(root);
+  const catalog = await readCatalog(host, paths);
+  if (!catalog.ok) throw new Error(catalog.error.message);
+  const dir = TREE.replace(/\/$/, "");
+  const shape = { kind: "tree", dir, denoDir: Deno.env.get("DENO_DIR") ?? "" } as const;
+  for (const file of renderLaunchers(shape, paths)) {
+    await Deno.mkdir(file.path.replace(/\/[^/]+$/, ""), { recursive: true });
+    await Deno.writeTextFile(file.path, file.content, { mode: file.mode });
+  }
+  await Deno.symlink(Deno.execPath(), paths.deno);
+  const manifest = (mcp: string) => {
+    const found = catalog.value.entries.get(mcp as McpName);
+    if (found === undefined) throw new Error(`no entry ${mcp}`);
+    return found;
+  };
+  const self: ShippedRoot = {
+    root,
+    paths,
+    manifest,
+    async vendor(mcp) {
+      const entry = manifest(mcp);
+      const vendored = await vendorEntry(entry, { ...host, trees: denoTrees() }, paths, {
+        deno: Deno.execPath(),
+        env: Deno.env.toObject(),
+      });
+      if (!vendored.ok) {
+        throw new Error([vendored.error.message, ...vendored.error.details].join("\n"));
+      }
+      return entry;
+    },
+    program: (entry, more = {}) => serverProgram(entry, paths, more),
+    at: (entry) => serverProgram(entry, paths, {}),
+    [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }),
+  };
+  return self;
+}
+
+async function serverProgram(
+  manifest: Manifest,
+  paths: Paths,
+  more: Readonly<Record<string, string>>,
+): Promise<ProcessSpec> {
+  const site = { paths, agent: AGENT, workdir: `${paths.root}/work` };
+  const home = paths.home(AGENT);
+  await Deno.mkdir(home, { recursive: true });
+  await Deno.mkdir(site.workdir, { recursive: true });
+  const words = manifest.source.kind === "builtin"
+    ? [
+      ...[Deno.execPath(), "run", "-q", "-A", "--no-check", "--cached-only"],
+      ...["-c", `${TREE}deno.json`, `${TREE}units/mcp/main.ts`, "serve", manifest.source.name],
+    ]
+    // The first two words check the tree before each start, which vendoring tests do.
+    : serverCommand(manifest, site).slice(needsVendoring(manifest) ? 2 : 0);
+  const [command = "", ...args] = words;
+  const fixed = Object.entries(manifest.environment).map(([name, value]) => [
+    name,
+    expandPlaceholders(value, manifest, site),
+  ]);
+  for (const folder of manifest.permissions.write) {
+    await Deno.mkdir(expandPlaceholders(folder, manifest, site), { recursive: true });
+  }
+  const keys = manifest.requiredEnv.map((key) => [key, DUMMY_KEYS[key] ?? "dummy"]);
+  return {
+    command,
+    args,
+    cwd: home,
+    env: {
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      HOME: home,
+      DENO_DIR: manifest.source.kind === "builtin"
+        ? Deno.env.get("DENO_DIR") ?? `${TREE}.cache/deno`
+        : `${home}/.cache/fleetctl/mcp-${manifest.name}`,
+      DENO_NO_UPDATE_CHECK: "1",
+      FLEETCTL_ROOT: paths.root,
+      ...Object.fromEntries(fixed),
+      ...Object.fromEntries(keys),
+      ...more,
+    },
+  };
+}
