@@ -7,6 +7,7 @@
  */
 
 import { type Processes, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+import { awaitReady } from "core/os/systemd_ready.ts";
 import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
@@ -37,8 +38,15 @@ export function systemdServices(
   };
   const act = async (verb: string, unit: string): Promise<void> => {
     const answer = await run("systemctl", ["--no-ask-password", verb, "--", checkUnit(unit)]);
-    if (answer.code === 0) return;
     const isStart = verb === "start" || verb === "restart";
+    if (answer.code === 0) {
+      if (!isStart || !unit.endsWith(".service")) return;
+      return await awaitReady(unit, run).catch(async (thrown) => {
+        if (!(thrown instanceof ServiceFault)) throw thrown;
+        const lines = await journal(unit, FAULT_LINES).catch(() => []);
+        throw new ServiceFault(unit, thrown.message, lines);
+      });
+    }
     throw new ServiceFault(
       unit,
       `Cannot ${verb} ${unit}: ${reasonOf(answer)}`,

@@ -52,10 +52,36 @@ const NO_OWN_SANDBOX: readonly UnitEntry[] = [
   { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
 ];
 
+/** Seccomp for services whose children may build a sandbox: calls that none of them ever needs. */
+const NO_MACHINE_CALLS: readonly UnitEntry[] = [
+  { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
+  {
+    key: "SystemCallFilter",
+    value: "~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap",
+    why: "What acts on the machine itself; namespaces and seccomp stay for a child's own sandbox",
+  },
+  { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
+];
+
+/** What the daemon's verbs need of root: files of every owner, becoming an agent, ending a child. */
+const VERB_CAPABILITIES: UnitEntry = {
+  key: "CapabilityBoundingSet",
+  value: "CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_FSETID CAP_KILL " +
+    "CAP_SETGID CAP_SETUID CAP_AUDIT_WRITE",
+  why: "Verbs write files of every owner, become an agent, and make accounts; no more of root",
+};
+
 const NO_FOREIGN_PROCESSES: readonly UnitEntry[] = [
   { key: "ProtectProc", value: "invisible", why: "Other users' processes are not listed" },
   { key: "ProcSubset", value: "pid", why: "Nor what /proc tells about the machine" },
 ];
+
+/** A browser confines its renderers in these; none of a browser's other children needs another. */
+const SANDBOX_NAMESPACES: UnitEntry = {
+  key: "RestrictNamespaces",
+  value: "user pid net",
+  why: "What a browser's own sandbox is built from, and no other kind",
+};
 
 function families(value: string, why: string): UnitEntry {
   return { key: "RestrictAddressFamilies", value, why };
@@ -97,16 +123,36 @@ export function agentHardening(): readonly UnitEntry[] {
     { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
     { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
     { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
+    { key: "ProtectSystem", value: "full", why: "Its user may not write there in any case" },
+    { key: "ProtectProc", value: "invisible", why: "Other agents' command lines are not listed" },
+    families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw, packet or odd sockets"),
+    ...NO_MACHINE_CALLS,
   ];
 }
 
-/** Returns the block of the daemon: its children are whole verbs that run as root. */
-export function daemonHardening(): readonly UnitEntry[] {
+/**
+ * Returns the block of the daemon: its children are whole verbs that run as root. `writable` are the
+ * folders below /usr that verbs render into.
+ */
+export function daemonHardening(writable: readonly string[]): readonly UnitEntry[] {
   return [
     ...COMMON,
+    VERB_CAPABILITIES,
+    { key: "AmbientCapabilities", value: "", why: "Nor handed to children" },
+    { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
+    { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
+    { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
+    { key: "PrivateDevices", value: "yes", why: "No raw device" },
+    { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
+    { key: "ProtectSystem", value: "yes", why: "No verb changes the programs of the host …" },
+    {
+      key: "ReadWritePaths",
+      value: writable.map((path) => `-${path}`).join(" "),
+      why: "… except for its own launchers and permission sets",
+    },
     families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw or packet sockets"),
     { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
-    { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
+    ...NO_OWN_SANDBOX,
     { key: "UMask", value: "0077", why: "Modes are set where a file is written, never by luck" },
   ];
 }
@@ -154,6 +200,6 @@ export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
     }]),
     ...(of.startsPrograms ? [] : NO_FOREIGN_PROCESSES),
     ...network,
-    ...(of.startsPrograms ? [] : NO_OWN_SANDBOX),
+    ...(of.startsPrograms ? [...NO_MACHINE_CALLS, SANDBOX_NAMESPACES] : NO_OWN_SANDBOX),
   ];
 }

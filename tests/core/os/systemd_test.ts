@@ -138,8 +138,10 @@ Deno.test("start() runs systemctl for exactly one unit, with no environment of o
   await services.reload();
   assert.deepEqual(processes.calls.map((call) => call.args.join(" ")), [
     "--no-ask-password start -- fleetctl-gateway.service",
+    "cat --no-pager -- fleetctl-gateway.service",
     "--no-ask-password stop -- fleetctl-gateway.service",
     "--no-ask-password restart -- fleetctl-gateway.service",
+    "cat --no-pager -- fleetctl-gateway.service",
     "--no-ask-password enable -- mcp-git-ada.socket",
     "--no-ask-password disable -- mcp-git-ada.socket",
     "--no-ask-password daemon-reload",
@@ -170,6 +172,53 @@ Deno.test("start() rejects with what systemd said and the tail of the journal", 
     return true;
   });
 });
+
+/** A service that says when it is ready; its states and its journal, one look after the other. */
+function readyByLog(looks: readonly (readonly [state: string, said: string])[]) {
+  let at = -1;
+  const look = () => looks[Math.min(at, looks.length - 1)] as readonly [string, string];
+  return open({
+    systemctl: async (call) => {
+      if (call.args[0] === "cat") await call.print("[Service]\nX-FleetctlReady=log\n");
+      if (call.args[0] === "show") {
+        at++;
+        const [active, sub, id] = look()[0].split(" ");
+        await call.print(`ActiveState=${active}\nSubState=${sub}\nInvocationID=${id}\n`);
+      }
+      return 0;
+    },
+    journalctl: async (call) => {
+      const isRun = call.args.some((arg) => arg.startsWith("_SYSTEMD_INVOCATION_ID="));
+      await call.print(isRun ? look()[1] : "why it ended\n");
+      return 0;
+    },
+  }).services;
+}
+
+Deno.test("start() waits until the service has said that it is ready", async () => {
+  await readyByLog([
+    ["active running r1", "starting\n"],
+    ["active running r1", 'starting\n{"event":"ready"}\n'],
+  ]).start("x.service");
+});
+
+for (
+  const [what, last] of [
+    ["ended for good", "failed failed r1"],
+    ["waits to be started again", "activating auto-restart r1"],
+    ["was started again meanwhile", "active running r2"],
+  ] as const
+) {
+  Deno.test(`restart() reports a service that ${what} before it was ready`, async () => {
+    const services = readyByLog([["active running r1", ""], [last, ""]]);
+    await assert.rejects(services.restart("x.service"), (thrown: unknown) => {
+      assert.ok(thrown instanceof ServiceFault);
+      assert.equal(thrown.message, "Cannot start x.service: it ended before it was ready");
+      assert.deepEqual(thrown.journal, ["why it ended"]);
+      return true;
+    });
+  });
+}
 
 Deno.test("start() refuses what is no unit name before anything runs", async () => {
   const { processes, services } = open({ systemctl: () => 0, journalctl: () => 0 });

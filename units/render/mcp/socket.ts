@@ -59,6 +59,11 @@ export function renderMcpSocket(
           { key: "DirectoryMode", value: "0755" },
           { key: "Accept", value: "yes", why: "One server per connection, started when it comes" },
           { key: "MaxConnections", value: String(MCP_LIMITS.connectionsMax) },
+          {
+            key: "TriggerLimitIntervalSec",
+            value: "0",
+            why: "A burst of connections must not put the socket out of service for everybody",
+          },
           { key: "RemoveOnStop", value: "yes", why: "No socket file without a listener" },
         ],
       },

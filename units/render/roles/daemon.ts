@@ -11,7 +11,7 @@ import { quoteAssignment } from "core/quote.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { daemonHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
-import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
 /** Renders `fleetctl-daemon.service`. */
@@ -24,6 +24,7 @@ export function renderDaemon(paths: Paths): Unit {
         entries: [
           { key: "Description", value: "fleetctl daemon: verbs as root, for callers it knows" },
           { key: "After", value: "network.target" },
+          NEVER_GIVE_UP,
         ],
       },
       {
@@ -42,7 +43,7 @@ export function renderDaemon(paths: Paths): Unit {
             why: "The daemon lets running verbs end before it ends itself",
           },
           { key: "TimeoutStopSec", value: "30" },
-          ...daemonHardening(),
+          ...daemonHardening([escapeSpecifiers(paths.lib)]),
         ],
       },
       { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },

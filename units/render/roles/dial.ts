@@ -13,7 +13,7 @@ import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { agentHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { agentPermissionsPath } from "units/render/permissions.ts";
-import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 /** What a dial unit is rendered from. */
@@ -52,6 +52,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
           { key: "Description", value: `fleetctl dial unit and runtime of agent ${agent.name}` },
           { key: "Wants", value: "network-online.target" },
           { key: "After", value: "network-online.target" },
+          NEVER_GIVE_UP,
         ],
       },
       {

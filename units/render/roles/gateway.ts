@@ -11,7 +11,7 @@ import { quoteAssignment } from "core/quote.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { roleHardening } from "units/render/hardening.ts";
-import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
 
@@ -26,6 +26,7 @@ export function renderGateway(paths: Paths): Unit {
           { key: "Description", value: "fleetctl gateway: cockpit and dial-in router" },
           { key: "Wants", value: "network-online.target" },
           { key: "After", value: "network-online.target" },
+          NEVER_GIVE_UP,
         ],
       },
       {

@@ -10,7 +10,7 @@ import { quoteAssignment } from "core/quote.ts";
 import type { Unit } from "core/unit_file.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { roleHardening } from "units/render/hardening.ts";
-import { READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { LOGIN_ENV, LOGIN_USER } from "units/render/roles/login_env.ts";
 import { GATEWAY_UNIT, LOGIN_UNIT } from "units/render/unit_name.ts";
 
@@ -25,6 +25,7 @@ export function renderLogin(paths: Paths): Unit {
           { key: "Description", value: "fleetctl login proxy in front of the cockpit" },
           { key: "Wants", value: "network-online.target" },
           { key: "After", value: `network-online.target ${GATEWAY_UNIT}` },
+          NEVER_GIVE_UP,
         ],
       },
       {
