@@ -84,7 +84,7 @@ export function judgeList(
   const rest = names.length > NAMED_MODELS_MAX
     ? ` and ${names.length - NAMED_MODELS_MAX} more`
     : "";
-  return err(modelUnknown(of, [`model: the endpoint has ${shown}${rest}`]));
+  return err(modelUnknown(of, [`model: is none of the endpoint's: ${shown}${rest}`]));
 }
 
 /** Judges a status alone. */

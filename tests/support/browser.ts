@@ -34,10 +34,10 @@ export const DESKTOP = { width: 1280, height: 800 } as const;
 export const PHONE = { width: 390, height: 844 } as const;
 
 /** Starts the browser. */
-export async function startBrowser(): Promise<Browser> {
+export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
   const executablePath = await programPath("chromium", "chromium-browser", "google-chrome");
   if (executablePath === undefined) throw new Error("there is no Chromium");
-  return await chromium.launch({ executablePath, args: FLAGS });
+  return await chromium.launch({ executablePath, args: [...FLAGS, ...more] });
 }
 
 /** A page and what it did. */

@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { type ChaosProxy, startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { type BareClient, connectBare, startTestGateway } from "tests/support/gateway_fixture.ts";
 import { TREE } from "tests/support/module_graph.ts";
@@ -81,11 +82,14 @@ export interface PageScene extends AsyncDisposable {
 }
 
 /** Starts a scene for one viewer; ada's owner is an admin and sees all agents. */
-export async function startScene(email = "ada@example.org"): Promise<PageScene> {
+export async function startScene(
+  email = "ada@example.org",
+  more: { readonly verbs?: VerbRunner } = {},
+): Promise<PageScene> {
   await buildPage();
   const host = memoryHost({ now: SCENE_NOW });
   await copyPage(host.files, "/r/usr/lib/fleetctl/web");
-  const running = await startTestGateway({ host });
+  const running = await startTestGateway({ host, ...more });
   const requests: { method: string; path: string }[] = [];
   let isOut = false;
   const proxy = startIdentityProxy(running.cockpitUrl, {

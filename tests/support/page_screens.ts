@@ -5,6 +5,7 @@
  */
 
 import type { Page } from "playwright-core";
+import { scriptedModels } from "tests/support/scripted_models.ts";
 import { type PageScene, startScene } from "tests/support/page_scene.ts";
 import { playConversation, playFleet, playStreaming, STREAMED } from "tests/support/page_story.ts";
 
@@ -85,9 +86,24 @@ export const SCREENS: readonly Screen[] = [
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
     },
   },
+  {
+    name: "model",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      await page.getByRole("button", { name: "connect a real model" }).click();
+      await page.getByRole("radio", { name: "Another endpoint" }).click();
+      await page.getByLabel("Address").fill("https://models.example/v1");
+      await page.getByLabel("Model", { exact: true }).fill("big-1");
+      await page.getByLabel("Key", { exact: true }).fill("not the key");
+      await page.getByRole("button", { name: "Test and connect" }).click();
+      await page.getByText("The key is not accepted").waitFor();
+    },
+  },
 ];
 
 /** Starts a scene for a screen. */
 export function sceneOf(screen: Screen): Promise<PageScene> {
-  return startScene(screen.email);
+  return startScene(screen.email, { verbs: scriptedModels() });
 }

@@ -298,6 +298,50 @@ story("keys: messages, composer, help, list", async ({ scene, page }) => {
   assert.equal(await page.evaluate("document.activeElement.getAttribute('href')"), "/agents/ada");
 });
 
+story("what is typed right after sending is there after a reload", async ({ scene, page }) => {
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await composer(page).fill("first");
+  // In one go, before any disk can have taken the message.
+  await page.evaluate(`(() => {
+    const area = document.getElementById("composer");
+    area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    area.value = "second";
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  })()`);
+  assert.equal((await ada.takeTurn()).text, "first");
+  assert.equal(await composer(page).inputValue(), "second");
+  await page.reload();
+  await page.locator(".ask", { hasText: "first" }).waitFor();
+  assert.equal(await composer(page).inputValue(), "second");
+});
+
+story("a page that is too far behind is told so, and shows the newest once", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  await ada.flood(10, (index) => ["notice", { text: `early ${index}` }]);
+  await page.getByText("early 9", { exact: true }).waitFor();
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.locator(".pill").waitFor();
+  // More than the gateway sends again to one that comes back.
+  await ada.flood(10_050, (index) => ["notice", { text: `late ${index}` }]);
+  const lagged = page.waitForResponse((answer) => /\/api\/transcript\?/.test(answer.url()));
+  scene.network.refuse(false);
+  await page.getByRole("button", { name: "Retry now" }).click();
+  await lagged;
+  await page.getByText("late 10049", { exact: true }).waitFor();
+  await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
+  await page.getByText("late 9900", { exact: true }).waitFor({ state: "attached" });
+  await ada.emit("notice", { text: "after all" });
+  await page.getByRole("button", { name: "Newest" }).click();
+  await page.getByText("after all", { exact: true }).waitFor();
+  const notes = await page.locator(".notice").allInnerTexts();
+  assert.equal(new Set(notes).size, notes.length);
+}, { isTimeReal: true });
+
 story("the theme is kept on the device", async ({ scene, page }) => {
   await playFleet(scene);
   await page.goto(scene.url);

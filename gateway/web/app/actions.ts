@@ -6,14 +6,7 @@
  */
 
 import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
-import {
-  keepChoice,
-  keepDraft,
-  newKey,
-  openOutboxStore,
-  type OutboxStore,
-  readDraft,
-} from "gateway/web/device/kept.ts";
+import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
 import { firstSentence } from "gateway/web/state/clean.ts";
 import {
   answered,
@@ -25,6 +18,7 @@ import {
 } from "gateway/web/state/outbox.ts";
 import { retryDelay } from "gateway/web/state/connection.ts";
 import { text, type WireEvent } from "gateway/web/state/wire.ts";
+import { dropSentDraft, showDraft, takeDraft, typeAnew } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
 import {
   announcement,
@@ -44,7 +38,6 @@ import {
 
 let live: Live;
 let store: OutboxStore;
-let draftKey = "";
 let retryTimer: ReturnType<typeof setTimeout> | undefined;
 let unanswered = 0;
 
@@ -66,7 +59,7 @@ export async function startApp(): Promise<void> {
   isKept.value = store.isKept;
   const kept = await store.all().catch(() => []);
   outbox.value = kept.reduce(withItem, outbox.value);
-  dropSentDraft();
+  dropSentDraft(isInOutbox);
   await pump();
 }
 
@@ -86,20 +79,14 @@ function agentHere(): string | undefined {
 function showAgent(agent: string | undefined): void {
   selected.value = agent;
   stopFault.value = "";
-  const kept = agent === undefined ? undefined : readDraft(agent);
-  draftKey = kept?.key ?? newKey();
-  draft.value = kept?.text ?? "";
-  dropSentDraft();
+  showDraft(agent);
+  dropSentDraft(isInOutbox);
   document.title = agent === undefined ? "fleetctl" : `${agent} · fleetctl`;
   live.open(agent);
 }
 
-/** A draft whose message is in the outbox was sent just before the page ended. */
-function dropSentDraft(): void {
-  if (selected.value === undefined || !outbox.value.some(({ key }) => key === draftKey)) return;
-  keepDraft(selected.value, undefined);
-  draftKey = newKey();
-  draft.value = "";
+function isInOutbox(key: string): boolean {
+  return outbox.value.some((item) => item.key === key);
 }
 
 /** Opens an agent, or the list. */
@@ -109,21 +96,11 @@ export function openAgent(agent: string | undefined): void {
   showAgent(agent);
 }
 
-/** Takes what is typed; it is on the device before the next key. */
-export function type(words: string): void {
-  draft.value = words;
-  if (selected.value !== undefined) keepDraft(selected.value, { text: words, key: draftKey });
-}
-
 /** Sends the draft. */
 export async function sendDraft(): Promise<void> {
   if (draft.value.trim() === "" || selected.value === undefined) return;
-  await queue(draft.value, draftKey, () => {
-    if (selected.value === undefined) return;
-    keepDraft(selected.value, undefined);
-    draftKey = newKey();
-    draft.value = "";
-  });
+  const taken = takeDraft();
+  await queue(taken.text, taken.key, taken.stored);
 }
 
 /** Sends a text that was not typed. */
@@ -134,7 +111,7 @@ export async function sendText(words: string): Promise<void> {
 /** Stores a message, then lets go of the draft, then sends: in this order nothing is lost. */
 async function queue(words: string, key: string, onStored: () => void): Promise<void> {
   const agent = selected.value;
-  if (agent === undefined || outbox.value.some((item) => item.key === key)) return;
+  if (agent === undefined) return;
   const item: OutboxItem = {
     ...{ key, agent, text: words, createdAt: Date.now() },
     ...{ state: "queued", turnId: undefined, reason: undefined },
@@ -168,9 +145,7 @@ export async function retryItem(item: OutboxItem): Promise<void> {
 export async function discardItem(item: OutboxItem): Promise<void> {
   outbox.value = withoutItem(outbox.value, item.key);
   if (draft.value === "" && item.agent === selected.value) {
-    // A new key: a message that may have arrived must not be changed under its old one.
-    draftKey = newKey();
-    type(item.text);
+    typeAnew(item.text);
   }
   await store.remove(item.key).catch(() => {});
 }

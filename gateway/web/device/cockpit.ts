@@ -8,6 +8,7 @@
 import { createParser } from "eventsource-parser";
 import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
 import { answerOf, type OutboxItem, type SendAnswer } from "gateway/web/state/outbox.ts";
+import { type ModelCard, type ModelRequest, readModel } from "gateway/web/state/model_form.ts";
 import {
   parseJson,
   type Problem,
@@ -21,6 +22,8 @@ import {
 /** How long an answer to a message is waited for. */
 const SEND_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 30_000;
+/** An endpoint is given 15 s twice; then the host follows and the agent restarts. */
+const MODEL_TIMEOUT_MS = 90_000;
 
 /** The cockpit answered, and not with what was asked for. */
 export class Refused extends Error {
@@ -98,6 +101,27 @@ export async function cancelTurn(agent: string, turnId: string): Promise<void> {
     body: JSON.stringify({ agent, turn_id: turnId }),
     signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
   });
+}
+
+/** Asks which model an agent talks to. */
+export async function fetchModel(agent: string): Promise<ModelCard> {
+  return await askModel(`/api/model?${new URLSearchParams({ agent })}`, {});
+}
+
+/** Chooses a model; the answer comes when the endpoint was tried and the agent is restarted. */
+export async function chooseModel(body: ModelRequest): Promise<ModelCard> {
+  return await askModel("/api/model", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function askModel(path: string, init: RequestInit): Promise<ModelCard> {
+  const response = await ask(path, { ...init, signal: AbortSignal.timeout(MODEL_TIMEOUT_MS) });
+  const card = readModel(parseJson(await response.text()));
+  if (card === undefined) throw new Error("the answer about the model is not readable");
+  return card;
 }
 
 /** One event of the stream. */

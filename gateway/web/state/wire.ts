@@ -48,6 +48,8 @@ export interface Problem {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
+  /** One line for each faulty field: `key: is not accepted`. */
+  readonly errors: readonly string[];
 }
 
 /** An object of JSON, or an empty one. */
@@ -154,5 +156,6 @@ export function readProblem(status: number, body: string): Problem {
     status,
     code: text(given.code, `http-${status}`),
     detail: text(given.detail, `The gateway answered with status ${status}`),
+    errors: Array.isArray(given.errors) ? given.errors.map((one) => text(one)) : [],
   };
 }

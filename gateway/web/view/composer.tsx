@@ -5,13 +5,8 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
-import {
-  discardItem,
-  retryItem,
-  sendDraft,
-  stopTurn,
-  type as typeWords,
-} from "gateway/web/app/actions.ts";
+import { discardItem, retryItem, sendDraft, stopTurn } from "gateway/web/app/actions.ts";
+import { type as typeWords } from "gateway/web/app/drafts.ts";
 import {
   connection,
   draft,

@@ -7,8 +7,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { dialog, selected } from "gateway/web/app/model.ts";
-import { CodeBlock } from "gateway/web/view/long_text.tsx";
 import { KEYS } from "gateway/web/view/keys.ts";
+import { ModelForm } from "gateway/web/view/model_form.tsx";
 
 /** The open dialog, if any. */
 export function Dialogs() {
@@ -41,7 +41,7 @@ export function Dialogs() {
     case "model":
       return (
         <Dialog title="Connect a real model" key="model">
-          <ModelHelp agent={selected.value ?? "ada"} />
+          {selected.value === undefined ? null : <ModelForm agent={selected.value} />}
         </Dialog>
       );
     case undefined:
@@ -55,24 +55,6 @@ const MESSAGE_STATES = [
   ["sent", "the gateway has it"],
   ["delivered", "the agent has it"],
 ] as const;
-
-function ModelHelp({ agent }: { readonly agent: string }) {
-  return (
-    <>
-      <p>
-        The demo model runs real tools and says so. For a real one, store its key for {agent}{" "}
-        on the host. The command asks for the key, so that it stands in no history:
-      </p>
-      <CodeBlock language="shell" text={`fleetctl secret set ANTHROPIC_API_KEY --agent ${agent}`} />
-      <p>
-        The key is encrypted on the host and goes to this agent only. <code>OPENAI_API_KEY</code>
-        {" "}
-        works the same way. In a working tree, write <code>./dev run fleetctl</code> for{" "}
-        <code>fleetctl</code>.
-      </p>
-    </>
-  );
-}
 
 function Dialog(
   { title, children }: { readonly title: string; readonly children: ComponentChildren },
@@ -99,7 +81,7 @@ function Dialog(
       <div class="dialog-body">
         <header class="dialog-bar">
           <h2 id="dialog-title">{title}</h2>
-          <button type="button" class="small" onClick={() => element.current?.close()}>
+          <button type="button" class="small quiet" onClick={() => element.current?.close()}>
             Close
           </button>
         </header>

@@ -102,6 +102,15 @@ function TalkBar({ agent }: { readonly agent: string }) {
         </p>
       )}
       <span class="spacer" />
+      <button
+        type="button"
+        class="quiet square"
+        aria-label={`Model of ${agent}`}
+        title={`Model of ${agent}`}
+        onClick={() => dialog.value = "model"}
+      >
+        <Icon name="model" />
+      </button>
       <span class="only-phone">
         <HelpButton />
       </span>

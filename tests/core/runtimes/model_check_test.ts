@@ -69,7 +69,7 @@ Deno.test("judgeList() names the models of an endpoint that has not the wanted o
   assert.equal(judged.error.code, "model-not-found");
   assert.equal(
     judged.error.details[0],
-    "model: the endpoint has m0, m1, m2, m3, m4, m5, m6, m7 and 3 more",
+    "model: is none of the endpoint's: m0, m1, m2, m3, m4, m5, m6, m7 and 3 more",
   );
 });
 

@@ -1,0 +1,197 @@
+/**
+ * The form that connects a model, in Chromium against a real gateway; the daemon is in the hands of
+ * the test. By keyboard, with wrong input, while the agent works, and where a key must never be.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Browser, Page } from "playwright-core";
+import { openPage, startBrowser, type WatchedPage } from "tests/support/browser.ts";
+import { type PageScene, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
+import { playFleet } from "tests/support/page_story.ts";
+import { GOOD_KEY, type ScriptedModels, scriptedModels } from "tests/support/scripted_models.ts";
+
+let browser: Browser;
+Deno.test.beforeAll(async () => {
+  browser = await startBrowser();
+});
+Deno.test.afterAll(async () => {
+  await browser.close();
+});
+
+function story(
+  name: string,
+  tell: (of: {
+    readonly scene: PageScene;
+    readonly ada: ScriptedAgent;
+    readonly models: ScriptedModels;
+    readonly watched: WatchedPage;
+    readonly page: Page;
+  }) => Promise<void>,
+): void {
+  Deno.test({
+    name,
+    sanitizeOps: false,
+    sanitizeResources: false,
+    fn: async () => {
+      const models = scriptedModels();
+      await using scene = await startScene(undefined, { verbs: models });
+      const ada = await playFleet(scene);
+      await using watched = await openPage(browser);
+      await watched.page.goto(scene.url);
+      await watched.page.getByText("Hello, I am Ada.").waitFor();
+      await tell({ scene, ada, models, watched, page: watched.page });
+      assert.deepEqual(watched.faults, []);
+    },
+  });
+}
+
+const key = (page: Page) => page.getByLabel("Key", { exact: true });
+const model = (page: Page) => page.getByLabel("Model", { exact: true });
+const connect = (page: Page) => page.getByRole("button", { name: "Test and connect" });
+
+async function open(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "connect a real model" }).click();
+  await page.getByText("ada talks to the built-in demo model.").waitFor();
+}
+
+story(
+  "a model is connected by keyboard alone, and the page says which",
+  async ({ page, models }) => {
+    await page.getByRole("button", { name: "connect a real model" }).focus();
+    await page.keyboard.press("Enter");
+    const anthropic = page.getByRole("radio", { name: "Anthropic" });
+    await anthropic.waitFor();
+    await anthropic.focus();
+    await page.keyboard.press("ArrowDown");
+    assert.ok(await page.getByRole("radio", { name: "OpenAI" }).isChecked());
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("big-1");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(GOOD_KEY);
+    assert.equal(await key(page).getAttribute("type"), "password");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByText("ada talks to big-1 at OpenAI now.").waitFor();
+    await page.getByText("(it ends with WXYZ)").waitFor();
+    const spoken = page.locator(".shell > [role=status]");
+    assert.equal(await spoken.textContent(), "ada talks to big-1 at OpenAI now");
+    const focused = "document.activeElement.textContent";
+    assert.equal(await page.evaluate(focused), "Done");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.match(String(await page.evaluate(focused)), /^connect a real model/, "focus goes back");
+    assert.equal(models.calls.at(-1)?.stdin, GOOD_KEY);
+  },
+);
+
+story("what is missing is said beside its field, and the first one has the focus", async (of) => {
+  const { page, models } = of;
+  await open(page);
+  await connect(page).click();
+  await page.getByText("Enter the name of a model").waitFor();
+  await page.getByText("Enter a key of Anthropic").waitFor();
+  assert.equal(await page.evaluate("document.activeElement.name"), "model");
+  const described = await model(page).evaluate((field) =>
+    (field.getAttribute("aria-describedby") ?? "").split(" ")
+      .map((id: string) => field.ownerDocument.getElementById(id)?.textContent)
+  );
+  assert.deepEqual(described, ["Enter the name of a model", "As its provider writes it"]);
+  assert.equal(await model(page).getAttribute("aria-invalid"), "true");
+  assert.equal(models.calls.length, 1, "nothing was asked");
+});
+
+story(
+  "a wrong key is said beside the key, nothing is stored, and it can be corrected",
+  async (of) => {
+    const { page, models } = of;
+    await open(page);
+    await model(page).fill("unknown");
+    await key(page).fill("wrong");
+    await connect(page).click();
+    await page.getByText("The model is none of the endpoint's: big-1, big-2").waitFor();
+    await model(page).fill("big-1");
+    await key(page).press("Enter");
+    await page.getByText("The key is not accepted").waitFor();
+    assert.equal(await page.evaluate("document.activeElement.name"), "key");
+    await key(page).fill(GOOD_KEY);
+    await key(page).press("Enter");
+    await page.getByText("ada talks to big-1 at Anthropic now.").waitFor();
+    assert.equal(models.calls.length, 4);
+  },
+);
+
+story("an endpoint that cannot be asked can be connected without the test", async (of) => {
+  const { page, models } = of;
+  await open(page);
+  await page.getByRole("radio", { name: "Another endpoint" }).click();
+  await page.getByLabel("Address").fill("http://nowhere.example/v1");
+  await page.getByText("Not encrypted: who is on the way can read").waitFor();
+  await model(page).fill("m");
+  await connect(page).click();
+  await page.getByText("The address does not answer").waitFor();
+  await page.getByRole("button", { name: "Connect without testing" }).click();
+  await page.getByText("ada talks to m at http://nowhere.example/v1 now.").waitFor();
+  assert.ok(models.calls.at(-1)?.argv.includes("--no-check"));
+  assert.equal(models.calls.at(-1)?.stdin, undefined);
+});
+
+story("the form waits while the agent works, and can be taken back", async (of) => {
+  const { scene, ada, page, models } = of;
+  await scene.ask("ada", "work");
+  const { turnId } = await ada.takeTurn();
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.getByRole("button", { name: "Model of ada" }).click();
+  await page.getByRole("radio", { name: "Demo model" }).click();
+  await page.getByRole("button", { name: "Use the demo model" }).click();
+  await page.getByText("ada works on a turn. This goes on when it ends.").waitFor();
+  await page.getByRole("button", { name: "Do not wait" }).click();
+  await page.getByText("ada works on a turn").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Use the demo model" }).click();
+  await page.getByText("ada works on a turn. This goes on when it ends.").waitFor();
+  assert.equal(models.calls.length, 1);
+  await ada.end(turnId);
+  await page.getByText("ada talks to the built-in demo model now.").waitFor();
+  assert.equal(models.calls.length, 2);
+});
+
+story("a key is in no address, no storage and no markup, and gone with the dialog", async (of) => {
+  const { page, watched, models, scene } = of;
+  await open(page);
+  await model(page).fill("big-1");
+  await key(page).fill(GOOD_KEY);
+  const kept = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])";
+  assert.ok(!String(await page.evaluate(kept)).includes(GOOD_KEY));
+  await page.keyboard.press("Escape");
+  await open(page);
+  assert.equal(await key(page).inputValue(), "");
+  await model(page).fill("big-1");
+  await key(page).fill(GOOD_KEY);
+  await connect(page).click();
+  await page.getByRole("button", { name: "Done" }).waitFor();
+  assert.ok(!(await page.content()).includes(GOOD_KEY));
+  assert.ok(!watched.requested.join().includes(GOOD_KEY));
+  assert.ok(!scene.requests.map(({ path }) => path).join().includes(GOOD_KEY));
+  assert.ok(models.calls.every(({ argv }) => !argv.join().includes(GOOD_KEY)));
+});
+
+story(
+  "a lost connection and a daemon that is slow are told, and nothing is sent twice",
+  async (of) => {
+    const { page, scene, models } = of;
+    await open(page);
+    await model(page).fill("big-1");
+    await key(page).fill(GOOD_KEY);
+    const release = models.hold();
+    await connect(page).click();
+    await page.getByRole("button", { name: "Testing…" }).click({ force: true });
+    await key(page).press("Enter");
+    while (models.calls.length < 2) await new Promise((go) => setTimeout(go, 5));
+    scene.network.refuse(true);
+    scene.network.cut();
+    await page.getByText("The gateway did not answer.").waitFor();
+    release();
+    scene.network.refuse(false);
+    assert.equal(models.calls.length, 2);
+  },
+);
