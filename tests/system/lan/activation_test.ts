@@ -1,0 +1,231 @@
+/**
+ * Activation on two real hosts: the gateway on one, agents on the other. An agent's user activates an
+ * MCP with a key of its own and calls it through the cockpit of the other host, is refused one whose
+ * key is the organisation's until an operator seeds it, a shared socket survives the first `remove`,
+ * and reboots of both hosts bring everything back.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { BootedHost, Ended } from "tests/support/booted_host.ts";
+import { type Lan, withHosts } from "tests/support/host_lan.ts";
+import { hostSteps } from "tests/support/host_steps.ts";
+import { installKeyed, proofOf } from "tests/support/keyed_mcp.ts";
+import { buildPackage, copyInto, GATEWAY, PackagedHost } from "tests/support/packaged_host.ts";
+
+type Pair = Lan<"atlas" | "boreas">;
+
+const OWN_KEY = "ada's own key";
+const ORG_KEY = "everybody's key";
+const REPO = "/var/lib/fleetctl/repo";
+/** Stands in for Chromium, so that a default set costs nothing here. */
+const BROWSER = `name: browser
+summary: Stands in for the browser
+source: {builtin: agent-message}
+auth: none
+scope: per_user
+`;
+
+/** Runs a line of `fleetctl` as a user of the host. */
+function as(host: BootedHost, user: string) {
+  return (line: string, input?: string): Promise<Ended> =>
+    host.exec(["fleetctl", ...line.split(" ")], {
+      user,
+      ...(input === undefined ? {} : { input }),
+    });
+}
+
+function accepted(ended: Ended, line: string): string {
+  assert.equal(ended.code, 0, `${line}\n${ended.out}${ended.err}`);
+  return ended.out;
+}
+
+async function wiringOf(host: BootedHost, user: string, mcp: string): Promise<string> {
+  const out = accepted(await as(host, user)("mcp wired self --json"), "mcp wired");
+  const { mcps } = JSON.parse(out) as { mcps: { name: string; state: string; fault: unknown }[] };
+  const found = mcps.find(({ name }) => name === mcp);
+  return found === undefined ? "absent" : `${found.state}, ${found.fault ?? "sound"}`;
+}
+
+async function install(host: BootedHost, out: string): Promise<void> {
+  for (const entry of Deno.readDirSync(out)) {
+    if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
+  }
+  await host.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+  await Deno.writeTextFile(`${host.root}/etc/fleetctl/host.yaml`, "webview_gateway: atlas\n");
+  await host.must("fleetctl", "apply");
+  await Deno.mkdir(`${host.root}${REPO}/catalog/browser`, { recursive: true });
+  await Deno.writeTextFile(`${host.root}${REPO}/catalog/browser/mcp.yaml`, BROWSER);
+}
+
+async function setUp({ hosts: { atlas, boreas } }: Pair): Promise<void> {
+  await atlas.must("fleetctl", "webview-gateway", "install");
+  await installKeyed(boreas.root, [
+    { name: "keyed", key: "KEYED_TOKEN", scope: "per_user" },
+    { name: "org", key: "ORG_TOKEN", scope: "shared" },
+  ]);
+  for (const name of ["ada", "bea"]) {
+    await boreas.must(
+      ...["fleetctl", "agents", "add", name, "--channel", "webview"],
+      ...["--user-email", `${name}@example.org`],
+    );
+    await share({ from: boreas, to: atlas }, `agents.d/${name}.yaml`);
+  }
+  await atlas.must("fleetctl", "apply");
+  const status = await atlas.must("fleetctl", "webview-gateway", "status");
+  assert.match(status, /unit +fleetctl-gateway\.service active/);
+  assert.match(status, /ada@example\.org +ada/);
+  const wrong = await boreas.exec(["fleetctl", "webview-gateway", "install"]);
+  assert.match(wrong.err, /the marker webview_gateway names "atlas", must name this host/);
+  assert.equal(wrong.code, 1);
+}
+
+/** A file of the ledger reaches the other host, as a shared repository would bring it. */
+async function share(
+  way: { readonly from: BootedHost; readonly to: BootedHost },
+  path: string,
+): Promise<void> {
+  const text = await way.from.read(`${REPO}/${path}`);
+  await Deno.writeTextFile(`${way.to.root}${REPO}/${path}`, text, { mode: 0o600 });
+  const git = ["git", "-C", REPO, "-c", "user.name=A", "-c", "user.email=a@example.org"];
+  await way.to.must(...git, "add", path);
+  await way.to.must(...git, "commit", "-q", "-m", `share ${path}`);
+}
+
+async function checkSelfServe(boreas: BootedHost): Promise<void> {
+  const ada = as(boreas, "ada");
+  const refused = await ada("mcp add keyed self");
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /1 required key does not resolve/);
+  assert.match(
+    refused.err,
+    /^hint: fleetctl secret set KEYED_TOKEN --value <value> --agent ada$/m,
+  );
+  assert.equal(await wiringOf(boreas, "ada", "keyed"), "absent");
+  accepted(await ada("secret set KEYED_TOKEN --value - --agent self", OWN_KEY), "secret set");
+  const added = accepted(await ada("mcp add keyed self"), "mcp add");
+  assert.match(added, /it is live only after the agent restarts: \S+ agents restart ada\n$/);
+  assert.equal(await wiringOf(boreas, "ada", "keyed"), "wired, sound");
+  accepted(await ada("agents restart self"), "restart");
+  assert.equal(await wiringOf(boreas, "ada", "keyed"), "live, sound");
+  await checkCall(boreas, "ada", { mcp: "keyed", proof: await proofOf("KEYED_TOKEN", OWN_KEY) });
+  const doctor = await ada("mcp doctor keyed self");
+  assert.equal(doctor.code, 0, doctor.out + doctor.err);
+  assert.match(doctor.out, /handshake +ok +started and answered/);
+  assert.match(doctor.out, /tools +ok +1 \(prove\)/);
+  assert.match(accepted(await ada("logs self"), "logs"), /"event":"ready"/);
+  const foreign = await as(boreas, "bea")("logs ada");
+  assert.equal(foreign.code, 4, foreign.out);
+}
+
+/** The server runs as the agent, or as a user that exists for it alone. */
+async function checkCall(
+  host: BootedHost,
+  user: string,
+  of: { readonly mcp: string; readonly proof: string; readonly isShared?: boolean },
+): Promise<void> {
+  const said = accepted(await as(host, user)(`mcp read ${of.mcp} prove`), "mcp read");
+  const [, proof, uid] = /^(.*) uid (\d+)$/m.exec(said) ?? [];
+  assert.equal(proof, of.proof, said);
+  const own = (await host.must("id", "-u", user)).trim();
+  if (of.isShared === true) assert.ok(Number(uid) >= 61_184 && Number(uid) <= 65_519, said);
+  else assert.equal(uid, own);
+}
+
+async function checkOrganisation(boreas: BootedHost): Promise<void> {
+  const ada = as(boreas, "ada");
+  const refused = await ada("mcp add org self");
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /an operator seeds its keys, once/);
+  assert.match(refused.err, /^hint: fleetctl secret set ORG_TOKEN --value <value>$/m);
+  const seeding = await ada("secret set ORG_TOKEN --value -", "mine");
+  assert.equal(seeding.code, 4);
+  assert.match(seeding.err, /--agent self.*operator-only|operator-only/);
+  accepted(await ada("secret set ORG_TOKEN --value - --agent self", "mine"), "own shard");
+  assert.equal((await ada("mcp add org self")).code, 1, "a key of one's own is not the server's");
+  await boreas.exec(["fleetctl", "secret", "set", "ORG_TOKEN", "--value", "-"], { input: ORG_KEY });
+  const proof = await proofOf("ORG_TOKEN", ORG_KEY);
+  for (const user of ["ada", "bea"]) {
+    accepted(await as(boreas, user)("mcp add org self"), `mcp add org as ${user}`);
+    await checkCall(boreas, user, { mcp: "org", proof, isShared: true });
+  }
+  assert.equal(
+    (await boreas.must("stat", "-c", "%a %U:%G", "/run/mcp/org.sock")).trim(),
+    "660 root:agents",
+  );
+  const removed = accepted(await ada("mcp remove org self"), "mcp remove");
+  assert.match(removed, /the shared socket of "org" stays, because it is wired to: "bea"/);
+  assert.equal(await wiringOf(boreas, "ada", "org"), "absent");
+  await checkCall(boreas, "bea", { mcp: "org", proof, isShared: true });
+}
+
+async function checkTurn(atlas: BootedHost): Promise<void> {
+  const { answer, tools } = await new PackagedHost(atlas).turn("call prove {}");
+  assert.deepEqual(tools, ["prove"]);
+  assert.ok(answer.includes(await proofOf("KEYED_TOKEN", OWN_KEY)), answer);
+}
+
+/** Waits until the gateway has let an agent in since it was started. */
+async function registered(atlas: BootedHost, agent: string): Promise<void> {
+  await new PackagedHost(atlas).said(GATEWAY, `register accepted.*${agent}`);
+}
+
+async function checkBack({ hosts: { atlas, boreas } }: Pair): Promise<void> {
+  const settled = ["systemctl", "is-system-running", "--wait"];
+  await boreas.exec(settled);
+  for (const unit of ["mcp-keyed-ada.socket", "mcp-org.socket", "fleetctl-dial-ada.service"]) {
+    await boreas.must("systemctl", "is-active", unit);
+  }
+  await checkCall(boreas, "bea", {
+    mcp: "org",
+    proof: await proofOf("ORG_TOKEN", ORG_KEY),
+    isShared: true,
+  });
+  assert.equal(await wiringOf(boreas, "ada", "keyed"), "live, sound");
+  assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
+  await registered(atlas, "ada");
+  await checkTurn(atlas);
+}
+
+Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them back", async (t) => {
+  const out = await buildPackage();
+  try {
+    await withHosts(["atlas", "boreas"], async (lan: Pair) => {
+      const { atlas, boreas } = lan.hosts;
+      const step = hostSteps(t, [atlas, boreas]);
+      await step("both hosts are installed", async () => {
+        await Promise.all([install(atlas, out), install(boreas, out)]);
+      });
+      await step("agents of one host dial the gateway of the other", async () => {
+        await setUp(lan);
+        await registered(atlas, "ada");
+      });
+      await step("a self-serve MCP: own key, wired, live, called", () => checkSelfServe(boreas));
+      await step("the cockpit of the other host calls it in a turn", async () => {
+        await registered(atlas, "ada");
+        await checkTurn(atlas);
+      });
+      await step(
+        "an organisation-wide MCP waits for the operator, its socket for the last agent",
+        () => checkOrganisation(boreas),
+      );
+      await step("a reboot of the agents' host brings all back", async () => {
+        await boreas.reboot();
+        await checkBack(lan);
+      });
+      await step("a reboot of the gateway's host brings all back", async () => {
+        await atlas.reboot();
+        await checkBack(lan);
+      });
+      await step("the last agent takes the shared socket away", async () => {
+        accepted(await as(boreas, "bea")("mcp remove org self"), "mcp remove");
+        assert.notEqual((await boreas.exec(["test", "-e", "/run/mcp/org.sock"])).code, 0);
+        accepted(await as(boreas, "ada")("mcp remove keyed self"), "mcp remove");
+        assert.notEqual((await boreas.exec(["test", "-e", "/run/mcp/keyed-ada.sock"])).code, 0);
+      });
+    }, { target: "multi-user.target" });
+  } finally {
+    await Deno.remove(out, { recursive: true });
+  }
+});
