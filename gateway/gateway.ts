@@ -15,7 +15,7 @@ import type { GatewayConfig } from "gateway/config.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { startDialListener } from "gateway/dial/app.ts";
 import { type EnrollKey, startKeyForwarder } from "gateway/dial/key_forwarder.ts";
-import { watchKeys } from "gateway/dial/key_watch.ts";
+import { watchKeys } from "core/dial/key_watch.ts";
 import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
 import { ownNames } from "core/host_name.ts";

@@ -12,8 +12,7 @@
  * @module
  */
 
-import { isPublicKey } from "core/dial/proof.ts";
-import { errorText } from "core/errors.ts";
+import { openKeyList } from "core/dial/key_list.ts";
 import type { Clock, Files, Log } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import type { KeyBook } from "gateway/transcript/event_log.ts";
@@ -50,27 +49,16 @@ export interface DialKeyParts {
 /** Opens the keys. */
 export function openDialKeys(parts: DialKeyParts): DialKeys {
   const { files, path, book, clock, log } = parts;
-  let last: KeyFile | undefined;
-
-  async function look(mayBeKept: boolean): Promise<KeyFile> {
-    const stat = await files.stat(path);
-    const version = stat === undefined ? "absent" : `${stat.mtimeMs} ${stat.size}`;
-    if (mayBeKept && last?.version === version) return last;
-    const keys = stat === undefined ? new Map() : await readKeyFile(files, path);
-    const seen = last?.generation ?? 0;
-    last = { keys, version, generation: last?.version === version ? seen : seen + 1 };
-    return last;
-  }
+  const list = openKeyList(files, path);
 
   return {
     enrolled: async (agent) => {
-      // Read at each registration: what decides about access is never a kept copy.
-      const listed = (await look(false)).keys.get(agent);
+      const listed = await list.listed(agent);
       if (listed !== undefined) return listed;
       const own = await book.keyOf(agent);
       return own === undefined ? undefined : [own];
     },
-    generation: async () => (await look(true)).generation,
+    generation: () => list.generation(),
     enroll: async (agent, key) => {
       const stored = await book.addFirst({ agent, key }, clock.now());
       if (!stored.ok || !stored.value) return stored;
@@ -79,42 +67,11 @@ export function openDialKeys(parts: DialKeyParts): DialKeys {
       return ok(true);
     },
     pending: async () => {
-      const { keys } = await look(true);
+      const listed = await list.agents();
       const all = await book.all();
-      const waiting = all.filter(({ agent }) => !keys.has(agent));
+      const waiting = all.filter(({ agent }) => !listed.has(agent));
       for (const one of all) if (!waiting.includes(one)) await book.drop(one);
       return waiting;
     },
   };
-}
-
-interface KeyFile {
-  readonly keys: ReadonlyMap<string, readonly string[]>;
-  readonly version: string;
-  readonly generation: number;
-}
-
-async function readKeyFile(
-  files: Pick<Files, "readText">,
-  path: string,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const text = await files.readText(path);
-  if (text === undefined) return new Map();
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw new Error(`the file of dial keys is damaged: ${errorText(thrown)}`);
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Error("the file of dial keys is damaged: must be an object of agents to keys");
-  }
-  return new Map(
-    Object.entries(value).map(([agent, keys]) => {
-      const isList = Array.isArray(keys) &&
-        keys.every((key) => typeof key === "string" && isPublicKey(key));
-      if (!isList) throw new Error(`the file of dial keys is damaged at "${agent}"`);
-      return [agent, keys as readonly string[]];
-    }),
-  );
 }

@@ -12,13 +12,23 @@ import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
 import { errorText } from "core/errors.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
-import type { DialKeys } from "gateway/dial/keys.ts";
-import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
+
+/** A connection that stands or falls with its key. */
+export interface KeyedSession {
+  readonly agent: string;
+  readonly peer: string;
+  /** The key that was proven, if any. */
+  readonly provenKey: string | undefined;
+  end(code: number, reason: string): void;
+}
 
 /** What the watch is made of. */
 export interface KeyWatchParts {
-  readonly keys: Pick<DialKeys, "enrolled" | "generation">;
-  readonly registry: Pick<SessionRegistry, "all">;
+  readonly keys: {
+    enrolled(agent: string): Promise<readonly string[] | undefined>;
+    generation(): Promise<number>;
+  };
+  readonly registry: { all(): readonly KeyedSession[] };
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -27,7 +37,7 @@ export interface KeyWatchParts {
 export function watchKeys(parts: KeyWatchParts): () => void {
   const { keys, registry, clock, log } = parts;
   /** Generation of the file by which a session was last found good. */
-  const good = new WeakMap<DialSession, number>();
+  const good = new WeakMap<KeyedSession, number>();
   let isStopped = false;
   let told = "";
   let cancel = () => {};
