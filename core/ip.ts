@@ -115,3 +115,21 @@ function groupsOf(half: string, isLast: boolean): number[] | undefined {
   }
   return groups;
 }
+
+/** Networks that are nobody's on the internet (RFC 1918, 6598, 4193, 3927, 4291, loopback). */
+const PRIVATE_NETWORKS = [
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "::1/128",
+  "fc00::/7",
+  "fe80::/10",
+].map((text) => parseNetwork(text)).filter((network) => network !== undefined);
+
+/** Tells whether an address is reachable from its own network only. */
+export function isPrivate(address: IpAddress): boolean {
+  return PRIVATE_NETWORKS.some((network) => holds(network, address));
+}

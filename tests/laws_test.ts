@@ -31,6 +31,7 @@ const AREAS = [
   "connections",
   "verbs",
   "dial",
+  "teamchat",
   "cron",
   "fleet",
 ] as const;

@@ -93,6 +93,15 @@ export const serverFrame = z.discriminatedUnion("type", [
     code: z.string().optional(),
     message: z.string().optional(),
   }),
+  /** Team-chat gateway: what became of the answer to a turn, so that no agent believes a lost one sent. */
+  z.object({
+    type: z.literal("delivery"),
+    turn_id: z.string(),
+    outcome: z.string(),
+    /** Ids of the platform's messages, in order. */
+    ids: z.array(z.string()),
+    reason: z.string().optional(),
+  }),
   /** Answer to `agents`. */
   z.object({ type: z.literal("agents_result"), id: z.string(), names: z.array(z.string()) }),
   /** Planned shutdown: come back after this long (jittered by the gateway). */

@@ -31,7 +31,11 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "eventsource-parser": [/^cli\/up\/.*\.ts$/, /^gateway\/web\/device\//, TESTS],
   "fast-check": [TESTS],
   "hono": [/\/app\.ts$/, /\/routes\//, /^gateway\/cockpit\//, TESTS],
-  "jose": [/^core\/access\/assertion\.ts$/, TESTS],
+  "jose": [
+    /^core\/access\/assertion\.ts$/,
+    /^teamchat\/inbound\/(connector_token|key_set)\.ts$/,
+    TESTS,
+  ],
   "marked": [/^gateway\/web\/(state\/markdown\.ts|view\/markdown\.tsx)$/],
   "playwright-core": [TESTS],
   "preact": [/^gateway\/web\//],
@@ -39,8 +43,10 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "yaml": [/^core\/yaml\.ts$/],
   "zod": [
     /^core\/dial\//,
+    /^core\/teamchat\//,
     /^core\/access\//,
     /^gateway\//,
+    /^teamchat\//,
     /^units\/(mcp|agent_loop|dial|daemon)\//,
     /^core\/verbs\//,
     /^core\/runtimes\//,

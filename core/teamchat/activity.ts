@@ -1,0 +1,179 @@
+/**
+ * What the chat platform posts: the parts of a Bot Framework activity that the gateway looks at,
+ * read strictly and bounded; everything else passes unseen. Pure.
+ * Source: Activity protocol schema ("Bot Framework -- Activity"), Teams' own fields in `channelData`.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { refusal } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+const ID_LENGTH_MAX = 512;
+const shortText = z.string().max(ID_LENGTH_MAX);
+const id = shortText.min(1);
+
+/** Somebody in a conversation; `aadObjectId` is absent for bots and anonymous guests. */
+const account = z.object({
+  id,
+  name: z.string().max(1_024).nullish(),
+  aadObjectId: shortText.nullish(),
+});
+
+const attachment = z.object({
+  contentType: shortText.nullish(),
+  contentUrl: z.string().max(8_192).nullish(),
+  name: z.string().max(1_024).nullish(),
+  content: z.unknown().optional(),
+});
+
+const reaction = z.object({ type: shortText });
+
+const activity = z.object({
+  type: z.string().min(1).max(64),
+  id: id.nullish(),
+  timestamp: shortText.nullish(),
+  locale: shortText.nullish(),
+  channelId: z.string().max(64).default(""),
+  serviceUrl: shortText,
+  from: account.nullish(),
+  recipient: account.nullish(),
+  conversation: z.object({
+    id,
+    conversationType: z.string().max(64).nullish(),
+    isGroup: z.boolean().nullish(),
+    tenantId: shortText.nullish(),
+  }),
+  text: z.string().nullish(),
+  textFormat: shortText.nullish(),
+  replyToId: shortText.nullish(),
+  name: shortText.nullish(),
+  action: shortText.nullish(),
+  value: z.unknown().optional(),
+  entities: z.array(z.record(z.string(), z.unknown())).max(256).nullish(),
+  attachments: z.array(attachment).max(64).nullish(),
+  membersAdded: z.array(account).max(1_024).nullish(),
+  membersRemoved: z.array(account).max(1_024).nullish(),
+  reactionsAdded: z.array(reaction).max(64).nullish(),
+  reactionsRemoved: z.array(reaction).max(64).nullish(),
+  channelData: z.object({
+    tenant: z.object({ id: shortText.nullish() }).nullish(),
+    eventType: shortText.nullish(),
+  }).nullish(),
+});
+/** One activity. */
+export type Activity = z.infer<typeof activity>;
+/** Somebody in a conversation. */
+export type Account = z.infer<typeof account>;
+/** Something that came with a message. */
+export type Attachment = z.infer<typeof attachment>;
+
+/** Reads a body; a fault names the field and never repeats its value. */
+export function parseActivity(text: string): Result<Activity> {
+  if (isTooDeep(text)) return err(malformed("it is nested too deeply"));
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return err(malformed("it is no JSON"));
+  }
+  const parsed = activity.safeParse(value);
+  if (parsed.success) return ok(parsed.data);
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.map(String).join(".") ?? "";
+  return err(malformed(field === "" ? "it is no object" : `"${field}" does not fit`));
+}
+
+function malformed(why: string) {
+  return refusal("activity-malformed", `Cannot take the activity: ${why}, must be an activity`, {
+    kind: "usage",
+  });
+}
+
+/** Tells whether brackets outside of strings nest deeper than an activity ever does. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (isInString) {
+      if (code === BACKSLASH) at++;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      if (++depth > TEAMCHAT_LIMITS.jsonDepthMax) return true;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+  }
+  return false;
+}
+const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Types whose id is that of the message they are about. */
+const SECOND_HAND: ReadonlySet<string> = new Set([
+  "messageUpdate",
+  "messageDelete",
+  "messageReaction",
+]);
+
+/**
+ * Returns the key under which a repeated delivery is recognized; undefined when it cannot be.
+ * Message ids are times in milliseconds, so two users can share one: the conversation belongs to the
+ * key. Edits and deletes carry the id of the message, so their own time does too.
+ */
+export function deliveryKey(activity: Activity): string | undefined {
+  const { type, channelId, conversation, timestamp } = activity;
+  const isOwnId = !SECOND_HAND.has(type) && typeof activity.id === "string";
+  if (!isOwnId && typeof timestamp !== "string") {
+    return activity.id === undefined || activity.id === null
+      ? undefined
+      : [channelId, conversation.id, type, activity.id].join("|");
+  }
+  const parts = [channelId, conversation.id, type, activity.id ?? activity.name ?? ""];
+  return (isOwnId ? parts : [...parts, timestamp]).join("|");
+}
+
+/**
+ * Returns what repeated invokes have in common when the platform sends them again under a new id
+ * within a minute (same sender, card, name and value).
+ */
+export function invokeKey(activity: Activity): string {
+  const { conversation, from, replyToId, name, value } = activity;
+  const parts = [conversation.id, from?.id, replyToId, name].map((part) => part ?? "");
+  return `invoke|${parts.join("|")}|${JSON.stringify(value) ?? ""}`;
+}
+
+/** How many people are in a conversation. */
+export type ConversationType = "personal" | "groupChat" | "channel";
+
+/** Returns the type of a conversation; what states none is personal unless it says it is a group. */
+export function conversationType(activity: Activity): ConversationType | undefined {
+  const { conversationType: stated, isGroup } = activity.conversation;
+  if (stated === undefined || stated === null || stated === "") {
+    return isGroup === true ? "groupChat" : "personal";
+  }
+  return stated === "personal" || stated === "groupChat" || stated === "channel"
+    ? stated
+    : undefined;
+}
+
+/** Conversation id without the thread that channels append to it. */
+export function conversationRoot(conversationId: string): string {
+  return conversationId.replace(/;messageid=[^;]*$/, "");
+}
+
+/** The tenant that an activity names, or that it names two. */
+export function tenantOf(activity: Activity): string | "disagree" | undefined {
+  const inConversation = activity.conversation.tenantId?.toLowerCase();
+  const inChannel = activity.channelData?.tenant?.id?.toLowerCase();
+  if (inConversation !== undefined && inChannel !== undefined && inConversation !== inChannel) {
+    return "disagree";
+  }
+  return inConversation ?? inChannel;
+}

@@ -1,0 +1,57 @@
+/**
+ * When the next request of a conversation may go out (Bot Framework "Rate limiting for bots").
+ * Pure: times are passed in. Sliding windows: each bounds how many requests fall into it.
+ *
+ * @module
+ */
+
+/** At most `count` requests in any `ms` milliseconds. */
+export interface PaceWindow {
+  readonly count: number;
+  readonly ms: number;
+}
+
+/** Sends into one conversation. */
+export const CONVERSATION_WINDOWS: readonly PaceWindow[] = [
+  { count: 7, ms: 1_000 },
+  { count: 8, ms: 2_000 },
+  { count: 60, ms: 30_000 },
+  { count: 1_800, ms: 3_600_000 },
+];
+
+/** All requests of one bot in one tenant, with room to spare below the 50 that are allowed. */
+export const BOT_WINDOWS: readonly PaceWindow[] = [{ count: 40, ms: 1_000 }];
+
+/** Remembers requests and says when the next may go. */
+export interface Pace {
+  /** Milliseconds to wait before a request at `nowMs`; 0 when it may go. */
+  waitMs(nowMs: number): number;
+  /** Notes a request. */
+  took(nowMs: number): void;
+  /** Nothing that is remembered matters any more. */
+  isIdle(nowMs: number): boolean;
+}
+
+/** Makes an empty memory for the windows; the longest decides how much is kept. */
+export function createPace(windows: readonly PaceWindow[]): Pace {
+  const taken: number[] = [];
+  const keptMax = Math.max(...windows.map(({ count }) => count));
+  return {
+    waitMs: (nowMs) =>
+      Math.max(
+        0,
+        ...windows.map(({ count, ms }) => {
+          const oldest = taken[taken.length - count];
+          return oldest === undefined ? 0 : oldest + ms - nowMs;
+        }),
+      ),
+    took: (nowMs) => {
+      taken.push(nowMs);
+      if (taken.length > keptMax * 2) taken.splice(0, taken.length - keptMax);
+    },
+    isIdle: (nowMs) => {
+      const last = taken[taken.length - 1];
+      return last === undefined || nowMs - last > Math.max(...windows.map(({ ms }) => ms));
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * Where an activity goes: the agent of its owner, nowhere, or back with a refusal. Pure; the one
+ * decision behind `POST /api/messages` and `teams-gateway explain`. Every type of activity takes
+ * the same way, invokes and reactions included.
+ *
+ * | Found | Decision |
+ * |---|---|
+ * | channel is not the chat platform, or the key is not endorsed for it | 403 |
+ * | token and body name different service URLs, or one that is not allowed | 403 |
+ * | tenant absent, foreign, or named twice differently | 403 |
+ * | conversation of a kind that is not switched on | ignored |
+ * | sender without an object id, or not an owner | ignored and counted |
+ * | group, and the bot is not mentioned | ignored |
+ * | otherwise | the owner's agent |
+ *
+ * @module
+ */
+
+import {
+  type Activity,
+  type ConversationType,
+  conversationType,
+  tenantOf,
+} from "core/teamchat/activity.ts";
+import { isMentioned } from "core/teamchat/message_text.ts";
+import { checkServiceUrl, isSameServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
+import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
+
+/** Channel id of the chat platform. */
+export const PLATFORM_CHANNEL = "msteams";
+/** Channel ids that the vendor's local test clients use besides. */
+const LOCAL_CHANNELS: ReadonlySet<string> = new Set([PLATFORM_CHANNEL, "emulator", "test"]);
+
+/** What the verified token says; none in local mode. */
+export interface TokenFacts {
+  readonly serviceUrl: string | undefined;
+  readonly endorsements: readonly string[];
+}
+
+/** What an activity is judged by. */
+export interface RouteRules {
+  readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  /** Lowercase; undefined takes any tenant, for a bot that serves several. */
+  readonly tenantId: string | undefined;
+  readonly hosts: ServiceHosts;
+  readonly conversations: ReadonlySet<ConversationType>;
+  readonly appId: string | undefined;
+}
+
+/** Why the answer is 403. */
+export type RefuseReason =
+  | "channel-foreign"
+  | "key-not-endorsed"
+  | "service-url-mismatch"
+  | "service-url-unreadable"
+  | "service-url-foreign"
+  | "tenant-absent"
+  | "tenant-foreign"
+  | "tenant-disagrees";
+
+/** Why an activity that is accepted goes nowhere. */
+export type IgnoreReason =
+  | "conversation-not-enabled"
+  | "sender-without-object-id"
+  | "owner-unknown"
+  | "not-mentioned";
+
+/** The decision. */
+export type RouteDecision =
+  | { readonly kind: "refuse"; readonly reason: RefuseReason }
+  | {
+    readonly kind: "ignore";
+    readonly reason: IgnoreReason;
+    /** Where the sender could be told, for `owner-unknown`. */
+    readonly base: string;
+    readonly conversation: ConversationType | undefined;
+  }
+  | {
+    readonly kind: "route";
+    readonly owner: ObjectId;
+    readonly agent: AgentName;
+    /** Checked base of answers. */
+    readonly base: string;
+    readonly tenantId: string | undefined;
+    readonly conversation: ConversationType;
+  };
+
+/** Decides about one activity; `token` is undefined in local mode only. */
+export function decideRoute(
+  activity: Activity,
+  rules: RouteRules,
+  token: TokenFacts | undefined,
+): RouteDecision {
+  const origin = checkOrigin(activity, rules, token);
+  if (!origin.ok) return { kind: "refuse", reason: origin.reason };
+  const { base, tenantId } = origin;
+  const conversation = conversationType(activity);
+  const ignore = (reason: IgnoreReason): RouteDecision => ({
+    ...{ kind: "ignore", reason, base, conversation },
+  });
+  if (conversation === undefined || !rules.conversations.has(conversation)) {
+    return ignore("conversation-not-enabled");
+  }
+  const owner = parseObjectId(activity.from?.aadObjectId ?? "");
+  if (!owner.ok) return ignore("sender-without-object-id");
+  const agent = rules.agents.get(owner.value);
+  if (agent === undefined) return ignore("owner-unknown");
+  const needsMention = conversation !== "personal" && activity.type === "message";
+  if (needsMention && !isMentioned(activity, rules.appId)) return ignore("not-mentioned");
+  return { kind: "route", owner: owner.value, agent, base, tenantId, conversation };
+}
+
+type Origin =
+  | { readonly ok: true; readonly base: string; readonly tenantId: string | undefined }
+  | { readonly ok: false; readonly reason: RefuseReason };
+
+/** Whether the activity comes from where its token may speak for. */
+function checkOrigin(
+  activity: Activity,
+  rules: RouteRules,
+  token: TokenFacts | undefined,
+): Origin {
+  const refuse = (reason: RefuseReason): Origin => ({ ok: false, reason });
+  const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : new Set([PLATFORM_CHANNEL]);
+  if (!channels.has(activity.channelId)) return refuse("channel-foreign");
+  if (rules.hosts.mode === "cloud") {
+    // Tokens of other channels of the same bot have the same audience; only this tells them apart.
+    if (token?.endorsements.includes(PLATFORM_CHANNEL) !== true) return refuse("key-not-endorsed");
+    const claim = token.serviceUrl;
+    if (claim === undefined || !isSameServiceUrl(claim, activity.serviceUrl)) {
+      return refuse("service-url-mismatch");
+    }
+  }
+  const service = checkServiceUrl(activity.serviceUrl, rules.hosts);
+  if (!service.ok) return refuse(service.why);
+  const tenantId = tenantOf(activity);
+  if (tenantId === "disagree") return refuse("tenant-disagrees");
+  if (rules.tenantId !== undefined && tenantId !== rules.tenantId) {
+    return refuse(tenantId === undefined ? "tenant-absent" : "tenant-foreign");
+  }
+  return { ok: true, base: service.base, tenantId };
+}

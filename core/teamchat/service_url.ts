@@ -1,0 +1,60 @@
+/**
+ * Which `serviceUrl` an answer may go to. Pure. Answers carry a bearer token, so the address is
+ * compared as a whole origin with a fixed list: no suffixes, no redirects, no addresses
+ * (Bot Connector authentication, rule 7; decision 34, `service_hosts`).
+ *
+ * @module
+ */
+
+import { isLoopbackName } from "core/host_name.ts";
+
+/** Longest `serviceUrl` that is looked at. */
+const LENGTH_MAX = 512;
+
+/** How a `serviceUrl` is judged. */
+export type ServiceHosts =
+  | { readonly mode: "cloud"; readonly origins: ReadonlySet<string> }
+  /** Local test mode: plain http to this machine only. */
+  | { readonly mode: "local" };
+
+/** Why a `serviceUrl` is refused; for the log. */
+export type ServiceUrlFault = "service-url-unreadable" | "service-url-foreign";
+
+/** Returns the base for answers, without a slash at its end, or why there is none. */
+export function checkServiceUrl(
+  text: string,
+  hosts: ServiceHosts,
+): { readonly ok: true; readonly base: string } | { readonly ok: false; why: ServiceUrlFault } {
+  const url = readUrl(text);
+  if (url === undefined) return { ok: false, why: "service-url-unreadable" };
+  const isAllowed = hosts.mode === "cloud"
+    ? hosts.origins.has(url.origin)
+    : isLoopbackName(url.hostname);
+  if (!isAllowed) return { ok: false, why: "service-url-foreign" };
+  return { ok: true, base: `${url.origin}${url.pathname.replace(/\/$/, "")}` };
+}
+
+/** Tells whether the token's claim and the activity name the same place; a final slash is the same. */
+export function isSameServiceUrl(claim: string, body: string): boolean {
+  const [left, right] = [readUrl(claim), readUrl(body)];
+  if (left === undefined || right === undefined) return false;
+  return left.origin === right.origin &&
+    left.pathname.replace(/\/$/, "") === right.pathname.replace(/\/$/, "");
+}
+
+/** A URL of the plain kind: nothing in it may be read in two ways. */
+function readUrl(text: string): URL | undefined {
+  // What the parser would mend or fold (spaces, backslashes, non-ASCII names) is refused as it is.
+  if (text.length > LENGTH_MAX || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/.test(text)) {
+    return undefined;
+  }
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  const authority = /^https?:\/\/([^/?#]*)/.exec(text)?.[1] ?? "";
+  if (url.username !== "" || url.password !== "" || authority.includes("@")) return undefined;
+  if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) {
+    return undefined;
+  }
+  if (/(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(text.slice(text.indexOf("//") + 2))) return undefined;
+  return url.hostname.endsWith(".") ? undefined : url;
+}

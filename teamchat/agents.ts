@@ -1,0 +1,299 @@
+/**
+ * Between the connections of agents and the book of turns: turns out, events in. An event is
+ * acknowledged after it is on disk; a turn stays queued until its agent has it on its own disk.
+ *
+ * @module
+ */
+
+import type { DurableEvent } from "core/dial/event.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import type { AgentFrame } from "core/dial/server_session.ts";
+import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, Log } from "core/ports.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import type { AgentRouter } from "teamchat/register/connection.ts";
+import type { AgentRegistry, AgentSession } from "teamchat/register/registry.ts";
+import type { Replies } from "teamchat/reply/replies.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+import type { Turn } from "teamchat/store/turn.ts";
+import type { TurnEffect } from "teamchat/store/turns.ts";
+
+/** Moving turns and events. */
+export interface Agents extends AgentRouter {
+  /** A turn is stored for the agent. */
+  wake(agent: string): void;
+  /** Asks the agent to stop a turn. */
+  cancel(turn: Turn): void;
+  /** Tells the agent what became of its answers. */
+  tell(agent: string): void;
+  close(): void;
+}
+
+/** What it is made of. */
+export interface AgentsParts {
+  readonly store: Pick<TeamchatStore, "turns" | "absences">;
+  readonly registry: AgentRegistry;
+  readonly replies: Replies;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Origin of turns, as the agent sees it. */
+const ORIGIN = "teamchat";
+/** When the disk was full, the next try to hand out a turn. */
+const RETRY_MS = 5_000;
+const STATE_LOST = "the agent does not hold this turn any more";
+const AWAY = "Your agent is not connected at the moment. The message is kept and handed over " +
+  "when it is back.";
+
+interface Inbox {
+  events: DurableEvent[];
+  bytes: number;
+  isBusy: boolean;
+}
+
+/** Makes it; `close` ends its timers. */
+export function createAgents(parts: AgentsParts): Agents {
+  return new ConnectedAgents(parts);
+}
+
+class ConnectedAgents implements Agents {
+  readonly #parts: AgentsParts;
+  readonly #inboxes = new WeakMap<AgentSession, Inbox>();
+  /** The turn each session was handed and has not confirmed. */
+  readonly #handed = new WeakMap<AgentSession, string>();
+  #isClosed = false;
+  #stopTimers: (() => void)[] = [];
+
+  constructor(parts: AgentsParts) {
+    this.#parts = parts;
+    this.#every(TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent());
+    this.#every(TEAMCHAT_LIMITS.sweepMs, () => this.#expire());
+  }
+
+  attach(session: AgentSession, openTurns: readonly string[] | undefined): void {
+    const { registry, store } = this.#parts;
+    const { agent } = session;
+    registry.put(session);
+    this.#check(store.absences.clear(agent), agent);
+    for (const turn of store.turns.heldBy(agent)) {
+      const isHeld = openTurns === undefined || openTurns.includes(turn.turnId);
+      if (!isHeld) this.#giveUp(turn);
+      else {
+        if (turn.state === "running") this.#parts.replies.begin(turn.turnId);
+        if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turn.turnId });
+      }
+    }
+    this.tell(agent);
+    this.wake(agent);
+  }
+
+  detach(session: AgentSession): void {
+    const { registry, log } = this.#parts;
+    if (registry.remove(session)) log.info("agent disconnected", { agent: session.agent });
+  }
+
+  receive(session: AgentSession, frame: AgentFrame): void {
+    switch (frame.type) {
+      case "event":
+        return this.#takeEvent(session, frame.event);
+      case "preview": {
+        const { turn_id: turnId, payload } = frame.event;
+        if (this.#parts.store.turns.get(turnId)?.agent !== session.agent) return;
+        const { message_id: messageId, text, offset } = payload;
+        return this.#parts.replies.delta(turnId, messageId, text, offset);
+      }
+      case "turn_accepted":
+        return this.#confirm(session, frame.turn_id);
+      case "message":
+        session.send({
+          type: "message_result",
+          id: frame.id,
+          ok: false,
+          code: "message-not-here",
+          message:
+            "Cannot send the message: agents write to one another through the webview gateway",
+        });
+        return;
+      case "agents":
+        session.send({ type: "agents_result", id: frame.id, names: [] });
+        return;
+      case "bye":
+        return this.#parts.log.info("agent leaves", { agent: session.agent });
+    }
+  }
+
+  /** Hands the oldest waiting turn to the agent; the next one goes when this one is confirmed. */
+  wake(agent: string): void {
+    const { registry, store } = this.#parts;
+    const session = registry.get(agent);
+    if (session === undefined) return;
+    const turn = store.turns.nextFor(agent);
+    if (turn === undefined || this.#handed.get(session) === turn.turnId) return;
+    const { turnId, text, created } = turn;
+    this.#handed.set(session, turnId);
+    session.send({ type: "turn", turn_id: turnId, text, origin: ORIGIN, created });
+  }
+
+  cancel(turn: Turn): void {
+    const { store, registry } = this.#parts;
+    this.#check(store.turns.requestCancel(turn.turnId), turn.agent);
+    registry.get(turn.agent)?.send({ type: "cancel", turn_id: turn.turnId });
+  }
+
+  tell(agent: string): void {
+    const { registry, store } = this.#parts;
+    const session = registry.get(agent);
+    if (session === undefined) return;
+    for (const turn of store.turns.untold(agent)) {
+      const { turnId, delivery, reason, progress } = turn;
+      const isSent = session.send({
+        type: "delivery",
+        turn_id: turnId,
+        outcome: delivery,
+        ids: [...progress.ids],
+        ...(reason === undefined ? {} : { reason }),
+      });
+      if (!isSent) return;
+      this.#check(store.turns.markTold(turnId), agent);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const stop of this.#stopTimers) stop();
+  }
+
+  #confirm(session: AgentSession, turnId: string): void {
+    const { store, clock } = this.#parts;
+    const stored = store.turns.markDelivered(session.agent, turnId, clock.now());
+    if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
+    if (this.#handed.get(session) === turnId) this.#handed.delete(session);
+    this.wake(session.agent);
+  }
+
+  #takeEvent(session: AgentSession, event: DurableEvent): void {
+    const inbox = this.#inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
+    this.#inboxes.set(session, inbox);
+    inbox.events.push(event);
+    inbox.bytes += JSON.stringify(event.payload).length;
+    const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
+      inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
+    if (isOver) {
+      this.#parts.log.warning("agent ignores the window", { agent: session.agent });
+      inbox.events = [];
+      return session.close(CLOSE.policyViolation, "too many events");
+    }
+    if (inbox.isBusy) return;
+    inbox.isBusy = true;
+    // After this round of the event loop: what came with it is one write.
+    this.#parts.clock.after(0, () => {
+      inbox.isBusy = false;
+      if (!this.#isClosed) this.#storeInbox(session, inbox);
+    });
+  }
+
+  #storeInbox(session: AgentSession, inbox: Inbox): void {
+    const { store, metrics, log, clock } = this.#parts;
+    const { agent, epoch } = session;
+    const { events } = inbox;
+    inbox.events = [];
+    inbox.bytes = 0;
+    if (events.length === 0) return;
+    const appended = store.turns.append(agent, epoch, events, clock.now());
+    if (!appended.ok) {
+      this.#check(appended, agent);
+      return session.close(CLOSE.tryAgainLater, "storage");
+    }
+    const { ackedSeq, repeated, foreign, hasGap, effects } = appended.value;
+    metrics.count("events", { result: "stored" }, events.length - repeated);
+    metrics.count("events", { result: "repeated" }, repeated);
+    if (foreign > 0) {
+      metrics.count("events", { result: "foreign" }, foreign);
+      log.warning("events name a turn that is not the agent's", { agent, events: foreign });
+    }
+    if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });
+    for (const effect of effects) this.#apply(effect);
+    if (hasGap) {
+      log.warning("event numbers have a gap", { agent, acked: ackedSeq });
+      session.close(CLOSE.policyViolation, "gap");
+    }
+  }
+
+  #apply(effect: TurnEffect): void {
+    const { replies } = this.#parts;
+    const { turnId } = effect;
+    switch (effect.kind) {
+      case "started":
+        return replies.begin(turnId);
+      case "message":
+        return replies.whole(turnId, effect.messageId);
+      case "tool":
+        return replies.tool(turnId, effect.tool);
+      case "ended":
+        return this.#ended(turnId);
+    }
+  }
+
+  #ended(turnId: string): void {
+    const { metrics, store, replies } = this.#parts;
+    metrics.count("turns", { outcome: store.turns.get(turnId)?.outcome ?? "failed" });
+    replies.finish(turnId);
+  }
+
+  #giveUp(turn: Turn): void {
+    const { store, clock } = this.#parts;
+    const how = { outcome: "interrupted", reason: STATE_LOST } as const;
+    const ended = store.turns.end(turn.turnId, how, clock.now());
+    if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
+  }
+
+  /** Owners of agents that are away are told so, once for each absence. */
+  #noticeAbsent(): void {
+    const { store, registry, replies, clock } = this.#parts;
+    const since = clock.now() - TEAMCHAT_LIMITS.offlineNoticeMs;
+    for (const turn of store.turns.waitingSince(since)) {
+      if (registry.get(turn.agent) !== undefined) continue;
+      if (this.#check(store.absences.note(turn.agent, clock.now()), turn.agent)) {
+        replies.note(turn.site, AWAY);
+      }
+    }
+  }
+
+  #expire(): void {
+    const { store, clock } = this.#parts;
+    for (const turn of store.turns.expired(clock.now())) {
+      const ended = store.turns.end(turn.turnId, { outcome: "expired" }, clock.now());
+      if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
+    }
+    store.turns.sweep(clock.now() - TEAMCHAT_LIMITS.closedTurnsKeptMs);
+  }
+
+  #every(ms: number, job: () => void): void {
+    const place = this.#stopTimers.length;
+    const arm = () => {
+      this.#stopTimers[place] = this.#parts.clock.after(ms, () => {
+        job();
+        if (!this.#isClosed) arm();
+      });
+    };
+    arm();
+  }
+
+  #check(
+    stored: { readonly ok: true } | {
+      readonly ok: false;
+      readonly error: { readonly code: string; readonly message: string };
+    },
+    agent: string,
+  ): boolean {
+    if (stored.ok) return true;
+    const { code, message } = stored.error;
+    this.#parts.log.error("not stored", { agent, code, error: message });
+    if (!this.#isClosed) {
+      this.#stopTimers.push(this.#parts.clock.after(RETRY_MS, () => this.wake(agent)));
+    }
+    return false;
+  }
+}

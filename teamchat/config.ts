@@ -1,0 +1,265 @@
+/**
+ * Settings of the team-chat gateway (spec "Team-chat gateway configuration", decisions 14 and 34),
+ * read in one go with every fault named. No I/O: the text of a private cloud's file is passed in.
+ *
+ * With `TEAMS_APP_ID` it runs in cloud mode; without, in local mode, which checks no token and so
+ * listens on loopback only. Half a cloud configuration is a fault, never local mode.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { isLoopbackName } from "core/host_name.ts";
+import { isPrivate, parseIp } from "core/ip.ts";
+import { teamsAgentsType } from "core/ledger/maps.ts";
+import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ListenAddress } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { duration, list, listenAddress, oneOf, parsed, text } from "core/setting_types.ts";
+import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+import type { ConversationType } from "core/teamchat/activity.ts";
+import { type Cloud, CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
+
+/** The declared table; also the help of the role. */
+export const TEAMCHAT_SETTINGS = {
+  root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
+  appId: optional("TEAMS_APP_ID", parsed(parseObjectId), {
+    doc: "Application id of the bot; switches to cloud mode.",
+  }),
+  appSecret: optional("TEAMS_APP_PASSWORD", text(), {
+    isSecret: true,
+    doc: "Client secret of the application, for answers.",
+    requiredWhen: {
+      test: (env) => (env.TEAMS_APP_ID ?? "") !== "",
+      words: "when TEAMS_APP_ID is",
+    },
+  }),
+  secretExpires: optional("TEAMS_APP_PASSWORD_EXPIRES", { ...text(), wanted: "must be a date" }, {
+    doc: "Day on which the client secret ends, such as 2027-03-31; reported in time.",
+  }),
+  tenantId: optional("TEAMS_APP_TENANT_ID", parsed(parseObjectId), {
+    doc: "Tenant of the bot and of its users; without it any tenant's users may be owners.",
+  }),
+  aliases: defaulted("TEAMS_APP_ALIASES", list(text()), {
+    fallback: "",
+    doc: "Further audiences that the connector may name, such as api://botid-<id>; exact texts.",
+  }),
+  agents: required("TEAMS_AGENTS", teamsAgentsType(), {
+    doc: "JSON object: object id of an owner to agent.",
+  }),
+  cloud: defaulted("TEAMS_CLOUD", text(), {
+    fallback: "public",
+    doc: `${CLOUD_NAMES.join(", ")}, or the path of a YAML file that describes a private cloud.`,
+  }),
+  conversations: defaulted(
+    "TEAMS_CONVERSATIONS",
+    list(oneOf(["personal", "groupChat", "channel"])),
+    { fallback: "personal", doc: "Kinds of conversations in which owners may write." },
+  ),
+  listen: defaulted("TEAMS_LISTEN", listenAddress(), {
+    fallback: "127.0.0.1:3978",
+    doc: "Where the HTTPS front brings /api/messages.",
+  }),
+  registerListen: optional("TEAMS_REGISTER_LISTEN", listenAddress(), {
+    doc: "Where agents register; port 3978 of this host's private address when unset.",
+  }),
+  registerNames: defaulted("TEAMS_REGISTER_NAMES", list(text()), {
+    fallback: "",
+    doc: "Further host names under which agents reach /register.",
+  }),
+  registerToken: optional("TEAMS_REGISTER_TOKEN", text(), {
+    isSecret: true,
+    doc: "Shared token that lets any agent in; for clients without a key of their own.",
+  }),
+  offlineMs: defaulted("TEAMS_OFFLINE_TTL", duration({ minMs: 10_000 }), {
+    fallback: "12h",
+    doc: "How long a message waits for an agent that is away.",
+  }),
+} as const;
+
+/** Who the gateway is to the platform. */
+export type TeamchatMode =
+  | { readonly kind: "local" }
+  | {
+    readonly kind: "cloud";
+    readonly cloud: Cloud;
+    readonly appId: string;
+    readonly secret: string;
+    readonly tenantId: string | undefined;
+    /** The application id and its aliases. */
+    readonly audiences: ReadonlySet<string>;
+  };
+
+/** What the gateway runs with. */
+export interface TeamchatConfig {
+  readonly paths: Paths;
+  readonly mode: TeamchatMode;
+  /** Milliseconds since the epoch at which the client secret ends. */
+  readonly secretEnds: number | undefined;
+  readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  readonly conversations: ReadonlySet<ConversationType>;
+  readonly listen: ListenAddress;
+  readonly registerListen: ListenAddress;
+  readonly registerNames: readonly string[];
+  readonly registerToken: string | undefined;
+  readonly offlineMs: number;
+  /** Soft settings, one sentence each; logged at start (decision 37). */
+  readonly warnings: readonly string[];
+}
+
+/** What is read from the machine before the settings can be judged. */
+export interface ConfigSite {
+  /** A private address of this host; undefined when it has none. */
+  readonly privateAddress: string | undefined;
+  /** Text of the file that `TEAMS_CLOUD` names; undefined when there is none. */
+  readonly cloudFile: string | undefined;
+}
+
+/** Shortest shared token that is taken. */
+const SHARED_TOKEN_LENGTH_MIN = 24;
+
+/** Returns the path in `TEAMS_CLOUD`, when it holds one. */
+export function cloudFilePath(env: Env): string | undefined {
+  const given = env.TEAMS_CLOUD ?? "";
+  return given.includes("/") ? given : undefined;
+}
+
+/** Reads the settings; every fault is in the details of the refusal. */
+export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatConfig> {
+  const read = readSettings(TEAMCHAT_SETTINGS, env);
+  const cloud = readCloud(env, site);
+  const faults = [...(read.ok ? [] : read.error.details), ...(cloud.ok ? [] : cloud.error)];
+  if (!read.ok || !cloud.ok) return invalid(faults);
+  const values = read.value;
+  const registerListen = values.registerListen ??
+    { hostname: site.privateAddress ?? "127.0.0.1", port: values.listen.port };
+  const ends = values.secretExpires === undefined ? undefined : Date.parse(values.secretExpires);
+  faults.push(...jointFaults({ ...values, registerListen }, ends, env));
+  if (faults.length > 0) return invalid(faults);
+  const mode: TeamchatMode = values.appId === undefined ? { kind: "local" } : {
+    kind: "cloud",
+    cloud: cloud.value,
+    appId: values.appId,
+    secret: values.appSecret ?? "",
+    tenantId: values.tenantId,
+    audiences: new Set([values.appId, ...values.aliases]),
+  };
+  return ok({
+    paths: pathsUnder(values.root),
+    mode,
+    secretEnds: ends,
+    agents: values.agents,
+    conversations: new Set(values.conversations),
+    listen: values.listen,
+    registerListen,
+    registerNames: values.registerNames.map((name) => name.toLowerCase()),
+    registerToken: values.registerToken,
+    offlineMs: values.offlineMs,
+    warnings: warningsOf(mode, values),
+  });
+}
+
+function readCloud(env: Env, site: ConfigSite): Result<Cloud, readonly string[]> {
+  const name = env.TEAMS_CLOUD || "public";
+  const known = knownCloud(name);
+  if (known !== undefined) return ok(known);
+  if (cloudFilePath(env) === undefined) {
+    return err([
+      `TEAMS_CLOUD: value is ${JSON.stringify(name.slice(0, 60))}, must be ` +
+      `${CLOUD_NAMES.join(", ")} or the path of a file`,
+    ]);
+  }
+  if (site.cloudFile === undefined) return err([`TEAMS_CLOUD: there is no file "${name}"`]);
+  const parsed = parseCloud(site.cloudFile, name);
+  return parsed.ok ? parsed : err(parsed.error.details.map((line) => `TEAMS_CLOUD: ${line}`));
+}
+
+type Values = {
+  readonly appId: string | undefined;
+  readonly conversations: readonly ConversationType[];
+  readonly listen: ListenAddress;
+  readonly registerListen: ListenAddress;
+  readonly registerToken: string | undefined;
+};
+
+/** Faults of settings that are good by themselves and not together. */
+function jointFaults(values: Values, ends: number | undefined, env: Env): readonly string[] {
+  const faults: string[] = [];
+  if (values.appId === undefined) {
+    const given = ["TEAMS_APP_PASSWORD", "TEAMS_APP_TENANT_ID", "TEAMS_APP_ALIASES"]
+      .filter((name) => (env[name] ?? "") !== "");
+    if (given.length > 0) {
+      faults.push(`TEAMS_APP_ID: not set, must be set when ${given.join(" and ")} is`);
+    } else if (!isLoopbackName(values.listen.hostname)) {
+      faults.push(
+        `TEAMS_LISTEN: value is "${values.listen.hostname}:${values.listen.port}", must be ` +
+          "loopback when TEAMS_APP_ID is not set: local mode checks no token",
+      );
+    }
+  }
+  if (ends !== undefined && Number.isNaN(ends)) {
+    faults.push("TEAMS_APP_PASSWORD_EXPIRES: must be a date such as 2027-03-31");
+  }
+  if (values.conversations.length === 0) faults.push("TEAMS_CONVERSATIONS: names no kind");
+  const address = parseIp(values.registerListen.hostname);
+  const isWildcard = address?.every((byte) => byte === 0) ?? false;
+  if (address !== undefined && !isWildcard && !isPrivate(address)) {
+    faults.push(
+      `TEAMS_REGISTER_LISTEN: "${values.registerListen.hostname}" is a public address, must be private`,
+    );
+  }
+  if ((values.registerToken?.length ?? Infinity) < SHARED_TOKEN_LENGTH_MIN) {
+    faults.push(
+      `TEAMS_REGISTER_TOKEN: is too short, must have at least ${SHARED_TOKEN_LENGTH_MIN} characters`,
+    );
+  }
+  return faults;
+}
+
+function warningsOf(
+  mode: TeamchatMode,
+  values: {
+    readonly agents: ReadonlyMap<ObjectId, AgentName>;
+    readonly conversations: readonly ConversationType[];
+    readonly registerToken: string | undefined;
+  },
+): readonly string[] {
+  const shared = values.conversations.filter((type) => type !== "personal");
+  const cloud = mode.kind === "cloud" ? mode.cloud : undefined;
+  return [
+    ...(mode.kind === "local"
+      ? ["local mode: no token is checked, so only programs of this machine are answered"]
+      : []),
+    ...(cloud !== undefined && !CLOUD_NAMES.some((name) => name === cloud.name)
+      ? [`private cloud ${cloud.name}: tokens of ${cloud.issuer} are believed`]
+      : []),
+    ...(mode.kind === "cloud" && mode.tenantId === undefined
+      ? ["TEAMS_APP_TENANT_ID is not set: users of any tenant may be owners"]
+      : []),
+    ...(values.agents.size === 0 ? ["TEAMS_AGENTS names nobody: every message is ignored"] : []),
+    ...(shared.length === 0
+      ? []
+      : [`owners may write in ${shared.join(" and ")}: others there read the answers`]),
+    ...(values.registerToken === undefined
+      ? []
+      : ["TEAMS_REGISTER_TOKEN is set: whoever has it can register as any agent"]),
+  ];
+}
+
+function invalid(faults: readonly string[]): Result<never> {
+  const count = faults.length === 1 ? "1 setting is" : `${faults.length} settings are`;
+  return err(
+    refusal("settings-invalid", `Cannot start: ${count} unusable`, {
+      kind: "settings",
+      details: faults,
+    }),
+  );
+}
+
+/** Tells whether two addresses cannot be listened on apart. */
+export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean {
+  const isWildcard = ({ hostname }: ListenAddress) => hostname === "0.0.0.0" || hostname === "::";
+  if (one.port !== other.port || one.port === 0) return false;
+  return one.hostname === other.hostname || isWildcard(one) || isWildcard(other);
+}

@@ -1,0 +1,61 @@
+/**
+ * Refusals of the team-chat gateway on the wire: problem details (RFC 9457) with a stable code and
+ * no particulars; the log has the reason under the same request id (decision 10).
+ *
+ * | Status | When |
+ * |---|---|
+ * | 400 | the body is no activity |
+ * | 401 | the token is absent or not good |
+ * | 403 | the token is good, but not for this activity |
+ * | 405, 411, 413, 415 | another method, no length, too long, not JSON |
+ * | 429 | too many requests, or too many turns wait for the agent |
+ * | 501 | an invoke that nobody knows |
+ * | 503 | the connector's keys or the disk are not to be had: come again |
+ *
+ * @module
+ */
+
+/** Codes of refusals. */
+export type DenyCode =
+  | "activity-malformed"
+  | "activity-refused"
+  | "body-late"
+  | "body-not-json"
+  | "body-too-large"
+  | "invoke-unknown"
+  | "keys-unavailable"
+  | "method-not-allowed"
+  | "route-unknown"
+  | "storage-failed"
+  | "too-many-requests"
+  | "token-refused"
+  | "turn-queue-full";
+
+const ANSWERS: Readonly<Record<DenyCode, readonly [status: number, detail: string]>> = {
+  "activity-malformed": [400, "Cannot take the activity: it is none"],
+  "activity-refused": [403, "Cannot take the activity: its token does not stand for it"],
+  "body-late": [408, "Cannot take the activity: its body did not come"],
+  "body-not-json": [415, "Cannot take the activity: it must be application/json, not encoded"],
+  "body-too-large": [413, "Cannot take the activity: it is too long"],
+  "invoke-unknown": [501, "Cannot answer: nobody knows this invoke"],
+  "keys-unavailable": [503, "Cannot judge the token: the connector's keys are not to be had"],
+  "method-not-allowed": [405, "Cannot answer: the route does not take this method"],
+  "route-unknown": [404, "Cannot answer: there is no such route"],
+  "storage-failed": [503, "Cannot store the activity: the disk does not take it"],
+  "too-many-requests": [429, "Cannot take the activity: too many are being taken"],
+  "token-refused": [401, "Cannot take the activity: it has no token that counts here"],
+  "turn-queue-full": [429, "Cannot take the activity: too many wait for this agent"],
+};
+
+/** Prints a refusal. */
+export function deny(
+  code: DenyCode,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const [status, detail] = ANSWERS[code];
+  const body = { type: `urn:fleetctl:error:${code}`, title: "Refused", status, code, detail };
+  return new Response(`${JSON.stringify(body)}\n`, {
+    status,
+    headers: { "content-type": "application/problem+json", ...headers },
+  });
+}

@@ -1,0 +1,234 @@
+/**
+ * Judges the bearer token of a delivery before its body is looked at: who posts, for whom, until
+ * when. Every rule is strict, because what passes here decides whose agent hears a message.
+ *
+ * | Rule | Source |
+ * |---|---|
+ * | one `Authorization` header, scheme `Bearer` | Bot Connector authentication, rule 1 |
+ * | RS256 by a published key; nothing in the header may name another key or an extension | rules 2 and 6, RFC 8725 3.1, RFC 7515 4.1.11 |
+ * | `iss` is the cloud's connector, exactly | rule 3 |
+ * | `aud` is the bot's application id, or an alias of the settings, exactly | rule 4 |
+ * | `exp` is there, not past, and not far away; `nbf` and `iat` not in the future | rule 5, five minutes of skew |
+ *
+ * The rules that compare the token with the body (`serviceurl`, endorsement) are in
+ * `core/teamchat/route.ts`.
+ *
+ * @module
+ */
+
+import { compactVerify } from "jose";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock } from "core/ports.ts";
+import { createRecent } from "core/recent.ts";
+import type { TokenFacts } from "core/teamchat/route.ts";
+import { ALGORITHM, type KeySet, type SigningKey } from "teamchat/inbound/key_set.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+
+/** Why a token is refused; for the log, never for the wire. */
+export type TokenFault =
+  | "header-absent"
+  | "header-malformed"
+  | "token-too-long"
+  | "token-malformed"
+  | "algorithm-foreign"
+  | "header-names-a-key"
+  | "header-critical"
+  | "key-absent"
+  | "key-unknown"
+  | "signature-invalid"
+  | "issuer-foreign"
+  | "audience-foreign"
+  | "expiry-absent"
+  | "expiry-far"
+  | "expired"
+  | "not-yet-valid"
+  | "issued-in-the-future";
+
+/** The judgement. */
+export type TokenJudgement =
+  | { readonly kind: "verified"; readonly facts: TokenFacts }
+  | { readonly kind: "refused"; readonly why: TokenFault }
+  | { readonly kind: "unavailable" };
+
+/** Judging tokens. */
+export interface ConnectorTokens {
+  judge(authorization: string | null): Promise<TokenJudgement>;
+}
+
+/** What tokens are judged by. */
+export interface ConnectorTokenParts {
+  readonly issuer: string;
+  /** The application id and its aliases. */
+  readonly audiences: ReadonlySet<string>;
+  readonly keys: KeySet;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** Remembers verified tokens; off to measure what that is worth. */
+  readonly isCached?: boolean;
+}
+
+interface Claims {
+  readonly facts: Pick<TokenFacts, "serviceUrl">;
+  readonly exp: number;
+}
+
+interface Verified extends Claims {
+  readonly key: SigningKey;
+}
+
+/** Makes the judge. */
+export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorTokens {
+  const { keys, clock, metrics } = parts;
+  const verified = createRecent<Verified>(TEAMCHAT_LIMITS.verifiedTokensKept);
+  const isCached = parts.isCached ?? true;
+
+  async function judge(
+    authorization: string | null,
+  ): Promise<{ readonly judged: TokenJudgement; readonly isKnown: boolean }> {
+    const token = bearerOf(authorization);
+    if (!token.ok) return fresh(refused(token.why));
+    const now = clock.now();
+    const print = isCached ? await fingerprint(token.value) : "";
+    const known = isCached ? verified.get(print, now) : undefined;
+    // A remembered token is worth what its key is worth now.
+    if (known !== undefined && keys.current(known.key.kid) === known.key) {
+      return { judged: accepted(known), isKnown: true };
+    }
+    const read = readToken(token.value, parts, now);
+    if (!read.ok) return fresh(refused(read.why));
+    const key = await keys.find(read.kid);
+    if (key === "unavailable") return fresh({ kind: "unavailable" });
+    if (key === "unknown") return fresh(refused("key-unknown"));
+    if (!await isSigned(token.value, key)) return fresh(refused("signature-invalid"));
+    const found = { ...read.claims, key };
+    const until = (found.exp + TEAMCHAT_LIMITS.clockSkewSeconds) * 1000;
+    if (isCached) verified.keep(print, found, until);
+    return fresh(accepted(found));
+  }
+
+  return {
+    judge: async (authorization) => {
+      const { judged, isKnown } = await judge(authorization);
+      metrics.count("tokens", { result: isKnown ? "cached" : resultOf(judged) });
+      return judged;
+    },
+  };
+}
+
+function fresh(judged: TokenJudgement) {
+  return { judged, isKnown: false };
+}
+
+function accepted({ facts, key }: Verified): TokenJudgement {
+  return { kind: "verified", facts: { ...facts, endorsements: key.endorsements } };
+}
+
+function resultOf(judged: TokenJudgement): string {
+  if (judged.kind === "verified") return "fresh";
+  return judged.kind === "refused" ? judged.why : judged.kind;
+}
+
+function refused(why: TokenFault): TokenJudgement {
+  return { kind: "refused", why };
+}
+
+type Read<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly why: TokenFault };
+
+function bearerOf(authorization: string | null): Read<{ readonly value: string }> {
+  if (authorization === null || authorization === "") return { ok: false, why: "header-absent" };
+  // Several header lines arrive as one, joined by a comma; a token holds none.
+  const found = /^Bearer ([A-Za-z0-9_.-]+)$/i.exec(authorization);
+  if (found === null) return { ok: false, why: "header-malformed" };
+  const value = found[1] ?? "";
+  return value.length > TEAMCHAT_LIMITS.tokenLengthMax
+    ? { ok: false, why: "token-too-long" }
+    : { ok: true, value };
+}
+
+/** Reads header and claims without believing them; times in milliseconds. */
+function readToken(
+  token: string,
+  rules: Pick<ConnectorTokenParts, "issuer" | "audiences">,
+  nowMs: number,
+): Read<{ readonly kid: string; readonly claims: Claims }> {
+  const bad = (why: TokenFault) => ({ ok: false as const, why });
+  const parts = token.split(".");
+  const header = parts.length === 3 ? readJson(parts[0] ?? "") : undefined;
+  const claims = readJson(parts[1] ?? "");
+  if (header === undefined || claims === undefined) return bad("token-malformed");
+  const headerFault = headerFaultOf(header);
+  if (headerFault !== undefined) return bad(headerFault);
+  if (claims.iss !== rules.issuer) return bad("issuer-foreign");
+  if (typeof claims.aud !== "string" || !rules.audiences.has(claims.aud)) {
+    return bad("audience-foreign");
+  }
+  const timeFault = timeFaultOf(claims, nowMs / 1000);
+  if (timeFault !== undefined) return bad(timeFault);
+  // Lowercase on the wire, mixed case in the documentation.
+  const serviceUrl = claims.serviceurl ?? claims.serviceUrl;
+  return {
+    ok: true,
+    kid: String(header.kid),
+    claims: {
+      facts: { serviceUrl: typeof serviceUrl === "string" ? serviceUrl : undefined },
+      exp: Number(claims.exp),
+    },
+  };
+}
+
+function headerFaultOf(header: Readonly<Record<string, unknown>>): TokenFault | undefined {
+  if (header.alg !== ALGORITHM) return "algorithm-foreign";
+  if (["jwk", "jku", "x5u", "x5c"].some((name) => Object.hasOwn(header, name))) {
+    return "header-names-a-key";
+  }
+  if (Object.hasOwn(header, "crit")) return "header-critical";
+  const { kid } = header;
+  return typeof kid === "string" && kid !== "" && kid.length <= KID_LENGTH_MAX
+    ? undefined
+    : "key-absent";
+}
+const KID_LENGTH_MAX = 256;
+
+function timeFaultOf(
+  { exp, nbf, iat }: Readonly<Record<string, unknown>>,
+  now: number,
+): TokenFault | undefined {
+  const { clockSkewSeconds: skew, tokenSecondsMax } = TEAMCHAT_LIMITS;
+  if (!isTime(exp)) return "expiry-absent";
+  if (exp + skew < now) return "expired";
+  if (exp - now > tokenSecondsMax + skew) return "expiry-far";
+  if (nbf !== undefined && (!isTime(nbf) || nbf - skew > now)) return "not-yet-valid";
+  if (iat !== undefined && (!isTime(iat) || iat - skew > now)) return "issued-in-the-future";
+  return undefined;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0;
+}
+
+function readJson(encoded: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const bytes = Uint8Array.fromBase64(encoded, { alphabet: "base64url" });
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Record<string, unknown>
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isSigned(token: string, key: SigningKey): Promise<boolean> {
+  try {
+    await compactVerify(token, key.key, { algorithms: [ALGORITHM] });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Tokens are remembered by their hash: what lies in memory is no key to anything. */
+async function fingerprint(token: string): Promise<string> {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
+  return new Uint8Array(bytes).toBase64();
+}

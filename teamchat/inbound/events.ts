@@ -1,0 +1,53 @@
+/**
+ * What follows from an accepted activity: a turn is handed out, a new conversation is greeted, a
+ * stranger is told once that nobody listens.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock } from "core/ports.ts";
+import type { Recent } from "core/recent.ts";
+import type { InboundEvents } from "teamchat/inbound/messages.ts";
+import type { Replies } from "teamchat/reply/replies.ts";
+import type { Site } from "teamchat/store/turn.ts";
+
+const WELCOME = "Hello. I am your agent: what you write here reaches me and nobody else.";
+const STRANGER = "There is no agent for you here. An operator can give you one: " +
+  "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
+
+/** Makes it; `strangers` remembers who was told. */
+export function createInboundEvents(parts: {
+  readonly agents: { wake(agent: string): void };
+  readonly replies: Pick<Replies, "note">;
+  readonly clock: Clock;
+  readonly strangers: Recent<true>;
+}): InboundEvents {
+  const { agents, replies, clock, strangers } = parts;
+  return {
+    onTurn: (agent) => agents.wake(agent),
+    onAccepted: (activity, planned, stored) => {
+      const isInstall = activity.type === "installationUpdate" ||
+        activity.type === "conversationUpdate";
+      const site = planned.conversation?.site;
+      if (isInstall && stored.kind === "new" && stored.isNewConversation && site !== undefined) {
+        replies.note(site, WELCOME);
+      }
+    },
+    onStranger: (activity, { base, conversation }) => {
+      const { from, recipient } = activity;
+      // Others read along elsewhere, and a bot may answer a bot for ever.
+      if (conversation !== "personal" || activity.type !== "message" || !from?.aadObjectId) return;
+      if (strangers.get(from.id, clock.now()) === true) return;
+      strangers.keep(from.id, true, clock.now() + TEAMCHAT_LIMITS.strangerNoticeMs);
+      const site: Site = {
+        base,
+        conversation: activity.conversation.id,
+        type: "personal",
+        bot: { id: recipient?.id ?? "" },
+        user: { id: from.id },
+      };
+      replies.note(site, STRANGER);
+    },
+  };
+}

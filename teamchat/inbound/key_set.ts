@@ -1,0 +1,167 @@
+/**
+ * The signing keys of the bot connector: fetched, checked, kept a day, and kept on when they cannot
+ * be fetched again. One fetch at a time; an unknown key asks for one at most every half minute, so
+ * that forged tokens cannot make the gateway hammer anybody.
+ *
+ * Source: Bot Connector authentication, "OpenID metadata document" and "Verify the JWT token".
+ *
+ * @module
+ */
+
+import { importJWK } from "jose";
+import { z } from "zod";
+import { errorText } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, HttpClient, Log } from "core/ports.ts";
+import type { Cloud } from "core/teamchat/cloud.ts";
+import { hostPortOf } from "core/teamchat/cloud.ts";
+import { readBounded } from "teamchat/http_body.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+
+/** One key that signs tokens. The same object for as long as the platform publishes the same key. */
+export interface SigningKey {
+  readonly kid: string;
+  readonly key: CryptoKey;
+  /** Channels that the key may speak for. */
+  readonly endorsements: readonly string[];
+}
+
+/** Finding keys. */
+export interface KeySet {
+  /** The key, `unknown`, or `unavailable` while there never were any or they are too old. */
+  find(kid: string): Promise<SigningKey | "unknown" | "unavailable">;
+  /** The key as it stands, without a fetch. */
+  current(kid: string): SigningKey | undefined;
+  /** Milliseconds since the keys were fetched; undefined when they never were. */
+  ageMs(): number | undefined;
+  /** Fetches now, unless a fetch is under way or was a moment ago. */
+  refresh(): Promise<void>;
+}
+
+/** What the key set is made of. */
+export interface KeySetParts {
+  readonly cloud: Cloud;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** The one algorithm that tokens are signed with. */
+export const ALGORITHM = "RS256";
+const MODULUS_BITS_MIN = 2_048;
+
+const metadataShape = z.object({
+  jwks_uri: z.string().max(1_024),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
+});
+const keyShape = z.object({
+  kty: z.string(),
+  kid: z.string().min(1).max(256).optional(),
+  use: z.string().optional(),
+  n: z.string().max(2_048).optional(),
+  e: z.string().max(16).optional(),
+  endorsements: z.array(z.string().max(64)).max(256).optional(),
+});
+const keysShape = z.object({ keys: z.array(keyShape).max(TEAMCHAT_LIMITS.keysCountMax) });
+
+interface Loaded {
+  readonly byKid: ReadonlyMap<string, SigningKey & { readonly print: string }>;
+  readonly at: number;
+}
+
+/** Makes an empty key set; the first `find` fetches. */
+export function createKeySet(parts: KeySetParts): KeySet {
+  const { clock, log, metrics } = parts;
+  let loaded: Loaded | undefined;
+  let fetching: Promise<void> | undefined;
+  let triedAt = -Infinity;
+  let hasFailed = false;
+
+  async function load(): Promise<void> {
+    triedAt = clock.monotonic();
+    try {
+      loaded = { byKid: await fetchKeys(parts, loaded), at: clock.monotonic() };
+      hasFailed = false;
+      metrics.count("key_fetches", { result: "fetched" });
+    } catch (thrown) {
+      hasFailed = true;
+      metrics.count("key_fetches", { result: "failed" });
+      log.error("connector keys not fetched", { error: errorText(thrown) });
+    }
+  }
+  const refresh = async (pauseMs: number) => {
+    if (fetching === undefined && clock.monotonic() - triedAt < pauseMs) return;
+    fetching ??= load().finally(() => {
+      fetching = undefined;
+    });
+    await fetching;
+  };
+  const ageMs = () => loaded === undefined ? undefined : clock.monotonic() - loaded.at;
+  const pauseMs = () =>
+    hasFailed && loaded === undefined
+      ? TEAMCHAT_LIMITS.keysRetryMs
+      : TEAMCHAT_LIMITS.keysCooldownMs;
+
+  return {
+    ageMs,
+    current: (kid) => loaded?.byKid.get(kid),
+    refresh: () => refresh(pauseMs()),
+    find: async (kid) => {
+      const age = ageMs();
+      if (age === undefined || age > TEAMCHAT_LIMITS.keysStaleMs) await refresh(pauseMs());
+      // Old but usable: the request does not wait for the new ones.
+      else if (age > TEAMCHAT_LIMITS.keysFreshMs) void refresh(pauseMs());
+      const isUsable = () => (ageMs() ?? Infinity) <= TEAMCHAT_LIMITS.keysStaleMs;
+      if (!isUsable()) return "unavailable";
+      const known = loaded?.byKid.get(kid);
+      if (known !== undefined) return known;
+      await refresh(TEAMCHAT_LIMITS.keysCooldownMs);
+      return loaded?.byKid.get(kid) ?? "unknown";
+    },
+  };
+}
+
+async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
+  const { cloud } = parts;
+  const metadata = metadataShape.parse(await fetchJson(parts, cloud.openidMetadata));
+  const algorithms = metadata.id_token_signing_alg_values_supported;
+  if (algorithms !== undefined && !algorithms.includes(ALGORITHM)) {
+    throw new Error(`the metadata does not offer ${ALGORITHM}`);
+  }
+  const url = new URL(metadata.jwks_uri);
+  const { protocol } = cloud.openidMetadata;
+  if (url.protocol !== protocol || hostPortOf(url) !== hostPortOf(cloud.openidMetadata)) {
+    throw new Error("the metadata names keys on another host");
+  }
+  const { keys } = keysShape.parse(await fetchJson(parts, url));
+  const byKid = new Map<string, SigningKey & { readonly print: string }>();
+  for (const { kty, kid, use, n, e, endorsements = [] } of keys) {
+    if (kty !== "RSA" || kid === undefined || n === undefined || e === undefined) continue;
+    if (use !== undefined && use !== "sig") continue;
+    // Two keys of one name: whichever were taken, the other's tokens would be judged by it.
+    if (byKid.has(kid)) throw new Error("two keys have one name");
+    if (n.length * 6 < MODULUS_BITS_MIN) continue;
+    const print = JSON.stringify([n, e, endorsements]);
+    const old = before?.byKid.get(kid);
+    if (old?.print === print) byKid.set(kid, old);
+    else {
+      const key = await importJWK({ kty, n, e, alg: ALGORITHM }, ALGORITHM) as CryptoKey;
+      byKid.set(kid, { kid, key, endorsements, print });
+    }
+  }
+  if (byKid.size === 0) throw new Error("there is no usable key");
+  return byKid;
+}
+
+async function fetchJson(parts: KeySetParts, url: URL): Promise<unknown> {
+  const response = await parts.http.fetch(url, {
+    headers: { accept: "application/json" },
+    redirect: "error",
+    signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+  });
+  const text = await readBounded(response.body, TEAMCHAT_LIMITS.keysBytesMax);
+  if (response.status !== 200) throw new Error(`the answer is ${response.status}`);
+  if (text === undefined) throw new Error("the answer is too long");
+  return JSON.parse(text);
+}

@@ -1,0 +1,164 @@
+/**
+ * What an accepted activity of an owner becomes: a turn, a change of one, a note about its
+ * conversation, an answer to an invoke. Pure.
+ *
+ * | Type | Becomes |
+ * |---|---|
+ * | `message` with text, files or a submitted card | a turn |
+ * | `messageUpdate` (edited) | the new text of a turn that still waits; else nothing |
+ * | `messageDelete` | the end of a turn that still waits |
+ * | `installationUpdate`, `conversationUpdate` | the conversation is known, or blocked |
+ * | `invoke` | its answer, the same for a repetition |
+ * | anything else | counted |
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { type Activity, conversationRoot, deliveryKey, invokeKey } from "core/teamchat/activity.ts";
+import { messageText } from "core/teamchat/message_text.ts";
+import type { RouteDecision } from "core/teamchat/route.ts";
+import type { Delivery } from "teamchat/store/intake.ts";
+import type { Conversation, NewTurn, Site } from "teamchat/store/turn.ts";
+
+type Routed = Extract<RouteDecision, { readonly kind: "route" }>;
+
+/** What is to be stored and answered. */
+export interface Planned {
+  readonly delivery: Delivery;
+  /** For the counters. */
+  readonly what:
+    | "turn"
+    | "edit"
+    | "delete"
+    | "installed"
+    | "removed"
+    | "invoke"
+    | "noted"
+    | "empty";
+  /** Body of the answer to an invoke. */
+  readonly invoke?: string;
+}
+
+/** What the plan needs besides the activity. */
+export interface PlanSite {
+  readonly now: number;
+  /** How long a turn may wait for its agent. */
+  readonly offlineMs: number;
+  readonly turnId: string;
+  readonly appId: string | undefined;
+}
+
+/** Answers to invokes that need nothing else; the body that the platform expects. */
+const INVOKE_ANSWERS: Readonly<Record<string, string>> = {
+  "adaptiveCard/action":
+    '{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":""}',
+  "fileConsent/invoke": "{}",
+  "message/submitAction": "{}",
+};
+
+/** Plans one activity that was routed. */
+export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
+  const base = { keys: keysOf(activity, site.now), now: site.now };
+  const conversation = conversationOf(activity, route, site.now);
+  switch (activity.type) {
+    case "message":
+      return planMessage(activity, route, { site, base, conversation });
+    case "messageUpdate": {
+      const text = messageText(activity, site.appId);
+      const isEdit = activity.channelData?.eventType !== "undeleteMessage" && text !== "";
+      const edit = { conversation: activity.conversation.id, activity: activity.id ?? "", text };
+      return { delivery: { ...base, conversation, ...(isEdit ? { edit } : {}) }, what: "edit" };
+    }
+    case "messageDelete": {
+      const withdraw = { conversation: activity.conversation.id, activity: activity.id ?? "" };
+      return { delivery: { ...base, conversation, withdraw }, what: "delete" };
+    }
+    case "installationUpdate":
+    case "conversationUpdate":
+      return isRemoval(activity)
+        ? {
+          delivery: {
+            ...base,
+            block: { conversation: conversation.site.conversation, why: "removed" },
+          },
+          what: "removed",
+        }
+        : { delivery: { ...base, conversation }, what: "installed" };
+    case "invoke": {
+      const answer = INVOKE_ANSWERS[activity.name ?? ""];
+      const invoke = answer ?? "unknown";
+      return { delivery: { ...base, conversation, answer: invoke }, what: "invoke", invoke };
+    }
+    default:
+      return { delivery: { ...base, conversation }, what: "noted" };
+  }
+}
+
+function planMessage(
+  activity: Activity,
+  route: Routed,
+  parts: {
+    readonly site: PlanSite;
+    readonly base: Pick<Delivery, "keys" | "now">;
+    readonly conversation: Conversation;
+  },
+): Planned {
+  const { site, base, conversation } = parts;
+  const text = messageText(activity, site.appId) || submittedText(activity.value);
+  if (text === "") return { delivery: { ...base, conversation }, what: "empty" };
+  const turn: NewTurn = {
+    turnId: site.turnId,
+    agent: route.agent,
+    owner: route.owner,
+    // The thread of a channel: answers go where the question was asked.
+    site: { ...conversation.site, conversation: activity.conversation.id },
+    activity: activity.id ?? undefined,
+    text,
+    created: site.now,
+    expires: site.now + site.offlineMs,
+  };
+  return { delivery: { ...base, conversation, turn }, what: "turn" };
+}
+
+/** A submitted card has values instead of text. */
+function submittedText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function keysOf(activity: Activity, now: number): Delivery["keys"] {
+  const key = deliveryKey(activity);
+  return [
+    ...(key === undefined ? [] : [{ key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
+    ...(activity.type === "invoke"
+      ? [{ key: invokeKey(activity), until: now + TEAMCHAT_LIMITS.invokesKeptMs }]
+      : []),
+  ];
+}
+
+function isRemoval(activity: Activity): boolean {
+  if (activity.type === "installationUpdate") {
+    return (activity.action ?? "").toLowerCase().startsWith("remove");
+  }
+  const bot = activity.recipient?.id;
+  return (activity.membersRemoved ?? []).some(({ id }) => id === bot);
+}
+
+function conversationOf(activity: Activity, route: Routed, now: number): Conversation {
+  const { recipient, from, locale } = activity;
+  const site: Site = {
+    base: route.base,
+    conversation: conversationRoot(activity.conversation.id),
+    type: route.conversation,
+    bot: { id: recipient?.id ?? "", ...(recipient?.name ? { name: recipient.name } : {}) },
+    user: {
+      id: from?.id ?? "",
+      ...(from?.name ? { name: from.name } : {}),
+      aadObjectId: route.owner,
+    },
+    ...(route.tenantId === undefined ? {} : { tenantId: route.tenantId }),
+    ...(locale ? { locale } : {}),
+  };
+  return { owner: route.owner, agent: route.agent, site, seen: now, blocked: undefined };
+}

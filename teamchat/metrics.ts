@@ -1,0 +1,42 @@
+/**
+ * What the team-chat gateway counts. No I/O.
+ *
+ * @module
+ */
+
+import { createMetricSet, type MetricSet } from "core/metrics.ts";
+
+const COUNTERS = {
+  activities: "Activities by type and what became of them.",
+  tokens: "Connector tokens by result: fresh, cached, or why refused.",
+  key_fetches: "Fetches of the connector's keys by result.",
+  registers: "Registrations by result and reason.",
+  refused: "Upgrades that were refused.",
+  evicted: "Connections that made room for another before they registered.",
+  skipped: "Frames of unknown type.",
+  events: "Events of agents by result: stored, repeated, foreign.",
+  turns: "Turns by outcome.",
+  sends: "Requests to the platform by kind and outcome.",
+  deliveries: "Answers by outcome.",
+  app_tokens: "App tokens asked for, by result.",
+} as const;
+/** Name of a counter without its prefix and suffix. */
+export type CounterName = keyof typeof COUNTERS;
+
+const GAUGES = {
+  agents: "Agents connected.",
+  unregistered: "Connections that have not registered yet.",
+  turns_open: "Turns that have not ended.",
+  replies_open: "Answers on their way.",
+  accept_seconds_max: "Longest time from a request to its durable write since the last reading.",
+} as const;
+/** Name of a gauge without its prefix. */
+export type GaugeName = keyof typeof GAUGES;
+
+/** Counting and reading. */
+export type Metrics = MetricSet<CounterName, GaugeName>;
+
+/** Makes empty metrics. */
+export function createMetrics(): Metrics {
+  return createMetricSet("fleetctl_teamchat", { counters: COUNTERS, gauges: GAUGES });
+}

@@ -1,0 +1,100 @@
+/**
+ * The listener of `/register`: agents dial in, browsers and what came through a proxy do not. Alone
+ * on its private address, or on the one address that it shares with `/api/messages`.
+ *
+ * @module
+ */
+
+import { browserSign } from "core/dial/browser.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import { createWaitingRoom } from "core/dial/waiting_room.ts";
+import type { IsOwnName } from "core/host_name.ts";
+import { isPrivate, parsePeer } from "core/ip.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Log, UpgradeAnswer } from "core/ports.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
+import { type GateParts, judgeRegistration } from "teamchat/register/gate.ts";
+import type { AgentRegistry } from "teamchat/register/registry.ts";
+
+/** Answering upgrades. */
+export interface RegisterDoor {
+  upgrade(request: Request, peer: string): Promise<UpgradeAnswer>;
+  /** Tells each agent when to come back. */
+  sayGoodbye(reason: string): void;
+}
+
+/** What the door is made of. */
+export interface RegisterParts extends AgentConnectionParts {
+  readonly gate: GateParts;
+  readonly registry: AgentRegistry;
+  readonly isOwnName: IsOwnName;
+}
+
+/** Path of the route. */
+export const REGISTER_PATH = "/register";
+
+/** Makes the door. */
+export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
+  const { metrics, log, registry, random } = parts;
+  const room = createWaitingRoom((address) => {
+    metrics.count("evicted");
+    log.warning("connection makes room before it registered", { address });
+  });
+  metrics.gauge("unregistered", () => room.size());
+  metrics.gauge("agents", () => registry.all().length);
+
+  return {
+    upgrade: async (request, peer) => {
+      const sign = foreignSign(request, peer, parts.isOwnName);
+      if (sign !== undefined) return refuse(sign, { metrics, log, peer });
+      const pass = await judgeRegistration(request.headers.get("authorization"), parts.gate);
+      if (!pass.ok) {
+        metrics.count("registers", { result: "rejected", reason: pass.why });
+        log.warning("register rejected", { agent: pass.agent, reason: pass.why, peer });
+        return { accept: false, response: new Response("not authorized\n", { status: 401 }) };
+      }
+      return {
+        accept: true,
+        onOpen: (connection) => {
+          const onSettled = room.enter(peer, () => connection.terminate());
+          serveAgent(connection, { pass: pass.value, onSettled }, parts);
+        },
+      };
+    },
+    sayGoodbye: (reason) => {
+      for (const session of registry.all()) {
+        const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
+        session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });
+        session.close(CLOSE.goingAway, reason.slice(0, 100));
+      }
+    },
+  };
+}
+
+/** Headers that a proxy adds; whoever comes through one comes from the outside. */
+const PROXY_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/** Tells whether a request came through a proxy. */
+export function isProxied(headers: Headers): boolean {
+  return PROXY_HEADERS.some((name) => headers.has(name));
+}
+
+/** Why an upgrade has no business here. */
+function foreignSign(request: Request, peer: string, isOwnName: IsOwnName): string | undefined {
+  if (new URL(request.url).pathname !== REGISTER_PATH) return "other-path";
+  if (isProxied(request.headers)) return "proxied";
+  const address = parsePeer(peer);
+  if (address === undefined || !isPrivate(address)) return "public-address";
+  return browserSign(request.headers, isOwnName);
+}
+
+function refuse(
+  reason: string,
+  { metrics, log, peer }: { readonly metrics: Metrics; readonly log: Log; readonly peer: string },
+): UpgradeAnswer {
+  metrics.count("refused", { reason });
+  log.warning("upgrade refused", { reason, peer });
+  // The same as for a path that does not exist: from outside there is nothing here.
+  return { accept: false, response: new Response("not found\n", { status: 404 }) };
+}

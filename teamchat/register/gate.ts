@@ -1,0 +1,94 @@
+/**
+ * Who may open a connection at `/register`: decided before the upgrade, from the `Authorization`
+ * header alone (decision 14). The peer learns nothing but "not authorized"; the log gets the reason.
+ *
+ * | Header | Decision |
+ * |---|---|
+ * | signed token of an owner's agent, by its enrolled key, for this gateway, not seen before | that agent |
+ * | the shared token of the settings, where one is set | the agent that the register frame names |
+ * | anything else | 401 |
+ *
+ * @module
+ */
+
+import { hostnameOf, type IsOwnName } from "core/host_name.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { AgentName, ObjectId } from "core/names.ts";
+import type { Clock } from "core/ports.ts";
+import { readRegistration, type RegistrationFault } from "core/teamchat/registration.ts";
+
+/** Who is let in. */
+export type GatePass =
+  | { readonly kind: "agent"; readonly agent: AgentName; readonly key: string }
+  /** The register frame says who it is. */
+  | { readonly kind: "shared" };
+
+/** Why nobody is let in; for the log. */
+export type GateFault =
+  | RegistrationFault
+  | "token-absent"
+  | "token-foreign"
+  | "agent-unknown"
+  | "owner-mismatch"
+  | "other-gateway"
+  | "key-not-enrolled"
+  | "token-used";
+
+/** What the gate looks at. */
+export interface GateParts {
+  readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  readonly sharedToken: string | undefined;
+  readonly isOwnName: IsOwnName;
+  readonly enrolled: (agent: string) => Promise<readonly string[] | undefined>;
+  /** Notes a nonce durably; false when it was there. */
+  readonly takeNonce: (nonce: string, until: number) => boolean;
+  readonly clock: Clock;
+}
+
+/** The decision. */
+export type GateDecision =
+  | { readonly ok: true; readonly value: GatePass }
+  | { readonly ok: false; readonly why: GateFault; readonly agent: string };
+
+/** Judges the header of one upgrade. */
+export async function judgeRegistration(
+  authorization: string | null,
+  parts: GateParts,
+): Promise<GateDecision> {
+  const token = /^Bearer ([\x21-\x2b\x2d-\x7e]+)$/i.exec(authorization ?? "")?.[1];
+  if (token === undefined) return no("token-absent");
+  if (parts.sharedToken !== undefined && await isSame(token, parts.sharedToken)) {
+    return { ok: true, value: { kind: "shared" } };
+  }
+  if (!token.startsWith("fleetctl.register.")) return no("token-foreign");
+  const read = await readRegistration(token, parts.clock.now());
+  if (!read.ok) return no(read.why);
+  const { agent, owner, gateway, key, nonce, exp } = read.value;
+  const owned = parts.agents.get(owner.toLowerCase() as ObjectId);
+  const isKnown = [...parts.agents.values()].some((name) => name === agent);
+  if (owned === undefined || owned !== agent) {
+    return no(isKnown ? "owner-mismatch" : "agent-unknown", agent);
+  }
+  if (!parts.isOwnName(hostnameOf(gateway))) return no("other-gateway", agent);
+  const enrolled = await parts.enrolled(agent);
+  if (enrolled?.includes(key) !== true) return no("key-not-enrolled", agent);
+  const until = (exp + TEAMCHAT_LIMITS.clockSkewSeconds) * 1000;
+  if (!parts.takeNonce(nonce, until)) return no("token-used", agent);
+  return { ok: true, value: { kind: "agent", agent: owned, key } };
+}
+
+function no(why: GateFault, agent = ""): GateDecision {
+  return { ok: false, why, agent };
+}
+
+/** Compares by hash, so that how far two texts agree takes no time to tell. */
+async function isSame(one: string, other: string): Promise<boolean> {
+  const hash = async (text: string) =>
+    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  const [left, right] = [await hash(one), await hash(other)];
+  let difference = 0;
+  left.forEach((byte, index) => {
+    difference |= byte ^ (right[index] ?? 0);
+  });
+  return difference === 0;
+}

@@ -1,0 +1,89 @@
+/**
+ * Bodies of what the gateway posts. Pure.
+ * Sources: Teams "Stream bot messages" (entity `streaminfo`), "Bot messages with AI-generated
+ * content" (label, citations, feedback).
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Site } from "teamchat/store/turn.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** A request of a stream. */
+export interface StreamStep {
+  readonly kind: "informative" | "streaming";
+  readonly sequence: number;
+  /** Absent in the first. */
+  readonly stream: string | undefined;
+  readonly text: string;
+}
+
+const AI_LABEL = {
+  type: "https://schema.org/Message",
+  "@type": "Message",
+  "@context": "https://schema.org",
+  additionalType: ["AIGeneratedContent"],
+} as const;
+
+/** A chunk or a progress line of a stream. */
+export function streamBody(site: Site, step: StreamStep): Body {
+  const { kind, sequence, stream, text } = step;
+  return {
+    ...envelope(site),
+    type: "typing",
+    text: kind === "informative" ? text.slice(0, TEAMCHAT_LIMITS.informativeLengthMax) : text,
+    entities: [{
+      type: "streaminfo",
+      streamType: kind,
+      streamSequence: sequence,
+      ...(stream === undefined ? {} : { streamId: stream }),
+    }],
+  };
+}
+
+/** What a message carries besides its text. */
+export interface MessageOptions {
+  /** The message that ends this stream. */
+  readonly stream?: string;
+  readonly replyTo?: string | undefined;
+  /** Text of the model: it is labelled, and its owner may say how it was. */
+  readonly isAnswer?: boolean;
+  /** The last message of an answer asks for feedback. */
+  readonly isLast?: boolean;
+}
+
+/** A message. */
+export function messageBody(site: Site, text: string, options: MessageOptions = {}): Body {
+  const { stream, replyTo, isAnswer = false, isLast = false } = options;
+  const entities = [
+    ...(stream === undefined
+      ? []
+      : [{ type: "streaminfo", streamType: "final", streamId: stream }]),
+    ...(isAnswer ? [AI_LABEL] : []),
+  ];
+  return {
+    ...envelope(site),
+    type: "message",
+    textFormat: "markdown",
+    text,
+    ...(stream === undefined && replyTo !== undefined ? { replyToId: replyTo } : {}),
+    ...(entities.length === 0 ? {} : { entities }),
+    ...(isAnswer && isLast ? { channelData: { feedbackLoop: { type: "default" } } } : {}),
+  };
+}
+
+/** A sign that somebody is at work, where there is no stream. */
+export function typingBody(site: Site): Body {
+  return { ...envelope(site), type: "typing" };
+}
+
+function envelope(site: Site): Body {
+  return {
+    from: site.bot,
+    recipient: { id: site.user.id },
+    conversation: { id: site.conversation },
+    ...(site.locale === undefined ? {} : { locale: site.locale }),
+  };
+}

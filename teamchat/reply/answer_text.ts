@@ -1,0 +1,74 @@
+/**
+ * The words of an answer: what the agent wrote, and what the gateway must add. Pure.
+ *
+ * @module
+ */
+
+import type { Turn } from "teamchat/store/turn.ts";
+
+const EMPTY = "The agent finished without writing anything.";
+
+/** Returns the whole text of the answer to a turn that has ended. */
+export function answerText(turn: Turn): string {
+  const answer = turn.answer.trim() === "" ? "" : turn.answer.trimEnd();
+  const added = addition(turn);
+  if (answer === "") return added ?? EMPTY;
+  return added === undefined ? answer : `${answer}\n\n_${added}_`;
+}
+
+function addition({ outcome, reason, answer }: Turn): string | undefined {
+  switch (outcome) {
+    case "completed":
+    case undefined:
+      return undefined;
+    case "cancelled":
+      return "Stopped.";
+    case "expired":
+      return "This message was not delivered: the agent was away for too long. Please send it again.";
+    case "failed":
+    case "interrupted": {
+      const what = answer.trim() === "" ? "There is no answer" : "The answer ends here";
+      return reason === undefined ? `${what}.` : `${what}: ${oneLine(reason)}`;
+    }
+  }
+}
+
+/** The reason may be the last words of a program. */
+function oneLine(text: string): string {
+  return text.replace(/[\s_*`<>[\]]+/g, " ").trim().slice(0, REASON_LENGTH_MAX);
+}
+const REASON_LENGTH_MAX = 300;
+
+/** Puts together what can be shown of an answer while it is being written. */
+export interface ShownText {
+  /** A piece of a message; `offset` tells that a piece before it was dropped. */
+  delta(messageId: string, text: string, offset: number | undefined): void;
+  /** A whole message is stored; `answer` is everything so far. */
+  whole(messageId: string, answer: string): void;
+  text(): string;
+}
+
+/** Makes the text, beginning with what is stored already. */
+export function createShownText(answer: string): ShownText {
+  let base = answer;
+  let partial = { id: "", text: "", isBroken: false };
+  let ended = "";
+  return {
+    delta: (id, text, offset) => {
+      if (id === ended) return;
+      if (partial.id !== id) partial = { id, text: "", isBroken: (offset ?? 0) > 0 };
+      if (partial.isBroken || (offset !== undefined && offset < partial.text.length)) return;
+      if (offset !== undefined && offset > partial.text.length) partial.isBroken = true;
+      else partial.text += text;
+    },
+    whole: (id, all) => {
+      base = all;
+      ended = id;
+      partial = { id: "", text: "", isBroken: false };
+    },
+    text: () => {
+      if (partial.text.trim() === "") return base;
+      return base === "" ? partial.text : `${base}\n\n${partial.text}`;
+    },
+  };
+}

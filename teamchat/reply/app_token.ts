@@ -1,0 +1,152 @@
+/**
+ * The token for answers: client credentials at the identity provider, asked for once and kept until
+ * shortly before it ends. All who wait share one request; the old token is used while a new one
+ * cannot be had. Neither token nor secret appears in a log or a fault.
+ *
+ * Source: Bot Connector authentication, "Step 1: Request an access token".
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, HttpClient, Log } from "core/ports.ts";
+import type { Cloud } from "core/teamchat/cloud.ts";
+import { readBounded } from "teamchat/http_body.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+
+/** Why there is no token; also a state of health. */
+export type AppTokenFault = "secret-expired" | "secret-invalid" | "tenant-unknown" | "unavailable";
+
+/** A token, or why there is none. */
+export type AppTokenAnswer =
+  | { readonly ok: true; readonly token: string }
+  | { readonly ok: false; readonly why: AppTokenFault };
+
+/** Having tokens. */
+export interface AppTokens {
+  get(): Promise<AppTokenAnswer>;
+  /** The platform refused this token: the next `get` asks for another. */
+  reject(token: string): void;
+  /** Why the last request failed; undefined when it did not. */
+  fault(): AppTokenFault | undefined;
+}
+
+/** What tokens are made of. */
+export interface AppTokenParts {
+  readonly cloud: Cloud;
+  readonly appId: string;
+  readonly secret: string;
+  readonly tenantId: string | undefined;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const granted = z.object({
+  access_token: z.string().min(1).max(16_384),
+  expires_in: z.coerce.number().positive().max(7 * 24 * 3_600),
+});
+const refused = z.object({
+  error: z.string().max(128),
+  error_description: z.string().max(8_192).optional(),
+});
+/** After a failure nobody asks again for this long. */
+const FAULT_PAUSE_MS = 5_000;
+/** Codes of the identity provider (Entra "AADSTS" error codes). */
+const SECRET_EXPIRED = "AADSTS7000222";
+const SECRET_INVALID = "AADSTS7000215";
+const TENANT_UNKNOWN = "AADSTS90002";
+
+/** Makes the tokens; the first `get` asks. */
+export function createAppTokens(parts: AppTokenParts): AppTokens {
+  const { clock, log, metrics } = parts;
+  let held: { readonly token: string; readonly until: number } | undefined;
+  let asking: Promise<AppTokenAnswer> | undefined;
+  let fault: AppTokenFault | undefined;
+  let pausedUntil = -Infinity;
+
+  async function ask(): Promise<AppTokenAnswer> {
+    const answer = await requestToken(parts);
+    metrics.count("app_tokens", { result: answer.ok ? "granted" : answer.why });
+    if (!answer.ok) {
+      if (answer.why !== fault) log.error("no app token", { reason: answer.why });
+      fault = answer.why;
+      pausedUntil = clock.monotonic() + FAULT_PAUSE_MS;
+      return answer;
+    }
+    fault = undefined;
+    held = { token: answer.token, until: clock.monotonic() + answer.seconds * 1000 };
+    return { ok: true, token: answer.token };
+  }
+
+  return {
+    fault: () => fault,
+    reject: (token) => {
+      if (held?.token === token) held = undefined;
+    },
+    get: async () => {
+      const now = clock.monotonic();
+      const current = held;
+      if (current !== undefined && current.until - TEAMCHAT_LIMITS.appTokenEarlyMs > now) {
+        return { ok: true, token: current.token };
+      }
+      const isGood = current !== undefined && current.until > now;
+      if (now < pausedUntil && asking === undefined) {
+        return isGood
+          ? { ok: true, token: current.token }
+          : { ok: false, why: fault ?? "unavailable" };
+      }
+      asking ??= ask().finally(() => {
+        asking = undefined;
+      });
+      const answer = await asking;
+      return answer.ok || !isGood ? answer : { ok: true, token: current.token };
+    },
+  };
+}
+
+async function requestToken(
+  parts: AppTokenParts,
+): Promise<
+  | { readonly ok: true; readonly token: string; readonly seconds: number }
+  | { readonly ok: false; readonly why: AppTokenFault }
+> {
+  const { cloud, appId, secret, tenantId, http } = parts;
+  const url = new URL(`${tenantId ?? cloud.defaultTenant}/oauth2/v2.0/token`, cloud.loginUrl);
+  try {
+    const response = await http.fetch(url, {
+      method: "POST",
+      body: new URLSearchParams({
+        grant_type: "client_credentials",
+        client_id: appId,
+        client_secret: secret,
+        scope: cloud.scope,
+      }),
+      redirect: "error",
+      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+    });
+    const text = await readBounded(response.body, TEAMCHAT_LIMITS.responseBytesMax) ?? "";
+    if (response.status === 200) {
+      const { access_token: token, expires_in: seconds } = granted.parse(JSON.parse(text));
+      return { ok: true, token, seconds };
+    }
+    return { ok: false, why: faultOf(response.status, text) };
+  } catch {
+    // What was thrown may quote the request, which holds the secret.
+    return { ok: false, why: "unavailable" };
+  }
+}
+
+function faultOf(status: number, text: string): AppTokenFault {
+  if (status !== 400 && status !== 401) return "unavailable";
+  try {
+    const { error, error_description: words = "" } = refused.parse(JSON.parse(text));
+    if (words.includes(SECRET_EXPIRED)) return "secret-expired";
+    if (words.includes(SECRET_INVALID) || error === "invalid_client") return "secret-invalid";
+    return words.includes(TENANT_UNKNOWN) ? "tenant-unknown" : "unavailable";
+  } catch {
+    return "unavailable";
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Requests to the platform's connector: to allowed addresses only, at the platform's pace, with a
+ * token, no redirects, and an end to everything. What an answer means is in `outcome.ts`.
+ *
+ * Source: Bot Connector REST API, "Conversations"; Teams "Optimize your bot with rate limiting".
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, HttpClient, Log } from "core/ports.ts";
+import { BOT_WINDOWS, CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
+import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
+import { readBounded } from "teamchat/http_body.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import type { AppTokens } from "teamchat/reply/app_token.ts";
+import { type CallOutcome, readOutcome } from "teamchat/reply/outcome.ts";
+import type { Site } from "teamchat/store/turn.ts";
+
+/** One request. */
+export interface Call {
+  readonly site: Site;
+  readonly method: "POST" | "PUT";
+  /** Id of the message that is changed or answered. */
+  readonly activity?: string | undefined;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** For the counters. */
+  readonly what: string;
+}
+
+/** Sending. */
+export interface Connector {
+  /** Sends one request when its turn has come; never rejects. */
+  call(call: Call, signal?: AbortSignal): Promise<CallOutcome>;
+}
+
+/** What the connector is made of. */
+export interface ConnectorParts {
+  readonly hosts: ServiceHosts;
+  /** Undefined in local mode. */
+  readonly tokens: AppTokens | undefined;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** Conversations whose pace is remembered; past that, idle ones are forgotten. */
+const PACES_KEPT = 4_096;
+
+/** Makes the connector. */
+export function createConnector(parts: ConnectorParts): Connector {
+  const { clock, metrics, log } = parts;
+  const paces = new Map<string, Pace>();
+  const ownPace = createPace(BOT_WINDOWS);
+  const slots = createSlots(TEAMCHAT_LIMITS.sendsAtOnceMax);
+
+  function paceOf(conversation: string): Pace {
+    const known = paces.get(conversation);
+    if (known !== undefined) return known;
+    if (paces.size >= PACES_KEPT) {
+      for (const [name, pace] of paces) if (pace.isIdle(clock.monotonic())) paces.delete(name);
+    }
+    const made = createPace(CONVERSATION_WINDOWS);
+    paces.set(conversation, made);
+    return made;
+  }
+
+  /** Waits until the platform's limits leave room; false when the wait was broken off. */
+  async function waitForTurn(conversation: string, signal?: AbortSignal): Promise<boolean> {
+    const pace = paceOf(conversation);
+    for (;;) {
+      if (signal?.aborted === true) return false;
+      const now = clock.monotonic();
+      const waitMs = Math.max(pace.waitMs(now), ownPace.waitMs(now));
+      if (waitMs <= 0) {
+        pace.took(now);
+        ownPace.took(now);
+        return true;
+      }
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  return {
+    call: async (call, signal) => {
+      if (!await waitForTurn(call.site.conversation, signal)) {
+        return { kind: "unreachable", why: "stopping" };
+      }
+      const outcome = await slots(() => callOnce(call, parts));
+      metrics.count("sends", { what: call.what, outcome: outcome.kind });
+      if (outcome.kind !== "ok") {
+        const { kind } = outcome;
+        const why = "why" in outcome ? outcome.why : undefined;
+        log.info("send not taken", { what: call.what, outcome: kind, reason: why });
+      }
+      return outcome;
+    },
+  };
+}
+
+async function callOnce(call: Call, parts: ConnectorParts): Promise<CallOutcome> {
+  // Checked when sending, not only when storing: the settings may have changed since.
+  const service = checkServiceUrl(call.site.base, parts.hosts);
+  if (!service.ok) return { kind: "blocked", why: service.why };
+  const { tokens } = parts;
+  if (tokens === undefined) return await request(call, service.base, undefined, parts);
+  for (let tries = 0;; tries++) {
+    const token = await tokens.get();
+    if (!token.ok) return { kind: "unreachable", why: token.why };
+    const outcome = await request(call, service.base, token.token, parts);
+    if (outcome.kind !== "unauthorized") return outcome;
+    tokens.reject(token.token);
+    if (tries > 0) return { kind: "failed", why: "unauthorized" };
+  }
+}
+
+async function request(
+  call: Call,
+  base: string,
+  token: string | undefined,
+  { http, clock }: ConnectorParts,
+): Promise<CallOutcome> {
+  const { site, method, activity, body } = call;
+  const path = ["v3", "conversations", site.conversation, "activities"];
+  const segments = activity === undefined ? path : [...path, activity];
+  const url = `${base}/${segments.map(encodeURIComponent).join("/")}`;
+  let response: Response;
+  try {
+    response = await http.fetch(url, {
+      method,
+      headers: {
+        "content-type": "application/json",
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(body),
+      redirect: "manual",
+      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+    });
+  } catch (thrown) {
+    // A connection that was never made carried nothing.
+    const isUnmade = /tcp connect error|dns error|connection refused/i.test(errorText(thrown));
+    return isUnmade
+      ? { kind: "unreachable", why: "no connection" }
+      : { kind: "ambiguous", why: "no answer" };
+  }
+  const { status, headers } = response;
+  const text = await readBounded(response.body, TEAMCHAT_LIMITS.responseBytesMax)
+    .catch(() => undefined);
+  return readOutcome(
+    { status, retryAfter: headers.get("retry-after"), body: text },
+    clock.now(),
+  );
+}
+
+/** Runs at most `max` jobs at once; the others wait in the order of coming. */
+function createSlots(max: number): <T>(job: () => Promise<T>) => Promise<T> {
+  let busy = 0;
+  const waiting: (() => void)[] = [];
+  return async (job) => {
+    if (busy >= max) await new Promise<void>((resolve) => waiting.push(resolve));
+    else busy++;
+    try {
+      return await job();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) busy--;
+      else next();
+    }
+  };
+}

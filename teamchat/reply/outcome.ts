@@ -1,0 +1,108 @@
+/**
+ * What an answer of the platform's connector means. Pure.
+ *
+ * A new message cannot be repeated safely: the connector may have taken it and still answer 504. So
+ * everything that leaves this open is `ambiguous`, and only 429 says for sure that nothing happened.
+ *
+ * @module
+ */
+
+import { retryAfterMs } from "teamchat/reply/retry_after.ts";
+
+/** Why a stream takes nothing more. */
+export type StreamEnd = "time" | "cancelled" | "completed" | "not-allowed";
+
+/** The outcome of one request. */
+export type CallOutcome =
+  | { readonly kind: "ok"; readonly id: string | undefined }
+  | { readonly kind: "throttled"; readonly waitMs: number }
+  /** It never got there: the connection could not be made, or there is no token. */
+  | { readonly kind: "unreachable"; readonly why: string }
+  /** It may have been taken. */
+  | { readonly kind: "ambiguous"; readonly why: string }
+  | { readonly kind: "stream-ended"; readonly why: StreamEnd }
+  | { readonly kind: "too-large" }
+  /** The conversation takes no messages of the bot any more. */
+  | { readonly kind: "blocked"; readonly why: string }
+  /** The conversation or the message is not there. */
+  | { readonly kind: "gone" }
+  | { readonly kind: "unauthorized" }
+  | { readonly kind: "failed"; readonly why: string };
+
+/** An answer as it came. */
+export interface CallAnswer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  /** Undefined when it was too long or broke off. */
+  readonly body: string | undefined;
+}
+
+const BLOCKED: ReadonlySet<string> = new Set([
+  "MessageWritesBlocked",
+  "BotNotInConversationRoster",
+  "BotDisabledByAdmin",
+  "ConversationBlockedByUser",
+  "Forbidden",
+]);
+const STREAM_REFUSED = "ContentStreamNotAllowed";
+
+/** Reads an answer. */
+export function readOutcome({ status, retryAfter, body }: CallAnswer, nowMs: number): CallOutcome {
+  if (status >= 200 && status < 300) return { kind: "ok", id: idOf(body) };
+  const { code, message } = errorOf(body);
+  if (code === STREAM_REFUSED) return streamEnd(message);
+  switch (status) {
+    case 401:
+      return { kind: "unauthorized" };
+    case 403:
+      return BLOCKED.has(code)
+        ? { kind: "blocked", why: code }
+        : { kind: "failed", why: code || "status 403" };
+    case 404:
+      return { kind: "gone" };
+    case 413:
+      return { kind: "too-large" };
+    case 429:
+      return { kind: "throttled", waitMs: retryAfterMs(retryAfter, nowMs) };
+  }
+  if (code === "MessageSizeTooBig") return { kind: "too-large" };
+  if (status === 408 || status === 412 || status >= 500) {
+    return { kind: "ambiguous", why: `status ${status}` };
+  }
+  return { kind: "failed", why: code || `status ${status}` };
+}
+
+/** Teams streaming, "Error codes": one code for five reasons, which only the message tells apart. */
+function streamEnd(message: string): CallOutcome {
+  const words = message.toLowerCase();
+  if (words.includes("size too large") || words.includes("too large")) return { kind: "too-large" };
+  if (words.includes("exceeded streaming time")) return { kind: "stream-ended", why: "time" };
+  if (words.includes("cancel")) return { kind: "stream-ended", why: "cancelled" };
+  if (words.includes("completed")) return { kind: "stream-ended", why: "completed" };
+  return { kind: "stream-ended", why: "not-allowed" };
+}
+
+function idOf(body: string | undefined): string | undefined {
+  const { id } = readObject(body);
+  return typeof id === "string" && id !== "" && id.length <= 512 ? id : undefined;
+}
+
+function errorOf(body: string | undefined): { readonly code: string; readonly message: string } {
+  const { error } = readObject(body);
+  const { code, message } = typeof error === "object" && error !== null
+    ? error as { code?: unknown; message?: unknown }
+    : {};
+  return {
+    code: typeof code === "string" ? code.slice(0, 80) : "",
+    message: typeof message === "string" ? message.slice(0, 512) : "",
+  };
+}
+
+function readObject(body: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(body ?? "");
+    return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * All answers on their way: one at a time in a conversation, in the order of the turns; each shown
+ * while it is written and delivered when it is whole. Picks up after a restart what was left.
+ *
+ * @module
+ */
+
+import { errorText, type Refusal } from "core/errors.ts";
+import { createLanes } from "core/lanes.ts";
+import type { Clock, Log } from "core/ports.ts";
+import { messageBody } from "teamchat/reply/activities.ts";
+import { answerText, createShownText, type ShownText } from "teamchat/reply/answer_text.ts";
+import type { Connector } from "teamchat/reply/connector.ts";
+import { deliverAnswer } from "teamchat/reply/deliver.ts";
+import { LiveAnswer } from "teamchat/reply/live.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+import type { DeliveryOutcome, DeliveryProgress, Site, Turn } from "teamchat/store/turn.ts";
+
+/** Answers on their way. */
+export interface Replies {
+  /** The agent began the turn: its answer is shown from now on. */
+  begin(turnId: string): void;
+  delta(turnId: string, messageId: string, text: string, offset: number | undefined): void;
+  whole(turnId: string, messageId: string): void;
+  tool(turnId: string, tool: string): void;
+  /** The turn has ended: its answer is delivered. */
+  finish(turnId: string): void;
+  /** Sends a line of the gateway's own; what becomes of it is only counted. */
+  note(site: Site, text: string): void;
+  /** Begins nothing more; resolves when no request is under way. */
+  close(): Promise<void>;
+}
+
+/** What replies are made of. */
+export interface RepliesParts {
+  readonly store: Pick<TeamchatStore, "turns" | "conversations">;
+  readonly connector: Connector;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The owner pressed "stop". */
+  readonly onStopped: (turn: Turn) => void;
+  /** What became of an answer is known and stored. */
+  readonly onDelivery: (turn: Turn) => void;
+}
+
+interface Open {
+  readonly shown: ShownText;
+  readonly live: LiveAnswer;
+  readonly ended: Promise<void>;
+  readonly end: () => void;
+}
+
+/** When the disk did not take the outcome, the next try. */
+const STORE_RETRY_MS = 5_000;
+
+/** Makes the replies. */
+export function createReplies(parts: RepliesParts): Replies {
+  return new AllReplies(parts);
+}
+
+class AllReplies implements Replies {
+  readonly #parts: RepliesParts;
+  readonly #open = new Map<string, Open>();
+  readonly #jobs = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  readonly #lanes: ReturnType<typeof createLanes>;
+
+  constructor(parts: RepliesParts) {
+    this.#parts = parts;
+    this.#lanes = createLanes((conversation, thrown) =>
+      parts.log.error("answer failed", { conversation, error: errorText(thrown) })
+    );
+    parts.metrics.gauge("replies_open", () => this.#open.size);
+  }
+
+  begin(turnId: string): void {
+    if (this.#open.has(turnId) || this.#stop.signal.aborted) return;
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn === undefined || turn.state === "closed") return;
+    const { connector, clock } = this.#parts;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const shown = createShownText(turn.answer);
+    const keep = (progress: Partial<DeliveryProgress>) => this.#keep(turnId, progress);
+    const live = new LiveAnswer({ turn, shown, connector, clock, keep });
+    const end = () => {
+      live.end();
+      resolve();
+    };
+    this.#open.set(turnId, { shown, live, ended, end });
+    this.#run(turn.site.conversation, () => this.#serve(turnId));
+  }
+
+  delta(turnId: string, messageId: string, text: string, offset: number | undefined): void {
+    const open = this.#open.get(turnId);
+    open?.shown.delta(messageId, text, offset);
+    open?.live.wake();
+  }
+
+  whole(turnId: string, messageId: string): void {
+    const open = this.#open.get(turnId);
+    if (open === undefined) return;
+    open.shown.whole(messageId, this.#parts.store.turns.get(turnId)?.answer ?? "");
+    open.live.wake();
+  }
+
+  tool(turnId: string, tool: string): void {
+    this.#open.get(turnId)?.live.progress(`Using ${tool.replace(/[^\w .:-]/g, " ").slice(0, 80)}…`);
+  }
+
+  finish(turnId: string): void {
+    this.begin(turnId);
+    this.#open.get(turnId)?.end();
+  }
+
+  note(site: Site, text: string): void {
+    this.#run(site.conversation, async () => {
+      const { connector } = this.#parts;
+      const body = messageBody(site, text);
+      await connector.call({ site, method: "POST", body, what: "note" }, this.#stop.signal);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    for (const { end } of this.#open.values()) end();
+    while (this.#jobs.size > 0) await Promise.all([...this.#jobs]);
+  }
+
+  #run(conversation: string, job: () => Promise<void>): void {
+    const done = this.#lanes(conversation, job);
+    this.#jobs.add(done);
+    done.finally(() => this.#jobs.delete(done));
+  }
+
+  /** Shows the answer, then delivers it. */
+  async #serve(turnId: string): Promise<void> {
+    const open = this.#open.get(turnId);
+    if (open === undefined) return;
+    try {
+      await open.live.run();
+      if (open.live.mode === "stopped") return await this.#stopped(turnId);
+      await open.ended;
+      // A stop of the gateway ends the showing as well; then the next start goes on from here.
+      const turn = this.#parts.store.turns.get(turnId);
+      if (turn?.state === "ended") await this.#deliver(turn, open);
+    } finally {
+      this.#open.delete(turnId);
+    }
+  }
+
+  async #deliver(turn: Turn, open: Open): Promise<void> {
+    const { connector, clock } = this.#parts;
+    const delivered = await deliverAnswer({
+      ...{ turn, connector, clock, text: answerText(turn), mode: open.live.mode },
+      keep: (progress) => this.#keep(turn.turnId, progress),
+      signal: this.#stop.signal,
+    });
+    if (delivered === "stopping") return;
+    await this.#close(turn, delivered.outcome, delivered.reason);
+  }
+
+  async #stopped(turnId: string): Promise<void> {
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn === undefined) return;
+    this.#parts.onStopped(turn);
+    await this.#close(turn, "cancelled", "stopped by the owner");
+  }
+
+  async #close(turn: Turn, outcome: DeliveryOutcome, reason: string | undefined): Promise<void> {
+    const { store, metrics, log, clock, onDelivery } = this.#parts;
+    const { turnId, agent } = turn;
+    metrics.count("deliveries", { outcome });
+    log.info("answer delivered", { turn: turnId, agent, outcome, reason });
+    if (outcome === "blocked") {
+      const blocked = store.conversations.block(turn.site.conversation, reason ?? "blocked");
+      if (!blocked.ok) this.#notStored(blocked.error);
+    }
+    for (;;) {
+      const closed = store.turns.close(turnId, outcome, reason, clock.now());
+      if (closed.ok) return onDelivery(turn);
+      this.#notStored(closed.error);
+      if (this.#stop.signal.aborted) return;
+      await clock.sleep(STORE_RETRY_MS, this.#stop.signal);
+    }
+  }
+
+  #keep(turnId: string, progress: Partial<DeliveryProgress>): void {
+    const kept = this.#parts.store.turns.setProgress(turnId, progress);
+    if (!kept.ok) this.#notStored(kept.error);
+  }
+
+  #notStored(fault: Refusal): void {
+    const { code, message } = fault;
+    this.#parts.log.error("answer not stored", { code, error: message });
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * Reads `Retry-After` (RFC 9110, 10.2.3): seconds or a date; what makes no sense counts as absent.
+ * Pure.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+
+/** What is waited when the header is absent or unusable. */
+const DEFAULT_MS = 2_000;
+
+/** Returns how long to wait, in milliseconds; never more than the bound. */
+export function retryAfterMs(header: string | null, nowMs: number): number {
+  const text = header?.trim() ?? "";
+  const asked = /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  if (!Number.isFinite(asked) || asked < 0) return DEFAULT_MS;
+  return Math.min(Math.max(asked, 0), TEAMCHAT_LIMITS.retryAfterMsMax);
+}

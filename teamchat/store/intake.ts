@@ -1,0 +1,158 @@
+/**
+ * Writes what came in, once: the delivery's key, the conversation and the turn are one transaction,
+ * and only what is in it is acknowledged. Deliveries that arrive together share one write to the
+ * disk; each still gets its own answer.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { refusal } from "core/errors.ts";
+import type { Clock, Database } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
+
+/** One delivery. */
+export interface Delivery {
+  /** Keys under which a repetition is recognized, with the times until which they count. */
+  readonly keys: readonly { readonly key: string; readonly until: number }[];
+  readonly now: number;
+  /** The owner's conversation as of this delivery. */
+  readonly conversation?: Conversation;
+  readonly turn?: NewTurn;
+  /** The owner changed the text of a message; a turn the agent has already is left as it is. */
+  readonly edit?: {
+    readonly conversation: string;
+    readonly activity: string;
+    readonly text: string;
+  };
+  /** The owner deleted a message. */
+  readonly withdraw?: { readonly conversation: string; readonly activity: string };
+  /** The bot was taken out of a conversation. */
+  readonly block?: { readonly conversation: string; readonly why: string };
+  /** Answer of an invoke, given again to its repetition. */
+  readonly answer?: string;
+}
+
+/** What was stored. */
+export type Stored =
+  | { readonly kind: "new"; readonly isNewConversation: boolean; readonly hasTurn: boolean }
+  | { readonly kind: "duplicate"; readonly answer: string | undefined };
+
+/** Storing deliveries. */
+export interface Intake {
+  /** Resolves after the write is on the disk. */
+  store(delivery: Delivery): Promise<Result<Stored>>;
+  /** Forgets keys that do not count any more. */
+  sweep(now: number): void;
+}
+
+interface Waiting {
+  readonly delivery: Delivery;
+  readonly resolve: (stored: Result<Stored>) => void;
+}
+
+/** Opens the intake over prepared tables. */
+export function openIntake(db: Database, clock: Pick<Clock, "after">): Intake {
+  const sql = statements(db);
+  let waiting: Waiting[] = [];
+
+  const flush = () => {
+    const batch = waiting;
+    waiting = [];
+    const written = writeSql(
+      db,
+      "the message",
+      () => batch.map(({ delivery }) => storeOne(sql, delivery)),
+    );
+    batch.forEach(({ resolve }, index) => {
+      const stored = written.ok ? written.value[index] : undefined;
+      resolve(written.ok ? stored ?? err(queueFull()) : written);
+    });
+  };
+  return {
+    store: (delivery) =>
+      new Promise((resolve) => {
+        waiting.push({ delivery, resolve });
+        // After this round of the event loop: what arrived in it goes to the disk together.
+        if (waiting.length === 1) clock.after(0, flush);
+      }),
+    sweep: (now) => {
+      sql.forget.run(now);
+    },
+  };
+}
+
+function queueFull() {
+  return refusal(
+    "turn-queue-full",
+    `Cannot queue the turn: ${TEAMCHAT_LIMITS.queuedTurnsMax} turns of its agent wait, must be fewer`,
+  );
+}
+
+function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Result<Stored> {
+  for (const { key } of delivery.keys) {
+    const known = sql.seen.get(key);
+    if (known !== undefined && Number(known.until) > delivery.now) {
+      const answer = known.answer === null ? undefined : String(known.answer);
+      return ok({ kind: "duplicate", answer });
+    }
+  }
+  const { turn, conversation, edit, withdraw, block } = delivery;
+  if (turn !== undefined) {
+    const open = Number(sql.open.get(turn.agent)?.n ?? 0);
+    // Nothing of this delivery is stored: its repetition must find no trace.
+    if (open >= TEAMCHAT_LIMITS.queuedTurnsMax) return err(queueFull());
+  }
+  for (const { key, until } of delivery.keys) sql.see.run(key, until, delivery.answer ?? null);
+  let isNewConversation = false;
+  if (conversation !== undefined) {
+    isNewConversation = sql.known.get(conversation.site.conversation) === undefined;
+    const { owner, agent, site, seen } = conversation;
+    sql.remember.run(site.conversation, owner, agent, site.type, JSON.stringify(site), seen);
+  }
+  if (turn !== undefined) insertTurn(sql, turn);
+  if (edit !== undefined) sql.edit.run(edit.text, edit.conversation, edit.activity);
+  if (withdraw !== undefined) {
+    sql.withdraw.run(delivery.now, withdraw.conversation, withdraw.activity);
+  }
+  if (block !== undefined) sql.block.run(block.why, block.conversation);
+  return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined });
+}
+
+function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): void {
+  const { turnId, agent, owner, site, activity, text, created, expires } = turn;
+  sql.insert.run(
+    ...[turnId, agent, owner, site.conversation, activity ?? null, JSON.stringify(site), text],
+    ...[created, expires, created],
+  );
+}
+
+function statements(db: Database) {
+  return {
+    seen: db.prepare("select until, answer from seen where key = ?"),
+    see: db.prepare("insert or replace into seen (key, until, answer) values (?, ?, ?)"),
+    forget: db.prepare("delete from seen where until <= ?"),
+    open: db.prepare("select count(*) as n from turns where agent = ? and state = 'queued'"),
+    insert: db.prepare(
+      "insert into turns (turn_id, agent, owner, conversation, activity, site, text, state, " +
+        "created, expires, changed) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)",
+    ),
+    known: db.prepare("select 1 from conversations where conversation = ?"),
+    remember: db.prepare(
+      "insert into conversations (conversation, owner, agent, type, site, seen) " +
+        "values (?, ?, ?, ?, ?, ?) on conflict (conversation) do update set " +
+        "owner = excluded.owner, agent = excluded.agent, type = excluded.type, " +
+        "site = excluded.site, seen = excluded.seen, blocked = null",
+    ),
+    edit: db.prepare(
+      "update turns set text = ? where conversation = ? and activity = ? and state = 'queued'",
+    ),
+    withdraw: db.prepare(
+      "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', told = 1, " +
+        "changed = ? where conversation = ? and activity = ? and state = 'queued'",
+    ),
+    block: db.prepare("update conversations set blocked = ? where conversation = ?"),
+  };
+}

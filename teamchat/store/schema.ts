@@ -1,0 +1,88 @@
+/**
+ * Tables of the team-chat gateway's database.
+ * Documented in `docs/storage.md`; the version is in `PRAGMA user_version`.
+ *
+ * @module
+ */
+
+import type { Database, SqlValue } from "core/ports.ts";
+
+/** Version of the tables. */
+export const SCHEMA_VERSION = 1;
+
+const TABLES = `
+create table if not exists seen (
+  key text primary key,
+  until integer not null,
+  answer text
+) strict, without rowid;
+create index if not exists seen_until on seen (until);
+create table if not exists cursors (
+  agent text not null,
+  agent_epoch text not null,
+  acked_seq integer not null,
+  primary key (agent, agent_epoch)
+) strict, without rowid;
+create table if not exists turns (
+  place integer primary key autoincrement,
+  turn_id text not null unique,
+  agent text not null,
+  owner text not null,
+  conversation text not null,
+  activity text,
+  site text not null,
+  text text not null,
+  state text not null,
+  cancel_requested integer not null default 0,
+  created integer not null,
+  expires integer not null,
+  changed integer not null,
+  answer text not null default '',
+  outcome text,
+  reason text,
+  stream text,
+  stream_at integer,
+  parts_sent integer not null default 0,
+  part_size integer,
+  sending integer not null default 0,
+  ids text not null default '[]',
+  delivery text,
+  told integer not null default 0
+) strict;
+create index if not exists turns_of on turns (agent, state, place);
+create index if not exists turns_in on turns (state, expires);
+create index if not exists turns_activity on turns (conversation, activity);
+create index if not exists turns_untold on turns (agent) where told = 0;
+create table if not exists conversations (
+  conversation text primary key,
+  owner text not null,
+  agent text not null,
+  type text not null,
+  site text not null,
+  seen integer not null,
+  blocked text
+) strict, without rowid;
+create index if not exists conversations_of on conversations (owner, type, seen);
+create table if not exists absences (
+  agent text primary key,
+  noticed integer not null
+) strict, without rowid;
+`;
+
+/** Creates what is missing; refuses tables of a newer version. */
+export function prepareSchema(db: Database): void {
+  const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
+  if (version > SCHEMA_VERSION) {
+    throw new Error(
+      `the database has version ${version}, this program knows ${SCHEMA_VERSION}: ` +
+        "a newer fleetctl-teamchat wrote it",
+    );
+  }
+  db.transaction(() => {
+    db.exec(TABLES);
+    db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
+  });
+}
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, SqlValue>>;

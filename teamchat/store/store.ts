@@ -1,0 +1,109 @@
+/**
+ * Opens the gateway's database: intake, book of turns, conversations and absences in one SQLite
+ * file, so that a delivery and its turn are one transaction.
+ *
+ * @module
+ */
+
+import type { Clock, Database, Databases } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import { type Intake, openIntake } from "teamchat/store/intake.ts";
+import { prepareSchema, type Row } from "teamchat/store/schema.ts";
+import type { Conversation, Site } from "teamchat/store/turn.ts";
+import { openTurnBook, type TurnBook } from "teamchat/store/turns.ts";
+
+/** Conversations with owners, for messages that no turn asked for. */
+export interface ConversationBook {
+  /** The owner's personal conversation that was heard from last. */
+  personalOf(owner: string): Conversation | undefined;
+  get(conversation: string): Conversation | undefined;
+  block(conversation: string, why: string): Result<void>;
+}
+
+/** Agents whose owners were told that they are away. */
+export interface Absences {
+  note(agent: string, now: number): Result<void>;
+  /** The agent is back: the next absence is told again. */
+  clear(agent: string): Result<void>;
+}
+
+/** Everything that is stored. */
+export interface TeamchatStore {
+  readonly intake: Intake;
+  readonly turns: TurnBook;
+  readonly conversations: ConversationBook;
+  readonly absences: Absences;
+  /** Notes a nonce until it expires; false when it was there already, or could not be written. */
+  takeNonce(nonce: string, until: number): boolean;
+  close(): void;
+}
+
+/** Opens or creates the store; rejects when the file cannot be opened. */
+export async function openTeamchatStore(
+  databases: Databases,
+  path: string,
+  clock: Pick<Clock, "after">,
+): Promise<TeamchatStore> {
+  const db = await databases.open(path);
+  prepareSchema(db);
+  const take = db.prepare(
+    "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
+  );
+  return {
+    takeNonce: (nonce, until) => {
+      const taken = writeSql(
+        db,
+        "the nonce",
+        () => take.run(`nonce|${nonce}`, until).changes === 1,
+      );
+      return taken.ok && taken.value;
+    },
+    intake: openIntake(db, clock),
+    turns: openTurnBook(db),
+    conversations: openConversations(db),
+    absences: openAbsences(db),
+    close: () => db.close(),
+  };
+}
+
+function openConversations(db: Database): ConversationBook {
+  const latest = db.prepare(
+    "select * from conversations where owner = ? and type = 'personal' order by seen desc limit 1",
+  );
+  const one = db.prepare("select * from conversations where conversation = ?");
+  const block = db.prepare("update conversations set blocked = ? where conversation = ?");
+  return {
+    personalOf: (owner) => readConversation(latest.get(owner)),
+    get: (conversation) => readConversation(one.get(conversation)),
+    block: (conversation, why) =>
+      writeSql(db, "the conversation", () => {
+        block.run(why, conversation);
+      }),
+  };
+}
+
+function openAbsences(db: Database): Absences {
+  const note = db.prepare("insert or replace into absences (agent, noticed) values (?, ?)");
+  const clear = db.prepare("delete from absences where agent = ?");
+  return {
+    note: (agent, now) =>
+      writeSql(db, "the notice", () => {
+        note.run(agent, now);
+      }),
+    clear: (agent) =>
+      writeSql(db, "the notice", () => {
+        clear.run(agent);
+      }),
+  };
+}
+
+function readConversation(row: Row | undefined): Conversation | undefined {
+  return row === undefined ? undefined : {
+    owner: String(row.owner),
+    agent: String(row.agent),
+    site: JSON.parse(String(row.site)) as Site,
+    seen: Number(row.seen),
+    blocked: row.blocked === null ? undefined : String(row.blocked),
+  };
+}

@@ -1,0 +1,290 @@
+/**
+ * Wires the team-chat gateway: store, connector, replies, agents, listeners. Takes ports, reads no
+ * environment; `teamchat/main.ts` and the tests start it the same way.
+ *
+ * @module
+ */
+
+import { openKeyList } from "core/dial/key_list.ts";
+import { watchKeys } from "core/dial/key_watch.ts";
+import { ownNames } from "core/host_name.ts";
+import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Host, ListenAddress, Listener } from "core/ports.ts";
+import { createRecent } from "core/recent.ts";
+import type { RouteRules } from "core/teamchat/route.ts";
+import type { ServiceHosts } from "core/teamchat/service_url.ts";
+import { createAgents } from "teamchat/agents.ts";
+import { createTeamchatApp, type TeamchatApp } from "teamchat/app.ts";
+import { isOneAddress, type TeamchatConfig } from "teamchat/config.ts";
+import { healthOf } from "teamchat/health.ts";
+import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
+import { createKeySet, type KeySet } from "teamchat/inbound/key_set.ts";
+import { createMessagesRoute } from "teamchat/inbound/messages.ts";
+import { createInboundEvents } from "teamchat/inbound/events.ts";
+import { createMetrics, type Metrics } from "teamchat/metrics.ts";
+import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
+import { createAgentRegistry } from "teamchat/register/registry.ts";
+import { type AppTokens, createAppTokens } from "teamchat/reply/app_token.ts";
+import { createConnector } from "teamchat/reply/connector.ts";
+import { createReplies, type Replies } from "teamchat/reply/replies.ts";
+import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
+import type { Turn } from "teamchat/store/turn.ts";
+
+/** Ports of the gateway. */
+export type TeamchatPorts = Pick<
+  Host,
+  "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log"
+>;
+
+/** What the gateway gets besides its settings. */
+export interface TeamchatOptions {
+  readonly version: string;
+  /** Names and addresses of this host. */
+  readonly hostNames: readonly string[];
+  /** Whether verified tokens are remembered; off to measure what that is worth. */
+  readonly isTokenCached?: boolean;
+}
+
+/** The running gateway. */
+export interface Teamchat {
+  readonly messages: ListenAddress;
+  readonly register: ListenAddress;
+  readonly metrics: Metrics;
+  /** Says good-bye to agents, waits for requests that are under way, then closes. */
+  close(reason?: string): Promise<void>;
+}
+
+/** Starts the gateway; rejects with `FileFault` or `AddressFault`. */
+export async function startTeamchat(
+  config: TeamchatConfig,
+  ports: TeamchatPorts,
+  options: TeamchatOptions,
+): Promise<Teamchat> {
+  const { files, databases, clock } = ports;
+  const folder = config.paths.role("teamchat");
+  await files.ensureDir(folder, { mode: 0o700 });
+  const store = await openTeamchatStore(databases, `${folder}/teamchat.db`, clock);
+  try {
+    return await serve(config, { ...ports, store }, options);
+  } catch (thrown) {
+    store.close();
+    throw thrown;
+  }
+}
+
+type Served = TeamchatPorts & { readonly store: TeamchatStore };
+
+async function serve(
+  config: TeamchatConfig,
+  ports: Served,
+  options: TeamchatOptions,
+): Promise<Teamchat> {
+  const { clock, random, sockets, log, store } = ports;
+  const metrics = createMetrics();
+  metrics.gauge("turns_open", () => store.turns.openCount());
+  const platform = platformOf(config, { ...ports, metrics }, options);
+  const connector = createConnector({ ...ports, metrics, ...platform });
+  const registry = createAgentRegistry();
+  const replies: Replies = createReplies({
+    ...{ store, connector, metrics, clock, log },
+    onStopped: (turn: Turn) => agents.cancel(turn),
+    onDelivery: (turn: Turn) => agents.tell(turn.agent),
+  });
+  const agents = createAgents({ store, registry, replies, metrics, clock, log });
+  const keyList = openKeyList(ports.files, config.paths.dialKeys);
+  const isOwnName = ownNames([
+    ...config.registerNames,
+    config.registerListen.hostname,
+    ...options.hostNames,
+  ]);
+  const door = createRegisterDoor({
+    ...{ agents: config.agents, router: agents, metrics, clock, random, log, registry, isOwnName },
+    version: options.version,
+    ackedSeq: (agent, epoch) => store.turns.ackedSeq(agent, epoch),
+    gate: {
+      ...{ agents: config.agents, sharedToken: config.registerToken, isOwnName, clock },
+      enrolled: (agent) => keyList.listed(agent),
+      takeNonce: (nonce, until) => store.takeNonce(nonce, until),
+    },
+  });
+  const stopWatch = watchKeys({
+    keys: { enrolled: (agent) => keyList.listed(agent), generation: () => keyList.generation() },
+    registry: { all: () => registry.all().filter(({ provenKey }) => provenKey !== undefined) },
+    ...{ clock, log },
+  });
+  const inbound = inboundOf(
+    config,
+    { ...ports, metrics, agents, replies, platform, registry },
+    options,
+  );
+  for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
+  void platform.keys?.refresh();
+  const listeners = await listen(config, { app: inbound.app, door, sockets }).catch(
+    async (thrown) => {
+      await stop();
+      throw thrown;
+    },
+  );
+
+  async function stop(): Promise<void> {
+    stopWatch();
+    agents.close();
+    inbound.close();
+    await replies.close();
+  }
+  return {
+    messages: listeners.messages.address,
+    register: listeners.register.address,
+    metrics,
+    close: async (reason = "the gateway restarts") => {
+      door.sayGoodbye(reason);
+      await Promise.all([listeners.messages.close(), listeners.register.close()]);
+      await stop();
+      store.close();
+    },
+  };
+}
+
+/** What depends on the mode: whom to believe, and as whom to answer. */
+interface Platform {
+  readonly hosts: ServiceHosts;
+  readonly keys: KeySet | undefined;
+  readonly connectorTokens: ConnectorTokens | undefined;
+  readonly tokens: AppTokens | undefined;
+}
+
+function platformOf(
+  config: TeamchatConfig,
+  ports: TeamchatPorts & { readonly metrics: Metrics },
+  options: TeamchatOptions,
+): Platform {
+  const { mode } = config;
+  if (mode.kind === "local") {
+    return {
+      hosts: { mode: "local" },
+      keys: undefined,
+      connectorTokens: undefined,
+      tokens: undefined,
+    };
+  }
+  const { cloud, appId, secret, tenantId, audiences } = mode;
+  const { http, clock, log, metrics } = ports;
+  const keys = createKeySet({ cloud, http, clock, log, metrics });
+  return {
+    hosts: { mode: "cloud", origins: cloud.serviceOrigins },
+    keys,
+    connectorTokens: createConnectorTokens({
+      ...{ issuer: cloud.issuer, audiences, keys, clock, metrics },
+      isCached: options.isTokenCached ?? true,
+    }),
+    tokens: createAppTokens({ cloud, appId, secret, tenantId, http, clock, log, metrics }),
+  };
+}
+
+function inboundOf(
+  config: TeamchatConfig,
+  parts: Served & {
+    readonly metrics: Metrics;
+    readonly agents: ReturnType<typeof createAgents>;
+    readonly replies: Replies;
+    readonly platform: Platform;
+    readonly registry: ReturnType<typeof createAgentRegistry>;
+  },
+  options: TeamchatOptions,
+): { readonly app: TeamchatApp; readonly close: () => void } {
+  const { store, metrics, clock, random, log, platform, agents, replies, registry } = parts;
+  const { mode } = config;
+  const rules: RouteRules = {
+    agents: config.agents,
+    tenantId: mode.kind === "cloud" ? mode.tenantId : undefined,
+    hosts: platform.hosts,
+    conversations: config.conversations,
+    appId: mode.kind === "cloud" ? mode.appId : undefined,
+  };
+  let slowestMs = 0;
+  let lastInbound: number | undefined;
+  metrics.gauge("accept_seconds_max", () => {
+    const slowest = slowestMs / 1000;
+    slowestMs = 0;
+    return slowest;
+  });
+  const messages = createMessagesRoute({
+    ...{
+      rules,
+      tokens: platform.connectorTokens,
+      intake: store.intake,
+      metrics,
+      clock,
+      random,
+      log,
+    },
+    offlineMs: config.offlineMs,
+    events: createInboundEvents({
+      ...{ agents, replies, clock },
+      strangers: createRecent<true>(TEAMCHAT_LIMITS.strangersKept),
+    }),
+    onStored: (tookMs) => {
+      slowestMs = Math.max(slowestMs, tookMs);
+      lastInbound = clock.now();
+    },
+  });
+  const stopSweep = every(clock, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now()));
+  const app = createTeamchatApp({
+    ...{ messages, isLocal: mode.kind === "local", metrics, random },
+    health: () =>
+      healthOf({
+        mode: mode.kind,
+        version: options.version,
+        agentsKnown: config.agents.size,
+        agentsConnected: registry.all().length,
+        turnsOpen: store.turns.openCount(),
+        keysAgeMs: platform.keys?.ageMs(),
+        tokenFault: platform.tokens?.fault(),
+        secretEnds: config.secretEnds,
+        lastInbound,
+        now: clock.now(),
+      }),
+  });
+  return { app, close: stopSweep };
+}
+
+function every(clock: TeamchatPorts["clock"], ms: number, job: () => void): () => void {
+  let stop = () => {};
+  const arm = () => {
+    stop = clock.after(ms, () => {
+      job();
+      arm();
+    });
+  };
+  arm();
+  return () => stop();
+}
+
+/** One listener where the two addresses cannot be told apart, two elsewhere. */
+async function listen(
+  config: TeamchatConfig,
+  parts: {
+    readonly app: TeamchatApp;
+    readonly door: RegisterDoor;
+    readonly sockets: TeamchatPorts["sockets"];
+  },
+): Promise<{ readonly messages: Listener; readonly register: Listener }> {
+  const { app, door, sockets } = parts;
+  const frameBytesMax = DIAL_LIMITS.unregisteredFrameBytesMax;
+  const upgrade: RegisterDoor["upgrade"] = (request, peer) => door.upgrade(request, peer);
+  if (isOneAddress(config.listen, config.registerListen)) {
+    const both = await sockets.serveFrames(config.listen, { frameBytesMax, upgrade, handler: app });
+    return { messages: both, register: both };
+  }
+  const messages = await sockets.serveHttp(config.listen, app);
+  try {
+    const register = await sockets.serveFrames(config.registerListen, {
+      ...{ frameBytesMax, upgrade },
+      handler: () => new Response("not found\n", { status: 404 }),
+    });
+    return { messages, register };
+  } catch (thrown) {
+    await messages.close();
+    throw thrown;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Signing keys of the kit: makes tokens as the platform's connector does, or spoiled in one way, and
+ * publishes the key set. Keys rotate, are endorsed or not.
+ *
+ * @module
+ */
+
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+
+/** Application id of every test. */
+export const APP_ID = "11111111-2222-4333-8444-555555555555";
+/** Tenant of every test. */
+export const TENANT = "99999999-8888-4777-8666-555555555555";
+/** Issuer of the kit's cloud. */
+export const ISSUER = "https://connector.test";
+
+/** One key. */
+export interface KitKey {
+  readonly kid: string;
+  readonly privateKey: CryptoKey;
+  readonly publicJwk: JWK;
+  readonly endorsements: readonly string[] | undefined;
+}
+
+/** How a token differs from a good one; an undefined claim is left out. */
+export interface TokenChange {
+  readonly claims?: Readonly<Record<string, unknown>>;
+  readonly header?: Readonly<Record<string, unknown>>;
+  readonly key?: KitKey;
+}
+
+/** Making keys and tokens. */
+export interface KitKeys {
+  readonly current: KitKey;
+  /** The key set as it is published. */
+  published(): { readonly keys: readonly unknown[] };
+  /** Makes a key, published unless said otherwise. */
+  make(
+    kid: string,
+    options?: {
+      readonly endorsements?: readonly string[] | undefined;
+      readonly isHidden?: boolean;
+    },
+  ): Promise<KitKey>;
+  /** Publishes a new key and takes the old one away. */
+  rotate(kid: string): Promise<KitKey>;
+  token(serviceUrl: string, change?: TokenChange): Promise<string>;
+}
+
+/** Makes keys with one that is endorsed for the platform; `now` in milliseconds. */
+export async function createKitKeys(now: () => number): Promise<KitKeys> {
+  const published = new Map<string, KitKey>();
+  const make: KitKeys["make"] = async (kid, options = {}) => {
+    const { endorsements = ["msteams"], isHidden = false } = options;
+    const pair = await generateKeyPair("RS256", { extractable: true });
+    const key = {
+      kid,
+      privateKey: pair.privateKey as CryptoKey,
+      publicJwk: await exportJWK(pair.publicKey),
+      endorsements: Object.hasOwn(options, "endorsements") ? options.endorsements : endorsements,
+    };
+    if (!isHidden) published.set(kid, key);
+    return key;
+  };
+  let current = await make("key-1");
+  return {
+    get current() {
+      return current;
+    },
+    make,
+    published: () => ({
+      keys: [...published.values()].map(({ kid, publicJwk, endorsements }) => ({
+        ...publicJwk,
+        kid,
+        use: "sig",
+        ...(endorsements === undefined ? {} : { endorsements }),
+      })),
+    }),
+    rotate: async (kid) => {
+      published.delete(current.kid);
+      current = await make(kid);
+      return current;
+    },
+    token: (serviceUrl, change = {}) => {
+      const seconds = Math.floor(now() / 1000);
+      const key = change.key ?? current;
+      const claims: Record<string, unknown> = {
+        iss: ISSUER,
+        aud: APP_ID,
+        iat: seconds - 5,
+        nbf: seconds - 5,
+        exp: seconds + 3_600,
+        serviceurl: serviceUrl,
+        ...change.claims,
+      };
+      for (const [name, value] of Object.entries(claims)) {
+        if (value === undefined) delete claims[name];
+      }
+      const header = { alg: "RS256", kid: key.kid, typ: "JWT", ...change.header };
+      return new SignJWT(claims).setProtectedHeader(header).sign(key.privateKey);
+    },
+  };
+}

@@ -1,0 +1,224 @@
+/**
+ * A message on its way: accepted, handed to its owner's agent, streamed, delivered once.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  BEA_OWNER,
+  CAL_OWNER,
+  startTestTeamchat,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat();
+      await fn(at);
+    },
+  });
+}
+
+test("an owner's message reaches the owner's agent, and the answer streams back", async (at) => {
+  const agent = await at.agent();
+  assert.equal((await at.post(at.message("hello"))).status, 202);
+  const { turnId, text } = await at.still(agent.begin());
+  assert.equal(text, "hello");
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams.length === 1);
+  agent.delta(turnId, "One. ", 0);
+  await at.until(() => room.streams[0]?.text === "One. ");
+  agent.delta(turnId, "Two. ", 5);
+  await at.until(() => room.streams[0]?.text === "One. Two. ");
+  agent.answer(turnId, "One. Two. Three.");
+  await at.until(() => room.messages.length === 1);
+  assert.equal(room.messages[0]?.text, "One. Two. Three.");
+  assert.deepEqual(room.messages[0]?.chunks, ["One. ", "One. Two. "]);
+  assert.deepEqual(at.kit.violations(), []);
+  const told = await at.still(agent.next("delivery"));
+  assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
+});
+
+test("another owner's message never reaches this agent", async (at) => {
+  const bea = await at.agent("bea");
+  const cal = await at.agent("cal");
+  const from = { id: "29:cal-owner", name: "c", aadObjectId: CAL_OWNER.toUpperCase() };
+  const conversation = { id: "a:cal", conversationType: "personal" };
+  await at.post(at.message("for cal", { from, conversation }));
+  assert.equal((await at.still(cal.begin())).text, "for cal");
+  await at.post(at.message("for bea"));
+  assert.equal((await at.still(bea.begin())).text, "for bea");
+  assert.deepEqual(bea.frames.filter(({ type }) => type === "turn").length, 1);
+});
+
+test("an agent that is away gets its turns when it comes, in order, and its owner one notice", async (at) => {
+  await at.post(at.message("first"));
+  await at.post(at.message("second"));
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length > 0);
+  assert.match(room.messages[0]?.text ?? "", /not connected/);
+  await at.clock.advance(60_000);
+  assert.equal(room.messages.length, 1);
+  const agent = await at.agent();
+  const first = await at.still(agent.begin());
+  assert.equal(first.text, "first");
+  agent.answer(first.turnId, "1");
+  const second = await at.still(agent.begin());
+  assert.equal(second.text, "second");
+  agent.answer(second.turnId, "2");
+  await at.until(() => room.messages.length === 3);
+  assert.deepEqual(room.messages.slice(1).map(({ text }) => text), ["1", "2"]);
+});
+
+Deno.test({
+  name: "a turn that waited too long ends with one answer",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat({ env: { TEAMS_OFFLINE_TTL: "60s" } });
+    await at.post(at.message("too late"));
+    const room = at.kit.conversation("a:bea");
+    await at.until(() => room.messages.length === 2);
+    assert.match(room.messages[1]?.text ?? "", /was not delivered/);
+    const agent = await at.agent();
+    await at.clock.advance(5_000);
+    assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
+  },
+});
+
+test("the stop button cancels the turn, and nothing more is said", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("long"));
+  const { turnId } = await at.still(agent.begin());
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams.length === 1);
+  room.pressStop();
+  agent.delta(turnId, "more", 0);
+  let cancelled = false;
+  void agent.next("cancel").then(() => cancelled = true);
+  await at.until(() => cancelled);
+  agent.event("turn_ended", turnId, { outcome: "cancelled" });
+  await at.clock.advance(10_000);
+  assert.deepEqual(room.messages, []);
+  assert.equal((await at.still(agent.next("delivery"))).outcome, "cancelled");
+});
+
+test("an answer on its way goes on after a restart", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("hello"));
+  const { turnId } = await at.still(agent.begin());
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams.length === 1);
+  const again = await at.restart();
+  try {
+    const back = await again.agent("bea", { open_turns: [turnId] });
+    back.answer(turnId, "after all");
+    await again.until(() => room.messages.length === 1);
+    assert.equal(room.messages[0]?.text, "after all");
+    assert.deepEqual(at.kit.violations(), []);
+  } finally {
+    await again.still(again.teamchat.close());
+  }
+});
+
+test("a turn that the agent lost ends, and its owner is told", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("hello"));
+  await at.still(agent.begin());
+  await at.agent("bea", { epoch: "e-new", open_turns: [] });
+  assert.equal((await at.still(agent.closed)).code, 4000);
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length === 1);
+  assert.match(room.messages[0]?.text ?? "", /does not hold this turn/);
+});
+
+test("the same delivery five times at once is one turn", async (at) => {
+  const agent = await at.agent();
+  const message = at.message("once");
+  const answers = await Promise.all(Array.from({ length: 5 }, () => at.post(message)));
+  assert.deepEqual(answers.map(({ status }) => status), [202, 202, 202, 202, 202]);
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, "one");
+  await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
+  assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
+});
+
+test("an edit changes a turn that waits, a deletion withdraws it", async (at) => {
+  const [one, two] = [at.message("one"), at.message("two")];
+  await at.post(one);
+  await at.post(two);
+  const edited = { ...one, type: "messageUpdate", text: "one, better", timestamp: "t1" };
+  assert.equal((await at.post(edited)).status, 202);
+  await at.post({ ...edited, text: "one, best", timestamp: "t2" });
+  await at.post({ ...two, type: "messageDelete", text: "", timestamp: "t3" });
+  const agent = await at.agent();
+  const { turnId, text } = await at.still(agent.begin());
+  assert.equal(text, "one, best");
+  agent.answer(turnId, "ok");
+  await at.until(() => at.kit.conversation("a:bea").messages.length > 0);
+  assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
+});
+
+test("a group is silent unless it is switched on", async (at) => {
+  const conversation = { id: "19:group@thread.v2", conversationType: "groupChat" };
+  assert.equal((await at.post(at.message("hi", { conversation }))).status, 202);
+  await at.clock.advance(30_000);
+  assert.equal(at.kit.conversation("19:group@thread.v2").messages.length, 0);
+  assert.equal(
+    at.teamchat.metrics.value("activities", {
+      type: "message",
+      result: "conversation-not-enabled",
+    }),
+    1,
+  );
+});
+
+Deno.test({
+  name: "in a group that is switched on, a mention gets one answer without a stream",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat({
+      env: { TEAMS_CONVERSATIONS: "personal,groupChat" },
+    });
+    const agent = await at.agent();
+    const id = "19:group@thread.v2";
+    const conversation = { id, conversationType: "groupChat" };
+    await at.post(at.message("not for you", { conversation }));
+    const bot = { id: at.message("").recipient as unknown };
+    const mentioned = (bot.id as { id: string }).id;
+    await at.post(at.message("<at>agent</at> what is <at>Ann</at> doing?", {
+      conversation,
+      entities: [
+        { type: "mention", text: "<at>agent</at>", mentioned: { id: mentioned } },
+        { type: "mention", text: "<at>Ann</at>", mentioned: { id: "29:ann" } },
+      ],
+    }));
+    const { turnId, text } = await at.still(agent.begin());
+    assert.equal(text, "what is Ann doing?");
+    const room = at.kit.conversation(id);
+    await at.until(() => room.typing >= 2);
+    agent.answer(turnId, "answer");
+    await at.until(() => room.messages.length === 1);
+    assert.equal(room.streams.length, 0);
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});
+
+test("an owner without an agent is told once, and nobody's agent hears it", async (at) => {
+  const agent = await at.agent();
+  const from = { id: "29:x", aadObjectId: "00000000-0000-4000-8000-000000000fff" };
+  const conversation = { id: "a:x", conversationType: "personal" };
+  for (let n = 0; n < 3; n++) await at.post(at.message(`hi ${n}`, { from, conversation }));
+  const room = at.kit.conversation("a:x");
+  await at.until(() => room.messages.length > 0);
+  await at.clock.advance(60_000);
+  assert.equal(room.messages.length, 1);
+  assert.match(room.messages[0]?.text ?? "", /no agent for you/);
+  assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
+  assert.ok(BEA_OWNER !== from.aadObjectId);
+});
