@@ -212,6 +212,7 @@ export const LOGIN_LIMITS = {
 export const MODEL_DESK_LIMITS = {
   /** Open at the same time, for all agents of a gateway. */
   openMax: 4,
+} as const;
 
 /** The team-chat gateway (docs/teamchat.md has the platform's own numbers and their sources). */
 export const TEAMCHAT_LIMITS = {
