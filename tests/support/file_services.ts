@@ -1,0 +1,81 @@
+/**
+ * A service manager whose state is files, so that it outlives the program that is killed, as systemd
+ * does: a unit is known once it was reloaded, and active while its mark is there. Processes are
+ * numbers. For tests that kill programs; what systemd itself does is tested on booted hosts.
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import { ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+
+/** Opens the manager of a root. */
+export function fileServices(paths: Paths): ServiceManager {
+  const folder = `${paths.run}/units`;
+  const loaded = `${folder}/loaded.json`;
+  const mark = (unit: string) => `${folder}/${unit}.active`;
+  const readLoaded = async () => {
+    const text = await Deno.readTextFile(loaded).catch(() => "[]");
+    return new Set(JSON.parse(text) as readonly string[]);
+  };
+  const put = async (path: string, text: string) => {
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.writeTextFile(`${path}.new`, text);
+    await Deno.rename(`${path}.new`, path);
+  };
+  const start = async (unit: string) => {
+    if (!(await readLoaded()).has(unit)) {
+      throw new ServiceFault(unit, `Cannot start ${unit}: not loaded`);
+    }
+    await put(mark(unit), String(Date.now()));
+  };
+  const stop = async (unit: string) => {
+    await Deno.remove(mark(unit)).catch(() => {});
+  };
+  const wants = async (unit: string) => {
+    const text = await Deno.readTextFile(`${paths.units}/${unit}`).catch(() => "");
+    const target = /^WantedBy=(.+)$/m.exec(text)?.[1] ?? "";
+    return `${paths.units}/${target}.wants`;
+  };
+  return {
+    name: "embedded",
+    isRunning: async () => true,
+    reload: async () => {
+      const names = [...Deno.readDirSync(paths.units)].map(({ name }) => name);
+      await put(loaded, JSON.stringify(names.filter((name) => /\.(service|socket)$/.test(name))));
+    },
+    start,
+    stop,
+    restart: async (unit) => {
+      await stop(unit);
+      await start(unit);
+    },
+    enable: async (unit) => {
+      const target = await wants(unit);
+      await Deno.mkdir(target, { recursive: true });
+      await Deno.remove(`${target}/${unit}`).catch(() => {});
+      await Deno.symlink(`../${unit}`, `${target}/${unit}`);
+    },
+    disable: async (unit) => {
+      for (const { name, isDirectory } of Deno.readDirSync(paths.units)) {
+        if (isDirectory) await Deno.remove(`${paths.units}/${name}/${unit}`).catch(() => {});
+      }
+    },
+    status: async (units) => {
+      const known = await readLoaded();
+      return await Promise.all(units.map(async (unit): Promise<UnitStatus> => {
+        const since = Number(await Deno.readTextFile(mark(unit)).catch(() => "0"));
+        return {
+          unit,
+          load: known.has(unit) ? "loaded" : "not-found",
+          active: since > 0 ? "active" : "inactive",
+          mainPid: since > 0 ? since % 100_000 : undefined,
+          since: since > 0 ? since : undefined,
+          reason: undefined,
+          restarts: 0,
+        };
+      }));
+    },
+    journal: async () => [],
+  };
+}
