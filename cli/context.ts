@@ -53,6 +53,8 @@ export interface VerbContext {
   write(text: string): Promise<void>;
   /** From now on Ctrl-C and SIGTERM abort this signal instead of ending the program. */
   takeOverStop(): AbortSignal;
+  /** Asks for a line; undefined when there is no terminal to ask on. */
+  promptLine(label: string): Promise<string | undefined>;
   /** The value that a secret option stands for, already read from stdin or the prompt. */
   readonly secretValue: string | undefined;
 }
@@ -79,4 +81,6 @@ export interface CliDeps {
   readStdin(bytesMax: number): Promise<Result<string>>;
   /** Asks without echo; undefined when there is no terminal to ask on. */
   promptSecret(label: string): Promise<string | undefined>;
+  /** Asks for a line; undefined when there is no terminal to ask on. */
+  promptLine(label: string): Promise<string | undefined>;
 }

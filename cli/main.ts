@@ -30,6 +30,7 @@ async function runVerbs(argv: readonly string[]): Promise<number> {
     err: terminal.err,
     readStdin: terminal.readStdin,
     promptSecret: terminal.promptSecret,
+    promptLine: terminal.promptLine,
   });
 }
 

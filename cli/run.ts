@@ -80,6 +80,7 @@ export async function runVerb(
       tokenize: deps.tokenize,
       write: (text) => deps.out(text),
       takeOverStop: () => deps.takeOverStop(),
+      promptLine: (label) => deps.promptLine(label),
       secretValue: deps.secretValue,
     }, options.value);
   } catch (thrown) {

@@ -24,5 +24,6 @@ const code = await runGranted({
   err: terminal.err,
   readStdin: terminal.readStdin,
   promptSecret: async () => undefined,
+  promptLine: async () => undefined,
 });
 Deno.exit(code);

@@ -25,6 +25,8 @@ export interface UpArguments {
   readonly workdir?: string | undefined;
   readonly turn?: string | undefined;
   readonly agent?: string | undefined;
+  readonly "model-from"?: string | undefined;
+  readonly model?: string | undefined;
 }
 
 /** Parsed options. The root is in the context: every verb of a root finds it the same way. */
@@ -37,6 +39,10 @@ export interface UpOptions {
   readonly workdir: string | undefined;
   readonly turn: string | undefined;
   readonly agent: AgentName;
+  /** Where a model is taken from: a provider whose key is in the environment, an address, `none`. */
+  readonly modelFrom: string | undefined;
+  /** Model id; the first that the endpoint names without it. */
+  readonly model: string | undefined;
 }
 
 /** Ports of the listeners for one base. */
@@ -132,6 +138,16 @@ export function parseUpOptions(given: UpArguments): Result<UpOptions> {
   if (given.agent !== undefined && given.turn === undefined) {
     faults.push("--agent: names the agent of --turn, which is not given");
   }
+  const modelFrom = given["model-from"];
+  if (modelFrom !== undefined && !isModelSource(modelFrom)) {
+    faults.push(
+      "--model-from: must be anthropic, openai, the address of an endpoint such as " +
+        "http://127.0.0.1:11434/v1, or none",
+    );
+  }
+  if (given.model !== undefined && (modelFrom === undefined || modelFrom === "none")) {
+    faults.push("--model: names the model of --model-from, which is not given");
+  }
   if (faults.length > 0 || !agent.ok) {
     return err(
       refusal("options-invalid", `Cannot start: ${faults.length} options are unusable`, {
@@ -147,5 +163,12 @@ export function parseUpOptions(given: UpArguments): Result<UpOptions> {
     workdir: given.workdir,
     turn: given.turn,
     agent: agent.value,
+    modelFrom,
+    model: given.model,
   });
+}
+
+function isModelSource(text: string): boolean {
+  return ["anthropic", "openai", "none"].includes(text) ||
+    (/^https?:\/\//.test(text) && URL.canParse(text));
 }

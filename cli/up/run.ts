@@ -26,6 +26,7 @@ import {
   relaxedLines,
   stepLine,
 } from "cli/up/parts.ts";
+import { offerModel } from "cli/up/model_offer.ts";
 import { findPorts } from "cli/up/ports.ts";
 import { runTurn } from "cli/up/turn.ts";
 import type { EmbeddedManager } from "core/embedded.ts";
@@ -67,6 +68,11 @@ export async function runUp(
     if (!ready.ok) return ready;
     const seconds = ((ports.clock.monotonic() - started) / 1000).toFixed(1);
     say(`ready in ${seconds} s; Ctrl-C stops everything`);
+    if (options.turn === undefined || options.modelFrom !== undefined) {
+      const offered = await unlessStopped(offerModel(context, options, say), stop);
+      if (offered === "stopped") return stopped(say);
+      if (!offered.ok) return offered;
+    }
     if (options.turn !== undefined) {
       return await turnOnly(context, options, { text: options.turn, stop });
     }

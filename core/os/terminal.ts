@@ -21,6 +21,8 @@ export interface CommandTerminal {
   readStdin(bytesMax: number): Promise<Result<string>>;
   /** Asks on stderr without echo; undefined when stdin or stderr is no terminal. */
   promptSecret(label: string): Promise<string | undefined>;
+  /** Asks on stderr for one line; undefined when stdin or stderr is no terminal, or stdin ends. */
+  promptLine(label: string): Promise<string | undefined>;
 }
 
 /** Opens the terminal of this process; `noColor` is what `NO_COLOR` says. */
@@ -34,6 +36,7 @@ export function openTerminal(noColor: string | undefined): CommandTerminal {
     err: (text) => writeAll(Deno.stderr, text),
     readStdin,
     promptSecret,
+    promptLine,
   };
 }
 
@@ -102,6 +105,17 @@ async function promptSecret(label: string): Promise<string | undefined> {
     Deno.stdin.setRaw(false);
     await writeAll(Deno.stderr, "\n");
   }
+}
+
+async function promptLine(label: string): Promise<string | undefined> {
+  if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
+  await writeAll(Deno.stderr, label);
+  const chunk = new Uint8Array(1024);
+  // A terminal hands over whole lines.
+  const count = await Deno.stdin.read(chunk);
+  if (count !== null) return new TextDecoder().decode(chunk.subarray(0, count)).trim();
+  await writeAll(Deno.stderr, "\n");
+  return undefined;
 }
 
 /** Reads to the end of the line; undefined when it is interrupted. */

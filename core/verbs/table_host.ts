@@ -186,6 +186,12 @@ export const HOST_VERBS: readonly Verb[] = [
       { name: "workdir", value: "DIR", summary: "Folder whose repositories the agents may read" },
       { name: "turn", value: "TEXT", summary: "Send one turn, print it, and end" },
       { name: "agent", value: "NAME", summary: "Agent that gets the turn (default ada)" },
+      {
+        name: "model-from",
+        value: "SOURCE",
+        summary: "Connect a model: anthropic or openai (key in the environment), an address, none",
+      },
+      { name: "model", value: "ID", summary: "Which model of it (default its newest or first)" },
     ],
     summary: "Run a whole host in the foreground, without root",
     example: "fleetctl up --turn 'what can you do'",

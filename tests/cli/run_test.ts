@@ -69,6 +69,7 @@ async function startRealDaemon(root: string) {
         err: call.warn,
         readStdin: async () => ok(input),
         promptSecret: async () => undefined,
+        promptLine: async () => undefined,
       });
     },
   });
@@ -189,6 +190,7 @@ async function asUser(argv: readonly string[]) {
     err: async (text) => void (said.err += text),
     readStdin: async () => ok(""),
     promptSecret: async () => undefined,
+    promptLine: async () => undefined,
   };
   await host.files.ensureDir("/var/lib/fleetctl/repo/agents.d");
   await host.files.write(

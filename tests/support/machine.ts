@@ -45,6 +45,7 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["socat", "socat"],
   ["ip", "iproute2"],
   ["setpriv", "util-linux"],
+  ["script", "bsdutils"],
   ["ps", "procps"],
   ["dpkg-deb", "dpkg"],
 ];

@@ -200,6 +200,7 @@ export async function runFleetctl(
     err: async (text) => void lines.push(text),
     readStdin: async () => ok(at.stdin ?? ""),
     promptSecret: async () => undefined,
+    promptLine: async () => undefined,
   });
   outcome.stderr = lines.join("");
   return outcome;

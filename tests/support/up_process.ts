@@ -105,12 +105,16 @@ export async function makeRoot(): Promise<string> {
 }
 
 /** Starts `./dev up --root ROOT --port-base 0 …`. */
-export function startUp(root: string, args: readonly string[] = []): UpProcess {
+export function startUp(
+  root: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): UpProcess {
   const child = new Deno.Command(`${TREE}dev`, {
     args: ["up", "--root", root, "--port-base", "0", ...args],
     cwd: TREE,
     clearEnv: true,
-    env: plainEnv(),
+    env: plainEnv(env),
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

@@ -72,6 +72,7 @@ async function run(host: MemoryHost, stdin: string) {
     err: async (text) => void (said.err += text),
     readStdin: async () => ok(stdin),
     promptSecret: async () => undefined,
+    promptLine: async () => undefined,
   };
   said.code = await runGranted(deps);
   return said;

@@ -33,6 +33,10 @@ Deno.test("parseUpOptions() reports every fault at once", () => {
     [{ turn: "x".repeat(300_000) }, ["--turn"]],
     [{ agent: "Ada!", turn: "hi" }, ["--agent"]],
     [{ agent: "ada" }, ["--agent"]],
+    [{ "model-from": "mistral" }, ["--model-from"]],
+    [{ "model-from": "ftp://127.0.0.1/v1" }, ["--model-from"]],
+    [{ model: "m" }, ["--model"]],
+    [{ "model-from": "none", model: "m" }, ["--model"]],
     [{ "port-base": "x", listen: "y!", turn: "" }, ["--port-base", "--listen", "--turn"]],
   ];
   for (const [given, wanted] of rows) {

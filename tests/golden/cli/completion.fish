@@ -111,6 +111,8 @@ complete -c fleetctl -n '__fish_seen_subcommand_from up' -l port-base -x -d 'Mov
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l workdir -x -d 'Folder whose repositories the agents may read'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l turn -x -d 'Send one turn, print it, and end'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l agent -x -d 'Agent that gets the turn (default ada)'
+complete -c fleetctl -n '__fish_seen_subcommand_from up' -l model-from -x -d 'Connect a model: anthropic or openai (key in the environment), an address, none'
+complete -c fleetctl -n '__fish_seen_subcommand_from up' -l model -x -d 'Which model of it (default its newest or first)'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-gateway; and __fish_seen_subcommand_from install' -l trust -x -a 'assertion header' -d 'What the cockpit believes about the user: a signed assertion, or the bare header'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-gateway; and __fish_seen_subcommand_from install' -l dry-run -d 'Print what would change'
 complete -c fleetctl -l json -d 'Print one JSON document instead of text'

@@ -43,7 +43,7 @@ _fleetctl_at() {
     "secret get") next=""; options="--agent --json --as --help" ;;
     "secret set") next=""; options="--value --agent --json --as --help" ;;
     "status") next=""; options="--json --as --help" ;;
-    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --json --as --help" ;;
+    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;

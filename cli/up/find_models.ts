@@ -1,0 +1,105 @@
+/**
+ * What this machine offers as a model: keys in the environment, and servers on the loopback ports
+ * that local model servers use. Finding is not using: nothing here stores or sends a key, and a
+ * server is asked for nothing but its list of models.
+ *
+ * @module
+ */
+
+import type { Clock, HttpClient } from "core/ports.ts";
+import { askEndpoint, listRequest, modelNames } from "core/runtimes/model_check.ts";
+import type { ModelProvider } from "core/runtimes/model_choice.ts";
+
+/** Something that could be used. */
+export interface FoundModel {
+  /** What `--model-from` takes for it. */
+  readonly source: string;
+  /** In a sentence: `ANTHROPIC_API_KEY in the environment`. */
+  readonly words: string;
+  readonly provider: ModelProvider;
+  readonly baseUrl?: string;
+  readonly key?: string;
+  /** Models that a server listed; unknown for a provider, which is not asked before consent. */
+  readonly models?: readonly string[];
+}
+
+/** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of trying. */
+export const LOCAL_PORTS = [11434, 1234, 8080, 8000] as const;
+/** A server of this machine answers at once, or is busy and not worth a wait. */
+const LOCAL_MS_MAX = 500;
+const KEYS = [["anthropic", "ANTHROPIC_API_KEY"], ["openai", "OPENAI_API_KEY"]] as const;
+
+type Ports = { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> };
+
+/** Looks for everything. */
+export async function findModels(
+  ports: Ports,
+  env: Readonly<Record<string, string>>,
+  localPorts: readonly number[] = LOCAL_PORTS,
+): Promise<readonly FoundModel[]> {
+  const keys = KEYS.map(([provider]) => keyOf(provider, env)).filter((one) => one !== undefined);
+  const servers = await Promise.all(
+    localPorts.map((port) => serverAt(ports, `http://127.0.0.1:${port}/v1`, LOCAL_MS_MAX)),
+  );
+  return [...keys, ...servers.filter((one) => one !== undefined)];
+}
+
+/** Returns what a source names; undefined when it is not there. */
+export async function findModel(
+  ports: Ports,
+  env: Readonly<Record<string, string>>,
+  source: string,
+): Promise<FoundModel | undefined> {
+  const provider = KEYS.find(([name]) => name === source)?.[0];
+  if (provider !== undefined) return keyOf(provider, env);
+  return await serverAt(ports, source.replace(/\/+$/, ""));
+}
+
+function keyOf(
+  provider: typeof KEYS[number][0],
+  env: Readonly<Record<string, string>>,
+): FoundModel | undefined {
+  const name = KEYS.find(([one]) => one === provider)?.[1] ?? "";
+  const key = env[name]?.trim() ?? "";
+  if (key === "") return undefined;
+  return { source: provider, words: `${name} in the environment`, provider, key };
+}
+
+async function serverAt(
+  ports: Ports,
+  baseUrl: string,
+  msMax?: number,
+): Promise<FoundModel | undefined> {
+  const provider = "openai-compatible";
+  const request = listRequest({ provider, model: undefined, baseUrl, key: undefined });
+  const answer = await askEndpoint(ports, request, msMax);
+  const models = answer?.status === 200 ? modelNames(answer.body) : undefined;
+  if (models === undefined || models.length === 0) return undefined;
+  return { source: baseUrl, words: `a model server at ${baseUrl}`, provider, baseUrl, models };
+}
+
+/** Names the model to begin with, or undefined when the endpoint tells none. */
+export async function firstModel(ports: Ports, found: FoundModel): Promise<string | undefined> {
+  if (found.models !== undefined) return found.models[0];
+  const address = ADDRESSES[found.provider] ?? "";
+  const request = listRequest({ ...found, model: "", baseUrl: address, key: found.key });
+  const answer = await askEndpoint(ports, { ...request, url: `${address}/models` });
+  return answer?.status === 200 ? newestModel(found.provider, answer.body) : undefined;
+}
+
+const ADDRESSES: Readonly<Partial<Record<ModelProvider, string>>> = {
+  anthropic: "https://api.anthropic.com/v1",
+  openai: "https://api.openai.com/v1",
+};
+/** Names of general chat models; the others draw, listen, search or embed. */
+const CHAT_MODEL = /^gpt-[0-9.]+(?:-mini)?$/;
+
+/** Anthropic lists the newest first; OpenAI lists all kinds in no order, with their age. */
+export function newestModel(provider: ModelProvider, body: string): string | undefined {
+  if (provider !== "openai") return modelNames(body)?.[0];
+  const chat = new Set(modelNames(body)?.filter((name) => CHAT_MODEL.test(name)));
+  const { data } = JSON.parse(body) as { data: readonly { id?: string; created?: number }[] };
+  return data
+    .filter(({ id }) => id !== undefined && chat.has(id))
+    .sort((one, other) => (other.created ?? 0) - (one.created ?? 0))[0]?.id;
+}

@@ -1,0 +1,107 @@
+/**
+ * A model that `up` finds is offered and never used unasked: without a terminal, on a terminal, and
+ * when the command line asks for it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { pathsUnder } from "core/paths.ts";
+import { type ModelReply, type ModelRequest, startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { makeRoot, plainEnv, runDev, runVerb, startUp } from "tests/support/up_process.ts";
+
+const KEY = "sk-a-key-of-the-environment-000";
+
+async function agentEnv(root: string): Promise<string> {
+  return await Deno.readTextFile(`${pathsUnder(root).envDir}/agent-ada.env`);
+}
+
+Deno.test("up without a terminal says what it found, and uses nothing of it", async () => {
+  const root = await makeRoot();
+  await using up = startUp(root, [], { ANTHROPIC_API_KEY: KEY });
+  const line = await up.line(/^found ANTHROPIC_API_KEY/);
+  assert.match(line, /, not used; to use it: \.\/dev up --root \S+ --model-from anthropic$/);
+  await up.line(/^try, in another terminal/);
+  const shown = await runVerb(root, ["agents", "model", "show", "ada"]);
+  assert.match(shown.stdout, /talks to the built-in demo model/);
+  assert.ok(!(await agentEnv(root)).includes(KEY));
+  assert.ok(!up.text().includes(KEY));
+});
+
+Deno.test("up looks for nothing when it is told so", async () => {
+  const root = await makeRoot();
+  await using up = startUp(root, ["--model-from", "none"], { ANTHROPIC_API_KEY: KEY });
+  await up.line(/^try, in another terminal/);
+  assert.ok(!up.text().includes("found "));
+});
+
+Deno.test("up --model-from connects what it names, and a turn is answered by it", async () => {
+  const endpoint = await startFakeModel();
+  const answer = (request: ModelRequest): ModelReply => {
+    endpoint.script(answer);
+    return request.path.endsWith("/models")
+      ? { kind: "status", status: 200, body: { data: [{ id: "m" }] } }
+      : { kind: "answer", text: "I am the local server." };
+  };
+  endpoint.script(answer);
+  try {
+    const root = await makeRoot();
+    await using up = startUp(root, ["--model-from", endpoint.baseUrl]);
+    await up.line(/model +ada talks to m at http:/);
+    await up.line(/^try, in another terminal/);
+    const turn = await runDev(["up", "--root", root, "--turn", "who are you?"]);
+    assert.match(turn.stdout, /I am the local server\./, turn.stderr);
+  } finally {
+    await endpoint.close();
+  }
+});
+
+Deno.test("up --model-from ends with what is missing", async () => {
+  const root = await makeRoot();
+  await using up = startUp(root, ["--model-from", "openai"]);
+  assert.equal(await up.exited, 2);
+  assert.match(up.text(), /Cannot use the model from "openai": OPENAI_API_KEY is not in the env/);
+});
+
+/** Runs `up` on a terminal of its own and types an answer to its question. */
+async function onTerminal(root: string, answer: string): Promise<string> {
+  const command = `${TREE}dev up --root ${root} --port-base 0`;
+  const child = new Deno.Command("script", {
+    args: ["-qefc", command, "/dev/null"],
+    cwd: TREE,
+    clearEnv: true,
+    env: plainEnv({ ANTHROPIC_API_KEY: KEY, TERM: "dumb" }),
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const keys = child.stdin.getWriter();
+  const type = (text: string) => keys.write(new TextEncoder().encode(text));
+  let said = "";
+  let isAnswered = false;
+  let isStopped = false;
+  for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+    said += chunk;
+    if (!isAnswered && said.includes("[y/N]")) {
+      isAnswered = true;
+      await type(`${answer}\n`);
+    }
+    if (!isStopped && said.includes("try, in another terminal")) {
+      isStopped = true;
+      await type("\x03");
+    }
+  }
+  await keys.close().catch(() => {});
+  await child.status;
+  return said;
+}
+
+Deno.test("up on a terminal asks, and a no leaves the demo model", async () => {
+  const root = await makeRoot();
+  const said = await onTerminal(root, "n");
+  assert.match(said, /Found ANTHROPIC_API_KEY in the environment\. Shall ada talk to anthropic\?/);
+  assert.match(said, /not used; to use it: /);
+  assert.ok(!said.includes(KEY));
+  assert.ok(!(await agentEnv(root)).includes(KEY));
+});
