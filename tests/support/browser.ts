@@ -13,6 +13,7 @@ import {
   type Page,
 } from "playwright-core";
 import { programPath } from "tests/support/machine.ts";
+import { TREE } from "tests/support/module_graph.ts";
 import { SCENE_NOW } from "tests/support/page_scene.ts";
 
 const FLAGS = [
@@ -37,7 +38,12 @@ export const PHONE = { width: 390, height: 844 } as const;
 export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
   const executablePath = await programPath("chromium", "chromium-browser", "google-chrome");
   if (executablePath === undefined) throw new Error("there is no Chromium");
-  return await chromium.launch({ executablePath, args: [...FLAGS, ...more] });
+  return await chromium.launch({
+    executablePath,
+    args: [...FLAGS, ...more],
+    // The fonts of a machine must not decide what a picture looks like.
+    env: { ...Deno.env.toObject(), FONTCONFIG_FILE: `${TREE}tests/support/fonts.conf` },
+  });
 }
 
 /** A page and what it did. */

@@ -50,11 +50,23 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["dpkg-deb", "dpkg"],
 ];
 
+/** The same for packages without a program, by a file of theirs. */
+const APT_FILES: readonly (readonly [path: string, packageName: string])[] = [
+  ["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"],
+];
+
+async function isFile(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(({ isFile }) => isFile, () => false);
+}
+
 /** Installs the missing Debian packages as root; says what it could not do. Returns lines to show. */
 export async function installPackages(say: (line: string) => void): Promise<void> {
   const missing: string[] = [];
   for (const [program, packageName] of APT_PROGRAMS) {
     if (await programPath(program) === undefined) missing.push(packageName);
+  }
+  for (const [path, packageName] of APT_FILES) {
+    if (!await isFile(path)) missing.push(packageName);
   }
   if (missing.length === 0) return;
   if (Deno.uid() !== 0 || await programPath("apt-get") === undefined) {
@@ -79,10 +91,15 @@ export async function unmet(need: MachineNeed): Promise<string | undefined> {
   switch (need) {
     case "root":
       return Deno.uid() === 0 ? undefined : "not running as root";
-    case "chromium":
-      return await programPath("chromium", "chromium-headless-shell") === undefined
-        ? "no Chromium on this machine (apt-get install chromium)"
-        : undefined;
+    case "chromium": {
+      if (await programPath("chromium", "chromium-headless-shell") === undefined) {
+        return "no Chromium on this machine (apt-get install chromium)";
+      }
+      for (const [path, packageName] of APT_FILES) {
+        if (!await isFile(path)) return `no fonts for pictures (apt-get install ${packageName})`;
+      }
+      return undefined;
+    }
     case "booted-hosts": {
       if (await programPath("systemd-nspawn") === undefined) return "no systemd-nspawn";
       const mount = await quiet("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"]);
