@@ -148,6 +148,23 @@ export const MCP_LIMITS = {
   connectionsMax: 64,
 } as const;
 
+/** Calls that a human decides about. */
+export const APPROVAL_LIMITS = {
+  /** Nobody decided within this: denied. */
+  askSeconds: 3600,
+  /** Between the decision and the call; whoever asked is there and waits, so it takes moments. */
+  useSeconds: 60,
+  /** Open at once for one agent. */
+  openMax: 32,
+  /** Arguments that can be shown whole; nobody approves what nobody can read. */
+  argumentsBytesMax: 256 * KIB,
+  reasonLengthMax: 1000,
+  /** Ended ones that a dial unit and the gateway remember. */
+  endedKept: 1024,
+  /** A waiting client is told at this pace that the call is alive. */
+  progressSeconds: 15,
+} as const;
+
 /** The root daemon's socket. */
 export const DAEMON_LIMITS = {
   requestBytesMax: MIB,

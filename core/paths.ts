@@ -43,6 +43,8 @@ export function pathsUnder(root: string) {
     sharedEnv: at("/etc/fleetctl/env/mcp-shared.env"),
     /** The two host-operation keys, 0600 root:root, never rendered elsewhere. */
     hostOpKeys: at("/etc/fleetctl/host-op.env"),
+    /** Folder of the rendered rules of the permission gate. */
+    gates: at("/etc/fleetctl/gate"),
     /** Rendered rules of the permission gate of one MCP. */
     gate: (mcp: string) => at(`/etc/fleetctl/gate/${mcp}.json`),
     units: at("/etc/systemd/system"),

@@ -78,6 +78,33 @@ export const EVENT_PAYLOADS = {
     reason: z.string().optional(),
     since: moment,
   }),
+  /** Agent: a call waits for a human; everything that the decision is about. */
+  approval_asked: z.object({
+    approval_id: z.string().min(1).max(64),
+    /** Null for a tool of the runtime itself. */
+    mcp: z.string().nullable(),
+    version: z.string(),
+    tool: z.string(),
+    arguments: z.record(z.string(), z.unknown()),
+    origin: z.string(),
+    is_destructive: z.boolean(),
+    expires: moment,
+    /** What a decision has to name, so that it is about this call and no other. */
+    digest: z.string().max(128),
+  }),
+  /** Agent: somebody decided; the first decision, and the only one. */
+  approval_decided: z.object({
+    approval_id: z.string().min(1).max(64),
+    decision: z.enum(["approved", "denied"]),
+    by: z.string(),
+    surface: z.string(),
+    reason: z.string().optional(),
+  }),
+  /** Agent: nothing more comes of it. `delivered` ends a denial, `applied` an approved call. */
+  approval_ended: z.object({
+    approval_id: z.string().min(1).max(64),
+    state: z.enum(["delivered", "applied", "expired", "superseded"]),
+  }),
   /** Agent: something the owner should know, such as "this is the demo model". */
   notice: z.object({ text: z.string() }),
 } as const;

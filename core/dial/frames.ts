@@ -85,6 +85,16 @@ export const serverFrame = z.discriminatedUnion("type", [
     created: z.number(),
   }),
   z.object({ type: z.literal("cancel"), turn_id: z.string() }),
+  /** What somebody decided about an approval of this agent; sent again until its end is known. */
+  z.object({
+    type: z.literal("approval_decision"),
+    approval_id: z.string().max(64),
+    digest: z.string().max(128),
+    decision: z.enum(["approved", "denied"]),
+    by: z.string(),
+    surface: z.string(),
+    reason: z.string().optional(),
+  }),
   /** Answer to `message`: the turn is stored for the other agent, or why not. */
   z.object({
     type: z.literal("message_result"),

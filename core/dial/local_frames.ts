@@ -6,6 +6,34 @@
  */
 
 import { z } from "zod";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
+import { originText } from "core/call_origin.ts";
+
+const id = z.string().min(1).max(64);
+
+/** An approval as it is shown. */
+export const approvalView = z.object({
+  id: z.string(),
+  agent: z.string(),
+  mcp: z.string(),
+  version: z.string(),
+  tool: z.string(),
+  arguments: z.record(z.string(), z.unknown()),
+  origin: z.string(),
+  digest: z.string(),
+  is_destructive: z.boolean(),
+  turn_id: z.string().optional(),
+  asked: z.number(),
+  expires: z.number(),
+  state: z.enum(APPROVAL_STATES),
+  decision: z.enum(["approved", "denied"]).optional(),
+  by: z.string().optional(),
+  surface: z.string().optional(),
+  reason: z.string().optional(),
+});
+/** Parsed view of an approval. */
+export type ApprovalView = z.infer<typeof approvalView>;
 
 /** Program of the agent → dial unit. */
 export const localRequest = z.discriminatedUnion("type", [
@@ -17,6 +45,29 @@ export const localRequest = z.discriminatedUnion("type", [
     id: z.string().min(1).max(64).optional(),
   }),
   z.object({ type: z.literal("agents") }),
+  /** Asks a human; the connection waits for the decision, and its end withdraws the question. */
+  z.object({
+    type: z.literal("approval_ask"),
+    mcp: z.string().max(64),
+    version: z.string().max(256),
+    tool: z.string().max(1024),
+    arguments: z.record(z.string(), z.unknown()),
+    origin: z.unknown(),
+    policy: z.string().max(128),
+    is_destructive: z.boolean(),
+  }),
+  /** Claims the approval of this connection, once, for the call with this digest. */
+  z.object({ type: z.literal("approval_use"), id, digest: z.string().max(128) }),
+  z.object({ type: z.literal("approvals") }),
+  /** From root, or the owner of a root other than `/`; never from the agent itself. */
+  z.object({
+    type: z.literal("approval_decide"),
+    id,
+    digest: z.string().max(128),
+    decision: z.enum(["approved", "denied"]),
+    by: z.string().min(1).max(128),
+    reason: z.string().min(1).max(APPROVAL_LIMITS.reasonLengthMax).optional(),
+  }),
 ]);
 /** Parsed request. */
 export type LocalRequest = z.infer<typeof localRequest>;
@@ -33,8 +84,37 @@ export const localAnswer = z.union([
     }),
   ]),
   z.object({ type: z.literal("agents_result"), names: z.array(z.string()) }),
+  z.object({ type: z.literal("approval_asked"), id, expires: z.number() }),
+  /** `expired` and `superseded` deny: nobody decided. */
+  z.object({
+    type: z.literal("approval_answer"),
+    id,
+    outcome: z.enum(["approved", "denied", "expired", "superseded"]),
+    by: z.string().optional(),
+    reason: z.string().optional(),
+  }),
+  z.object({ type: z.literal("approval_used"), id }),
+  z.object({ type: z.literal("approvals_result"), approvals: z.array(approvalView) }),
+  z.object({ type: z.literal("approval_result"), approval: approvalView }),
   /** The request could not be read or answered. */
   z.object({ type: z.literal("error"), code: z.string(), message: z.string() }),
 ]);
 /** Parsed answer. */
 export type LocalAnswer = z.infer<typeof localAnswer>;
+
+/** Shows an approval; keys are those of the wire. */
+export function viewOf(approval: Approval): ApprovalView {
+  const { verdict } = approval;
+  return {
+    ...{ id: approval.id, agent: approval.agent, mcp: approval.mcp, version: approval.version },
+    ...{ tool: approval.tool, arguments: { ...approval.arguments } },
+    ...{ origin: originText(approval.origin), digest: approval.digest },
+    is_destructive: approval.isDestructive,
+    ...(approval.turnId === undefined ? {} : { turn_id: approval.turnId }),
+    ...{ asked: approval.askedAt, expires: approval.expiresAt, state: approval.state },
+    ...(verdict === undefined
+      ? {}
+      : { decision: verdict.decision, by: verdict.by, surface: verdict.surface }),
+    ...(verdict?.reason === undefined ? {} : { reason: verdict.reason }),
+  };
+}

@@ -6,6 +6,7 @@
  */
 
 import { refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports.ts";
 import { err, type Result } from "core/result.ts";
 import { type Gate, parseGate } from "core/risk/rules.ts";
@@ -50,4 +51,20 @@ export function createGateReader(
       }
     },
   };
+}
+
+/** Reads every gate that can be used; one that cannot refuses the calls of its own MCP by itself. */
+export async function readGates(
+  files: Pick<Files, "readText" | "stat" | "list">,
+  paths: Paths,
+): Promise<readonly Gate[]> {
+  const folder = paths.gates;
+  if (await files.stat(folder) === undefined) return [];
+  const gates: Gate[] = [];
+  for (const file of [...await files.list(folder)].sort()) {
+    const mcp = file.replace(/\.json$/, "");
+    const gate = await createGateReader(files, paths.gate(mcp), mcp).current();
+    if (gate.ok) gates.push(gate.value);
+  }
+  return gates;
 }

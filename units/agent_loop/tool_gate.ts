@@ -15,8 +15,7 @@ import type { AskHuman } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { commandBlocked, ruledCommand } from "core/risk/command.ts";
 import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
-import { createGateReader, type GateReader } from "core/risk/gate_file.ts";
-import type { Gate } from "core/risk/rules.ts";
+import { createGateReader, type GateReader, readGates } from "core/risk/gate_file.ts";
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
 /** What the door needs to know. */
@@ -58,7 +57,7 @@ function checkOf(
   readerOf: (mcp: string) => GateReader,
 ): Check | undefined {
   if (tool.mcp === undefined) {
-    return tool.kind === "execute" ? (input) => checkCommand(input, site, readerOf) : undefined;
+    return tool.kind === "execute" ? (input) => checkCommand(input, site) : undefined;
   }
   const { mcp } = tool;
   return site.byUrl.has(mcp)
@@ -70,28 +69,11 @@ function checkOf(
  * A command that reaches an asking tool runs: the verb in it asks, with the arguments that count,
  * and two doors must not ask twice about one call.
  */
-async function checkCommand(
-  input: unknown,
-  site: ToolGateSite,
-  readerOf: (mcp: string) => GateReader,
-): Promise<Result<void>> {
+async function checkCommand(input: unknown, site: ToolGateSite): Promise<Result<void>> {
   const { command } = (input ?? {}) as { readonly command?: unknown };
   if (typeof command !== "string") return ok(undefined);
-  const gates: Gate[] = [];
-  for (const name of await gateNames(site)) {
-    const gate = await readerOf(name).current();
-    // An unusable gate refuses every call of its MCP at the verb; other commands go on.
-    if (gate.ok) gates.push(gate.value);
-  }
-  const ruled = ruledCommand(gates, command);
+  const ruled = ruledCommand(await readGates(site.files, site.paths), command);
   return ruled?.decision === "block" ? err(commandBlocked(ruled)) : ok(undefined);
-}
-
-async function gateNames({ files, paths }: ToolGateSite): Promise<readonly string[]> {
-  const folder = paths.gate("x").replace(/\/x\.json$/, "");
-  if (await files.stat(folder) === undefined) return [];
-  const names = await files.list(folder);
-  return names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5)).sort();
 }
 
 async function checkCall(

@@ -14,9 +14,11 @@ import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "core/runtimes/driver.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import { type GatewayLink, startGatewayLink } from "units/dial/gateway_link.ts";
+import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
+import type { PermissionDesk } from "units/dial/permission.ts";
 import { createRecorder } from "units/dial/recorder.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
@@ -32,6 +34,8 @@ export type DialPorts = Pick<
 /** What a dial unit gets besides its settings. */
 export interface DialOptions {
   readonly driver: RuntimeDriver;
+  /** Answers the runtime's permission requests once approvals are open. */
+  readonly permissions?: PermissionDesk;
   readonly hostname: string;
   readonly version: string;
 }
@@ -83,20 +87,34 @@ export async function startDialUnit(
     },
     {
       ...{ store, sockets, clock, random, log },
-      onFrame: (frame) => handleFrame(frame, { store, link, runner, questions, log }),
+      onFrame: (frame) => handleFrame(frame, { store, link, runner, questions, approvals, log }),
       onRegistered: () => questions.askAgain(),
       onAcknowledged: () => recorder.roomMade(),
     },
   );
+  let isBusy = false;
+  const approvals = openApprovals({
+    ...{ agent: config.agent, store, clock, random, log, onStored },
+    onWaiting: (isWaiting) =>
+      tellState(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
+  });
+  options.permissions?.open(approvals);
   const { driver } = options;
   const runtime = superviseRuntime({ driver, clock, random, log, onState: tellState });
   const runner = startTurnRunner({
     ...{ store, recorder, runtime, clock, log },
     onPreview: (event) => link.preview(event),
-    onBusy: (isBusy) => tellState(isBusy ? "working" : "idle"),
+    onBusy: (busy) => {
+      isBusy = busy;
+      tellState(busy ? "working" : "idle");
+    },
+    onEnded: (turnId) => approvals.turnEnded(turnId),
   });
   const path = config.paths.dialSocket(config.agent);
-  const local = await openLocalSocket(path, { sockets, users: ports.users, questions, log })
+  const local = await openLocalSocket(path, {
+    ...{ sockets, users: ports.users, questions, approvals, log },
+    isRootless: config.paths.root !== "/",
+  })
     .catch((thrown) => {
       // Without it the agent cannot write to others; everything else works.
       log.error("local socket is not open", { error: errorText(thrown) });
@@ -128,10 +146,11 @@ function handleFrame(
     readonly link: GatewayLink;
     readonly runner: TurnRunner;
     readonly questions: GatewayQuestions;
+    readonly approvals: Approvals;
     readonly log: Log;
   },
 ): void {
-  const { store, link, runner, questions, log } = parts;
+  const { store, link, runner, questions, approvals, log } = parts;
   switch (frame.type) {
     case "turn": {
       const { turn_id: turnId, text, origin } = frame;
@@ -147,6 +166,12 @@ function handleFrame(
       runner.cancel(frame.turn_id)
         .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));
       return;
+    case "approval_decision": {
+      const { approval_id: id, digest, decision, by, surface, reason } = frame;
+      const decided = approvals.decide({ id, digest, decision, by, surface, reason });
+      if (!decided.ok) log.info("decision not taken", { id, code: decided.error.code });
+      return;
+    }
     case "message_result":
     case "agents_result":
       return questions.answered(frame);

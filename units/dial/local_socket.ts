@@ -1,32 +1,42 @@
 /**
- * The local socket: the agent's own programs write to other agents through it. Mode 0600 in the
- * agent's home, and the kernel names the peer: only the agent's own user is answered.
+ * The local socket: the agent's own programs write to other agents and ask humans through it. Mode
+ * 0600 in the agent's home, and the kernel names the peer: only the agent's own user and root are
+ * answered.
  *
  * @module
  */
 
 import { type LocalAnswer, localRequest } from "core/dial/local_frames.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS, MESSAGE_LIMITS } from "core/limits.ts";
 import type { Log, PeerStream, Sockets, Users } from "core/ports.ts";
 import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
+import type { Approvals } from "units/dial/approvals.ts";
+import { answerApprovals, serveQuestion } from "units/dial/local_approvals.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 
-/** Connections at once. */
-const CONNECTIONS_MAX = 16;
+/** Connections at once: every question to a human holds one. */
+const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax;
 /** JSON makes a text at most six times longer. */
-const LINE_BYTES_MAX = 6 * MESSAGE_LIMITS.textBytesMax + 1024;
+const LINE_BYTES_MAX =
+  6 * Math.max(MESSAGE_LIMITS.textBytesMax, APPROVAL_LIMITS.argumentsBytesMax) + 16 * 1024;
 const ROOT_UID = 0;
+
+/** What the socket is made of. */
+export interface LocalSocketParts {
+  readonly sockets: Pick<Sockets, "serveUnix">;
+  readonly users: Pick<Users, "currentUid">;
+  readonly questions: GatewayQuestions;
+  readonly approvals: Approvals;
+  /** Under a root other than `/` the agent's uid is the operator's (decision 38). */
+  readonly isRootless: boolean;
+  readonly log: Log;
+}
 
 /** Opens the socket; rejects with `FileFault`. */
 export async function openLocalSocket(
   path: string,
-  parts: {
-    readonly sockets: Pick<Sockets, "serveUnix">;
-    readonly users: Pick<Users, "currentUid">;
-    readonly questions: GatewayQuestions;
-    readonly log: Log;
-  },
+  parts: LocalSocketParts,
 ): Promise<{ close(): Promise<void> }> {
   const { users, log } = parts;
   let open = 0;
@@ -38,7 +48,7 @@ export async function openLocalSocket(
     }
     if (open >= CONNECTIONS_MAX) return stream.close();
     open++;
-    serve(stream, parts.questions)
+    serve(stream, parts)
       .catch((thrown) => log.warning("local socket failed", { error: errorText(thrown) }))
       .finally(() => {
         open--;
@@ -47,13 +57,27 @@ export async function openLocalSocket(
   });
 }
 
-async function serve(stream: PeerStream, questions: GatewayQuestions): Promise<void> {
+async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void> {
   const writer = stream.writable.getWriter();
   const answer = (value: LocalAnswer) =>
     writer.write(new TextEncoder().encode(`${JSON.stringify(value)}\n`));
+  const lines = readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX });
+  const next = async () => {
+    const { value, done } = await lines.next();
+    return done === true ? undefined : value;
+  };
   try {
-    for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
-      if (line !== "") await answer(await handle(line, questions));
+    for (let line = await next(); line !== undefined; line = await next()) {
+      if (line === "") continue;
+      const request = localRequest.safeParse(parseJsonLine(line));
+      if (request.success && request.data.type === "approval_ask") {
+        return await serveQuestion(request.data, parts.approvals, { next, answer });
+      }
+      await answer(
+        request.success
+          ? await handle(request.data, parts, stream.peer.uid)
+          : invalid("it is none of the requests of this socket"),
+      );
     }
   } catch (thrown) {
     if (!(thrown instanceof LineTooLong)) throw thrown;
@@ -61,22 +85,36 @@ async function serve(stream: PeerStream, questions: GatewayQuestions): Promise<v
   }
 }
 
-async function handle(line: string, questions: GatewayQuestions): Promise<LocalAnswer> {
-  const request = localRequest.safeParse(parseJsonLine(line));
-  if (!request.success) {
-    const message = "Cannot read the request: it is no message and no question for agents";
-    return { type: "error", code: "request-invalid", message };
+async function handle(
+  request: ReturnType<typeof localRequest.parse>,
+  { questions, approvals, isRootless }: LocalSocketParts,
+  uid: number,
+): Promise<LocalAnswer> {
+  switch (request.type) {
+    case "agents": {
+      const names = await questions.agentNames();
+      return names.ok
+        ? { type: "agents_result", names: [...names.value] }
+        : { type: "error", ...shown(names.error) };
+    }
+    case "message": {
+      const sent = await questions.sendMessage(request);
+      return sent.ok
+        ? { type: "message_result", ok: true }
+        : { type: "message_result", ok: false, ...shown(sent.error) };
+    }
+    case "approvals":
+    case "approval_decide":
+      return answerApprovals(request, approvals, uid === ROOT_UID || isRootless);
+    case "approval_ask":
+    case "approval_use":
+      return invalid("the connection has no open question");
   }
-  if (request.data.type === "agents") {
-    const names = await questions.agentNames();
-    return names.ok
-      ? { type: "agents_result", names: [...names.value] }
-      : { type: "error", ...shown(names.error) };
-  }
-  const sent = await questions.sendMessage(request.data);
-  return sent.ok
-    ? { type: "message_result", ok: true }
-    : { type: "message_result", ok: false, ...shown(sent.error) };
+}
+
+function invalid(state: string): LocalAnswer {
+  const message = `Cannot read the request: ${state}`;
+  return { type: "error", code: "request-invalid", message };
 }
 
 function shown({ code, message }: Refusal) {

@@ -13,6 +13,7 @@ import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { startDialUnit } from "units/dial/app.ts";
 import { readDialConfig } from "units/dial/config.ts";
+import { createPermissionDesk } from "units/dial/permission.ts";
 
 const PROGRAM = "fleetctl-dial";
 const host = openHost({ log: { program: PROGRAM } });
@@ -36,16 +37,19 @@ try {
     host.log.error(message, { code, details });
     Deno.exit(2);
   }
+  const permissions = createPermissionDesk({ runtime, paths, files: host.files, log: host.log });
   const driver = createDriver(definition.value, host, {
     agent,
     home: paths.home(agent),
     paths,
     stateDir: paths.dialState(agent),
     env,
+    decidePermission: permissions.decide,
     ...(workdir === undefined ? {} : { workdir }),
   });
   const unit = await startDialUnit(config.value, host, {
     driver,
+    permissions,
     hostname: Deno.hostname(),
     version: VERSION,
   });

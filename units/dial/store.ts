@@ -14,7 +14,13 @@ import { byteLength, fitPayload } from "core/dial/fit_event.ts";
 import { TURN_LIMITS } from "core/limits.ts";
 import type { Database, Databases, SqlValue } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import { type Approval, isOpen } from "core/risk/approval.ts";
 import { writeSql } from "core/sql_write.ts";
+import {
+  APPROVAL_TABLE,
+  type ApprovalTable,
+  openApprovalTable,
+} from "units/dial/approval_table.ts";
 
 // `bytes` stands before `payload`: behind it, SQLite would read every payload to sum the sizes.
 const TABLES = `
@@ -67,8 +73,10 @@ export interface DialStore {
   dropped(): number;
   /** Bytes that wait for the gateway's acknowledgement. */
   waitingBytes(): number;
-  /** Numbers and stores events, and moves a turn with them. */
-  append(drafts: readonly EventDraft[], move?: TurnMove): Result<void>;
+  /** Numbers and stores events, and moves a turn or an approval with them. */
+  append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void>;
+  /** Calls that a human decides about; written through `append` only. */
+  readonly approvals: Omit<ApprovalTable, "put">;
   read(from: number, to: number): readonly DurableEvent[];
   acknowledge(seq: number): void;
   /** Gives the waiting events new numbers from 1 in a new epoch. */
@@ -94,6 +102,7 @@ export async function openDialStore(
   const db = await databases.open(path);
   db.transaction(() => {
     db.exec(TABLES);
+    db.exec(APPROVAL_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
     put.run("epoch", newEpoch);
     put.run("last", "0");
@@ -102,6 +111,7 @@ export async function openDialStore(
 }
 
 class SqliteDialStore implements DialStore {
+  readonly approvals: ApprovalTable;
   readonly #db: Database;
   readonly #sql: ReturnType<typeof statements>;
   #epoch: string;
@@ -114,6 +124,7 @@ class SqliteDialStore implements DialStore {
   constructor(db: Database) {
     this.#db = db;
     this.#sql = statements(db);
+    this.approvals = openApprovalTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
     this.#epoch = meta("epoch");
     this.#last = Number(meta("last"));
@@ -138,13 +149,14 @@ class SqliteDialStore implements DialStore {
     return this.#waiting;
   }
 
-  append(drafts: readonly EventDraft[], move?: TurnMove): Result<void> {
+  append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void> {
     const next = this.#last + drafts.length;
     const written = writeSql(this.#db, "the event", () => {
       if (this.#dropped > this.#deleted) this.#sql.drop.run(this.#dropped);
       const bytes = this.#insert(drafts);
       this.#sql.setMeta.run(String(next), "last");
       if (move !== undefined) this.#move(move, next);
+      if (approval !== undefined) this.approvals.put(approval, isOpen(approval));
       return bytes;
     });
     if (!written.ok) return written;

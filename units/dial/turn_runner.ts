@@ -36,6 +36,8 @@ export interface RunnerParts {
   readonly log: Log;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onBusy: (isBusy: boolean) => void;
+  /** Told when the end of a turn is on disk. */
+  readonly onEnded?: (turnId: string) => void;
 }
 
 const RESTARTED: TurnOutcome = {
@@ -190,6 +192,7 @@ class SerialRunner implements TurnRunner {
     });
     this.#cancelled.delete(turnId);
     this.#ending.delete(turnId);
+    this.#parts.onEnded?.(turnId);
     log.info("turn ended", { turn: turnId, outcome, code });
   }
 }

@@ -53,6 +53,7 @@ async function proxy(target: { readonly mcp: string; readonly socket: string }):
     clock: systemClock(),
     log: stderrLog({ program: "fleetctl-mcp" }),
     gate: createGateReader(denoFiles(), pathsUnder(root()).gate(target.mcp), target.mcp),
+    dialSocket: `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`,
     connect: connectUnix,
   });
   return 0;

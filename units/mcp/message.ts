@@ -145,6 +145,12 @@ export function printMessage(value: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`${JSON.stringify(value)}\n`);
 }
 
+/** Prints a request anew. */
+export function printRequest(request: Extract<Message, { kind: "request" }>) {
+  const { id, method, params } = request;
+  return printMessage({ jsonrpc: "2.0", id, method, params });
+}
+
 /** Prints a JSON-RPC error. */
 export function printError(
   id: MessageId | null,

@@ -17,8 +17,7 @@ import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { ByteStream, Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { nobodyToAsk } from "core/risk/decide.ts";
-import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
+import { type ClientVerdict, judgeClientFrame } from "units/mcp/client_side.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import { createHandshake } from "units/mcp/handshake.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
@@ -27,6 +26,7 @@ import {
   type MessageId,
   printError,
   printMessage,
+  printRequest,
   RPC_CODES,
 } from "units/mcp/message.ts";
 import {
@@ -35,8 +35,10 @@ import {
   PENDING_MAX,
   type PendingTable,
 } from "units/mcp/pending.ts";
+import { createShownTools } from "units/mcp/shown_tools.ts";
 import { openLink, type ServerLink } from "units/mcp/server_link.ts";
 import { printOversize, type ServerLine, withoutBlocked } from "units/mcp/server_side.ts";
+import { createWaitingCalls, type WaitingCalls } from "units/mcp/waiting_calls.ts";
 
 /** Whose MCP, which, and where. */
 export interface ProxyTarget {
@@ -51,6 +53,8 @@ export interface ProxyPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly gate: GateReader;
+  /** The dial unit's local socket, where humans are asked. */
+  readonly dialSocket: string;
   connect(path: string): Promise<ByteStream>;
 }
 
@@ -82,8 +86,11 @@ class ProxySession {
   /** Requests of the server to the client; their answers belong to this link only. */
   readonly #asked = new Set<MessageId>();
   #link: ServerLink | undefined;
+  #opening: Promise<unknown> | undefined;
   #replay: { readonly id: string; settle(result: Result<void, string>): void } | undefined;
   #replays = 0;
+  readonly #waiting: WaitingCalls;
+  readonly #shown = createShownTools();
   #idleMs: number | undefined;
   #stopIdle = () => {};
 
@@ -94,6 +101,7 @@ class ProxySession {
     this.#writer = ports.client.writable.getWriter();
     this.#writer.closed.catch(() => {/* the next write reports it */});
     this.#pending = createPendingTable(ports.clock, (entry) => this.#onExpired(entry));
+    this.#waiting = createWaitingCalls(ports);
   }
 
   async #tellClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -114,10 +122,7 @@ class ProxySession {
       this.#log.info("message_refused", { why: verdict.why });
       return await this.#tellClient(verdict.bytes);
     }
-    if (verdict.kind === "ask") {
-      const reason = nobodyToAsk(verdict.call);
-      return await this.#tellClient(printRefusal(verdict.message, reason));
-    }
+    if (verdict.kind === "ask") return this.#ask(verdict);
     const { message, bytes } = verdict;
     if (message.kind === "request") return await this.#forwardRequest(message, bytes);
     if (message.kind === "notification") this.#onNotification(message);
@@ -129,6 +134,7 @@ class ProxySession {
   #onNotification(message: Extract<Message, { kind: "notification" }>): void {
     this.#handshake.onForwarded(message);
     const id = message.params["requestId"];
+    if (message.method === "notifications/cancelled") this.#waiting.withdraw(id);
     // The server does not answer a request that was cancelled.
     if (message.method === "notifications/cancelled" && (this.#isKnown(id))) this.#pending.take(id);
   }
@@ -138,15 +144,11 @@ class ProxySession {
   }
 
   async #forwardRequest(request: Request, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const refused = this.#pending.has(request.id)
-      ? refusal("id-in-use", "Cannot pass the request on: a request with this id is still open")
-      : this.#pending.size >= PENDING_MAX
-      ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)
-      : undefined;
+    const refused = this.#unfit(request);
     if (refused !== undefined) {
       return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
     }
-    const ready = this.#link !== undefined ? ok(this.#link) : await this.#openServer(request);
+    const ready = await this.#readyServer(request);
     if (!ready.ok) {
       this.#log.warning("mcp_unreachable", { why: ready.error.message });
       return await this.#tellClient(
@@ -159,12 +161,51 @@ class ProxySession {
     await this.#writeServer(ready.value, bytes);
   }
 
+  #unfit(request: Request): Refusal | undefined {
+    if (this.#pending.has(request.id) || this.#waiting.has(request.id)) {
+      return refusal("id-in-use", "Cannot pass the request on: a request with this id is still open");
+    }
+    return this.#pending.size >= PENDING_MAX
+      ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)
+      : undefined;
+  }
+
+  /** Everything else goes on while a human thinks, and nothing is counted against the call. */
+  #ask(asked: Extract<ClientVerdict, { kind: "ask" }>): void {
+    const { message } = asked;
+    const refused = this.#unfit(message);
+    if (refused !== undefined) {
+      void this.#tellClient(printError(message.id, RPC_CODES.invalidRequest, refused));
+      return;
+    }
+    this.#waiting.ask(asked, {
+      isDestructive: (tool) => this.#shown.isDestructive(tool),
+      onAlive: (bytes) => void this.#tellClient(bytes),
+      onAnswer: (bytes) => void this.#tellClient(bytes),
+      // What was shown is what is sent: printed anew, so that no key is there twice.
+      onApproved: () => void this.#forwardRequest(message, printRequest(message)),
+    });
+  }
+
   async #writeServer(to: ServerLink, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     try {
       await to.write(bytes);
     } catch (thrown) {
       // The reader of the link sees its end and answers whatever was open.
       this.#log.debug("server_gone", { error: errorText(thrown) });
+    }
+  }
+
+  /** One at a time: an approved call must not start a second server beside a new one. */
+  async #readyServer(request: Request): Promise<Result<ServerLink>> {
+    while (this.#opening !== undefined) await this.#opening;
+    if (this.#link !== undefined) return ok(this.#link);
+    const opening = this.#openServer(request);
+    this.#opening = opening;
+    try {
+      return await opening;
+    } finally {
+      this.#opening = undefined;
     }
   }
 
@@ -241,6 +282,7 @@ class ProxySession {
 
   async #listed(entry: Pending, value: Record<string, unknown>) {
     if (entry.method !== "tools/list") return undefined;
+    this.#shown.onListed(value);
     const gate = await this.#ports.gate.current();
     if (gate.ok) return withoutBlocked(value, gate.value.rules);
     return printError(entry.id, RPC_CODES.internal, gate.error);
@@ -314,6 +356,7 @@ class ProxySession {
   }
 
   async close(): Promise<void> {
+    await this.#waiting.close();
     this.#pending.takeAll();
     this.#dropLink();
     await this.#writer.close().catch(() => {/* the client closed its end first */});

@@ -186,7 +186,13 @@ async function callTool(
   try {
     const result = await connection.client.callTool(
       { name: tool, arguments: (input ?? {}) as Record<string, unknown> },
-      { signal, timeout: MCP_LIMITS.callSeconds * 1000 },
+      {
+        signal,
+        timeout: MCP_LIMITS.callSeconds * 1000,
+        // A call that waits for a human says so again and again: that time is not the call's.
+        resetTimeoutOnProgress: true,
+        onprogress: () => {/* the deadline starts anew */},
+      },
     );
     return toOutcome(result);
   } catch (error) {

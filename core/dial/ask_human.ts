@@ -1,0 +1,200 @@
+/**
+ * Asking a human about one call, through the agent's dial unit and its local socket: one connection,
+ * which asks, waits for as long as it takes, and claims the approval right before the call. Every
+ * door that asks does it with this function. Human time is not counted against anything.
+ *
+ * @module
+ */
+
+import type { CallOrigin } from "core/call_origin.ts";
+import {
+  type ApprovalView,
+  type LocalAnswer,
+  localAnswer,
+  type LocalRequest,
+} from "core/dial/local_frames.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import type { ByteStream } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { AskHuman } from "core/risk/admission.ts";
+import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
+import { callDigest, policyDigest, type ToolCall } from "core/risk/call.ts";
+import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
+import type { GateReader } from "core/risk/gate_file.ts";
+import { readLines } from "core/runtimes/drivers/json_lines.ts";
+
+/** What asking needs. */
+export interface AskParts {
+  /** The dial unit's local socket. */
+  readonly socket: string;
+  connect(path: string): Promise<ByteStream>;
+  /** The gate, read again after the decision: approved under other rules is not approved. */
+  readonly gate: GateReader;
+  /** Whether the tool may destroy something, as far as anybody knows. */
+  readonly isDestructive?: (tool: string) => boolean;
+  /** Told when the question is open. */
+  readonly onAsked?: (asked: { readonly id: string; readonly expires: number }) => void;
+  /** Withdraws the question. */
+  readonly signal?: AbortSignal;
+}
+
+/** Longest line of the dial unit. */
+const LINE_BYTES_MAX = 64 * 1024;
+/** A list of approvals holds their arguments. */
+const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
+
+/** Creates the question of a door. */
+export function humanAsker(parts: AskParts): AskHuman {
+  return async (call) => {
+    const line = await openLine(parts.socket, parts.connect, LINE_BYTES_MAX);
+    if (!line.ok) return err(nobodyToAsk(call, line.error));
+    const withdraw = () => line.value.close();
+    parts.signal?.addEventListener("abort", withdraw, { once: true });
+    if (parts.signal?.aborted === true) withdraw();
+    try {
+      return await askOnce(call, line.value, parts);
+    } catch (thrown) {
+      // Not decided, or decided and not claimed: either way the call is not made.
+      return err(nobodyToAsk(call, `the question was lost: ${errorText(thrown)}`));
+    } finally {
+      parts.signal?.removeEventListener("abort", withdraw);
+      withdraw();
+    }
+  };
+}
+
+/** Looks at the approvals of one agent. */
+export async function listApprovals(
+  at: Pick<AskParts, "socket" | "connect">,
+): Promise<Result<readonly ApprovalView[]>> {
+  const answer = await askLine(at, { type: "approvals" });
+  if (!answer.ok) return answer;
+  return answer.value.type === "approvals_result"
+    ? ok(answer.value.approvals)
+    : err(unexpected(answer.value));
+}
+
+/** Decides about one approval; the first decision counts. */
+export async function sendDecision(
+  at: Pick<AskParts, "socket" | "connect">,
+  decision: Omit<Extract<LocalRequest, { type: "approval_decide" }>, "type">,
+): Promise<Result<ApprovalView>> {
+  const answer = await askLine(at, { type: "approval_decide", ...decision });
+  if (!answer.ok) return answer;
+  return answer.value.type === "approval_result"
+    ? ok(answer.value.approval)
+    : err(unexpected(answer.value));
+}
+
+async function askOnce(call: ToolCall, line: Line, parts: AskParts): Promise<Result<void>> {
+  const gate = await parts.gate.current();
+  if (!gate.ok) return gate;
+  const { mcp, version, tool, origin } = call;
+  await line.send({
+    ...{ type: "approval_ask", mcp, version, tool, arguments: { ...call.arguments } },
+    ...{ origin: origin satisfies CallOrigin, policy: await policyDigest(gate.value) },
+    is_destructive: parts.isDestructive?.(tool) ?? true,
+  });
+  const asked = await line.receive();
+  if (asked.type === "error") return err(nobodyToAsk(call, asked.message));
+  if (asked.type !== "approval_asked") return err(unexpected(asked));
+  const { id } = asked;
+  parts.onAsked?.({ id, expires: asked.expires });
+  const answer = await line.receive();
+  if (answer.type !== "approval_answer") return err(unexpected(answer));
+  const { outcome, by = "somebody", reason } = answer;
+  if (outcome === "denied") return err(deniedByHuman(call, { by, reason }));
+  if (outcome !== "approved") return err(neverDecided(call, outcome));
+  return await claim(call, id, line, parts);
+}
+
+/** The rules may have changed while a human thought: they are read and asked again. */
+async function claim(
+  call: ToolCall,
+  id: string,
+  line: Line,
+  parts: AskParts,
+): Promise<Result<void>> {
+  const gate = await parts.gate.current();
+  if (!gate.ok) return gate;
+  const verdict = decideCall(gate.value, call);
+  if (verdict.decision === "block") return err(verdict.why);
+  const digest = await callDigest(call, await policyDigest(gate.value));
+  await line.send({ type: "approval_use", id, digest });
+  const used = await line.receive();
+  if (used.type === "approval_used" && used.id === id) return ok(undefined);
+  return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
+}
+
+/** One connection that speaks in lines. */
+interface Line {
+  send(request: LocalRequest): Promise<void>;
+  /** Rejects when the other end is gone. */
+  receive(): Promise<LocalAnswer>;
+  close(): void;
+}
+
+async function askLine(
+  at: Pick<AskParts, "socket" | "connect">,
+  request: LocalRequest,
+): Promise<Result<LocalAnswer>> {
+  const line = await openLine(at.socket, at.connect, LIST_BYTES_MAX);
+  if (!line.ok) return err(unreachable(line.error));
+  try {
+    await line.value.send(request);
+    const answer = await line.value.receive();
+    return answer.type === "error" ? err(refusalOf(answer)) : ok(answer);
+  } catch (thrown) {
+    return err(unreachable(errorText(thrown)));
+  } finally {
+    line.value.close();
+  }
+}
+
+async function openLine(
+  socket: string,
+  connect: AskParts["connect"],
+  lineBytesMax: number,
+): Promise<Result<Line, string>> {
+  let stream: ByteStream;
+  try {
+    stream = await connect(socket);
+  } catch (thrown) {
+    const isAbsent = thrown instanceof Error && thrown.name === "NotFound";
+    return err(
+      isAbsent
+        ? `its dial unit is not there ("${socket}" does not exist)`
+        : `its dial unit does not answer: ${errorText(thrown)}`,
+    );
+  }
+  const writer = stream.writable.getWriter();
+  writer.closed.catch(() => {/* the reader sees the end too */});
+  const lines = readLines(stream.readable, { lineBytesMax });
+  return ok({
+    send: (request) => writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`)),
+    async receive() {
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error("the dial unit ended the connection");
+      return localAnswer.parse(JSON.parse(value));
+    },
+    close: () => stream.close(),
+  });
+}
+
+function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
+  const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
+  const kind = code === "approval-not-yours" ? "denied" : "refused";
+  const hints = code.startsWith("approval-") ? ["fleetctl approvals list"] : [];
+  return { ...refusal("dial-refused", answer.message, { kind, hints }), code };
+}
+
+function unexpected(answer: LocalAnswer): Refusal {
+  return unreachable(`it answered with ${answer.type}`);
+}
+
+function unreachable(state: string): Refusal {
+  return refusal("dial-unreachable", `Cannot reach the agent's dial unit: ${state}`, {
+    hints: ["fleetctl status"],
+  });
+}

@@ -1,0 +1,193 @@
+/**
+ * An approval: one call that a human decides about, once (decision 13). States and the moves between
+ * them; times are passed in. No I/O.
+ *
+ * | State | Move | Next |
+ * |---|---|---|
+ * | asked | somebody decides, in time and about this very call | decided |
+ * | asked | nobody does until it expires | expired: a denial |
+ * | decided | whoever asked has the answer | delivered; a denial ends here |
+ * | delivered, approved | whoever asked claims it, with the same digest, in time | applied |
+ * | asked, decided, delivered | the asker is gone, the turn is over, the policy is another | superseded |
+ *
+ * `applied` is stored before the call is made and never left again: a crash in between means that
+ * the call was not made, never that it is made twice.
+ *
+ * @module
+ */
+
+import type { CallOrigin } from "core/call_origin.ts";
+import { refusal } from "core/errors.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { ToolCall } from "core/risk/call.ts";
+import { toolText } from "core/risk/decide.ts";
+
+/** Where an approval stands. */
+export const APPROVAL_STATES = [
+  "asked",
+  "decided",
+  "delivered",
+  "applied",
+  "expired",
+  "superseded",
+] as const;
+/** One of `APPROVAL_STATES`. */
+export type ApprovalState = typeof APPROVAL_STATES[number];
+
+/** What a human said. */
+export interface HumanVerdict {
+  readonly decision: "approved" | "denied";
+  /** Who: `owner:<email>` from the page, `the operator` from a command line. */
+  readonly by: string;
+  /** Where: `page`, `cli`. */
+  readonly surface: string;
+  /** Reaches the model with a denial. */
+  readonly reason?: string | undefined;
+  readonly at: number;
+}
+
+/** One approval. */
+export interface Approval {
+  readonly id: string;
+  readonly agent: string;
+  /** Catalog name; empty for a tool of the runtime itself. */
+  readonly mcp: string;
+  readonly version: string;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly origin: CallOrigin;
+  /** Digest of everything that it is bound to, the policy included. */
+  readonly digest: string;
+  /** The tool did not say of itself that it destroys nothing. */
+  readonly isDestructive: boolean;
+  /** The turn that the call belongs to; absent for a call from a command line. */
+  readonly turnId?: string | undefined;
+  readonly askedAt: number;
+  readonly expiresAt: number;
+  readonly state: ApprovalState;
+  readonly verdict?: HumanVerdict | undefined;
+}
+
+/** A new approval of a call. */
+export function askFor(
+  call: ToolCall,
+  of: {
+    readonly id: string;
+    readonly digest: string;
+    readonly isDestructive: boolean;
+    readonly turnId: string | undefined;
+    readonly now: number;
+  },
+): Approval {
+  const { agent, mcp, version, tool, origin } = call;
+  return {
+    ...{ id: of.id, agent, mcp, version, tool, arguments: call.arguments, origin },
+    ...{ digest: of.digest, isDestructive: of.isDestructive },
+    ...(of.turnId === undefined ? {} : { turnId: of.turnId }),
+    ...{ askedAt: of.now, expiresAt: of.now + APPROVAL_LIMITS.askSeconds * 1000, state: "asked" },
+  };
+}
+
+/** Returns whether something may still come of it. */
+export function isOpen({ state, verdict }: Approval): boolean {
+  return state === "asked" || state === "decided" ||
+    (state === "delivered" && verdict?.decision === "approved");
+}
+
+/** Takes a verdict; the first one counts, and only about the call that was shown. */
+export function decideApproval(
+  approval: Approval,
+  verdict: HumanVerdict & { readonly digest: string },
+): Result<Approval> {
+  const { digest, ...said } = verdict;
+  if (digest !== approval.digest) return err(otherCall(approval));
+  if (approval.state === "asked" && said.at >= approval.expiresAt) return err(expired(approval));
+  if (approval.state === "asked") return ok({ ...approval, state: "decided", verdict: said });
+  if (approval.state === "expired") return err(expired(approval));
+  if (approval.state === "superseded") return err(superseded(approval));
+  return err(decidedBefore(approval));
+}
+
+/** Notes that whoever asked has the answer. */
+export function deliverApproval(approval: Approval): Approval {
+  return approval.state === "decided" ? { ...approval, state: "delivered" } : approval;
+}
+
+/** Uses an approval, once, for the call with this digest. */
+export function applyApproval(
+  approval: Approval,
+  of: { readonly digest: string; readonly now: number },
+): Result<Approval> {
+  const { state, verdict } = approval;
+  if (state === "applied") return err(used(approval));
+  if (state === "superseded") return err(superseded(approval));
+  if (state !== "delivered" || verdict?.decision !== "approved") return err(notApproved(approval));
+  if (of.digest !== approval.digest) return err(otherCall(approval));
+  const isStale = of.now >= verdict.at + APPROVAL_LIMITS.useSeconds * 1000;
+  return isStale ? err(expired(approval)) : ok({ ...approval, state: "applied" });
+}
+
+/** Ends an approval that nothing may come of any more; undefined when it has ended already. */
+export function endApproval(
+  approval: Approval,
+  state: "expired" | "superseded",
+): Approval | undefined {
+  return isOpen(approval) ? { ...approval, state } : undefined;
+}
+
+/** Returns the refusal of a call that a human denied; its reason reaches the model. */
+export function deniedByHuman(
+  call: Pick<ToolCall, "mcp" | "tool">,
+  verdict: { readonly by: string; readonly reason?: string | undefined },
+) {
+  const reason = verdict.reason === undefined ? "" : `: ${verdict.reason}`;
+  return refusal(
+    "approval-denied",
+    `Cannot call tool ${toolText(call)}: ${verdict.by} denied it${reason}; nothing was done`,
+    { kind: "denied" },
+  );
+}
+
+/** Returns the refusal of a call that nobody decided about. */
+export function neverDecided(
+  call: Pick<ToolCall, "mcp" | "tool">,
+  state: "expired" | "superseded",
+) {
+  const code = state === "expired" ? "approval-expired" : "approval-superseded";
+  const found = state === "expired"
+    ? "nobody decided about it in time"
+    : "the question was withdrawn before anybody decided";
+  return refusal(code, `Cannot call tool ${toolText(call)}: ${found}; nothing was done`, {
+    kind: "denied",
+  });
+}
+
+function cannot(code: string, { id }: Approval, found: string) {
+  return refusal(code, `Cannot decide about approval "${id}": ${found}`, {
+    hints: ["fleetctl approvals list"],
+  });
+}
+function otherCall(approval: Approval) {
+  return cannot("approval-other-call", approval, "it is about another call than the one shown");
+}
+function expired(approval: Approval) {
+  return cannot("approval-expired", approval, "it has expired, and the call was denied");
+}
+function superseded(approval: Approval) {
+  return cannot("approval-superseded", approval, "the agent does not wait for it any more");
+}
+function used(approval: Approval) {
+  return cannot("approval-used", approval, "it was used already, and counts once");
+}
+function notApproved(approval: Approval) {
+  return cannot("approval-not-given", approval, `it is ${approval.state} and was not approved`);
+}
+function decidedBefore(approval: Approval) {
+  const { verdict } = approval;
+  return cannot(
+    "approval-decided",
+    approval,
+    `${verdict?.by ?? "somebody"} ${verdict?.decision ?? "decided"} it before`,
+  );
+}

@@ -1,0 +1,291 @@
+/**
+ * Calls of this agent that a human decides about: asks, takes the first decision from whichever
+ * surface, hands it to whoever waits, and lets it be used once. Every move is on disk, with its
+ * event, before anybody is told of it; what cannot be stored is denied.
+ *
+ * An approval lives no longer than its asker: what an earlier process of this unit left open is
+ * superseded at the start, because nobody waits for it any more.
+ *
+ * @module
+ */
+
+import { byteLength } from "core/dial/fit_event.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { originText } from "core/call_origin.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import {
+  applyApproval,
+  type Approval,
+  askFor,
+  decideApproval,
+  deliverApproval,
+  endApproval,
+  type HumanVerdict,
+  isOpen,
+} from "core/risk/approval.ts";
+import { callDigest, canonicalJson, type ToolCall } from "core/risk/call.ts";
+import { nobodyToAsk } from "core/risk/decide.ts";
+import type { DialStore, EventDraft } from "units/dial/store.ts";
+
+/** How waiting ended. */
+export type Outcome =
+  | { readonly kind: "approved" | "denied"; readonly verdict: HumanVerdict }
+  | { readonly kind: "expired" | "superseded" };
+
+/** One question, in the hands of whoever asked it. */
+export interface Question {
+  readonly approval: Approval;
+  /** Resolves once, with the decision or the reason why there is none. */
+  readonly outcome: Promise<Outcome>;
+  /** Notes that the asker has the decision. */
+  delivered(): Result<void>;
+  /** Claims the approval for the call with this digest; ok exactly once. */
+  use(digest: string): Result<void>;
+  /** The asker does not wait any more; harmless once it is over. */
+  withdraw(): void;
+}
+
+/** A decision as it comes from a surface. */
+export interface Decision extends Omit<HumanVerdict, "at"> {
+  readonly id: string;
+  readonly digest: string;
+}
+
+/** The approvals of one agent. */
+export interface Approvals {
+  ask(
+    call: Omit<ToolCall, "agent">,
+    of: { readonly policy: string; readonly isDestructive: boolean },
+  ): Promise<Result<Question>>;
+  decide(decision: Decision): Result<Approval>;
+  /** Open ones, oldest first, then the newest ended ones. */
+  list(): readonly Approval[];
+  find(id: string): Approval | undefined;
+  hasOpen(): boolean;
+  /** The turn is over: nothing that it asked for may happen any more. */
+  turnEnded(turnId: string): void;
+}
+
+/** What approvals are made of. */
+export interface ApprovalParts {
+  readonly agent: string;
+  readonly store: Pick<DialStore, "append" | "approvals" | "runningTurns">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Told after each write. */
+  readonly onStored: () => void;
+  /** Told when the first question opens and when the last one is over. */
+  readonly onWaiting: (isWaiting: boolean) => void;
+}
+
+/** Ended approvals that `list` shows. */
+const ENDED_SHOWN = 50;
+
+/** Opens the approvals; ends first what an earlier process left open. */
+export function openApprovals(parts: ApprovalParts): Approvals {
+  const approvals = new AgentApprovals(parts);
+  approvals.supersedeAll();
+  return approvals;
+}
+
+interface Waiter {
+  settle(outcome: Outcome): void;
+  stopTimer(): void;
+}
+
+class AgentApprovals implements Approvals {
+  readonly #parts: ApprovalParts;
+  readonly #waiters = new Map<string, Waiter>();
+
+  constructor(parts: ApprovalParts) {
+    this.#parts = parts;
+  }
+
+  async ask(...[call, of]: Parameters<Approvals["ask"]>): Promise<Result<Question>> {
+    const { agent, store, clock, random } = this.#parts;
+    const whole: ToolCall = { ...call, agent };
+    const unfit = this.#unfit(whole);
+    if (unfit !== undefined) return err(unfit);
+    const digest = await callDigest(whole, of.policy);
+    const isOfTurn = call.origin.kind !== "relayed";
+    const approval = askFor(whole, {
+      ...{ id: random.uuid(), digest, isDestructive: of.isDestructive, now: clock.now() },
+      turnId: isOfTurn ? store.runningTurns()[0] : undefined,
+    });
+    const stored = this.#write(approval, askedEvent(approval));
+    if (!stored.ok) return stored;
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const stopTimer = clock.after(APPROVAL_LIMITS.askSeconds * 1000, () => {
+      this.#end(approval.id, "expired");
+    });
+    if (this.#waiters.size === 0) this.#parts.onWaiting(true);
+    this.#waiters.set(approval.id, { settle: resolve, stopTimer });
+    return ok(this.#question(approval, promise));
+  }
+
+  decide({ id, ...verdict }: Decision): Result<Approval> {
+    const { store, clock } = this.#parts;
+    const approval = store.approvals.find(id);
+    if (approval === undefined) {
+      // Whoever decided about it must learn that nothing comes of it.
+      this.#record({ kind: "approval_ended", payload: { approval_id: id, state: "superseded" } });
+      return err(unknownApproval(id));
+    }
+    const decided = decideApproval(approval, { ...verdict, at: clock.now() });
+    if (!decided.ok) return decided;
+    const stored = this.#write(decided.value, decidedEvent(decided.value));
+    if (!stored.ok) return stored;
+    const said = decided.value.verdict;
+    if (said !== undefined) this.#settle(id, { kind: said.decision, verdict: said });
+    return decided;
+  }
+
+  list(): readonly Approval[] {
+    const { approvals } = this.#parts.store;
+    const ended = approvals.newest(ENDED_SHOWN).filter((each) => !isOpen(each));
+    return [...approvals.open(), ...ended];
+  }
+
+  find(id: string): Approval | undefined {
+    return this.#parts.store.approvals.find(id);
+  }
+
+  hasOpen(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  turnEnded(turnId: string): void {
+    for (const { id, turnId: of } of this.#parts.store.approvals.open()) {
+      if (of === turnId) this.#end(id, "superseded");
+    }
+  }
+
+  supersedeAll(): void {
+    for (const { id } of this.#parts.store.approvals.open()) this.#end(id, "superseded");
+  }
+
+  #unfit(call: ToolCall): Refusal | undefined {
+    if (this.#waiters.size >= APPROVAL_LIMITS.openMax) {
+      return nobodyToAsk(call, `${APPROVAL_LIMITS.openMax} questions are open already`);
+    }
+    try {
+      const size = byteLength(canonicalJson(call.arguments));
+      return size <= APPROVAL_LIMITS.argumentsBytesMax
+        ? undefined
+        : nobodyToAsk(call, `its arguments have ${size} bytes, which nobody could read`);
+    } catch {
+      return nobodyToAsk(call, "its arguments are nested too deep to be shown");
+    }
+  }
+
+  #question(approval: Approval, outcome: Promise<Outcome>): Question {
+    const { id } = approval;
+    return {
+      approval,
+      outcome,
+      delivered: () => this.#delivered(id),
+      use: (digest) => this.#use(id, digest),
+      withdraw: () => {
+        this.#end(id, "superseded");
+      },
+    };
+  }
+
+  #delivered(id: string): Result<void> {
+    const approval = this.find(id);
+    if (approval?.state !== "decided") return ok(undefined);
+    const delivered = deliverApproval(approval);
+    // A denial ends here; an approval still has to be used.
+    const ended = isOpen(delivered) ? [] : [endedEvent(id, "delivered")];
+    return this.#write(delivered, ...ended);
+  }
+
+  #use(id: string, digest: string): Result<void> {
+    const approval = this.find(id);
+    if (approval === undefined) return err(unknownApproval(id));
+    const applied = applyApproval(approval, { digest, now: this.#parts.clock.now() });
+    if (applied.ok) return this.#write(applied.value, endedEvent(id, "applied"));
+    // Approved for something else, or too long ago: it must not wait for a better moment.
+    if (isOpen(approval)) this.#end(id, "superseded");
+    return applied;
+  }
+
+  #end(id: string, state: "expired" | "superseded"): void {
+    const approval = this.find(id);
+    const ended = approval === undefined ? undefined : endApproval(approval, state);
+    if (ended !== undefined) {
+      const stored = this.#write(ended, endedEvent(id, state));
+      if (!stored.ok) this.#parts.log.error("approval not ended", { code: stored.error.code });
+    }
+    this.#settle(id, { kind: state });
+  }
+
+  #settle(id: string, outcome: Outcome): void {
+    const waiter = this.#waiters.get(id);
+    if (waiter === undefined) return;
+    this.#waiters.delete(id);
+    waiter.stopTimer();
+    if (this.#waiters.size === 0) this.#parts.onWaiting(false);
+    waiter.settle(outcome);
+  }
+
+  #write(approval: Approval, ...events: readonly Event[]): Result<void> {
+    const { store, clock } = this.#parts;
+    const drafts = events.map((event): EventDraft => ({
+      ...event,
+      at: clock.now(),
+      turnId: approval.turnId,
+    }));
+    const written = store.append(drafts, undefined, approval);
+    if (written.ok) this.#parts.onStored();
+    return written;
+  }
+
+  #record(event: Event): void {
+    const { store, clock, log } = this.#parts;
+    const written = store.append([{ ...event, at: clock.now() }]);
+    if (written.ok) this.#parts.onStored();
+    else log.error("approval event not stored", { code: written.error.code });
+  }
+}
+
+type Event = Pick<EventDraft, "kind" | "payload">;
+
+function askedEvent(approval: Approval): Event {
+  const { id, mcp, version, tool, origin, isDestructive, expiresAt, digest } = approval;
+  return {
+    kind: "approval_asked",
+    payload: {
+      ...{ approval_id: id, mcp: mcp === "" ? null : mcp, version, tool, digest },
+      ...{ arguments: approval.arguments, origin: originText(origin) },
+      ...{ is_destructive: isDestructive, expires: expiresAt },
+    },
+  };
+}
+
+function decidedEvent({ id, verdict }: Approval): Event {
+  const { decision, by, surface, reason } = verdict ?? {};
+  return {
+    kind: "approval_decided",
+    payload: {
+      ...{ approval_id: id, decision, by, surface },
+      ...(reason === undefined ? {} : { reason }),
+    },
+  };
+}
+
+function endedEvent(id: string, state: string): Event {
+  return { kind: "approval_ended", payload: { approval_id: id, state } };
+}
+
+function unknownApproval(id: string) {
+  return refusal(
+    "approval-unknown",
+    `Cannot decide about approval ${JSON.stringify(id.slice(0, 64))}: this agent has none of ` +
+      "that name",
+    { hints: ["fleetctl approvals list"] },
+  );
+}

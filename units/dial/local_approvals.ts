@@ -1,0 +1,95 @@
+/**
+ * Approvals on the local socket: asking, which holds its connection until the end, and looking and
+ * deciding, which do not. Who may decide is what the kernel says about the peer: root, or the owner
+ * of a root other than `/` (decision 38). The agent's own user is who asks, so it never decides.
+ *
+ * @module
+ */
+
+import { readOrigin } from "core/call_origin.ts";
+import { type LocalAnswer, localRequest, type LocalRequest, viewOf } from "core/dial/local_frames.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import type { Approvals, Outcome } from "units/dial/approvals.ts";
+
+type Ask = Extract<LocalRequest, { type: "approval_ask" }>;
+type Look = Extract<LocalRequest, { type: "approvals" | "approval_decide" }>;
+
+/** Answers what is about approvals and waits for nobody. */
+export function answerApprovals(
+  request: Look,
+  approvals: Approvals,
+  mayDecide: boolean,
+): LocalAnswer {
+  if (request.type === "approvals") {
+    return { type: "approvals_result", approvals: approvals.list().map(viewOf) };
+  }
+  if (!mayDecide) return errorLine(notYours());
+  const { id, digest, decision, by, reason } = request;
+  const decided = approvals.decide({
+    ...{ id, digest, decision, by, surface: "cli" },
+    ...(reason === undefined ? {} : { reason }),
+  });
+  return decided.ok
+    ? { type: "approval_result", approval: viewOf(decided.value) }
+    : errorLine(decided.error);
+}
+
+/**
+ * Serves one question to its end. Any line before the decision, and the end of the connection,
+ * withdraw it: the next line after a decision claims the approval.
+ */
+export async function serveQuestion(
+  ask: Ask,
+  approvals: Approvals,
+  line: {
+    next(): Promise<string | undefined>;
+    answer(value: LocalAnswer): Promise<void>;
+  },
+): Promise<void> {
+  const { mcp, version, tool, policy, is_destructive: isDestructive } = ask;
+  const asked = await approvals.ask(
+    { mcp, version, tool, arguments: ask.arguments, origin: readOrigin(ask.origin) },
+    { policy, isDestructive },
+  );
+  if (!asked.ok) return await line.answer(errorLine(asked.error));
+  const { approval, outcome, delivered, use, withdraw } = asked.value;
+  try {
+    const { id, expiresAt } = approval;
+    await line.answer({ type: "approval_asked", id, expires: expiresAt });
+    const next = line.next();
+    const found = await Promise.race([outcome, next.then(() => undefined)]);
+    if (found === undefined) return;
+    await line.answer(answerOf(id, found));
+    const noted = delivered();
+    if (!noted.ok || found.kind !== "approved") return;
+    const claim = localRequest.safeParse(parseJsonLine(await next ?? ""));
+    if (!claim.success || claim.data.type !== "approval_use" || claim.data.id !== id) return;
+    const used = use(claim.data.digest);
+    await line.answer(used.ok ? { type: "approval_used", id } : errorLine(used.error));
+  } finally {
+    withdraw();
+  }
+}
+
+function answerOf(id: string, outcome: Outcome): LocalAnswer {
+  if (!("verdict" in outcome)) return { type: "approval_answer", id, outcome: outcome.kind };
+  const { by, reason } = outcome.verdict;
+  return {
+    ...{ type: "approval_answer", id, outcome: outcome.kind, by },
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function errorLine({ code, message }: Refusal): LocalAnswer {
+  return { type: "error", code, message };
+}
+
+function notYours() {
+  return refusal(
+    "approval-not-yours",
+    "Cannot decide about the approval: the caller is the agent itself, must be root or the " +
+      "agent's owner in the page",
+    { kind: "denied" },
+  );
+}

@@ -1,0 +1,37 @@
+/**
+ * What the server said of its tools in the last list. It tells an approver whether a tool claims to
+ * destroy nothing; the claim is the server's own, so it decides about nothing else. Pure.
+ *
+ * @module
+ */
+
+import { isRecord } from "units/mcp/message.ts";
+
+/** The tools of the last list. */
+export interface ShownTools {
+  onListed(value: Readonly<Record<string, unknown>>): void;
+  /** True unless the tool says that it only reads or destroys nothing. */
+  isDestructive(tool: string): boolean;
+}
+
+/** Tools that are remembered. */
+const TOOLS_MAX = 2_000;
+
+/** Creates an empty memory. */
+export function createShownTools(): ShownTools {
+  const harmless = new Set<string>();
+  return {
+    onListed({ result }) {
+      const tools = isRecord(result) && Array.isArray(result["tools"]) ? result["tools"] : [];
+      for (const tool of tools.slice(0, TOOLS_MAX) as readonly unknown[]) {
+        if (!isRecord(tool) || typeof tool["name"] !== "string") continue;
+        const hints = tool["annotations"];
+        const isHarmless = isRecord(hints) &&
+          (hints["readOnlyHint"] === true || hints["destructiveHint"] === false);
+        if (isHarmless) harmless.add(tool["name"]);
+        else harmless.delete(tool["name"]);
+      }
+    },
+    isDestructive: (tool) => !harmless.has(tool),
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * Calls that wait for a human: asked at the dial unit, kept alive towards the client, withdrawn when
+ * the client cancels or goes. A call leaves the table exactly once: approved, answered, or cancelled
+ * without an answer. No deadline runs here.
+ *
+ * @module
+ */
+
+import { humanAsker } from "core/dial/ask_human.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import type { ByteStream, Clock, Log } from "core/ports.ts";
+import type { GateReader } from "core/risk/gate_file.ts";
+import { type ClientVerdict, printRefusal } from "units/mcp/client_side.ts";
+import { isId, isRecord, type MessageId, printMessage } from "units/mcp/message.ts";
+
+/** What asking needs of the machine. */
+export interface WaitingPorts {
+  readonly clock: Pick<Clock, "after">;
+  readonly log: Log;
+  readonly gate: GateReader;
+  readonly dialSocket: string;
+  connect(path: string): Promise<ByteStream>;
+}
+
+/** What becomes of a call. */
+export interface WaitingHandlers {
+  isDestructive(tool: string): boolean;
+  /** A sign of life for the client. */
+  onAlive(bytes: Uint8Array<ArrayBuffer>): void;
+  /** The call is not made; this says why. */
+  onAnswer(bytes: Uint8Array<ArrayBuffer>): void;
+  onApproved(): void;
+}
+
+/** The table. */
+export interface WaitingCalls {
+  has(id: MessageId): boolean;
+  ask(asked: Extract<ClientVerdict, { kind: "ask" }>, handlers: WaitingHandlers): void;
+  /** The client does not want the answer any more. */
+  withdraw(id: unknown): void;
+  /** Withdraws everything; resolves when nothing is under way. */
+  close(): Promise<void>;
+}
+
+type Asked = Extract<ClientVerdict, { kind: "ask" }>;
+
+/** Creates an empty table. */
+export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
+  const open = new Map<MessageId, { readonly stop: AbortController; readonly done: Promise<void> }>();
+
+  async function run(asked: Asked, stop: AbortController, handlers: WaitingHandlers) {
+    const { message, call } = asked;
+    const stopSigns = signsOfLife(asked, ports.clock, handlers);
+    const askHuman = humanAsker({
+      ...{ socket: ports.dialSocket, connect: ports.connect, gate: ports.gate },
+      ...{ isDestructive: handlers.isDestructive, signal: stop.signal },
+      onAsked: ({ id }) => ports.log.info("approval_asked", { id, tool: call.tool }),
+    });
+    const allowed = await askHuman(call);
+    stopSigns();
+    open.delete(message.id);
+    if (stop.signal.aborted) return;
+    if (allowed.ok) return handlers.onApproved();
+    ports.log.info("message_refused", { why: allowed.error.code });
+    handlers.onAnswer(printRefusal(message, allowed.error));
+  }
+
+  return {
+    has: (id) => open.has(id),
+    ask: (asked, handlers) => {
+      const stop = new AbortController();
+      open.set(asked.message.id, { stop, done: run(asked, stop, handlers) });
+    },
+    withdraw: (id) => {
+      if (isId(id)) open.get(id)?.stop.abort();
+    },
+    close: async () => {
+      const all = [...open.values()];
+      for (const { stop } of all) stop.abort();
+      await Promise.all(all.map(({ done }) => done));
+    },
+  };
+}
+
+/** Progress notifications, for a client that asked for some: its own deadline starts anew. */
+function signsOfLife(
+  { message }: Asked,
+  clock: Pick<Clock, "after">,
+  { onAlive }: WaitingHandlers,
+): () => void {
+  const meta = message.params["_meta"];
+  const token = isRecord(meta) ? meta["progressToken"] : undefined;
+  if (!isId(token)) return () => {};
+  // Far below anything that the server will count, whose numbers must go on rising.
+  let progress = 0;
+  let stop = () => {};
+  const tell = () => {
+    const params = { progressToken: token, progress: ++progress / 1e6, message: "waits for approval" };
+    onAlive(printMessage({ jsonrpc: "2.0", method: "notifications/progress", params }));
+    stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, tell);
+  };
+  stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, tell);
+  return () => stop();
+}
