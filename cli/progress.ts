@@ -19,6 +19,8 @@ export interface Step {
 /** Where long work reports. */
 export interface Progress {
   step(step: Step): void;
+  /** Says why nothing happens for a while; also with `--json`, because it is on stderr. */
+  note(text: string): void;
   /** Removes the redrawn line. */
   clear(): void;
 }
@@ -41,6 +43,11 @@ export function createProgress(
       }
       isDrawn = true;
       write(`\r\x1b[K${barLine(step, terminal.columns || 80)}`);
+    },
+    note(text) {
+      if (isDrawn) write("\r\x1b[K");
+      isDrawn = false;
+      write(`${safeText(text)}\n`);
     },
     clear() {
       if (isDrawn) write("\r\x1b[K");

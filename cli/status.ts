@@ -125,7 +125,7 @@ async function roleLines(context: VerbContext, { roles }: Gathered): Promise<rea
 
 /** What the planner would do, and what it could not: a host that differs from its ledger. */
 async function planProblems(context: VerbContext, gathered: Gathered): Promise<readonly Refusal[]> {
-  const quiet = { ...context, progress: { step() {}, clear() {} } };
+  const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, { dryRun: true, restartAgents: false });
   if (!report.ok) return [report.error];
   const { files, units, vendored, faults } = report.value;

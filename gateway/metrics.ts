@@ -11,6 +11,7 @@ const COUNTERS = {
   events: "Events of agents by result: stored, repeated, foreign.",
   turns: "Turns queued.",
   messages: "Messages between agents by result.",
+  approvals: "Decisions about approvals by result.",
   requests: "Cockpit requests by route and status.",
   streams: "Event streams by what happened: opened, closed, lagged.",
   previews: "Previews to clients by result: sent, dropped.",

@@ -11,6 +11,7 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { CallOrigin, CallVerb } from "core/call_origin.ts";
+import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
@@ -87,12 +88,20 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   };
   const client = await ports.openMcpClient();
   // The agent's own proxy asks by itself: two doors must not ask twice about one call.
-  const ask = "socket" in at ? undefined : () => Promise.resolve(ok(undefined));
-  const answer = await callAdmitted(gate.value, call, {
-    ...{ client, at },
-    ...(ask === undefined ? {} : { ask }),
-  });
+  const ask = "socket" in at ? askerOf(context, mcp, target.agent) : () => Promise.resolve(ok(undefined));
+  const answer = await callAdmitted(gate.value, call, { client, at, ask });
   return answer.ok ? report(options, target.agent, answer.value) : answer;
+}
+
+/** Says where to decide while it waits; Ctrl-C withdraws the question with the connection. */
+function askerOf({ ports, paths, progress }: VerbContext, mcp: McpName, agent: AgentName) {
+  return humanAsker({
+    socket: paths.dialSocket(agent),
+    connect: (path) => ports.sockets.connectUnix(path),
+    gate: createGateReader(ports.files, paths.gate(mcp), mcp),
+    onAsked: ({ id }) =>
+      progress.note(`waits for a human: fleetctl approvals show ${id.slice(0, 8)}`),
+  });
 }
 
 function report(options: Options, agent: AgentName, answer: McpAnswer): Result<VerbReport> {

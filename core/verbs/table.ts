@@ -7,12 +7,18 @@
  */
 
 import { AGENT_VERBS } from "core/verbs/table_agents.ts";
+import { APPROVAL_VERBS } from "core/verbs/table_approvals.ts";
 import { HOST_VERBS } from "core/verbs/table_host.ts";
 import { MCP_VERBS } from "core/verbs/table_mcp.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";
 
 /** Every verb, sorted by name. */
-export const VERBS: readonly Verb[] = [...AGENT_VERBS, ...HOST_VERBS, ...MCP_VERBS]
+export const VERBS: readonly Verb[] = [
+  ...AGENT_VERBS,
+  ...APPROVAL_VERBS,
+  ...HOST_VERBS,
+  ...MCP_VERBS,
+]
   .sort((a, b) => verbName(a) < verbName(b) ? -1 : 1);
 
 /** Returns the row with exactly these words. */

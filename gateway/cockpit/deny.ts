@@ -15,6 +15,7 @@ export const PROBLEM_TYPE = "application/problem+json";
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "route-unknown": 404,
   "turn-unknown": 404,
+  "approval-unknown": 404,
   "method-not-allowed": 405,
   "turn-key-reused": 409,
   "body-too-large": 413,

@@ -10,6 +10,7 @@ import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 import { AGENT_ROUTES } from "gateway/cockpit/routes/agents.ts";
 import { MODEL_ROUTES } from "gateway/cockpit/routes/models.ts";
+import { APPROVAL_ROUTES } from "gateway/cockpit/routes/approvals.ts";
 import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
 import { STREAM_ROUTES } from "gateway/cockpit/routes/streams.ts";
 import { TURN_ROUTES } from "gateway/cockpit/routes/turns.ts";
@@ -31,6 +32,7 @@ export const ROUTES: readonly Route[] = [
   ...AGENT_ROUTES,
   ...MODEL_ROUTES,
   ...TURN_ROUTES,
+  ...APPROVAL_ROUTES,
   ...STREAM_ROUTES,
   ...WEB_ROUTES,
 ];

@@ -13,6 +13,7 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createLanes, type Lanes } from "core/lanes.ts";
+import type { BookedApproval, GatewayDecision } from "gateway/approvals/book.ts";
 import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
@@ -38,6 +39,8 @@ export interface Router {
   /** Stores a turn and hands it to its agent when that is connected. */
   queueTurn(turn: NewTurn): Promise<Result<Turn>>;
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
+  /** Stores a decision about an approval and hands it to its agent. */
+  decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>>;
   /** Resolves when nothing is under way any more. */
   settled(): Promise<void>;
 }
@@ -131,6 +134,15 @@ class AgentRouter implements Router {
       answer.resolve(await done);
     });
     return await answer.promise;
+  }
+
+  async decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>> {
+    const { store, registry, metrics } = this.#parts;
+    const decided = await store.approvals.decide(decision);
+    metrics.count("approvals", { result: decided.ok ? decision.decision : decided.error.code });
+    const session = registry.get(decision.agent);
+    if (decided.ok && session !== undefined) sendDecision(session, decided.value);
+    return decided;
   }
 
   async settled(): Promise<void> {
@@ -248,6 +260,9 @@ class AgentRouter implements Router {
         session.send({ type: "cancel", turn_id: turn.turnId });
       }
     }
+    for (const decided of await store.approvals.unconfirmedOf(session.agent)) {
+      sendDecision(session, decided);
+    }
     await this.#deliver(session.agent);
   }
 
@@ -279,6 +294,16 @@ class AgentRouter implements Router {
     }
     return ok(turn);
   }
+}
+
+function sendDecision(session: DialSession, approval: BookedApproval): void {
+  const { id, asked, decision, by, surface, reason } = approval;
+  if (decision === undefined) return;
+  session.send({
+    ...{ type: "approval_decision", approval_id: id, digest: asked.digest, decision },
+    ...{ by: by ?? "somebody", surface: surface ?? "page" },
+    ...(reason === undefined ? {} : { reason }),
+  });
 }
 
 function cancelFailed(thrown: unknown) {

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type { ApprovalBook } from "gateway/approvals/book.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
 
@@ -170,6 +171,7 @@ export interface GatewayStore {
   readonly events: EventLog;
   readonly turns: TurnBook;
   readonly keys: KeyBook;
+  readonly approvals: ApprovalBook;
   /** The last state that each agent told. */
   memories(): Promise<readonly AgentMemory[]>;
   close(): void;

@@ -10,6 +10,7 @@ import { STREAM_LIMITS } from "core/limits.ts";
 import type { Database } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
+import type { ApplyToApproval } from "gateway/approvals/book.ts";
 import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
 import type { Row } from "gateway/transcript/schema.ts";
 
@@ -70,7 +71,7 @@ export function insertInto(db: Database): InsertEvent {
 export function openEventLog(
   db: Database,
   epoch: string,
-  parts: { readonly insert: InsertEvent; readonly applyToTurn: ApplyToTurn },
+  parts: { readonly insert: InsertEvent; readonly applyToTurn: ApplyToTurn; readonly applyToApproval: ApplyToApproval },
 ): EventLog {
   const cursor = db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?");
   const moveCursor = db.prepare(
@@ -98,6 +99,7 @@ export function openEventLog(
       remember.run(agent, state.state, state.reason ?? null, Math.round(state.since));
     }
     const turnId = isForeign ? undefined : event.turn_id;
+    parts.applyToApproval(agent, { kind, turnId, at: event.at, payload });
     const draft = { agent, at: event.at, turnId, kind, payload };
     const source = { epoch: agentEpoch, seq: event.seq };
     return { added: [...turn.before, parts.insert({ ...draft, source })], isForeign };

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { APPROVAL_TABLES } from "gateway/approvals/book.ts";
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
@@ -71,6 +72,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
   }
   return db.transaction(() => {
     db.exec(TABLES);
+    db.exec(APPROVAL_TABLES);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
     db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
     return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);

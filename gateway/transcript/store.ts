@@ -5,6 +5,7 @@
  * @module
  */
 
+import { openApprovalBook } from "gateway/approvals/book.ts";
 import type { Database, Databases } from "core/ports.ts";
 import { writeSql } from "core/sql_write.ts";
 import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/event_log.ts";
@@ -22,9 +23,13 @@ export async function openGatewayStore(
   const epoch = prepareSchema(db, newEpoch);
   const insert = insertInto(db);
   const { book, applyToTurn } = openTurnBook(db, insert);
+  const approvals = openApprovalBook(db);
   const memories = db.prepare("select * from agents");
   return {
-    events: openEventLog(db, epoch, { insert, applyToTurn }),
+    events: openEventLog(db, epoch, {
+      ...{ insert, applyToTurn, applyToApproval: approvals.applyToApproval },
+    }),
+    approvals: approvals.book,
     turns: book,
     keys: openKeyBook(db),
     memories: () => Promise.resolve(memories.all().map(readMemory)),

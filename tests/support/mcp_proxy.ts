@@ -81,7 +81,14 @@ export const BENCH_GATE: Gate = {
 /** Starts a proxy in front of a server with the given behavior. */
 export async function proxyBench(
   behavior: ServerBehavior = echoServer,
-  options: { readonly gate?: GateReader; readonly listen?: boolean } = {},
+  options: {
+    readonly gate?: GateReader;
+    readonly listen?: boolean;
+    /** Where humans are asked; nobody is there when it is left out. */
+    readonly dialSocket?: string;
+    /** Agent whose proxy it is. */
+    readonly agent?: string;
+  } = {},
 ): Promise<ProxyBench> {
   const folder = await Deno.makeTempDir();
   const socket = `${folder}/mcp.sock`;
@@ -90,11 +97,12 @@ export async function proxyBench(
   const fromProxy = new TransformStream<Uint8Array, Uint8Array>();
   const clock = fakeClock();
   const log = recordingLog();
-  const done = runProxy({ agent: "ada", mcp: "bench", socket }, {
+  const done = runProxy({ agent: options.agent ?? "ada", mcp: "bench", socket }, {
     client: { readable: toProxy.readable, writable: fromProxy.writable },
     clock,
     log,
     gate: options.gate ?? { current: () => Promise.resolve(ok(BENCH_GATE)) },
+    dialSocket: options.dialSocket ?? `${folder}/dial.sock`,
     connect: connectUnix,
   });
   const input = toProxy.writable.getWriter();

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports.ts";
 import { pathsUnder } from "core/paths.ts";
@@ -64,7 +65,15 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
   const settings = readRuntimeSettings(options.env);
   const { pool, byUrl } = await readPool(options, host);
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
-  const gated = toolGate({ agent: options.agent, paths, files: host.files, byUrl });
+  const gated = toolGate({
+    ...{ agent: options.agent, paths, files: host.files, byUrl },
+    ask: (call, gate) =>
+      humanAsker({
+        socket: paths.dialSocket(options.agent),
+        connect: (path) => host.sockets.connectUnix(path),
+        gate,
+      })(call),
+  });
   const source = modelSource(settings, options, host);
   const toolEnv = without(options.env, MODEL_KEY_NAMES);
   const isDemo = settings.ok && settings.value.model.provider === "demo";

@@ -25,7 +25,8 @@ export interface ToolGateSite {
   readonly files: Pick<Files, "readText" | "stat" | "list">;
   /** Names of the MCPs that are reached by URL. */
   readonly byUrl: ReadonlySet<string>;
-  readonly ask?: AskHuman;
+  /** Asks a human about a call of the MCP whose gate this is. */
+  readonly ask?: (call: ToolCall, gate: GateReader) => ReturnType<AskHuman>;
 }
 
 /** Creates the door; it returns a tool that decides before it runs. */
@@ -92,7 +93,7 @@ async function checkCall(
   const verdict = decideCall(gate.value, call);
   if (verdict.decision === "block") return err(verdict.why);
   if (verdict.decision === "allow") return ok(undefined);
-  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call);
+  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call, reader);
 }
 
 function denied(reason: Refusal): ToolOutcome {

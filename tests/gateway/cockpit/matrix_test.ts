@@ -76,6 +76,11 @@ const REQUESTS: Readonly<
   "GET /api/model": { query: "?agent=mia", status: 503 },
   "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
   "POST /api/turns": { body: { agent: "mia", text: "hi" }, status: 202 },
+  "GET /api/approvals": { query: "?agent=mia", status: 200 },
+  "POST /api/approvals/decide": {
+    body: { agent: "mia", approval_id: "none", digest: "d", decision: "approved" },
+    status: 404,
+  },
   "POST /api/turns/cancel": { body: { agent: "mia", turn_id: "none" }, status: 404 },
   "GET /events": { query: "?topics=transcript:mia", status: 200 },
   "GET /api/transcript": { query: "?agent=mia", status: 200 },

@@ -1,0 +1,65 @@
+/**
+ * What `fleetctl approvals approve` and `deny` share. The decision names the digest of the call that
+ * was found under the id, so that it can be about no other; the dial unit takes the first one.
+ *
+ * @module
+ */
+
+import { findApproval } from "cli/approvals/find.ts";
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { sendDecision } from "core/dial/ask_human.ts";
+import { refusal } from "core/errors.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { callerAgent, callerText } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What a decision was asked for. */
+export interface Options {
+  readonly id: string;
+  readonly decision: "approved" | "denied";
+  readonly reason: string | undefined;
+}
+
+/** Parses the arguments of either verb. */
+export function parseOptions({ args, options, verb }: Invocation): Result<Options> {
+  const reason = options.reason?.trim();
+  if (reason === "" || (reason?.length ?? 0) > APPROVAL_LIMITS.reasonLengthMax) {
+    return err(refusal(
+      "reason-unusable",
+      `Cannot ${verb.path[1]} the call: the reason must have 1 to ` +
+        `${APPROVAL_LIMITS.reasonLengthMax} characters`,
+      { kind: "usage" },
+    ));
+  }
+  const decision = verb.path[1] === "approve" ? "approved" : "denied";
+  return ok({ id: args.id ?? "", decision, reason });
+}
+
+/** Sends the decision to the agent's dial unit. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths, caller } = context;
+  const { decision, reason } = options;
+  const found = await findApproval(context, options.id);
+  if (!found.ok) return found;
+  const { id, agent, digest, mcp, tool } = found.value;
+  // An admin agent decides for others; its own calls are for somebody else.
+  if (callerAgent(caller) === agent) return err(ownCall(id, agent));
+  const sent = await sendDecision({
+    socket: paths.dialSocket(agent),
+    connect: (path) => ports.sockets.connectUnix(path),
+  }, { id, digest, decision, by: callerText(caller), ...(reason === undefined ? {} : { reason }) });
+  if (!sent.ok) return sent;
+  const name = mcp === "" ? tool : `${mcp} ${tool}`;
+  return ok(linesReport(sent.value, [`${decision}: ${name} of agent "${agent}" (${id})`]));
+}
+
+function ownCall(id: string, agent: string) {
+  return refusal(
+    "approval-not-yours",
+    `Cannot decide about approval "${id}": it is a call of agent "${agent}" itself, must be ` +
+      "decided by somebody else",
+    { kind: "denied" },
+  );
+}

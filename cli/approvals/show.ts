@@ -1,0 +1,55 @@
+/**
+ * `fleetctl approvals show <id>`: one call that waits for a human, with all its arguments, where it
+ * comes from and when it expires. Changes nothing.
+ *
+ * @module
+ */
+
+import { findApproval } from "cli/approvals/find.ts";
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import type { ApprovalView } from "core/dial/local_frames.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl approvals show` was asked for. */
+export interface Options {
+  readonly id: string;
+}
+
+/** Parses the arguments. */
+export function parseOptions({ args }: Invocation): Result<Options> {
+  return ok({ id: args.id ?? "" });
+}
+
+/** Asks the dial units. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const found = await findApproval(context, options.id);
+  return found.ok ? ok(linesReport(found.value, approvalLines(found.value))) : found;
+}
+
+/** Returns an approval as lines for people. */
+export function approvalLines(of: ApprovalView): readonly string[] {
+  const { mcp, version, tool, decision, by, surface, reason } = of;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["approval", of.id],
+    ["agent", of.agent],
+    ["tool", mcp === "" ? `${tool} of the runtime` : `${tool} of MCP ${mcp}@${version}`],
+    ["origin", of.origin],
+    ["may destroy", of.is_destructive ? "yes" : "no, by the tool's own word"],
+    ["turn", of.turn_id],
+    ["asked", new Date(of.asked).toISOString()],
+    ["expires", new Date(of.expires).toISOString()],
+    ["state", of.state],
+    ["decision", decision === undefined ? undefined : `${decision} by ${by} (${surface})`],
+    ["reason", reason],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return [
+    ...rows.flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name.padEnd(width)}  ${value}`]
+    ),
+    "arguments",
+    ...JSON.stringify(of.arguments, null, 2).split("\n").map((line) => `  ${line}`),
+  ];
+}

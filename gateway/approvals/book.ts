@@ -1,0 +1,224 @@
+/**
+ * The gateway's copy of the agents' approvals, and the decisions that were made here. The dial unit
+ * has the last word: what it says in its events overwrites what stands here. A decision is on disk
+ * before it is answered for, and is sent again until its end is known.
+ *
+ * @module
+ */
+
+import type { EVENT_PAYLOADS } from "core/dial/event.ts";
+import { refusal } from "core/errors.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import type { Database, SqlValue } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { ApprovalState } from "core/risk/approval.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { z } from "zod";
+
+/** Tables of the book. */
+export const APPROVAL_TABLES = `
+create table if not exists approvals (
+  place integer primary key autoincrement,
+  approval_id text not null unique,
+  agent text not null,
+  turn_id text,
+  at integer not null,
+  expires integer not null,
+  digest text not null,
+  state text not null,
+  asked text not null,
+  decision text,
+  decided_by text,
+  surface text,
+  reason text,
+  is_confirmed integer not null default 0
+) strict;
+create index if not exists approvals_open on approvals (agent, place)
+  where state in ('asked', 'decided');
+`;
+
+/** What an agent asked. */
+export type Asked = z.infer<typeof EVENT_PAYLOADS["approval_asked"]>;
+
+/** An approval as the gateway knows it. */
+export interface BookedApproval {
+  readonly id: string;
+  readonly agent: string;
+  readonly turnId: string | undefined;
+  /** When it was asked, by the agent's clock. */
+  readonly at: number;
+  readonly asked: Asked;
+  readonly state: ApprovalState;
+  readonly decision: "approved" | "denied" | undefined;
+  readonly by: string | undefined;
+  readonly surface: string | undefined;
+  readonly reason: string | undefined;
+  /** Whether the agent has said that this is the decision. */
+  readonly isConfirmed: boolean;
+}
+
+/** A decision that is made at this gateway. */
+export interface GatewayDecision {
+  readonly agent: string;
+  readonly id: string;
+  readonly digest: string;
+  readonly decision: "approved" | "denied";
+  readonly by: string;
+  readonly surface: string;
+  readonly reason?: string | undefined;
+  readonly now: number;
+}
+
+/** The book. */
+export interface ApprovalBook {
+  /** Approvals that wait for somebody or something, oldest first. */
+  openOf(agents: readonly string[], now: number): Promise<readonly BookedApproval[]>;
+  /** Takes the first decision; refuses what is not open, not this agent's, or another call. */
+  decide(decision: GatewayDecision): Promise<Result<BookedApproval>>;
+  /** Decisions made here that the agent has not confirmed. */
+  unconfirmedOf(agent: string): Promise<readonly BookedApproval[]>;
+}
+
+/** Follows an agent's event; only to be called inside the transaction that stores it. */
+export type ApplyToApproval = (
+  agent: string,
+  event: {
+    readonly kind: string;
+    readonly turnId: string | undefined;
+    readonly at: number;
+    readonly payload: Readonly<Record<string, unknown>>;
+  },
+) => void;
+
+/** Opens the book of a prepared database, and its hook for events of agents. */
+export function openApprovalBook(
+  db: Database,
+): { readonly book: ApprovalBook; readonly applyToApproval: ApplyToApproval } {
+  const sql = statements(db);
+  const find = (id: string) => readRow(sql.find.get(id));
+  return {
+    applyToApproval: (agent, event) => applyEvent(sql, agent, event),
+    book: {
+      openOf: async (agents, now) =>
+        sql.open.all(JSON.stringify(agents), Math.trunc(now)).flatMap((row) => readRow(row) ?? []),
+      unconfirmedOf: async (agent) =>
+        sql.unconfirmed.all(agent).flatMap((row) => readRow(row) ?? []),
+      decide: async (decision) => {
+        const { id, by, surface, reason } = decision;
+        const fault = unfit(find(id), decision);
+        if (fault !== undefined) return err(fault);
+        const written = writeSql(db, "the decision", () => {
+          sql.decide.run(decision.decision, by, surface, reason ?? null, id);
+        });
+        if (!written.ok) return written;
+        const decided = find(id);
+        return decided === undefined ? err(unknownApproval(decision)) : ok(decided);
+      },
+    },
+  };
+}
+
+function statements(db: Database) {
+  return {
+    find: db.prepare("select * from approvals where approval_id = ?"),
+    open: db.prepare(
+      "select * from approvals where agent in (select value from json_each(?)) " +
+        "and state in ('asked', 'decided') and (state = 'decided' or expires > ?) order by place",
+    ),
+    unconfirmed: db.prepare(
+      "select * from approvals where agent = ? and state = 'decided' and is_confirmed = 0 " +
+        "order by place",
+    ),
+    ask: db.prepare(
+      "insert or ignore into approvals (approval_id, agent, turn_id, at, expires, digest, state, " +
+        "asked) values (?, ?, ?, ?, ?, ?, 'asked', ?)",
+    ),
+    decide: db.prepare(
+      "update approvals set state = 'decided', decision = ?, decided_by = ?, surface = ?, " +
+        "reason = ? where approval_id = ? and state = 'asked'",
+    ),
+    confirm: db.prepare(
+      "update approvals set state = 'decided', decision = ?, decided_by = ?, surface = ?, " +
+        "reason = ?, is_confirmed = 1 where approval_id = ? and agent = ? " +
+        "and state in ('asked', 'decided')",
+    ),
+    end: db.prepare(
+      "update approvals set state = ? where approval_id = ? and agent = ? " +
+        "and state in ('asked', 'decided')",
+    ),
+    forget: db.prepare(
+      "delete from approvals where state not in ('asked', 'decided') and agent = ? and place <= " +
+        "(select max(place) from approvals) - ?",
+    ),
+  };
+}
+
+function applyEvent(
+  sql: ReturnType<typeof statements>,
+  ...[agent, { kind, payload, turnId, at }]: Parameters<ApplyToApproval>
+): void {
+  // The payload has been through its schema: `readAgentEvent` gives nothing else under these kinds.
+  const id = String(payload.approval_id);
+  const text = (value: unknown) => typeof value === "string" ? value : null;
+  if (kind === "approval_asked") {
+    const asked = payload as Asked;
+    const when = [Math.round(at), Math.round(asked.expires)] as const;
+    sql.ask.run(id, agent, turnId ?? null, ...when, asked.digest, JSON.stringify(asked));
+  } else if (kind === "approval_decided") {
+    const { decision, by, surface, reason } = payload;
+    sql.confirm.run(text(decision), text(by), text(surface), text(reason), id, agent);
+  } else if (kind === "approval_ended") {
+    sql.end.run(text(payload.state), id, agent);
+    sql.forget.run(agent, APPROVAL_LIMITS.endedKept);
+  }
+}
+
+function readRow(
+  row: Readonly<Record<string, SqlValue>> | undefined,
+): BookedApproval | undefined {
+  if (row === undefined) return undefined;
+  const text = (value: SqlValue | undefined) => value === null ? undefined : String(value);
+  const decision = text(row.decision);
+  return {
+    id: String(row.approval_id),
+    agent: String(row.agent),
+    turnId: text(row.turn_id),
+    at: Number(row.at),
+    asked: JSON.parse(String(row.asked)) as Asked,
+    state: String(row.state) as ApprovalState,
+    decision: decision === "approved" || decision === "denied" ? decision : undefined,
+    by: text(row.decided_by),
+    surface: text(row.surface),
+    reason: text(row.reason),
+    isConfirmed: Number(row.is_confirmed) === 1,
+  };
+}
+
+function unfit(approval: BookedApproval | undefined, decision: GatewayDecision) {
+  // An approval of another agent is not found: its owner alone may know that it exists.
+  if (approval === undefined || approval.agent !== decision.agent) {
+    return unknownApproval(decision);
+  }
+  if (approval.asked.digest !== decision.digest) {
+    return cannot("approval-other-call", decision, "it is about another call than the one shown");
+  }
+  if (approval.state === "expired" || approval.asked.expires <= decision.now) {
+    return cannot("approval-expired", decision, "it has expired, and the call was denied");
+  }
+  if (approval.state === "superseded") {
+    return cannot("approval-superseded", decision, "the agent does not wait for it any more");
+  }
+  if (approval.state !== "asked") {
+    const { by = "somebody", decision: said = "decided" } = approval;
+    return cannot("approval-decided", decision, `${by} ${said} it before`);
+  }
+  return undefined;
+}
+
+function cannot(code: string, { id }: GatewayDecision, found: string) {
+  return refusal(code, `Cannot decide about approval ${JSON.stringify(id)}: ${found}`);
+}
+
+function unknownApproval(decision: GatewayDecision) {
+  return cannot("approval-unknown", decision, "the agent has none of that name");
+}
