@@ -88,7 +88,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   };
   const client = await ports.openMcpClient();
   // The agent's own proxy asks by itself: two doors must not ask twice about one call.
-  const ask = "socket" in at ? askerOf(context, mcp, target.agent) : () => Promise.resolve(ok(undefined));
+  const ask = "socket" in at
+    ? askerOf(context, mcp, target.agent)
+    : () => Promise.resolve(ok(undefined));
   const answer = await callAdmitted(gate.value, call, { client, at, ask });
   return answer.ok ? report(options, target.agent, answer.value) : answer;
 }

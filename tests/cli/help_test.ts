@@ -156,6 +156,7 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, dynamic imports
     "core/verbs/nearest.ts",
     "core/verbs/table.ts",
     "core/verbs/table_agents.ts",
+    "core/verbs/table_approvals.ts",
     "core/verbs/table_host.ts",
     "core/verbs/table_mcp.ts",
     "core/verbs/verb.ts",

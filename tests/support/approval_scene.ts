@@ -11,10 +11,14 @@ import { ok } from "core/result.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { hang, scriptedRuntime } from "tests/fakes/runtime.ts";
 import { recordingLog } from "tests/fakes/log.ts";
-import { cockpitReader, type CockpitReader, type ShownEvent } from "tests/support/cockpit_reader.ts";
+import {
+  type CockpitReader,
+  cockpitReader,
+  type ShownEvent,
+} from "tests/support/cockpit_reader.ts";
 import { hastyClock, liveHost, startTestDial } from "tests/support/dial_fixture.ts";
 import { startTestGateway, type TestGateway } from "tests/support/gateway_fixture.ts";
-import { echoServer, proxyBench, type ProxyBench, type Wire } from "tests/support/mcp_proxy.ts";
+import { echoServer, type ProxyBench, proxyBench, type Wire } from "tests/support/mcp_proxy.ts";
 import type { DialUnit } from "units/dial/app.ts";
 
 /** The gate of the scene: `wipe` is blocked, `write` and `erase` ask. */
@@ -132,7 +136,11 @@ function answersOf(proxy: ProxyBench): Pick<ApprovalScene, "call" | "notices"> {
     notices,
     call: (id, tool, args = {}, meta) => {
       const answer = new Promise<Wire>((resolve) => waiting.set(id, resolve));
-      const params = { name: tool, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) };
+      const params = {
+        name: tool,
+        arguments: args,
+        ...(meta === undefined ? {} : { _meta: meta }),
+      };
       void proxy.send({ jsonrpc: "2.0", id, method: "tools/call", params });
       return answer;
     },

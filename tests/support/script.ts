@@ -13,6 +13,7 @@
  * | `age path days` | makes a file or folder that old |
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
+ * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
  *
  * `$ROOT` and `$HOST` are replaced. Files after `-- path --` are written before the first command.
  *
@@ -29,6 +30,7 @@ import { denoTrees } from "core/os/vendor.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { err, ok } from "core/result.ts";
 import { noServices, startsEverything } from "tests/support/no_services.ts";
+import { type ScriptAsks, scriptAsks } from "tests/support/script_asks.ts";
 import type { McpClient } from "core/mcp_port.ts";
 
 /** Name of the machine in scripts. */
@@ -54,10 +56,12 @@ interface Outcome {
 export async function runScript(text: string, ports?: Partial<VerbPorts>): Promise<void> {
   const script = parseScript(text);
   const root = await Deno.makeTempDir({ prefix: "fctl" });
+  const asks = scriptAsks(root);
   try {
     for (const [path, content] of script.files) await writeFile(`${root}/${path}`, content);
-    await new Runner(root, ports ?? {}).run(script.lines);
+    await new Runner(root, ports ?? {}, asks).run(script.lines);
   } finally {
+    await asks.close();
     await Deno.remove(root, { recursive: true });
   }
 }
@@ -82,7 +86,11 @@ class Runner {
   private stdin: string | undefined;
   private ports: Partial<VerbPorts>;
 
-  constructor(private readonly root: string, ports: Partial<VerbPorts>) {
+  constructor(
+    private readonly root: string,
+    ports: Partial<VerbPorts>,
+    private readonly asks: ScriptAsks,
+  ) {
     this.ports = ports;
   }
 
@@ -120,6 +128,8 @@ class Runner {
         this.ports = { ...this.ports, openMcpClient: async () => client };
         return;
       }
+      case "ask":
+        return await this.asks.ask(args[0] ?? "", args[1] ?? "", args[2] ?? "", args[3] ?? "");
       case "file":
         return await this.file(args, isNot);
       case "mode": {

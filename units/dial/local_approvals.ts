@@ -7,7 +7,12 @@
  */
 
 import { readOrigin } from "core/call_origin.ts";
-import { type LocalAnswer, localRequest, type LocalRequest, viewOf } from "core/dial/local_frames.ts";
+import {
+  type LocalAnswer,
+  type LocalRequest,
+  localRequest,
+  viewOf,
+} from "core/dial/local_frames.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
 import type { Approvals, Outcome } from "units/dial/approvals.ts";

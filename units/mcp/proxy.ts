@@ -163,7 +163,10 @@ class ProxySession {
 
   #unfit(request: Request): Refusal | undefined {
     if (this.#pending.has(request.id) || this.#waiting.has(request.id)) {
-      return refusal("id-in-use", "Cannot pass the request on: a request with this id is still open");
+      return refusal(
+        "id-in-use",
+        "Cannot pass the request on: a request with this id is still open",
+      );
     }
     return this.#pending.size >= PENDING_MAX
       ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)

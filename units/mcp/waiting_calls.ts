@@ -46,7 +46,10 @@ type Asked = Extract<ClientVerdict, { kind: "ask" }>;
 
 /** Creates an empty table. */
 export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
-  const open = new Map<MessageId, { readonly stop: AbortController; readonly done: Promise<void> }>();
+  const open = new Map<
+    MessageId,
+    { readonly stop: AbortController; readonly done: Promise<void> }
+  >();
 
   async function run(asked: Asked, stop: AbortController, handlers: WaitingHandlers) {
     const { message, call } = asked;
@@ -95,7 +98,11 @@ function signsOfLife(
   let progress = 0;
   let stop = () => {};
   const tell = () => {
-    const params = { progressToken: token, progress: ++progress / 1e6, message: "waits for approval" };
+    const params = {
+      progressToken: token,
+      progress: ++progress / 1e6,
+      message: "waits for approval",
+    };
     onAlive(printMessage({ jsonrpc: "2.0", method: "notifications/progress", params }));
     stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, tell);
   };

@@ -138,7 +138,7 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
       hints: [`fleetctl mcp add ${mcp} ${agent.name}`],
     }));
   }
-  const quiet = { ...context, progress: { step() {}, clear() {} } };
+  const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, {
     dryRun: true,
     restartAgents: false,

@@ -38,24 +38,28 @@ Deno.test("a decision from the page reaches the call that waits for it", SAFE, a
   assert.ok(states.includes("waiting-approval"));
 });
 
-Deno.test("several prompts of one turn are all shown, and each is decided alone", SAFE, async () => {
-  await using scene = await approvalScene();
-  const answers = [1, 2, 3].map((id) => scene.call(id, "write", { n: id }));
-  const shown = await scene.asked(3);
-  assert.equal(shown.length, 3);
-  assert.deepEqual(new Set(shown.map(({ turn_id }) => turn_id)), new Set([scene.turnId]));
-  const of = (n: number) => shown.find((each) => each.arguments.n === n)!;
-  await scene.decide(of(3), "approved");
-  assert.equal((await answers[2])?.result.isError, undefined);
-  await scene.decide(of(1), "denied", { reason: "not this one" });
-  const denied = await answers[0];
-  assert.equal(code(denied), "approval-denied");
-  // The reason reaches the model.
-  assert.match(denied.result.content[0].text, /owner:mia@example.org denied it: not this one/);
-  await scene.decide(of(2), "approved");
-  await answers[1];
-  assert.deepEqual(scene.executed.map((params) => params.arguments.n), [3, 2]);
-});
+Deno.test(
+  "several prompts of one turn are all shown, and each is decided alone",
+  SAFE,
+  async () => {
+    await using scene = await approvalScene();
+    const answers = [1, 2, 3].map((id) => scene.call(id, "write", { n: id }));
+    const shown = await scene.asked(3);
+    assert.equal(shown.length, 3);
+    assert.deepEqual(new Set(shown.map(({ turn_id }) => turn_id)), new Set([scene.turnId]));
+    const of = (n: number) => shown.find((each) => each.arguments.n === n)!;
+    await scene.decide(of(3), "approved");
+    assert.equal((await answers[2])?.result.isError, undefined);
+    await scene.decide(of(1), "denied", { reason: "not this one" });
+    const denied = await answers[0];
+    assert.equal(code(denied), "approval-denied");
+    // The reason reaches the model.
+    assert.match(denied.result.content[0].text, /owner:mia@example.org denied it: not this one/);
+    await scene.decide(of(2), "approved");
+    await answers[1];
+    assert.deepEqual(scene.executed.map((params) => params.arguments.n), [3, 2]);
+  },
+);
 
 Deno.test("what was executed is not shown again after a reconnect", SAFE, async () => {
   await using scene = await approvalScene();
@@ -93,41 +97,49 @@ Deno.test("a prompt is on every surface at once, and the first decision wins", S
   assert.equal(scene.executed.length, 0);
 });
 
-Deno.test("a decision is about the call that was shown, by the person whose it is", SAFE, async () => {
-  await using scene = await approvalScene();
-  const first = scene.call(1, "write", { n: 1 });
-  const second = scene.call(2, "erase", { n: 2 });
-  const both = await scene.asked(2);
-  const [one, two] = both.toSorted((a, b) => Number(a.arguments.n) - Number(b.arguments.n));
-  const mixed = { approval_id: one!.approval_id, digest: two!.digest };
-  const wrong = await scene.decide(mixed, "approved");
-  assert.deepEqual([wrong.status, wrong.body.code], [409, "approval-other-call"]);
-  const stranger = await scene.decide(one!, "approved", { as: "bob@example.org" });
-  assert.equal(stranger.status, 403);
-  const unknown = await scene.decide({ ...one!, approval_id: "none" }, "approved");
-  assert.deepEqual([unknown.status, unknown.body.code], [404, "approval-unknown"]);
-  // None of that was about the two that wait.
-  assert.equal((await scene.open()).length, 2);
-  await scene.decide(one!, "approved");
-  await scene.decide(two!, "denied");
-  await Promise.all([first, second]);
-  assert.deepEqual(scene.executed.map((params) => params.arguments.n), [1]);
-});
+Deno.test(
+  "a decision is about the call that was shown, by the person whose it is",
+  SAFE,
+  async () => {
+    await using scene = await approvalScene();
+    const first = scene.call(1, "write", { n: 1 });
+    const second = scene.call(2, "erase", { n: 2 });
+    const both = await scene.asked(2);
+    const [one, two] = both.toSorted((a, b) => Number(a.arguments.n) - Number(b.arguments.n));
+    const mixed = { approval_id: one!.approval_id, digest: two!.digest };
+    const wrong = await scene.decide(mixed, "approved");
+    assert.deepEqual([wrong.status, wrong.body.code], [409, "approval-other-call"]);
+    const stranger = await scene.decide(one!, "approved", { as: "bob@example.org" });
+    assert.equal(stranger.status, 403);
+    const unknown = await scene.decide({ ...one!, approval_id: "none" }, "approved");
+    assert.deepEqual([unknown.status, unknown.body.code], [404, "approval-unknown"]);
+    // None of that was about the two that wait.
+    assert.equal((await scene.open()).length, 2);
+    await scene.decide(one!, "approved");
+    await scene.decide(two!, "denied");
+    await Promise.all([first, second]);
+    assert.deepEqual(scene.executed.map((params) => params.arguments.n), [1]);
+  },
+);
 
-Deno.test("a human's time burns no deadline, and the client hears that the call lives", SAFE, async () => {
-  await using scene = await approvalScene();
-  const answer = scene.call(1, "write", {}, { progressToken: "p" });
-  const [shown] = await scene.asked(1);
-  // Ten times as long as a call may take.
-  await scene.proxy.clock.advance(10 * MCP_LIMITS.callSeconds * 1000);
-  await scene.decide(shown!, "approved");
-  assert.equal((await answer).result.isError, undefined);
-  assert.equal(scene.executed.length, 1);
-  const marks = scene.notices.map(({ params }) => params.progress);
-  assert.ok(marks.length >= 100, `${marks.length} signs of life`);
-  assert.deepEqual(marks, [...marks].sort((a, b) => a - b));
-  assert.ok(scene.notices.every(({ params }) => params.progressToken === "p"));
-});
+Deno.test(
+  "a human's time burns no deadline, and the client hears that the call lives",
+  SAFE,
+  async () => {
+    await using scene = await approvalScene();
+    const answer = scene.call(1, "write", {}, { progressToken: "p" });
+    const [shown] = await scene.asked(1);
+    // Ten times as long as a call may take.
+    await scene.proxy.clock.advance(10 * MCP_LIMITS.callSeconds * 1000);
+    await scene.decide(shown!, "approved");
+    assert.equal((await answer).result.isError, undefined);
+    assert.equal(scene.executed.length, 1);
+    const marks = scene.notices.map(({ params }) => params.progress);
+    assert.ok(marks.length >= 100, `${marks.length} signs of life`);
+    assert.deepEqual(marks, [...marks].sort((a, b) => a - b));
+    assert.ok(scene.notices.every(({ params }) => params.progressToken === "p"));
+  },
+);
 
 Deno.test("a client that cancels, and one that goes, withdraw their question", SAFE, async () => {
   await using scene = await approvalScene();

@@ -1,0 +1,264 @@
+/**
+ * The dial unit's approvals by themselves: time, restarts, a full disk, the wrong person, and what a
+ * runtime asks through ACP. The whole way of a call is in `tests/units/mcp/approval_test.ts`.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { localRequest } from "core/dial/local_frames.ts";
+import { APPROVAL_LIMITS } from "core/limits.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { PeerStream } from "core/ports.ts";
+import { err, ok } from "core/result.ts";
+import { refusal } from "core/errors.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { type Approvals, openApprovals, type Question } from "units/dial/approvals.ts";
+import { answerApprovals } from "units/dial/local_approvals.ts";
+import { openLocalSocket } from "units/dial/local_socket.ts";
+import { createPermissionDesk } from "units/dial/permission.ts";
+import { openDialStore } from "units/dial/store.ts";
+
+const CALL = {
+  ...{ mcp: "bench", version: "1.0.0", tool: "write", arguments: { n: 1 } },
+  origin: { kind: "direct" },
+} as const;
+const OF = { policy: "p", isDestructive: true };
+const YES = { decision: "approved", by: "the operator", surface: "cli" } as const;
+
+async function bench(host = memoryHost()) {
+  const store = await openDialStore(host.databases, "/dial.db", "epoch");
+  const waiting: boolean[] = [];
+  const open = () =>
+    openApprovals({
+      ...{ agent: "mia", store, clock: host.clock, random: host.random, log: host.log },
+      onStored: () => {},
+      onWaiting: (isWaiting) => waiting.push(isWaiting),
+    });
+  const kinds = () =>
+    store.read(1, store.last()).map(({ kind, payload }) => `${kind} ${payload.state ?? ""}`.trim());
+  return { host, store, open, approvals: open(), waiting, kinds };
+}
+
+async function asked(approvals: Approvals, call: typeof CALL = CALL): Promise<Question> {
+  const question = await approvals.ask(call, OF);
+  assert.ok(question.ok, JSON.stringify(question));
+  return question.value;
+}
+const codeOf = (result: { readonly ok: boolean; readonly error?: { readonly code: string } }) =>
+  result.ok ? "ok" : result.error?.code;
+
+Deno.test("nobody decides: it expires, and that denies", async () => {
+  const { host, approvals, waiting, kinds } = await bench();
+  const question = await asked(approvals);
+  await host.clock.advance(APPROVAL_LIMITS.askSeconds * 1000 - 1);
+  assert.equal(approvals.find(question.approval.id)?.state, "asked");
+  await host.clock.advance(1);
+  assert.deepEqual(await question.outcome, { kind: "expired" });
+  const { id, digest } = question.approval;
+  assert.equal(codeOf(approvals.decide({ ...YES, id, digest })), "approval-expired");
+  assert.equal(codeOf(question.use(digest)), "approval-not-given");
+  assert.deepEqual(kinds(), ["approval_asked", "approval_ended expired"]);
+  assert.deepEqual(waiting, [true, false]);
+});
+
+Deno.test("an approval is used once, for the call it is about, and soon", async () => {
+  const { host, approvals } = await bench();
+  const first = await asked(approvals);
+  const { id, digest } = first.approval;
+  assert.ok(approvals.decide({ ...YES, id, digest }).ok);
+  assert.equal((await first.outcome).kind, "approved");
+  assert.ok(first.delivered().ok);
+  assert.ok(first.use(digest).ok);
+  assert.equal(codeOf(first.use(digest)), "approval-used");
+
+  const changed = await asked(approvals);
+  const of = changed.approval;
+  approvals.decide({ ...YES, id: of.id, digest: of.digest });
+  changed.delivered();
+  // One argument changed after the approval; and then the right one, which comes too late.
+  assert.equal(codeOf(changed.use(digest.replace(/./, "z"))), "approval-other-call");
+  assert.equal(codeOf(changed.use(of.digest)), "approval-superseded");
+
+  const stale = await asked(approvals);
+  approvals.decide({ ...YES, id: stale.approval.id, digest: stale.approval.digest });
+  stale.delivered();
+  await host.clock.advance(APPROVAL_LIMITS.useSeconds * 1000);
+  assert.equal(codeOf(stale.use(stale.approval.digest)), "approval-expired");
+});
+
+Deno.test("a restart supersedes what was open, and what it decided is never used", async () => {
+  const { approvals, open, kinds } = await bench();
+  const first = await asked(approvals);
+  const second = await asked(approvals);
+  const { id, digest } = second.approval;
+  approvals.decide({ ...YES, id, digest });
+  // The process is gone; another one opens the same database.
+  const again = open();
+  assert.deepEqual(again.list().map(({ state }) => state), ["superseded", "superseded"]);
+  assert.equal(
+    codeOf(again.decide({ ...YES, id: first.approval.id, digest })),
+    "approval-superseded",
+  );
+  assert.equal(codeOf(second.use(digest)), "approval-superseded");
+  assert.deepEqual(kinds().slice(-2), ["approval_ended superseded", "approval_ended superseded"]);
+});
+
+Deno.test("what cannot be stored is not asked, not decided and not used", async () => {
+  const { host, store } = await bench();
+  let isFull = true;
+  const approvals = openApprovals({
+    ...{ agent: "mia", clock: host.clock, random: host.random, log: host.log },
+    store: {
+      approvals: store.approvals,
+      runningTurns: () => [],
+      append: (...given) =>
+        isFull
+          ? err(refusal("storage-full", "Cannot store the event: no space left on the disk"))
+          : store.append(...given),
+    },
+    onStored: () => {},
+    onWaiting: () => {},
+  });
+  assert.equal(codeOf(await approvals.ask(CALL, OF)), "storage-full");
+  isFull = false;
+  const question = await asked(approvals);
+  const { id, digest } = question.approval;
+  isFull = true;
+  assert.equal(codeOf(approvals.decide({ ...YES, id, digest })), "storage-full");
+  isFull = false;
+  assert.ok(approvals.decide({ ...YES, id, digest }).ok);
+  assert.ok(question.delivered().ok);
+  isFull = true;
+  assert.equal(codeOf(question.use(digest)), "storage-full");
+  isFull = false;
+  assert.ok(question.use(digest).ok);
+});
+
+Deno.test("questions are bounded in number and in size", async () => {
+  const { approvals } = await bench();
+  const large = { ...CALL, arguments: { text: "x".repeat(APPROVAL_LIMITS.argumentsBytesMax) } };
+  assert.equal(codeOf(await approvals.ask(large, OF)), "approval-unavailable");
+  let deep: unknown = 1;
+  for (let level = 0; level < 1_000; level++) deep = [deep];
+  assert.equal(
+    codeOf(await approvals.ask({ ...CALL, arguments: { deep } }, OF)),
+    "approval-unavailable",
+  );
+  for (let n = 0; n < APPROVAL_LIMITS.openMax; n++) await asked(approvals);
+  assert.equal(codeOf(await approvals.ask(CALL, OF)), "approval-unavailable");
+});
+
+Deno.test("a decision about an approval that is not there tells so to who decided", async () => {
+  const { approvals, kinds } = await bench();
+  assert.equal(codeOf(approvals.decide({ ...YES, id: "lost", digest: "d" })), "approval-unknown");
+  assert.deepEqual(kinds(), ["approval_ended superseded"]);
+});
+
+Deno.test("the agent itself decides about nothing", async () => {
+  const { approvals, host } = await bench();
+  const question = await asked(approvals);
+  const { id, digest } = question.approval;
+  const decide = localRequest.parse({
+    ...{ type: "approval_decide", id, digest, decision: "approved", by: "me" },
+  });
+  assert.ok(decide.type === "approval_decide");
+  const refused = answerApprovals(decide, approvals, false);
+  assert.ok(refused.type === "error" && refused.code === "approval-not-yours");
+  assert.equal(answerApprovals(decide, approvals, true).type, "approval_result");
+
+  // The same over the socket: the kernel says who the peer is.
+  for (
+    const [uid, isRootless, want] of [
+      [1000, false, "approval-not-yours"],
+      [1000, true, "approval-decided"],
+      [0, false, "approval-decided"],
+    ] as const
+  ) {
+    assert.match(await overSocket({ uid, isRootless, approvals, host }, decide), new RegExp(want));
+  }
+});
+
+async function overSocket(
+  of: {
+    readonly uid: number;
+    readonly isRootless: boolean;
+    readonly approvals: Approvals;
+    readonly host: ReturnType<typeof memoryHost>;
+  },
+  line: unknown,
+): Promise<string> {
+  const { uid, isRootless, approvals, host } = of;
+  const input = new TransformStream<Uint8Array, Uint8Array>();
+  const output = new TransformStream<Uint8Array, Uint8Array>();
+  let serve = (_stream: PeerStream) => {};
+  await openLocalSocket("/run/local.sock", {
+    sockets: {
+      serveUnix: (_path, _mode, handler) => {
+        serve = handler;
+        return Promise.resolve({ close: () => Promise.resolve() });
+      },
+    },
+    users: { currentUid: () => 1000 },
+    questions: {
+      sendMessage: () => Promise.resolve(ok(undefined)),
+      agentNames: () => Promise.resolve(ok([])),
+      answered: () => {},
+      askAgain: () => {},
+    },
+    ...{ approvals, isRootless, log: host.log },
+  });
+  serve({
+    ...{ readable: input.readable, writable: output.writable, close: () => {} },
+    peer: { uid, gid: uid, pid: 1 },
+  });
+  const reader = output.readable.getReader();
+  await input.writable.getWriter().write(
+    new TextEncoder().encode(`${JSON.stringify(line)}\n`),
+  );
+  const { value } = await reader.read();
+  return new TextDecoder().decode(value);
+}
+
+Deno.test("a runtime's permission request is an approval like any other", async () => {
+  const paths = pathsUnder("/");
+  const host = memoryHost({
+    files: {
+      "/etc/fleetctl/gate/git.json":
+        '{"mcp":"git","version":"1","rules":{"git_clean":"block","git_push":"ask"}}',
+    },
+  });
+  const { approvals } = await bench(host);
+  const desk = createPermissionDesk({
+    runtime: "runtime-x",
+    paths,
+    files: host.files,
+    log: host.log,
+  });
+  const request = (command: string) =>
+    desk.decide({
+      ...{ callId: "c", tool: "shell", title: "Run a command", arguments: { command } },
+    });
+  assert.equal(await request("ls"), "deny", "nobody is there yet");
+  desk.open(approvals);
+  // A rule that blocks asks nobody.
+  assert.equal(await request("fleetctl mcp call git git_clean self"), "deny");
+  assert.equal(approvals.list().length, 0);
+  for (const [decision, want] of [["approved", "allow"], ["denied", "deny"]] as const) {
+    const answer = request("make deploy");
+    const waiting = await untilAsked(approvals);
+    assert.deepEqual([waiting.mcp, waiting.tool, waiting.version], ["", "shell", "runtime-x"]);
+    assert.deepEqual(waiting.arguments, { command: "make deploy" });
+    approvals.decide({ ...YES, decision, id: waiting.id, digest: waiting.digest });
+    assert.equal(await answer, want);
+  }
+});
+
+/** Waits for the question, which is asked after a few file reads. */
+async function untilAsked(approvals: Approvals) {
+  for (;;) {
+    const found = approvals.list().find(({ state }) => state === "asked");
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
