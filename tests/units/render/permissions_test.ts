@@ -179,11 +179,14 @@ const HOSTS: readonly {
   { name: "hosts that the facts name", given: { modelHosts: ["x:9"] }, want: ["127.0.0.1", "x:9"] },
 ];
 for (const row of HOSTS) {
-  Deno.test(`renderAgentPermissions() lets the runtime reach ${row.name}, and nothing else`, () => {
+  Deno.test(`renderAgentPermissions() lets the runtime reach ${row.name} and its dial unit, and nothing else`, () => {
     const record = agent("ada", row.provider === undefined ? {} : { provider: row.provider });
     const file = renderAgentPermissions(record, site("ada", row.given));
     assert.ok(file.ok);
-    assert.deepEqual(JSON.parse(file.value.content).permissions.runtime.net, row.want);
+    assert.deepEqual(JSON.parse(file.value.content).permissions.runtime.net, [
+      ...row.want,
+      "unix:/home/ada/.fleetctl/dial/local.sock",
+    ]);
   });
 }
 
