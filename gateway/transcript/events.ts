@@ -71,7 +71,11 @@ export function insertInto(db: Database): InsertEvent {
 export function openEventLog(
   db: Database,
   epoch: string,
-  parts: { readonly insert: InsertEvent; readonly applyToTurn: ApplyToTurn; readonly applyToApproval: ApplyToApproval },
+  parts: {
+    readonly insert: InsertEvent;
+    readonly applyToTurn: ApplyToTurn;
+    readonly applyToApproval: ApplyToApproval;
+  },
 ): EventLog {
   const cursor = db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?");
   const moveCursor = db.prepare(

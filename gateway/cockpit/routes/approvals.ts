@@ -72,7 +72,8 @@ export const APPROVAL_ROUTES: readonly Route[] = [
     }),
     answers: [{
       status: 202,
-      description: "The decision is stored and will reach the agent; its events say what came of it",
+      description:
+        "The decision is stored and will reach the agent; its events say what came of it",
       mediaType: "application/json",
       schema: approval,
     }],

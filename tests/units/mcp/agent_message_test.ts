@@ -11,7 +11,9 @@ import { refusal } from "core/errors.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { memoryHost } from "tests/fakes/host.ts";
+import { openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
+import { openDialStore } from "units/dial/store.ts";
 import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
 
 type Sent = { readonly to: string; readonly text: string; readonly id?: string | undefined };
@@ -36,6 +38,13 @@ async function withServer(
     sockets: host.sockets,
     users: host.users,
     log: host.log,
+    isRootless: false,
+    approvals: openApprovals({
+      ...{ agent: "mia", clock: host.clock, random: host.random, log: host.log },
+      store: await openDialStore(host.databases, "/dial.db", "e"),
+      onStored: () => {},
+      onWaiting: () => {},
+    }),
     questions: {
       sendMessage: (message) => {
         sent.push(message);
