@@ -4,11 +4,13 @@
  * @module
  */
 
+import { benchApply } from "tests/bench/apply.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  apply: benchApply,
   help: benchHelp,
   up: benchUp,
   turn: benchTurn,

@@ -58,8 +58,12 @@ export function desiredAgents(
   const units: DesiredUnit[] = [];
   const faults = new Map<Refusal, readonly Tag[]>();
   const heldAgents = new Set<AgentName>();
+  const launchers = renderLaunchers(facts.shape, facts.paths)
+    .filter((file) => DIAL_PROGRAMS.some((name) => file.path === facts.paths.program(name)))
+    .map((file) => file.content);
   for (const agent of facts.agents) {
-    const part = desiredAgent(agent, usable.get(agent.name) ?? [], facts);
+    const manifests = usable.get(agent.name) ?? [];
+    const part = desiredAgent(agent, { manifests, launchers, facts });
     if (!part.ok) {
       faults.set(part.error, [{ agent: agent.name }]);
       heldAgents.add(agent.name);
@@ -83,9 +87,14 @@ export function desiredAgents(
 
 function desiredAgent(
   agent: AgentRecord,
-  manifests: readonly Manifest[],
-  facts: Facts,
+  from: {
+    readonly manifests: readonly Manifest[];
+    /** Texts of the launchers of what runs as the agent. */
+    readonly launchers: readonly string[];
+    readonly facts: Facts;
+  },
 ): Result<AgentPart> {
+  const { manifests, launchers, facts } = from;
   const { paths } = facts;
   const runtime = facts.runtimes.get(agent.runtime);
   if (runtime === undefined) return err(runtimeUnknown(agent, facts));
@@ -127,9 +136,7 @@ function desiredAgent(
         ...dialFile.map((file) => file.content),
         JSON.stringify([...client.entries]),
         permissions.value.content,
-        ...renderLaunchers(facts.shape, paths)
-          .filter((file) => DIAL_PROGRAMS.some((name) => file.path === paths.program(name)))
-          .map((file) => file.content),
+        ...launchers,
       ],
       softInputs: [env.value.content],
       programs: DIAL_PROGRAMS,

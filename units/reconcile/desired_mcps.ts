@@ -15,6 +15,7 @@ import type { AgentName, McpName } from "core/names.ts";
 import { ROOT_OWNER } from "core/rendered_file.ts";
 import type { DesiredPart, DesiredUnit, Tag, TaggedFile } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import { secretEnv } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
 import { mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
@@ -134,12 +135,13 @@ function declaredValues(
   facts: Facts,
 ): readonly string[] {
   const keys = [...manifest.requiredEnv, ...manifest.userEnv, ...manifest.optionalEnv];
+  if (keys.length === 0) return [];
   const files = [
     facts.paths.sharedEnv,
     ...(agent === undefined ? [] : [facts.paths.agentEnv(agent)]),
   ];
   return files.flatMap((path) => {
-    const parsed = parseEnvFile(facts.env.find((file) => file.path === path)?.content ?? "");
+    const parsed = parseEnvFile(secretEnv(facts, path)?.content ?? "");
     const values = parsed.ok ? parsed.value : new Map<string, string>();
     return keys.map((key) => `${key}=${values.get(key) ?? ""}`);
   });

@@ -137,7 +137,13 @@ function hostFolders(facts: Facts): readonly DesiredFolder[] {
   ];
 }
 
-/** Returns the secret env file of one agent, as the secret store rendered it. */
+const envByPath = new WeakMap<Facts["env"], ReadonlyMap<string, RenderedFile>>();
+
+/** Returns one secret env file, as the secret store rendered it. */
 export function secretEnv(facts: Facts, path: string): RenderedFile | undefined {
-  return facts.env.find((file) => file.path === path);
+  const known = envByPath.get(facts.env);
+  if (known !== undefined) return known.get(path);
+  const made = new Map(facts.env.map((file) => [file.path, file]));
+  envByPath.set(facts.env, made);
+  return made.get(path);
 }

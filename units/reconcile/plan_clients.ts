@@ -47,17 +47,17 @@ export function planClients(
   const recorded: RecordedClient[] = [];
   const unsettled = new Set<AgentName>();
   const changedEntries = new Map<AgentName, readonly string[]>();
-  const abandoned = site.record.clients.filter((client) =>
-    !desired.clients.some((config) => config.path === client.path)
-  );
+  const wanted = new Set(desired.clients.map((config) => config.path));
+  const recordedByPath = new Map(site.record.clients.map((client) => [client.path, client]));
+  const abandoned = site.record.clients.filter((client) => !wanted.has(client.path));
   for (const config of [...desired.clients, ...abandoned.map(emptied)]) {
-    const before = site.record.clients.find((client) => client.path === config.path);
+    const before = recordedByPath.get(config.path);
     const now = observed.clients.get(config.path);
     const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path) ||
       isOutside(site.scope, { agent: config.agent });
     // The home of an agent whose account is gone is nobody's to edit.
     if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
-    if (isHeld || (now === undefined && !desired.clients.includes(config))) {
+    if (isHeld || (now === undefined && !wanted.has(config.path))) {
       if (isHeld && before !== undefined) recorded.push(before);
       continue;
     }

@@ -89,12 +89,13 @@ async function reconcileLocked(
   const owners = await findOwners(facts, ports.users, scope);
   if (!owners.ok) return owners;
   const here = withoutMissing(facts, owners.value.missing);
+  const first = desire(here);
   const vendored = options.dryRun === true ? NOTHING_VENDORED : await vendorAll(
-    narrow(desire(here), here, scope).vendors,
+    narrow(first, here, scope).vendors,
     ports.vendor,
     (progress) => options.onStep?.(progress),
   );
-  const whole = desire(here, vendored.failed);
+  const whole = vendored.failed.size === 0 ? first : desire(here, vendored.failed);
   const desired = narrow(whole, here, scope);
   const fatal = whole.faults.find((fault) => fault.code === "path-unusable");
   if (fatal !== undefined) return err(fatal);
