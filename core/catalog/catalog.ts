@@ -8,7 +8,9 @@
 
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
+import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
+import { heldTools, parseToolLock } from "core/catalog/tool_lock.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
@@ -148,7 +150,11 @@ async function readEntry(
       ));
     }
     const lock = await files.readText(`${at.folder}/${name}/deno.lock`);
-    return parseEntry(manifest, { file, name, origin, lock });
+    const parsed = parseEntry(manifest, { file, name, origin, lock });
+    const tools = await files.readText(`${at.folder}/${name}/tools.lock`);
+    if (!parsed.ok || tools === undefined) return parsed;
+    const held = withToolLock(parsed.value, tools, `${at.folder}/${name}/tools.lock`);
+    return held.ok ? held : fault(held.error);
   } catch (thrown) {
     if (!(thrown instanceof FileFault)) throw thrown;
     return fault(refusal(
@@ -156,6 +162,24 @@ async function readEntry(
       `Cannot use MCP ${JSON.stringify(name)}: "${thrown.path}" cannot be read, ${thrown.code}`,
     ));
   }
+}
+
+/** Blocks what an upgrade widened until it is reviewed; a lock of another version says nothing. */
+export function withToolLock(manifest: Manifest, text: string, file: string): Result<Manifest> {
+  const lock = parseToolLock(text, file);
+  if (!lock.ok) return lock;
+  if (lock.value.version !== versionOf(manifest.source)) {
+    return err(refusal(
+      "tool-lock-stale",
+      `Cannot use MCP "${manifest.name}": its tools were locked for version ` +
+        `${lock.value.version}, the manifest pins ${versionOf(manifest.source)}`,
+      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to <version>`] },
+    ));
+  }
+  const held = heldTools(lock.value);
+  if (held.length === 0) return ok(manifest);
+  const blocked = held.map((tool) => [tool, "block"] as const);
+  return ok({ ...manifest, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
 }
 
 function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {

@@ -71,4 +71,9 @@ export interface Manifest {
   /** Programs the host must have, each with what to install: `chromium`. */
   readonly hostPrograms: readonly { readonly anyOf: readonly string[]; readonly install: string }[];
   readonly origin: "shipped" | "overlay" | "runtime";
+  /**
+   * Tools that an upgrade widened and nobody has reviewed (decision 30). They stand in `risk` as
+   * `block`, too, so that every door refuses them.
+   */
+  readonly heldTools?: readonly string[];
 }

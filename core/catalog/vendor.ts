@@ -30,6 +30,8 @@ export interface VendorOptions {
   readonly deno: string;
   /** Environment of the caller; only proxy, certificate and npm settings of it are used. */
   readonly env: Readonly<Record<string, string>>;
+  /** Leaves `current` as it is: the tree is made, checked and kept, and nothing is switched to it. */
+  readonly prepareOnly?: true;
 }
 
 /** What Deno writes into a tree for itself; differs from run to run. */
@@ -113,9 +115,11 @@ async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
   }
   await sweepStages(job);
   const kept = await findKept(job, current);
-  if (kept !== undefined) return await switchTo(job, kept, current);
-  const made = await makeTree(job);
-  return made.ok ? await switchTo(job, made.value, current) : made;
+  const made = kept === undefined ? await makeTree(job) : ok(kept);
+  if (!made.ok) return made;
+  if (job.options.prepareOnly !== true) return await switchTo(job, made.value, current);
+  const { name, record } = made.value;
+  return ok({ treeHash: record.treeHash, changed: true, folder: `${job.folder}/${name}` });
 }
 
 function isWanted(job: Job, record: TreeRecord): boolean {

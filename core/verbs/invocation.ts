@@ -167,7 +167,7 @@ function bind(verb: Verb, tokens: readonly Token[]): Result<Invocation> {
       : optionFault(option, token, option.name in options || switches.has(option.name));
     if (fault !== undefined) faults.push(fault);
     else if (option?.value === undefined) switches.add(token.name);
-    else options[option.name] = token.value ?? "";
+    else options[option.name] = joined(options[option.name], token.value ?? "");
   }
   const bound = bindArguments(
     verb.args,
@@ -194,6 +194,17 @@ function bind(verb: Verb, tokens: readonly Token[]): Result<Invocation> {
     json: switches.has("json"),
     as,
   });
+}
+
+/** Values of an option that may be repeated stand one a line; others are given once. */
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}\n${value}`;
+}
+
+/** Returns the values of an option that may be repeated. */
+export function repeated(invocation: Invocation, name: string): readonly string[] {
+  const text = invocation.options[name];
+  return text === undefined ? [] : text.split("\n");
 }
 
 function unknownOption(rawName: string, known: readonly Option[]): string {

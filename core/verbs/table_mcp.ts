@@ -1,9 +1,10 @@
 /**
- * Rows of the verb table: the MCP catalog and what an agent has wired. Data only.
+ * Rows of the verb table: what an agent has wired; the rows of the catalog are beside it. Data only.
  *
  * @module
  */
 
+import { MCP_CATALOG_VERBS } from "core/verbs/table_mcp_catalog.ts";
 import type { Argument, Option, Verb } from "core/verbs/verb.ts";
 
 const MCP: Argument = { name: "mcp", summary: "Name of a catalog entry" };
@@ -54,85 +55,7 @@ export const MCP_VERBS: readonly Verb[] = [
     summary: "Call a tool of a wired MCP",
     example: `fleetctl mcp call git git_status self --args '{"path":"/srv/site"}'`,
   },
-  {
-    path: ["mcp", "catalog", "add"],
-    args: [MCP],
-    options: [
-      { name: "npm", value: "pkg@ver", summary: "Exact npm package and version" },
-      { name: "into", value: "dir", summary: "Catalog folder other than the repo overlay" },
-    ],
-    scope: "operator",
-    runs: "root",
-    mutates: true,
-    summary: "Pin a new MCP into the catalog",
-    example: "fleetctl mcp catalog add notes --npm @example/notes-mcp@1.4.2",
-    later: true,
-  },
-  {
-    path: ["mcp", "catalog", "browse"],
-    args: [],
-    options: [],
-    scope: "anyone",
-    runs: "here",
-    mutates: false,
-    summary: "Look through the catalog",
-    example: "fleetctl mcp catalog browse",
-    later: true,
-  },
-  {
-    path: ["mcp", "catalog", "list"],
-    args: [],
-    options: [],
-    scope: "anyone",
-    runs: "here",
-    mutates: false,
-    summary: "List the catalog: version, credentials, sharing, origin",
-    example: "fleetctl mcp catalog list",
-  },
-  {
-    path: ["mcp", "catalog", "remove"],
-    args: [MCP],
-    options: [],
-    scope: "operator",
-    runs: "root",
-    mutates: true,
-    summary: "Remove an MCP from the catalog",
-    example: "fleetctl mcp catalog remove notes",
-    later: true,
-  },
-  {
-    path: ["mcp", "catalog", "review"],
-    args: [MCP],
-    options: [],
-    scope: "operator",
-    runs: "root",
-    mutates: true,
-    summary: "Accept tools or permissions that an upgrade widened",
-    example: "fleetctl mcp catalog review notes",
-    later: true,
-  },
-  {
-    path: ["mcp", "catalog", "rollback"],
-    args: [MCP],
-    options: [],
-    scope: "operator",
-    runs: "root",
-    mutates: true,
-    summary: "Return to the previous vendored tree",
-    example: "fleetctl mcp catalog rollback notes",
-    later: true,
-  },
-  {
-    path: ["mcp", "catalog", "upgrade"],
-    args: [MCP],
-    options: [{ name: "to", value: "ver", summary: "Exact version" }],
-    scope: "operator",
-    runs: "root",
-    mutates: true,
-    summary: "Move the pin of a catalog entry",
-    example: "fleetctl mcp catalog upgrade notes --to 1.5.0",
-    later: true,
-  },
+  ...MCP_CATALOG_VERBS,
   {
     path: ["mcp", "doctor"],
     args: [MCP, TARGET],

@@ -53,7 +53,7 @@ const COMPLETIONS: readonly [typed: string, want: readonly string[], not: readon
   ["fleetctl ", ["mcp", "status", "agents"], ["add", "--json"]],
   ["fleetctl m", ["mcp"], ["status"]],
   ["fleetctl mcp ", ["add", "remove", "wired", "read", "call", "catalog"], ["mcp"]],
-  ["fleetctl mcp catalog ", ["list"], ["add", "upgrade"]],
+  ["fleetctl mcp catalog ", ["add", "list", "upgrade"], ["catalog"]],
   ["fleetctl mcp add --", ["--force", "--dry-run", "--json", "--as"], ["--channel"]],
   ["fleetctl --json mcp ", ["add"], []],
   ["fleetctl agents add x --channel ", ["webview", "teamchat"], ["--json"]],
@@ -159,6 +159,7 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, dynamic imports
     "core/verbs/table_approvals.ts",
     "core/verbs/table_host.ts",
     "core/verbs/table_mcp.ts",
+    "core/verbs/table_mcp_catalog.ts",
     "core/verbs/verb.ts",
     "core/version.ts",
   ]);

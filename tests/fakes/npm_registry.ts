@@ -13,6 +13,8 @@ export interface FakePackage {
   readonly version: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly scripts?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly description?: string;
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -77,8 +79,16 @@ export async function npmRegistry(packages: readonly FakePackage[]): Promise<Npm
 }
 
 function metadata(one: FakePackage) {
-  const { name, version, dependencies = {}, scripts = {} } = one;
-  return { name, version, dependencies, scripts, hasInstallScript: "postinstall" in scripts };
+  const { name, version, dependencies = {}, scripts = {}, bin, description } = one;
+  const about = { ...(bin ? { bin } : {}), ...(description ? { description } : {}) };
+  return {
+    name,
+    version,
+    dependencies,
+    scripts,
+    ...about,
+    hasInstallScript: "postinstall" in scripts,
+  };
 }
 
 /** Other bytes that are still a gzip file: a comment in the header would be seen by no one. */

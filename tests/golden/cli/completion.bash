@@ -37,8 +37,15 @@ _fleetctl_at() {
     "mcp") next="add call catalog doctor read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
     "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
-    "mcp catalog") next="list"; options="--json --as --help" ;;
+    "mcp catalog") next="add browse import list remove review rollback upgrade"; options="--json --as --help" ;;
+    "mcp catalog add") next=""; options="--npm --url --into --program --arg --env --grant --shared --summary --json --as --help" ;;
+    "mcp catalog browse") next=""; options="--json --as --help" ;;
+    "mcp catalog import") next=""; options="--name --into --program --grant --json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
+    "mcp catalog remove") next=""; options="--json --as --help" ;;
+    "mcp catalog review") next=""; options="--accept --json --as --help" ;;
+    "mcp catalog rollback") next=""; options="--json --as --help" ;;
+    "mcp catalog upgrade") next=""; options="--to --grant --into --json --as --help" ;;
     "mcp doctor") next=""; options="--json --as --help" ;;
     "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;

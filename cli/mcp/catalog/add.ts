@@ -1,0 +1,248 @@
+/**
+ * `fleetctl mcp catalog add`: pins a package, or a URL, as a new entry. The package is locked with
+ * everything below it, installed beside the trees in use, and tried out; what it asked for beyond
+ * `--grant` is proposed and held back until it is reviewed (decisions 30 and 36).
+ *
+ * @module
+ */
+
+import {
+  type Candidate,
+  compare,
+  dropCandidate,
+  installOptions,
+  makeCandidate,
+  stepped,
+} from "cli/mcp/catalog/candidate.ts";
+import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import { chooseLayer, isShipped, type Layer, writeEntry } from "cli/mcp/catalog/store.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { underVerbLock } from "cli/planner.ts";
+import { readCatalog } from "core/catalog/catalog.ts";
+import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catalog/edit.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
+import { parseNpmPin, type Pin } from "core/catalog/pin.ts";
+import { resolvePin } from "core/catalog/resolve.ts";
+import { printToolLock } from "core/catalog/tool_lock.ts";
+import { refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Invocation, repeated } from "core/verbs/invocation.ts";
+
+/** What `fleetctl mcp catalog add` was asked for. */
+export interface Options {
+  readonly mcp: McpName;
+  readonly source: { readonly pin: Pin } | { readonly url: string };
+  readonly into: string | undefined;
+  readonly program: string | undefined;
+  readonly args: readonly string[];
+  readonly requiredEnv: readonly string[];
+  readonly optionalEnv: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly grants: Grants;
+  readonly isShared: boolean;
+  readonly summary: string | undefined;
+  /** The verb that a commit names: `import` adds in the same way. */
+  readonly verb: string;
+}
+
+const STEPS = 3;
+
+/** Parses the arguments; a range instead of a pin is refused before anything is asked for. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  if (!mcp.ok) return mcp;
+  const source = parseSourceOption(invocation.options.npm, invocation.options.url);
+  if (!source.ok) return source;
+  const grants = parseGrants(repeated(invocation, "grant"));
+  if (!grants.ok) return grants;
+  return ok({
+    mcp: mcp.value,
+    source: source.value,
+    into: invocation.options.into,
+    program: invocation.options.program,
+    args: repeated(invocation, "arg"),
+    requiredEnv: repeated(invocation, "env"),
+    optionalEnv: [],
+    environment: {},
+    grants: grants.value,
+    isShared: invocation.switches.has("shared"),
+    summary: invocation.options.summary,
+    verb: "mcp catalog add",
+  });
+}
+
+function parseSourceOption(
+  npm: string | undefined,
+  url: string | undefined,
+): Result<Options["source"]> {
+  if ((npm === undefined) === (url === undefined)) {
+    return err(refusal(
+      "source-missing",
+      `Cannot add to the catalog: ${
+        npm === undefined ? "no source is named" : "two sources are named"
+      }, must be one of --npm and --url`,
+      { kind: "usage", hints: ["fleetctl mcp catalog add <mcp> --npm <package>@<version>"] },
+    ));
+  }
+  if (npm === undefined) return ok({ url: url ?? "" });
+  const pin = parseNpmPin(npm);
+  return pin.ok ? ok({ pin: pin.value }) : pin;
+}
+
+/** Adds the entry. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const layer = await chooseLayer(context, options.into);
+    if (!layer.ok) return layer;
+    const free = await checkFree(context, options.mcp);
+    if (!free.ok) return free;
+    return "url" in options.source
+      ? await addUrl(context, options, options.source.url, layer.value)
+      : await addPackage(context, options, options.source.pin, layer.value);
+  });
+}
+
+async function checkFree(context: VerbContext, mcp: McpName): Promise<Result<void>> {
+  const catalog = await readCatalog(context.ports, context.paths);
+  if (!catalog.ok) return catalog;
+  const isTaken = isShipped(mcp) || catalog.value.entries.has(mcp) ||
+    catalog.value.faults.some(({ name }) => name === mcp);
+  if (!isTaken) return ok(undefined);
+  return err(refusal(
+    "mcp-exists",
+    `Cannot add MCP "${mcp}" to the catalog: it has an entry of that name`,
+    { hints: [`fleetctl mcp catalog upgrade ${mcp} --to <version>`, "fleetctl mcp catalog list"] },
+  ));
+}
+
+async function addUrl(
+  context: VerbContext,
+  options: Options,
+  url: string,
+  layer: Layer,
+): Promise<Result<VerbReport>> {
+  const { mcp } = options;
+  const manifest = newManifest({
+    name: mcp,
+    summary: options.summary ?? `Server at ${URL.canParse(url) ? new URL(url).hostname : url}`,
+    source: { url },
+    requiredEnv: options.requiredEnv,
+    optionalEnv: options.optionalEnv,
+    permissions: {},
+    ...(options.isShared ? { scope: "shared" } : {}),
+  });
+  const parsed = parseManifest(manifest, { name: mcp, file: `${mcp}/mcp.yaml`, origin: layer });
+  if (!parsed.ok) return parsed;
+  const written = await writeEntry(context, {
+    mcp,
+    layer,
+    verb: options.verb,
+    summary: `"${mcp}" at its vendor`,
+    next: { manifest },
+    previous: undefined,
+  });
+  if (!written.ok) return written;
+  return ok({
+    json: { mcp, layer, source: url, held: null },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        `added  ${mcp} to the ${layer}, reached by URL: nothing was installed or tried out`,
+        `wire it with: fleetctl mcp add ${mcp} <agent>`,
+      ],
+    }],
+  });
+}
+
+async function addPackage(
+  context: VerbContext,
+  options: Options,
+  pin: Pin,
+  layer: Layer,
+): Promise<Result<VerbReport>> {
+  const { mcp } = options;
+  const { ports, paths } = context;
+  const text = `asking the registry for ${pin.package}@${pin.version}`;
+  const resolved = await stepped(
+    context,
+    { text, index: 0, total: STEPS },
+    async () => await resolvePin(mcp, pin, ports, paths, await installOptions(context)),
+  );
+  if (!resolved.ok) return resolved;
+  const command = chooseProgram(resolved.value, options.program);
+  if (!command.ok) return command;
+  const manifest = newManifest({
+    name: mcp,
+    summary: options.summary ?? resolved.value.description,
+    source: resolved.value,
+    command: command.value,
+    args: options.args,
+    requiredEnv: options.requiredEnv,
+    optionalEnv: options.optionalEnv,
+    environment: options.environment,
+    permissions: options.grants,
+    ...(options.isShared ? { scope: "shared" } : {}),
+  });
+  const { lock } = resolved.value;
+  const steps = { index: 1, total: STEPS };
+  const candidate = await makeCandidate(context, { name: mcp, manifest, lock }, steps);
+  if (!candidate.ok) return candidate;
+  const { toolLock } = await compare(context, candidate.value, undefined);
+  const written = await writeEntry(context, {
+    mcp,
+    layer,
+    verb: options.verb,
+    summary: `"${mcp}" at ${pin.package}@${pin.version}`,
+    next: { manifest, lock, tools: printToolLock(toolLock) },
+    previous: undefined,
+  });
+  if (!written.ok) {
+    await dropCandidate(context, candidate.value);
+    return written;
+  }
+  return ok(await addReport(options, pin, layer, { candidate: candidate.value, toolLock }));
+}
+
+async function addReport(
+  { mcp, requiredEnv }: Options,
+  pin: Pin,
+  layer: Layer,
+  { candidate, toolLock }: {
+    readonly candidate: Candidate;
+    readonly toolLock: Parameters<typeof heldLines>[1];
+  },
+): Promise<VerbReport> {
+  const { tried } = candidate;
+  const undeclared = tried.asked.keys.filter((key) => !requiredEnv.includes(key));
+  return {
+    json: {
+      mcp,
+      layer,
+      source: `${pin.package}@${pin.version}`,
+      tools: tried.tools === undefined ? null : tried.tools.map(({ name }) => name),
+      asked_keys: tried.asked.keys,
+      refused: tried.asked.refused,
+      held: await heldJson(toolLock),
+    },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        `added  ${mcp} at ${pin.package}@${pin.version} to the ${layer}`,
+        tried.tools === undefined
+          ? "tools  it lists none without a network and real keys"
+          : `tools  ${tried.tools.length}: ${tried.tools.map(({ name }) => name).join(", ")}`,
+        ...undeclared.map((key) =>
+          `key    it looked for ${key}, which is not declared (--env ${key})`
+        ),
+        ...tried.asked.refused.slice(0, 10).map((text) =>
+          `never  ${text}: outside what can be granted`
+        ),
+        ...await heldLines(mcp, toolLock),
+        `wire it with: fleetctl mcp add ${mcp} <agent>`,
+      ],
+    }],
+    warnings: tried.fault === undefined ? [] : [tried.fault],
+  };
+}

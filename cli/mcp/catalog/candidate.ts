@@ -1,0 +1,162 @@
+/**
+ * One version of an npm entry on its way into the catalog: resolved, installed beside the tree in
+ * use, tried out, compared with the version before. Nothing here writes the catalog.
+ *
+ * @module
+ */
+
+import { type Tried, tryOut } from "cli/mcp/catalog/try_out.ts";
+import type { VerbContext } from "cli/context.ts";
+import { type CodeDiff, diffCode, newPackages } from "core/catalog/code_diff.ts";
+import { beyond, joinGrants } from "core/catalog/dry_start.ts";
+import type { Grants } from "core/catalog/edit.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
+import { readRegistryEnv } from "core/catalog/registry_env.ts";
+import { diffTools, type ToolChange } from "core/catalog/tool_diff.ts";
+import { type LockedTool, lockTools, type ToolLock } from "core/catalog/tool_lock.ts";
+import { vendorEntry } from "core/catalog/vendor.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** A version that is installed and was tried out. */
+export interface Candidate {
+  readonly manifest: Manifest;
+  /** The texts that it was made from. */
+  readonly texts: { readonly manifest: string; readonly lock: string };
+  /** Absolute folder of its tree; not in use yet. */
+  readonly tree: string;
+  readonly tried: Tried;
+  readonly tools: ReadonlyMap<string, LockedTool>;
+}
+
+/** What a version is compared with. */
+export interface Baseline {
+  readonly tools: ReadonlyMap<string, LockedTool>;
+  /** Permissions that the version before has, or asked for as well. */
+  readonly known: Grants;
+  /** Undefined when the tree of the version before cannot be had. */
+  readonly tree?: string;
+  readonly lock?: string;
+}
+
+/** What is new in a version. */
+export interface Comparison {
+  readonly changes: readonly ToolChange[];
+  readonly code: CodeDiff | undefined;
+  readonly packages: readonly string[];
+  readonly toolLock: ToolLock;
+}
+
+/** Shows one step of a verb that takes a while. */
+export async function stepped<T>(
+  context: VerbContext,
+  at: { readonly text: string; readonly index: number; readonly total: number },
+  work: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+  context.progress.step({ ...at, state: "begin" });
+  const done = await work();
+  context.progress.step({ ...at, state: done.ok ? "done" : "failed" });
+  return done;
+}
+
+/** Returns what installing needs: the pinned Deno and how this site reaches its registry. */
+export async function installOptions(context: VerbContext) {
+  const { ports, paths } = context;
+  return {
+    deno: paths.deno,
+    env: { ...await readRegistryEnv(ports.files, paths), ...context.env },
+  };
+}
+
+/** Installs and tries out the version that a manifest text pins. */
+export async function makeCandidate(
+  context: VerbContext,
+  entry: { readonly name: string; readonly manifest: string; readonly lock: string },
+  steps: { readonly index: number; readonly total: number },
+): Promise<Result<Candidate>> {
+  const { ports, paths } = context;
+  const parsed = parseManifest(entry.manifest, {
+    name: entry.name,
+    file: `${entry.name}/mcp.yaml`,
+    origin: "overlay",
+    lock: entry.lock,
+  });
+  if (!parsed.ok) return parsed;
+  const manifest = parsed.value;
+  const version = "version" in manifest.source ? manifest.source.version : "";
+  const text = `installing ${manifest.name} ${version}`;
+  const vendored = await stepped(
+    context,
+    { ...steps, text },
+    async () =>
+      await vendorEntry(manifest, ports, paths, {
+        ...await installOptions(context),
+        prepareOnly: true,
+      }),
+  );
+  if (!vendored.ok) return vendored;
+  const tree = vendored.value.folder;
+  let tried: Tried | undefined;
+  const locked = await stepped(
+    context,
+    { text: `trying out ${manifest.name} ${version}`, index: steps.index + 1, total: steps.total },
+    async () => {
+      tried = await tryOut(context, manifest, tree);
+      return await lockTools((tried.tools ?? []).map(({ definition }) => definition));
+    },
+  );
+  if (!locked.ok || tried === undefined) return locked as Result<never>;
+  const texts = { manifest: entry.manifest, lock: entry.lock };
+  return ok({ manifest, texts, tree, tried, tools: locked.value });
+}
+
+/** Compares a version with what an operator has accepted before. */
+export async function compare(
+  context: VerbContext,
+  candidate: Candidate,
+  before: Baseline | undefined,
+): Promise<Comparison> {
+  const { manifest, tree, tried, tools } = candidate;
+  const name = "package" in manifest.source ? manifest.source.package : "";
+  const version = "version" in manifest.source ? manifest.source.version : "";
+  // A first version is what the operator asked for by name: its tools are the baseline.
+  const changes = before === undefined ? [] : diffTools(before.tools, tools);
+  const widened = new Set(changes.filter((one) => one.widens).map((one) => one.tool));
+  const code = before?.tree === undefined
+    ? undefined
+    : await diffCode(context.ports.files, { before: before.tree, after: tree }, name);
+  const findings = [
+    ...(code?.newAddresses ?? [])
+      .map((address) => `its code names the new address ${JSON.stringify(address)}`),
+    ...(code?.newPowers ?? []).map((power) => `its code ${power}, the version before did not`),
+  ];
+  const known = joinGrants(manifest.permissions, before?.known ?? {});
+  const heldEntries = [...tools].filter(([tool]) => widened.has(tool)).map(([tool, locked]) => {
+    const why = changes.filter((one) => one.tool === tool && one.widens)
+      .map((one) => `${one.kind}: ${one.text}`);
+    return [tool, { ...locked, why }] as const;
+  });
+  return {
+    changes,
+    code,
+    packages: before?.lock === undefined ? [] : newPackages(before.lock, manifest.lock ?? "{}"),
+    toolLock: {
+      version,
+      tools: new Map([...tools].filter(([tool]) => !widened.has(tool))),
+      held: {
+        tools: new Map(heldEntries),
+        permissions: beyond(tried.asked.permissions, known),
+        findings,
+      },
+    },
+  };
+}
+
+/** Removes the tree of a candidate that was not pinned after all. */
+export async function dropCandidate(context: VerbContext, candidate: Candidate): Promise<void> {
+  const { files } = context.ports;
+  const current = await files.readLink(`${context.paths.deploy(candidate.manifest.name)}/current`);
+  if (current !== undefined && candidate.tree.endsWith(`/${current}`)) return;
+  await files.remove(`${candidate.tree}.json`);
+  await files.remove(candidate.tree, { recursive: true });
+}

@@ -1,0 +1,125 @@
+/**
+ * `fleetctl mcp catalog review`: shows what an upgrade widened, and accepts it against the hash
+ * that was shown. A hash of anything else is refused: what was read is what is accepted.
+ *
+ * @module
+ */
+
+import { heldJson, heldLines, settle } from "cli/mcp/catalog/settle.ts";
+import { readPrevious, readStored, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { underVerbLock } from "cli/planner.ts";
+import { addGrants } from "core/catalog/edit.ts";
+import {
+  acceptHeld,
+  canonicalJson,
+  isHeld,
+  parseToolLock,
+  printToolLock,
+  reviewHash,
+  type ToolLock,
+} from "core/catalog/tool_lock.ts";
+import { refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl mcp catalog review` was asked for. */
+export interface Options {
+  readonly mcp: McpName;
+  readonly accept: string | undefined;
+}
+
+/** Parses the arguments. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  return mcp.ok ? ok({ mcp: mcp.value, accept: invocation.options.accept }) : mcp;
+}
+
+/** Shows or accepts. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const stored = await readStored(context, options.mcp);
+    if (!stored.ok) return stored;
+    const lock = stored.value.tools === undefined
+      ? undefined
+      : parseToolLock(stored.value.tools, `${stored.value.file} (tools.lock)`);
+    if (lock?.ok === false) return lock;
+    if (lock === undefined || !isHeld(lock.value.held)) return nothingWaits(options);
+    return options.accept === undefined
+      ? ok(await shown(options.mcp, lock.value))
+      : await accept(context, options, stored.value, lock.value);
+  });
+}
+
+function nothingWaits({ mcp, accept }: Options): Result<VerbReport> {
+  if (accept !== undefined) {
+    return err(refusal(
+      "review-stale",
+      `Cannot accept what MCP "${mcp}" holds back: nothing waits for a review`,
+      { hints: [`fleetctl mcp catalog review ${mcp}`] },
+    ));
+  }
+  return ok({
+    json: { mcp, held: { waits: false } },
+    blocks: [{ kind: "lines", lines: [`reviewed  ${mcp}: nothing waits`] }],
+  });
+}
+
+/** The whole definitions: a reviewer accepts texts, not names. */
+async function shown(mcp: McpName, lock: ToolLock): Promise<VerbReport> {
+  const texts = [...lock.held.tools].flatMap(([tool, { definition }]): readonly Cell[] => [
+    { text: `${tool} as it would be:`, tone: "head" },
+    ...JSON.stringify(definition, null, 2).split("\n"),
+    ...(lock.tools.has(tool) ? [`before: ${canonicalJson(lock.tools.get(tool)?.definition)}`] : []),
+  ]);
+  return {
+    json: {
+      mcp,
+      held: await heldJson(lock),
+      definitions: Object.fromEntries(
+        [...lock.held.tools].map(([tool, { definition }]) => [tool, definition]),
+      ),
+    },
+    blocks: [{ kind: "lines", lines: [...texts, ...await heldLines(mcp, lock)] }],
+  };
+}
+
+async function accept(
+  context: VerbContext,
+  { mcp, accept }: Options,
+  stored: StoredEntry,
+  lock: ToolLock,
+): Promise<Result<VerbReport>> {
+  const wanted = await reviewHash(lock);
+  if (accept !== wanted || stored.layer === "shipped") {
+    return err(refusal(
+      "review-stale",
+      `Cannot accept what MCP "${mcp}" holds back: the hash is not that of what waits now, ` +
+        `must be the one that a review has just shown`,
+      { hints: [`fleetctl mcp catalog review ${mcp}`] },
+    ));
+  }
+  const manifest = addGrants(stored.manifest, lock.held.permissions, stored.file);
+  if (!manifest.ok) return manifest;
+  const written = await writeEntry(context, {
+    mcp,
+    layer: stored.layer,
+    verb: "mcp catalog review",
+    summary: `"${mcp}" ${lock.version} against ${wanted}`,
+    next: { ...stored, manifest: manifest.value, tools: printToolLock(acceptHeld(lock)) },
+    previous: await readPrevious(context, mcp, stored.layer),
+  });
+  if (!written.ok) return written;
+  const settled = await settle(context, mcp);
+  if (!settled.ok) return settled;
+  return ok({
+    json: { mcp, accepted: wanted, agents: settled.value.agents },
+    blocks: [{
+      kind: "lines",
+      lines: [`accepted  ${mcp} ${lock.version} as it was shown`, ...settled.value.lines],
+    }],
+    faults: settled.value.faults,
+  });
+}

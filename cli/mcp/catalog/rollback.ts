@@ -1,0 +1,67 @@
+/**
+ * `fleetctl mcp catalog rollback`: the entry as it was before its last change. Its tree is kept, so
+ * no registry is asked; the version that is left is kept in turn, and a second rollback returns to it.
+ *
+ * @module
+ */
+
+import { settle } from "cli/mcp/catalog/settle.ts";
+import { isShipped, readPrevious, readStored, writeEntry } from "cli/mcp/catalog/store.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl mcp catalog rollback` was asked for. */
+export interface Options {
+  readonly mcp: McpName;
+}
+
+/** Parses the arguments. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  return mcp.ok ? ok({ mcp: mcp.value }) : mcp;
+}
+
+/** Returns to what was before. */
+export async function run(context: VerbContext, { mcp }: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const stored = await readStored(context, mcp);
+    if (!stored.ok) return stored;
+    const { layer } = stored.value;
+    const previous = layer === "shipped" ? undefined : await readPrevious(context, mcp, layer);
+    if (layer === "shipped" || (previous === undefined && !isShipped(mcp))) {
+      return err(refusal(
+        "rollback-impossible",
+        `Cannot roll back MCP "${mcp}": ${
+          layer === "shipped" ? "it is as it ships" : "nothing before it was kept"
+        }`,
+        { hints: ["fleetctl mcp catalog list"] },
+      ));
+    }
+    const written = await writeEntry(context, {
+      mcp,
+      layer,
+      verb: "mcp catalog rollback",
+      summary: `"${mcp}" to ${previous === undefined ? "what ships" : pinOf(previous.manifest)}`,
+      next: previous,
+      previous: previous === undefined ? undefined : stored.value,
+    });
+    if (!written.ok) return written;
+    const settled = await settle(context, mcp);
+    if (!settled.ok) return settled;
+    const to = previous === undefined ? "the entry that ships" : pinOf(previous.manifest);
+    return ok({
+      json: { mcp, to, agents: settled.value.agents },
+      blocks: [{ kind: "lines", lines: [`rolled back  ${mcp} to ${to}`, ...settled.value.lines] }],
+      faults: settled.value.faults,
+    });
+  });
+}
+
+function pinOf(manifest: string): string {
+  return /^\s+(?:npm|uvx|http): "?([^"\n]+)"?$/m.exec(manifest)?.[1] ?? "its entry before";
+}

@@ -1,0 +1,94 @@
+/**
+ * After the catalog has changed: the planner, when an agent of this host has the entry wired, and
+ * the lines that say what waits for a review. One wording for `add`, `upgrade`, `review`, `rollback`.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell } from "cli/output.ts";
+import { readFacts, reconcileFacts } from "cli/planner.ts";
+import { missingTools, resolveTools } from "core/catalog/defaults.ts";
+import { grantLines } from "core/catalog/dry_start.ts";
+import { isHeld, reviewHash, type ToolLock } from "core/catalog/tool_lock.ts";
+import type { Refusal } from "core/errors.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** What became of a changed entry on this host. */
+export interface Settled {
+  /** Agents of this host that have it. */
+  readonly agents: readonly AgentName[];
+  readonly lines: readonly string[];
+  readonly faults: readonly Refusal[];
+}
+
+/** Puts a changed entry in place where it is wired; a host without a repo wires nothing. */
+export async function settle(context: VerbContext, mcp: McpName): Promise<Result<Settled>> {
+  const { ports, paths } = context;
+  const nothing = { agents: [], lines: [], faults: [] };
+  if (await ports.files.stat(`${paths.repo}/.git/HEAD`) === undefined) return ok(nothing);
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const agents = [...gathered.value.facts.wired]
+    .flatMap(([agent, mcps]) => mcps.includes(mcp) ? [agent] : []);
+  if (agents.length === 0) return ok(nothing);
+  const report = await reconcileFacts(context, gathered.value, {
+    dryRun: false,
+    restartAgents: false,
+  });
+  if (!report.ok) return report;
+  const names = agents.map((agent) => `"${agent}"`).join(", ");
+  return ok({
+    agents,
+    faults: report.value.faults,
+    lines: [`in place for ${names}: running servers were ended, the next call starts the new one`],
+  });
+}
+
+/** Returns every agent of the ledger that has an MCP or asks for it, on whatever host. */
+export async function agentsWith(
+  context: VerbContext,
+  mcp: McpName,
+): Promise<Result<readonly AgentName[]>> {
+  const { ports, paths } = context;
+  if (await ports.files.stat(`${paths.repo}/.git/HEAD`) === undefined) return ok([]);
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const { ledger, catalog, defaults } = gathered.value;
+  return ok(
+    [...ledger.agents.values()].filter((agent) =>
+      resolveTools(agent, catalog, defaults).includes(mcp) ||
+      missingTools(agent, catalog, defaults).includes(mcp)
+    ).map(({ name }) => name).sort(),
+  );
+}
+
+/** Says what waits for a review, and how to accept it. */
+export async function heldLines(mcp: string, lock: ToolLock): Promise<readonly Cell[]> {
+  const { held } = lock;
+  if (!isHeld(held)) return [];
+  const isWhole = held.findings.length > 0;
+  return [
+    { text: "held back until it is reviewed:", tone: "warn" },
+    ...held.findings.map((text) => `  code        ${text}`),
+    ...(isWhole ? ["  tools       all of them, because of its code"] : []),
+    ...[...held.tools].flatMap(([tool, { why }]) =>
+      why.map((text) => `  tool        ${tool}: ${text}`)
+    ),
+    ...grantLines(held.permissions).map((text) => `  permission  ${text}`),
+    `accept with: fleetctl mcp catalog review ${mcp} --accept ${await reviewHash(lock)}`,
+  ];
+}
+
+/** The same for programs. */
+export async function heldJson(lock: ToolLock) {
+  const { held } = lock;
+  return {
+    waits: isHeld(held),
+    hash: isHeld(held) ? await reviewHash(lock) : null,
+    tools: Object.fromEntries([...held.tools].map(([tool, { why }]) => [tool, why])),
+    permissions: held.permissions,
+    findings: held.findings,
+  };
+}

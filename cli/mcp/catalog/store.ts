@@ -1,0 +1,207 @@
+/**
+ * One entry's files in a layer of the catalog: read as text, written in one step. The overlay is
+ * the ledger, so a change there is one commit; the runtime catalog is plain files, switched by
+ * rename. What an entry was before is kept beside it in `previous/`, for `rollback`.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { authorOf } from "cli/planner.ts";
+import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
+import { refusal } from "core/errors.ts";
+import type { LedgerEdit } from "core/ledger/stage.ts";
+import { commitChange } from "core/ledger/repository.ts";
+import type { McpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** A layer that can be written. */
+export type Layer = "overlay" | "runtime";
+
+/** Texts of one entry. */
+export interface EntryTexts {
+  readonly manifest: string;
+  readonly lock?: string | undefined;
+  readonly tools?: string | undefined;
+}
+
+/** An entry as it stands, and where. */
+export interface StoredEntry extends EntryTexts {
+  readonly layer: Layer | "shipped";
+  /** For messages. */
+  readonly file: string;
+}
+
+const FILES = ["mcp.yaml", "deno.lock", "tools.lock"] as const;
+
+/** Returns the folder of a layer. */
+export function layerFolder(context: VerbContext, layer: Layer): string {
+  return layer === "overlay" ? context.paths.overlayCatalog : context.paths.runtimeCatalog;
+}
+
+/**
+ * Chooses where a new entry goes: the overlay, the runtime catalog on a host without a repo, or
+ * what `--into` names.
+ */
+export async function chooseLayer(
+  context: VerbContext,
+  into: string | undefined,
+): Promise<Result<Layer>> {
+  const { paths, ports } = context;
+  const hasRepo = await ports.files.stat(`${paths.repo}/.git/HEAD`) !== undefined;
+  if (into === undefined) return ok(hasRepo ? "overlay" : "runtime");
+  const named = into.replace(/\/+$/, "");
+  if (named === "runtime" || named === paths.runtimeCatalog) return ok("runtime");
+  if (named === "overlay" || named === paths.overlayCatalog) {
+    if (hasRepo) return ok("overlay");
+    return err(refusal("ledger-missing", `Cannot write to "${named}": this host has no repo`, {
+      hints: ["fleetctl apply"],
+    }));
+  }
+  return err(refusal(
+    "layer-unknown",
+    `Cannot write to ${JSON.stringify(into.slice(0, 200))}: it is not a catalog of this host, ` +
+      `must be "overlay" or "runtime"`,
+    {
+      kind: "usage",
+      details: [`overlay: ${paths.overlayCatalog}`, `runtime: ${paths.runtimeCatalog}`],
+    },
+  ));
+}
+
+/** Reads the entry that wins: overlay over runtime over shipped. */
+export async function readStored(
+  context: VerbContext,
+  mcp: McpName,
+): Promise<Result<StoredEntry>> {
+  for (const layer of ["overlay", "runtime"] as const) {
+    const found = await readAt(context, `${layerFolder(context, layer)}/${mcp}`);
+    if (found !== undefined) {
+      return ok({ ...found, layer, file: `${layerFolder(context, layer)}/${mcp}/mcp.yaml` });
+    }
+  }
+  const shipped = SHIPPED_ENTRIES.find(({ name }) => name === mcp);
+  if (shipped !== undefined) {
+    const { manifest, lock } = shipped;
+    return ok({ manifest, lock, layer: "shipped", file: `shipped/${mcp}/mcp.yaml` });
+  }
+  return err(refusal(
+    "mcp-not-catalogued",
+    `Cannot find MCP ${JSON.stringify(mcp)}: the catalog has no such entry`,
+    { hints: ["fleetctl mcp catalog list"] },
+  ));
+}
+
+/** Reads what an entry was before its last change; undefined when nothing is kept. */
+export async function readPrevious(
+  context: VerbContext,
+  mcp: McpName,
+  layer: Layer,
+): Promise<EntryTexts | undefined> {
+  return await readAt(context, `${layerFolder(context, layer)}/${mcp}/previous`);
+}
+
+async function readAt(context: VerbContext, folder: string): Promise<EntryTexts | undefined> {
+  const { files } = context.ports;
+  const [manifest, lock, tools] = await Promise.all(
+    FILES.map((name) => files.readText(`${folder}/${name}`)),
+  );
+  return manifest === undefined ? undefined : { manifest, lock, tools };
+}
+
+/** Tells whether an entry ships with the product. */
+export function isShipped(mcp: McpName): boolean {
+  return SHIPPED_ENTRIES.some(({ name }) => name === mcp);
+}
+
+/** One change of one entry; undefined texts take it away. */
+export interface EntryChange {
+  readonly mcp: McpName;
+  readonly layer: Layer;
+  readonly verb: string;
+  /** Rest of the commit's subject. */
+  readonly summary: string;
+  readonly next: EntryTexts | undefined;
+  readonly previous: EntryTexts | undefined;
+}
+
+/** Writes an entry: in one commit, or by one rename. */
+export async function writeEntry(
+  context: VerbContext,
+  change: EntryChange,
+): Promise<Result<void>> {
+  const folder = `${layerFolder(context, change.layer)}/${change.mcp}`;
+  const wanted: readonly (readonly [string, string | undefined])[] = [
+    ...textsOf("", change.next),
+    ...textsOf("previous/", change.previous),
+  ];
+  if (change.layer === "runtime") return await writeRuntime(context, folder, wanted);
+  await context.ports.files.ensureDir(folder, { mode: 0o755 });
+  const edits = wanted.map(([name, text]): LedgerEdit => ({
+    path: `${folder}/${name}`,
+    mode: 0o644,
+    change: () => ok(text),
+  }));
+  const done = await commitChange(context.ports, context.paths, {
+    ...authorOf(context, change.verb),
+    summary: change.summary,
+    edits,
+  });
+  if (!done.ok) return done;
+  if (change.next === undefined) await removeEmpty(context, folder);
+  return ok(undefined);
+}
+
+function textsOf(prefix: string, texts: EntryTexts | undefined) {
+  return [
+    [`${prefix}mcp.yaml`, texts?.manifest] as const,
+    [`${prefix}deno.lock`, texts?.lock] as const,
+    [`${prefix}tools.lock`, texts?.tools] as const,
+  ];
+}
+
+/** Git keeps no empty folders, and neither does the catalog. */
+async function removeEmpty(context: VerbContext, folder: string): Promise<void> {
+  const { files } = context.ports;
+  for (const path of [`${folder}/previous`, folder]) {
+    const isEmpty = (await files.list(path)).length === 0;
+    if (isEmpty) await files.remove(path, { recursive: true });
+  }
+}
+
+/**
+ * A new folder takes the place of the old one. A crash between the two renames leaves the old one
+ * under a hidden name; the next change of the entry puts it back first.
+ */
+async function writeRuntime(
+  context: VerbContext,
+  folder: string,
+  wanted: readonly (readonly [string, string | undefined])[],
+): Promise<Result<void>> {
+  const { files, random } = context.ports;
+  const slash = folder.lastIndexOf("/");
+  const aside = `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.old`;
+  const stage = `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.${random.uuid()}`;
+  if (await files.stat(folder) === undefined && await files.stat(aside) !== undefined) {
+    await files.rename(aside, folder);
+  }
+  await files.remove(aside, { recursive: true });
+  try {
+    for (const [name, text] of wanted) {
+      if (text === undefined) continue;
+      const path = `${stage}/${name}`;
+      await files.ensureDir(path.slice(0, path.lastIndexOf("/")), { mode: 0o755 });
+      await files.write(path, text, { mode: 0o644 });
+    }
+    await files.ensureDir(folder.slice(0, slash), { mode: 0o755 });
+    if (await files.stat(folder) !== undefined) await files.rename(folder, aside);
+    if (await files.stat(stage) !== undefined) {
+      await files.chmod(stage, 0o755);
+      await files.rename(stage, folder);
+    }
+    await files.remove(aside, { recursive: true });
+    return ok(undefined);
+  } finally {
+    await files.remove(stage, { recursive: true });
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * `fleetctl mcp catalog upgrade`: moves the pin of an npm entry, or adds permissions to it. The new
+ * version is locked, installed and tried out first; what widened against the accepted version is
+ * held back until it is reviewed, and everything else is in place at once (decision 30).
+ *
+ * @module
+ */
+
+import {
+  type Baseline,
+  type Candidate,
+  compare,
+  type Comparison,
+  dropCandidate,
+  installOptions,
+  makeCandidate,
+  stepped,
+} from "cli/mcp/catalog/candidate.ts";
+import { heldJson, heldLines, settle } from "cli/mcp/catalog/settle.ts";
+import {
+  chooseLayer,
+  type Layer,
+  readStored,
+  type StoredEntry,
+  writeEntry,
+} from "cli/mcp/catalog/store.ts";
+import { tryOut } from "cli/mcp/catalog/try_out.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { underVerbLock } from "cli/planner.ts";
+import { joinGrants } from "core/catalog/dry_start.ts";
+import { addGrants, type Grants, movePin, parseGrants } from "core/catalog/edit.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
+import { parseNpmPin } from "core/catalog/pin.ts";
+import { resolvePin } from "core/catalog/resolve.ts";
+import { lockTools, parseToolLock, printToolLock } from "core/catalog/tool_lock.ts";
+import { vendorEntry } from "core/catalog/vendor.ts";
+import { refusal } from "core/errors.ts";
+import { type McpName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Invocation, repeated } from "core/verbs/invocation.ts";
+
+/** What `fleetctl mcp catalog upgrade` was asked for. */
+export interface Options {
+  readonly mcp: McpName;
+  readonly version: string;
+  readonly grants: Grants;
+  readonly into: string | undefined;
+}
+
+const STEPS = 4;
+
+/** Parses the arguments. */
+export function parseOptions(invocation: Invocation): Result<Options> {
+  const mcp = parseMcpName(invocation.args.mcp ?? "");
+  if (!mcp.ok) return mcp;
+  const version = invocation.options.to ?? "";
+  // The name is that of the entry; only the version is judged here.
+  const pin = parseNpmPin(`package@${version}`);
+  if (!pin.ok) return pin;
+  const grants = parseGrants(repeated(invocation, "grant"));
+  if (!grants.ok) return grants;
+  return ok({ mcp: mcp.value, version, grants: grants.value, into: invocation.options.into });
+}
+
+/** Moves the pin. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const stored = await readStored(context, options.mcp);
+    if (!stored.ok) return stored;
+    const layer = stored.value.layer === "shipped" || options.into !== undefined
+      ? await chooseLayer(context, options.into)
+      : ok(stored.value.layer);
+    if (!layer.ok) return layer;
+    const old = parseStored(options.mcp, stored.value);
+    if (!old.ok) return old;
+    if (old.value.source.kind !== "npm") return err(notMovable(old.value));
+    const isSame = old.value.source.version === options.version;
+    if (isSame && Object.keys(options.grants).length === 0) {
+      return ok(unchangedReport(options));
+    }
+    return await upgrade(context, options, {
+      stored: stored.value,
+      old: old.value,
+      layer: layer.value,
+    });
+  });
+}
+
+function parseStored(mcp: McpName, stored: StoredEntry): Result<Manifest> {
+  return parseManifest(stored.manifest, {
+    name: mcp,
+    file: stored.file,
+    origin: stored.layer,
+    lock: stored.lock,
+  });
+}
+
+function notMovable({ name, source }: Manifest) {
+  return refusal(
+    "pin-unmovable",
+    `Cannot upgrade MCP "${name}": its source is of kind "${source.kind}", must be an npm package`,
+    { hints: ["fleetctl mcp catalog list"] },
+  );
+}
+
+function unchangedReport({ mcp, version }: Options): VerbReport {
+  return {
+    json: { mcp, from: version, to: version, changed: false },
+    blocks: [{ kind: "lines", lines: [`unchanged  ${mcp} is at ${version} already`] }],
+  };
+}
+
+interface From {
+  readonly stored: StoredEntry;
+  readonly old: Manifest;
+  readonly layer: Layer;
+}
+
+async function upgrade(
+  context: VerbContext,
+  options: Options,
+  from: From,
+): Promise<Result<VerbReport>> {
+  const { mcp, version } = options;
+  const { ports, paths } = context;
+  const { stored, old, layer } = from;
+  if (old.source.kind !== "npm") return err(notMovable(old));
+  const pin = { package: old.source.package, version };
+  const text = `asking the registry for ${pin.package}@${pin.version}`;
+  const resolved = await stepped(
+    context,
+    { text, index: 0, total: STEPS },
+    async () => await resolvePin(mcp, pin, ports, paths, await installOptions(context)),
+  );
+  if (!resolved.ok) return resolved;
+  const moved = movePin(stored.manifest, resolved.value, stored.file);
+  const manifest = moved.ok ? addGrants(moved.value, options.grants, stored.file) : moved;
+  if (!manifest.ok) return manifest;
+  const { lock } = resolved.value;
+  const entry = { name: mcp, manifest: manifest.value, lock };
+  const candidate = await makeCandidate(context, entry, { index: 1, total: STEPS });
+  if (!candidate.ok) return candidate;
+  const baseline = await stepped(
+    context,
+    { text: `comparing with ${old.source.version}`, index: 3, total: STEPS },
+    () => readBaseline(context, from),
+  );
+  const written = baseline.ok
+    ? await record(context, options, from, { candidate: candidate.value, baseline: baseline.value })
+    : baseline;
+  if (!written.ok) {
+    await dropCandidate(context, candidate.value);
+    return written;
+  }
+  const settled = await settle(context, mcp);
+  if (!settled.ok) return settled;
+  const lines = await reportLines(options, old.source.version, layer, written.value);
+  return ok({
+    json: {
+      mcp,
+      layer,
+      from: old.source.version,
+      to: version,
+      changed: true,
+      tool_changes: written.value.changes,
+      code: written.value.code ?? null,
+      new_packages: written.value.packages,
+      held: await heldJson(written.value.toolLock),
+      agents: settled.value.agents,
+    },
+    blocks: [{ kind: "lines", lines: [...lines, ...settled.value.lines] }],
+    faults: settled.value.faults,
+    warnings: candidate.value.tried.fault === undefined ? [] : [candidate.value.tried.fault],
+  });
+}
+
+/** What an operator has accepted: the lock of the tools, or else what the pinned old version says. */
+async function readBaseline(
+  context: VerbContext,
+  { stored, old }: From,
+): Promise<Result<Baseline>> {
+  const { ports, paths } = context;
+  const vendored = await vendorEntry(old, ports, paths, {
+    ...await installOptions(context),
+    prepareOnly: true,
+  });
+  const tree = vendored.ok ? { tree: vendored.value.folder } : {};
+  const lock = stored.lock === undefined ? {} : { lock: stored.lock };
+  if (stored.tools !== undefined) {
+    const accepted = parseToolLock(stored.tools, `${stored.file} (tools.lock)`);
+    if (!accepted.ok) return accepted;
+    return ok({ tools: accepted.value.tools, known: old.permissions, ...tree, ...lock });
+  }
+  if (!vendored.ok) return vendored;
+  const tried = await tryOut(context, old, vendored.value.folder);
+  const tools = await lockTools((tried.tools ?? []).map(({ definition }) => definition));
+  if (!tools.ok) return tools;
+  const known = joinGrants(old.permissions, tried.asked.permissions);
+  return ok({ tools: tools.value, known, ...tree, ...lock });
+}
+
+async function record(
+  context: VerbContext,
+  { mcp, version }: Options,
+  { stored, layer }: From,
+  { candidate, baseline }: { readonly candidate: Candidate; readonly baseline: Baseline },
+): Promise<Result<Comparison>> {
+  const comparison = await compare(context, candidate, baseline);
+  const written = await writeEntry(context, {
+    mcp,
+    layer,
+    verb: "mcp catalog upgrade",
+    summary: `"${mcp}" to ${version}`,
+    next: { ...candidate.texts, tools: printToolLock(comparison.toolLock) },
+    // Back from the first change of a shipped entry is the shipped entry.
+    previous: stored.layer === layer ? stored : undefined,
+  });
+  return written.ok ? ok(comparison) : written;
+}
+
+async function reportLines(
+  { mcp, version }: Options,
+  before: string,
+  layer: Layer,
+  { changes, code, packages, toolLock }: Comparison,
+): Promise<readonly Cell[]> {
+  const count = (list: readonly unknown[] | undefined) => list?.length ?? 0;
+  const files = code === undefined
+    ? "unknown: the version before is not here"
+    : `${count(code.changed)} changed, ${count(code.added)} added, ${count(code.removed)} removed`;
+  return [
+    `pinned  ${mcp} from ${before} to ${version} in the ${layer}`,
+    `code    ${files}`,
+    ...(code?.newHosts ?? []).map((host) =>
+      `code    names the new host ${host}, reached only if net grants it`
+    ),
+    ...(packages.length === 0
+      ? []
+      : [`below   ${packages.length} new packages: ${packages.slice(0, 20).join(", ")}`]),
+    `tools   ${changes.length === 0 ? "unchanged" : `${changes.length} changes`}`,
+    ...changes.map((one): Cell => ({
+      text: `  ${one.kind.padEnd(16)}${one.tool}  ${one.text}`,
+      tone: one.widens ? "warn" : "dim",
+    })),
+    ...await heldLines(mcp, toolLock),
+  ];
+}

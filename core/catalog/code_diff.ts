@@ -1,0 +1,113 @@
+/**
+ * What changed in the code of a package between two vendored trees: files, packages below it, and
+ * addresses that were not there before. Reads through `Files` only; decides nothing.
+ *
+ * A tool's definition says nothing about what its code does with the arguments. A new version that
+ * quietly copies each message to one more e-mail address changes no definition, but the address
+ * stands in its code (docs/catalog.md, "Upgrades").
+ *
+ * @module
+ */
+
+import { addressesIn } from "core/catalog/tool_diff.ts";
+import type { Files } from "core/ports.ts";
+
+/** The difference of one package. */
+export interface CodeDiff {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  /** E-mail addresses in its code that the old version does not have. */
+  readonly newAddresses: readonly string[];
+  /** Hosts in its code that the old version does not have; `net` decides what can be reached. */
+  readonly newHosts: readonly string[];
+  /** What its code reaches for and the old version does not: "starts programs". */
+  readonly newPowers: readonly string[];
+}
+
+/**
+ * Words of code that reaches past JavaScript. Deno refuses what `run` does not name without a trace in
+ * its audit, so that a try does not show it; the words do.
+ */
+const POWERS: readonly (readonly [rule: RegExp, what: string])[] = [
+  [/["'`](node:)?child_process["'`]|\bDeno\.Command\b/, "starts programs"],
+  [/\bprocess\.dlopen\b|\bDeno\.dlopen\b/, "loads native code"],
+];
+
+type Reader = Pick<Files, "list" | "readText" | "stat">;
+
+const CODE = /\.(js|mjs|cjs|ts|mts|cts|json|wasm\.js)$/;
+const FILES_MAX = 5000;
+const FILE_BYTES_MAX = 8 * 1024 * 1024;
+const EMAIL = /^[\w.+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
+/** Domains that documents use, so that an example is no finding (RFC 2606). */
+const EXAMPLE = /(^|[.@])(example\.(com|org|net)|test|invalid|localhost|example)$/i;
+
+/** Compares the package's own files below two trees. */
+export async function diffCode(
+  files: Reader,
+  trees: { readonly before: string; readonly after: string },
+  name: string,
+): Promise<CodeDiff> {
+  const before = await readCode(files, `${trees.before}/node_modules/${name}`);
+  const after = await readCode(files, `${trees.after}/node_modules/${name}`);
+  const known = addressesIn([...before.values()].join("\n"));
+  const hostsBefore = hostsOf(known);
+  const fresh = [...after].filter(([path, text]) => before.get(path) !== text);
+  const found = addressesIn(fresh.map(([, text]) => text).join("\n"));
+  const emails = [...found].filter((one) => EMAIL.test(one) && !EXAMPLE.test(one));
+  return {
+    added: [...after.keys()].filter((path) => !before.has(path)).sort(),
+    changed: fresh.map(([path]) => path).filter((path) => before.has(path)).sort(),
+    removed: [...before.keys()].filter((path) => !after.has(path)).sort(),
+    newAddresses: emails.filter((one) => !known.has(one)).sort(),
+    newPowers: powersIn(fresh.map(([, text]) => text))
+      .filter((power) => !powersIn([...before.values()]).includes(power)),
+    newHosts: [...hostsOf(found)].filter((host) => !hostsBefore.has(host) && !EXAMPLE.test(host))
+      .sort(),
+  };
+}
+
+function powersIn(texts: readonly string[]): readonly string[] {
+  return POWERS.flatMap(([rule, what]) => texts.some((text) => rule.test(text)) ? [what] : []);
+}
+
+function hostsOf(addresses: ReadonlySet<string>): ReadonlySet<string> {
+  const hosts = new Set<string>();
+  for (const address of addresses) {
+    const host = /^(?:https?|wss?):\/\/([a-z0-9-]+(?:\.[a-z0-9-]+)+)/i.exec(address)?.[1];
+    if (host !== undefined) hosts.add(host.toLowerCase());
+  }
+  return hosts;
+}
+
+async function readCode(files: Reader, root: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  const folders = [""];
+  while (folders.length > 0 && found.size < FILES_MAX) {
+    const folder = folders.pop() ?? "";
+    for (const name of await files.list(`${root}${folder}`)) {
+      const path = `${folder}/${name}`;
+      const stat = await files.stat(`${root}${path}`);
+      if (stat?.kind === "directory" && name !== "node_modules") folders.push(path);
+      const isCode = stat?.kind === "file" && CODE.test(name) && stat.size <= FILE_BYTES_MAX;
+      if (isCode) found.set(path.slice(1), await files.readText(`${root}${path}`) ?? "");
+    }
+  }
+  return found;
+}
+
+/** Returns the packages of one lock that another lacks, `name@version`. */
+export function newPackages(before: string, after: string): readonly string[] {
+  const names = (text: string) => {
+    const value = JSON.parse(text) as { npm?: Readonly<Record<string, unknown>> };
+    return new Set(Object.keys(value.npm ?? {}).map(withoutPeers));
+  };
+  const known = names(before);
+  return [...names(after)].filter((name) => !known.has(name)).sort();
+}
+
+/** `server@1.0.0_zod@4.6.7` is `server@1.0.0`. */
+function withoutPeers(name: string): string {
+  return /^(@?[^@]+@[^_]+)/.exec(name)?.[1] ?? name;
+}

@@ -1,0 +1,209 @@
+/**
+ * What a server asked for while it was tried out: the permission audit of the pinned Deno, judged.
+ * No I/O. Decision 36: `mcp catalog add` proposes a set by a dry start; a person reviews it.
+ *
+ * | Asked for | Becomes |
+ * |---|---|
+ * | a file of its own tree | nothing: always readable |
+ * | a file below the home | `{home}/<folder>` |
+ * | a file elsewhere | listed as refused; nobody is asked to grant it |
+ * | a host | `host:port` |
+ * | `sys` | itself |
+| a program | nothing: Deno refuses it without a trace; see `core/catalog/code_diff.ts` |
+ * | a variable | its name, when it looks like a key; undeclared ones read as undefined |
+ *
+ * @module
+ */
+
+import type { Grants } from "core/catalog/edit.ts";
+import type { Manifest, ServerPermissions } from "core/catalog/manifest.ts";
+import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
+import type { McpTool } from "core/mcp_port.ts";
+
+/** What the audit shows. Lists are sorted and hold each value once. */
+export interface Asked {
+  readonly permissions: Required<Grants>;
+  /** `read /etc/shadow`: what no review can grant by accepting. */
+  readonly refused: readonly string[];
+  /** Variables that look like credentials. */
+  readonly keys: readonly string[];
+}
+
+/** Where the server was tried out; absolute paths. */
+export interface DryPlace {
+  readonly home: string;
+  /** Everything below is the package's own. */
+  readonly tree: string;
+}
+
+const KEY_NAME = /^[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD|PAT|DSN)(_[A-Z0-9_]+)?$/;
+const NET_TARGET = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$/;
+const LINES_MAX = 200_000;
+
+/** Judges the text of an audit file, one JSON object a line. */
+export function readAudit(text: string, place: DryPlace): Asked {
+  const found: Record<keyof ServerPermissions, Set<string>> = {
+    net: new Set(),
+    read: new Set(),
+    write: new Set(),
+    env: new Set(),
+    run: new Set(),
+    sys: new Set(),
+  };
+  const refused = new Set<string>();
+  const keys = new Set<string>();
+  for (const line of text.split("\n", LINES_MAX)) {
+    const entry = parseLine(line);
+    if (entry === undefined) continue;
+    const { permission, value } = entry;
+    if (permission === "env") {
+      if (KEY_NAME.test(value)) keys.add(value);
+    } else if (permission === "read" || permission === "write") {
+      const folder = folderOf(value, permission, place);
+      if (folder === "refused") refused.add(`${permission} ${value}`);
+      else if (folder !== undefined) found[permission].add(folder);
+    } else if (permission === "net") {
+      if (NET_TARGET.test(value)) found.net.add(value);
+    } else if (permission === "sys" || permission === "run") {
+      found[permission].add(value);
+    } else if (permission === "ffi") {
+      refused.add(`ffi ${value}`);
+    }
+  }
+  const sorted = (set: ReadonlySet<string>) => [...set].sort();
+  return {
+    permissions: {
+      net: sorted(found.net),
+      read: sorted(found.read),
+      write: sorted(found.write),
+      env: [],
+      run: sorted(found.run),
+      sys: sorted(found.sys),
+    },
+    refused: sorted(refused),
+    keys: sorted(keys),
+  };
+}
+
+function parseLine(line: string) {
+  try {
+    const value = JSON.parse(line) as { permission?: unknown; value?: unknown };
+    return typeof value.permission === "string" && typeof value.value === "string"
+      ? { permission: value.permission, value: value.value }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder to grant, undefined for none, or "refused". */
+function folderOf(path: string, kind: "read" | "write", place: DryPlace): string | undefined {
+  const absolute = path.startsWith("/") ? path : `${place.home}/${path}`;
+  // Looking for a package upwards from its own files is how modules are found.
+  if (kind === "read" && (isWithin(absolute, place.tree) || isWithin(place.tree, absolute))) {
+    return undefined;
+  }
+  if (/\/(node_modules|package\.json)(\/|$)/.test(absolute) && kind === "read") return undefined;
+  if (!isWithin(absolute, place.home)) return "refused";
+  const parts = absolute.slice(place.home.length + 1).split("/").filter((part) => part !== "");
+  if (parts.length === 0 || parts[0] === ".env") return undefined;
+  // A hidden folder of the home is shared by many programs: one step further is its own.
+  const depth = /^\.(config|cache|local)$/.test(parts[0] ?? "") ? 2 : 1;
+  if (parts.length < depth) return undefined;
+  return `{home}/${parts.slice(0, depth).join("/")}`;
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** Returns what is asked for and not granted; `*` grants its whole kind. */
+export function beyond(asked: Required<Grants>, granted: Grants): Grants {
+  const rest: Partial<Record<keyof ServerPermissions, readonly string[]>> = {};
+  for (const kind of PERMISSION_KINDS) {
+    const has = granted[kind] ?? [];
+    if (has.includes("*")) continue;
+    const isFolder = kind === "read" || kind === "write";
+    const left = asked[kind].filter((value) =>
+      !has.some((one) =>
+        one === value || (isFolder && value.startsWith(`${one}/`)) ||
+        (kind === "net" && value.startsWith(`${one}:`))
+      )
+    );
+    if (left.length > 0) rest[kind] = left;
+  }
+  return rest;
+}
+
+/** Adds up permissions. */
+export function joinGrants(...all: readonly Grants[]): Required<Grants> {
+  const joined = (kind: keyof ServerPermissions) =>
+    [...new Set(all.flatMap((one) => one[kind] ?? []))].sort();
+  return {
+    net: joined("net"),
+    read: joined("read"),
+    write: joined("write"),
+    env: joined("env"),
+    run: joined("run"),
+    sys: joined("sys"),
+  };
+}
+
+/** Of what was asked for, what a try may have: facts about the machine and its own empty home. */
+export function harmless(asked: Required<Grants>): Grants {
+  return { sys: asked.sys, read: asked.read, write: asked.write };
+}
+
+/** Returns a manifest with other permissions, for a try. */
+export function withGrants(manifest: Manifest, grants: Grants): Manifest {
+  return { ...manifest, permissions: joinGrants(manifest.permissions, grants) };
+}
+
+/** Prints grants, one a line: `net  api.example.org:443`. */
+export function grantLines(grants: Grants): readonly string[] {
+  return PERMISSION_KINDS.flatMap((kind) => (grants[kind] ?? []).map((one) => `${kind} ${one}`));
+}
+
+/**
+ * Chooses the tool of the one real call: one that says it only reads, with the fewest arguments
+ * that must be given, and makes them up from their types.
+ */
+export function trialCall(
+  tools: readonly McpTool[],
+): { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> } | undefined {
+  const candidates = tools.flatMap((tool) => {
+    const notes = tool.definition["annotations"] as { readOnlyHint?: unknown } | undefined;
+    const reads = notes?.readOnlyHint === true ||
+      (notes === undefined && /(^|[-_])(get|list|search|read|find)([-_]|$)/i.test(tool.name));
+    if (!reads) return [];
+    const required = tool.inputSchema["required"];
+    const names = Array.isArray(required) ? required.map(String) : [];
+    return [{ tool, names }];
+  }).sort((a, b) => a.names.length - b.names.length || (a.tool.name < b.tool.name ? -1 : 1));
+  const [best] = candidates;
+  if (best === undefined) return undefined;
+  const properties = (best.tool.inputSchema["properties"] ?? {}) as Record<string, unknown>;
+  return {
+    tool: best.tool.name,
+    arguments: Object.fromEntries(best.names.map((name) => [name, sample(properties[name])])),
+  };
+}
+
+function sample(schema: unknown): unknown {
+  const of = (schema ?? {}) as { type?: unknown; enum?: unknown; default?: unknown };
+  if (of.default !== undefined) return of.default;
+  if (Array.isArray(of.enum)) return of.enum[0];
+  switch (of.type) {
+    case "number":
+    case "integer":
+      return 1;
+    case "boolean":
+      return false;
+    case "array":
+      return [];
+    case "object":
+      return {};
+    default:
+      return "a";
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * The text of a catalog entry: a new one, one whose pin moves, one whose permissions grow. No I/O.
+ * Comments and order of a hand-edited manifest survive; every result is parsed before it is used.
+ *
+ * @module
+ */
+
+import type { ServerPermissions, Source } from "core/catalog/manifest.ts";
+import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
+import type { ResolvedPin } from "core/catalog/resolve.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { editYaml, printYaml } from "core/yaml.ts";
+
+/** Permissions to add, by kind. */
+export type Grants = Partial<Record<keyof ServerPermissions, readonly string[]>>;
+
+/** What a new entry says besides its pin. */
+export interface NewEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** An http entry has a URL and nothing to install. */
+  readonly source: ResolvedPin | { readonly url: string };
+  /** Server file of an npm entry, relative to its tree. */
+  readonly command?: string;
+  readonly args?: readonly string[];
+  readonly requiredEnv?: readonly string[];
+  readonly optionalEnv?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly permissions: Grants;
+  readonly scope?: "shared";
+}
+
+const SUMMARY_LENGTH_MAX = 200;
+
+/** Prints a new manifest. */
+export function newManifest(entry: NewEntry): string {
+  const { source, requiredEnv = [], optionalEnv = [], environment = {}, args = [] } = entry;
+  const isNpm = "pin" in source;
+  const keys = [...requiredEnv, ...optionalEnv];
+  const granted = PERMISSION_KINDS.filter((kind) => (entry.permissions[kind] ?? []).length > 0);
+  return printYaml({
+    name: entry.name,
+    summary: oneLine(entry.summary) || `Server ${entry.name}`,
+    source: isNpm ? { npm: `${source.pin.package}@${source.pin.version}` } : { http: source.url },
+    ...(isNpm ? { integrity: { package: source.integrity, lock: source.lockIntegrity } } : {}),
+    ...(entry.command === undefined ? {} : { command: entry.command }),
+    ...(args.length === 0 ? {} : { args }),
+    auth: keys.length === 0 ? "none" : "env",
+    scope: entry.scope ?? "per_user",
+    ...(requiredEnv.length === 0 ? {} : { required_env: requiredEnv }),
+    ...(requiredEnv.length === 0 || entry.scope === "shared" ? {} : { user_env: requiredEnv }),
+    ...(optionalEnv.length === 0 ? {} : { optional_env: optionalEnv }),
+    ...(Object.keys(environment).length === 0 ? {} : { environment }),
+    ...(granted.length === 0 || !isNpm ? {} : {
+      permissions: Object.fromEntries(granted.map((kind) => [kind, entry.permissions[kind]])),
+    }),
+  });
+}
+
+/** Moves the pin of a manifest. The hash of the old tree says nothing about the new one. */
+export function movePin(text: string, resolved: ResolvedPin, file: string): Result<string> {
+  return editYaml(text, (editor) => {
+    editor.set(["source", "npm"], `${resolved.pin.package}@${resolved.pin.version}`);
+    editor.set(["integrity", "package"], resolved.integrity);
+    editor.set(["integrity", "lock"], resolved.lockIntegrity);
+    editor.remove(["integrity", "tree"]);
+  }, file);
+}
+
+/** Adds permissions to a manifest; what is there already stays where it is. */
+export function addGrants(text: string, grants: Grants, file: string): Result<string> {
+  return editYaml(text, (editor) => {
+    for (const kind of PERMISSION_KINDS) {
+      for (const value of grants[kind] ?? []) editor.addToList(["permissions", kind], value);
+    }
+  }, file);
+}
+
+/** Parses `net=host:443`, as `--grant` takes it. */
+export function parseGrants(texts: readonly string[]): Result<Grants> {
+  const grants: Partial<Record<keyof ServerPermissions, string[]>> = {};
+  for (const text of texts) {
+    const [kind = "", ...rest] = text.split("=");
+    const known = PERMISSION_KINDS.find((one) => one === kind);
+    const value = rest.join("=");
+    if (known === undefined || value === "") {
+      return err(refusal(
+        "grant-invalid",
+        `Cannot grant ${JSON.stringify(text.slice(0, 120))}: it is not a permission, must have ` +
+          `the form kind=value with one of ${PERMISSION_KINDS.join(", ")}`,
+        { kind: "usage" },
+      ));
+    }
+    (grants[known] ??= []).push(value);
+  }
+  return ok(grants);
+}
+
+/** Chooses the server's file: the only program of a package, or the one with its name. */
+export function chooseProgram(resolved: ResolvedPin, wanted?: string): Result<string> {
+  const { programs, pin } = resolved;
+  const names = Object.keys(programs);
+  const own = pin.package.split("/").at(-1) ?? "";
+  const name = wanted ?? (names.length === 1 ? names[0] : own);
+  const file = programs[name ?? ""];
+  if (file !== undefined) return ok(file);
+  return err(refusal(
+    "program-unclear",
+    names.length === 0
+      ? `Cannot add "${pin.package}": it declares no program to start`
+      : `Cannot add "${pin.package}": it has the programs ${names.join(", ")}, one must be named`,
+    {
+      kind: "usage",
+      hints: names.slice(0, 3).map((one) =>
+        `fleetctl mcp catalog add <mcp> --npm ${pin.package}@${pin.version} --program ${one}`
+      ),
+    },
+  ));
+}
+
+/** Returns the version that a source pins, or its kind. */
+export function versionOf(source: Source): string {
+  return "version" in source ? source.version : source.kind;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ").replace(/\s+/g, " ").trim().slice(0, SUMMARY_LENGTH_MAX);
+}

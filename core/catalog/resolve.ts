@@ -1,0 +1,117 @@
+/**
+ * From a pin to a lock: what the registry serves for one exact version and everything below it, with
+ * the integrity of each. The only step that believes the registry; from then on the lock decides.
+ * Effects through ports only; no script of a package runs.
+ *
+ * @module
+ */
+
+import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
+import { hashText, lockedIntegrity, portableLock } from "core/catalog/lock.ts";
+import type { Pin } from "core/catalog/pin.ts";
+import type { VendorOptions, VendorPorts } from "core/catalog/vendor.ts";
+import { refusal } from "core/errors.ts";
+import type { McpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** A pin with everything that a manifest says about it. */
+export interface ResolvedPin {
+  readonly pin: Pin;
+  /** Text of the `deno.lock`, without addresses. */
+  readonly lock: string;
+  readonly integrity: string;
+  readonly lockIntegrity: string;
+  /** Server files that the package declares, by program name, relative to the tree. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly description: string;
+}
+
+/** Asks the registry for a pin and writes its lock. */
+export async function resolvePin(
+  mcp: McpName,
+  pin: Pin,
+  ports: VendorPorts,
+  paths: Paths,
+  options: VendorOptions,
+): Promise<Result<ResolvedPin>> {
+  const { files } = ports;
+  const stage = `${paths.deploy(mcp)}/.stage-${ports.random.uuid()}`;
+  const cache = `${paths.vendorCache}/${mcp}`;
+  try {
+    await files.ensureDir(stage, { mode: 0o700 });
+    await files.ensureDir(cache, { mode: 0o700 });
+    await files.write(`${stage}/deno.json`, installConfig(pin));
+    const install: Install = { mcp, ...pin, folder: stage, cache, ...options };
+    const installed = await runInstall(ports.processes, install, { frozen: false, offline: false });
+    if (!installed.ok) return installed;
+    return await readResolved(pin, stage, ports);
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    const isFull = thrown.code === "ENOSPC";
+    return err(refusal(
+      isFull ? "disk-full" : "vendor-failed",
+      `Cannot install MCP "${mcp}": ${
+        isFull ? "no space left on the disk" : `"${thrown.path}" cannot be used, ${thrown.code}`
+      }; nothing was pinned`,
+      { hints: isFull ? ["df -h"] : [] },
+    ));
+  } finally {
+    await files.remove(stage, { recursive: true });
+  }
+}
+
+async function readResolved(
+  pin: Pin,
+  stage: string,
+  ports: VendorPorts,
+): Promise<Result<ResolvedPin>> {
+  const bad = (state: string) =>
+    err(refusal("package-unusable", `Cannot pin "${pin.package}@${pin.version}": ${state}`, {
+      hints: [`npm view ${pin.package}@${pin.version}`],
+    }));
+  const text = await ports.files.readText(`${stage}/deno.lock`);
+  if (text === undefined) return bad("the installer wrote no lock");
+  const lock = portableLock(text);
+  const integrity = lockedIntegrity(lock, `${pin.package}@${pin.version}`);
+  if (integrity === undefined) return bad("the registry gives no integrity for it");
+  const folder = `node_modules/${pin.package}`;
+  const described = await ports.files.readText(`${stage}/${folder}/package.json`);
+  const about = parseObject(described ?? "");
+  if (about === undefined) return bad("it has no readable package.json");
+  return ok({
+    pin,
+    lock,
+    integrity,
+    lockIntegrity: await hashText(lock),
+    programs: programsOf(about["bin"], pin.package, folder),
+    description: typeof about["description"] === "string" ? about["description"] : "",
+  });
+}
+
+function programsOf(
+  bin: unknown,
+  name: string,
+  folder: string,
+): Readonly<Record<string, string>> {
+  const at = (file: string) => `${folder}/${file.replace(/^(\.\/)+/, "")}`;
+  if (typeof bin === "string") return { [name.split("/").at(-1) ?? name]: at(bin) };
+  if (typeof bin !== "object" || bin === null) return {};
+  return Object.fromEntries(
+    Object.entries(bin).flatMap(([program, file]) =>
+      typeof file === "string" ? [[program, at(file)]] : []
+    ),
+  );
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Record<string, unknown>
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

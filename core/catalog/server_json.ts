@@ -1,0 +1,140 @@
+/**
+ * The official registry's `server.json` → what `mcp catalog add` needs. No I/O.
+ * Format: schema 2025-12-11 of the MCP registry. The registry allows no ranges, and neither do we;
+ * it checks no hashes, so the package is locked and hashed here as any other.
+ *
+ * @module
+ */
+
+import type { Pin } from "core/catalog/pin.ts";
+import { parseNpmPin } from "core/catalog/pin.ts";
+import { refusal } from "core/errors.ts";
+import { parseKeyName, parseMcpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** An entry that a `server.json` describes. */
+export interface ImportedServer {
+  /** Last part of its reverse-DNS name, as the name of an entry. */
+  readonly name: string;
+  readonly summary: string;
+  readonly source: { readonly pin: Pin } | { readonly url: string };
+  readonly args: readonly string[];
+  readonly requiredEnv: readonly string[];
+  readonly optionalEnv: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Largest document that is read. */
+export const SERVER_JSON_BYTES_MAX = 1024 * 1024;
+const REVERSE_DNS_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
+
+type Plain = Readonly<Record<string, unknown>>;
+
+/** Parses a document, or the `server` of a registry's answer. */
+export function parseServerJson(text: string): Result<ImportedServer> {
+  const bad = (state: string) =>
+    err(refusal("server-json-invalid", `Cannot import the server: ${state}`));
+  const document = parseObject(text);
+  const server = isPlain(document?.["server"]) ? document["server"] : document;
+  if (server === undefined) return bad("the document is not a JSON object");
+  const fullName = server["name"];
+  if (typeof fullName !== "string" || !REVERSE_DNS_NAME.test(fullName)) {
+    return bad('its "name" is not of the form org.example/server');
+  }
+  const version = server["version"];
+  if (typeof version !== "string") return bad('it has no "version"');
+  const name = entryName(fullName);
+  if (name === undefined) return bad(`${JSON.stringify(fullName)} gives no name for an entry`);
+  const about = {
+    name,
+    summary: typeof server["description"] === "string" ? server["description"] : "",
+  };
+  const packages = plains(server["packages"]);
+  const npm = packages.find((one) => one["registryType"] === "npm");
+  if (npm !== undefined) return fromPackage(npm, about);
+  const remote = plains(server["remotes"])
+    .find((one) => one["type"] === "streamable-http" || one["type"] === "http");
+  if (remote !== undefined) return fromRemote(remote, about);
+  const kinds = packages.map((one) => String(one["registryType"])).join(", ") || "none";
+  return bad(
+    `it has packages of kind ${kinds}, must have an npm package or a streamable-http remote`,
+  );
+}
+
+type About = Pick<ImportedServer, "name" | "summary">;
+
+function fromPackage(one: Plain, about: About): Result<ImportedServer> {
+  const pin = parseNpmPin(`${String(one["identifier"])}@${String(one["version"])}`);
+  if (!pin.ok) return pin;
+  const transport = isPlain(one["transport"]) ? one["transport"]["type"] : "stdio";
+  if (transport !== "stdio") {
+    return err(refusal(
+      "server-json-invalid",
+      `Cannot import the server: its package speaks ${JSON.stringify(transport)}, must speak stdio`,
+    ));
+  }
+  const keys = readKeys(one["environmentVariables"]);
+  if (!keys.ok) return keys;
+  const args = plains(one["packageArguments"]).flatMap((each) => {
+    const value = each["value"] ?? each["default"];
+    if (typeof value !== "string") return [];
+    return each["type"] === "named" && typeof each["name"] === "string"
+      ? [each["name"], value]
+      : [value];
+  });
+  return ok({ ...about, source: { pin: pin.value }, args, ...keys.value });
+}
+
+function fromRemote(remote: Plain, about: About): Result<ImportedServer> {
+  const url = typeof remote["url"] === "string" ? remote["url"] : "";
+  return ok({
+    ...about,
+    source: { url },
+    args: [],
+    requiredEnv: [],
+    optionalEnv: [],
+    environment: {},
+  });
+}
+
+function readKeys(value: unknown) {
+  const requiredEnv: string[] = [];
+  const optionalEnv: string[] = [];
+  const environment: Record<string, string> = {};
+  for (const one of plains(value)) {
+    const name = String(one["name"]);
+    const fixed = one["value"] ?? one["default"];
+    if (one["isSecret"] !== true && typeof fixed === "string" && /^[A-Za-z_]\w*$/.test(name)) {
+      environment[name] = fixed;
+      continue;
+    }
+    const key = parseKeyName(name);
+    if (!key.ok) return key;
+    (one["isRequired"] === true ? requiredEnv : optionalEnv).push(key.value);
+  }
+  return ok({ requiredEnv, optionalEnv, environment });
+}
+
+function entryName(fullName: string): string | undefined {
+  const last = fullName.split("/").at(-1) ?? "";
+  const name = last.toLowerCase().replace(/[^a-z0-9-]+/g, "-").replace(/^[^a-z]+/, "").slice(0, 31);
+  const parsed = parseMcpName(name.replace(/-+$/, ""));
+  return parsed.ok ? parsed.value : undefined;
+}
+
+function plains(value: unknown): readonly Plain[] {
+  return Array.isArray(value) ? value.filter(isPlain) : [];
+}
+
+function parseObject(text: string): Plain | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isPlain(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

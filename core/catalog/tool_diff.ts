@@ -1,0 +1,235 @@
+/**
+ * What changed between the tools of two versions of a server, by class, and which changes widen
+ * what an agent may do or be told. No I/O. Decision 30.
+ *
+ * | Class | Widens | Example |
+ * |---|---|---|
+ * | `new-tool` | yes | a tool that was not there |
+ * | `new-address` | yes | a URL, host or e-mail address in a text that the model reads |
+ * | `new-instruction` | yes | a text that tells the model what to do beside the call, or hides characters |
+ * | `annotation-flip` | yes | `readOnlyHint` or `destructiveHint` either way: it does more, or asks to be trusted more |
+ * | `breaking` | no | a parameter that is gone, required, or of another type |
+ * | `new-optional` | no | a parameter that may be left out |
+ * | `wording` | no | any other text |
+ * | `removed-tool` | no | a tool that is gone |
+ *
+ * The words of `new-instruction` are a list of the tricks that were published, not a proof: what it
+ * does not know shows as `wording`, with both texts.
+ *
+ * @module
+ */
+
+import { canonicalJson, type LockedTool } from "core/catalog/tool_lock.ts";
+
+/** Class of one change. */
+export type ChangeClass =
+  | "new-tool"
+  | "new-address"
+  | "new-instruction"
+  | "annotation-flip"
+  | "breaking"
+  | "new-optional"
+  | "wording"
+  | "removed-tool";
+
+/** One change of one tool. */
+export interface ToolChange {
+  readonly tool: string;
+  readonly kind: ChangeClass;
+  readonly widens: boolean;
+  /** What changed, in one line. */
+  readonly text: string;
+}
+
+type Tools = ReadonlyMap<string, LockedTool>;
+
+/** Addresses and hosts in running text. */
+const ADDRESS =
+  /[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>)\]}]+|[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+|\bdata:[a-z]+\/[a-z]+[;,]/gi;
+/** Texts that speak to the model about something else than this call's arguments. */
+const INSTRUCTIONS: readonly RegExp[] = [
+  /\bignore\b[^.]{0,40}\b(previous|prior|above|other|all)\b/i,
+  /\b(do not|don't|never|without)\b[^.]{0,40}\b(tell|mention|inform|show|reveal|notify|ask)/i,
+  /<\s*(important|system|secret|hidden|instructions?)\b/i,
+  /\bsystem prompt\b/i,
+  /\b(before|after|when|whenever)\b[^.]{0,60}\b(call|use|us|invok)[a-z]*\b[^.]{0,40}\b(tool|this|any|other)\b[^.]{0,60}\b(must|always|first|also|read|send|include|pass|forward)\b/i,
+  /\b(read|send|include|pass|forward|attach|copy|bcc)\b[^.]{0,60}(~\/|\.ssh|\.env\b|\bid_rsa\b|private key|credential|password|api[ _-]?key|access token|conversation|chat history)/i,
+  /\b(always|must|also)\b[^.]{0,30}\b(bcc|cc|forward|copy)\b/i,
+];
+/** Characters that a person does not see and a model reads. */
+const HIDDEN =
+  /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
+/** What a hint means when it is not given (MCP, "Tool annotations"), and whether either way counts. */
+const FLIPS: readonly (readonly [hint: string, unsaid: boolean, eitherWay: boolean])[] = [
+  ["readOnlyHint", false, true],
+  ["destructiveHint", true, true],
+  ["openWorldHint", true, false],
+];
+
+/** Returns every change, tools in order, the widening ones of a tool first. */
+export function diffTools(before: Tools, after: Tools): readonly ToolChange[] {
+  const changes: ToolChange[] = [];
+  for (const name of [...new Set([...before.keys(), ...after.keys()])].sort()) {
+    const old = before.get(name);
+    const next = after.get(name);
+    if (old?.hash === next?.hash) continue;
+    const found = old === undefined
+      ? addedTool(name, next)
+      : next === undefined
+      ? [change(name, "removed-tool", false, "is gone")]
+      : changedTool(name, old, next);
+    changes.push(...[...found].sort((a, b) => Number(b.widens) - Number(a.widens)));
+  }
+  return changes;
+}
+
+function change(tool: string, kind: ChangeClass, widens: boolean, text: string): ToolChange {
+  return { tool, kind, widens, text };
+}
+
+function addedTool(name: string, next: LockedTool | undefined): readonly ToolChange[] {
+  const texts = textsOf(next?.definition);
+  return [change(name, "new-tool", true, "is new"), ...newTexts(name, [], texts)];
+}
+
+function changedTool(name: string, old: LockedTool, next: LockedTool): readonly ToolChange[] {
+  const found = [
+    ...newTexts(name, textsOf(old.definition), textsOf(next.definition)),
+    ...flips(name, old.definition, next.definition),
+    ...shapes(name, old.definition, next.definition),
+  ];
+  if (found.length > 0) return found;
+  return [change(name, "wording", false, wordingText(old.definition, next.definition))];
+}
+
+function wordingText(old: LockedTool["definition"], next: LockedTool["definition"]): string {
+  const [from, to] = [String(old["description"] ?? ""), String(next["description"] ?? "")];
+  return from === to
+    ? "a text of its parameters or its output changed"
+    : `${JSON.stringify(clip(from))} became ${JSON.stringify(clip(to))}`;
+}
+
+function clip(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > 160 ? `${line.slice(0, 159)}…` : line;
+}
+
+/** Every text of a definition, wherever it stands: a parameter's description is read, too. */
+function textsOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => [key, ...textsOf(one)]);
+}
+
+function newTexts(
+  tool: string,
+  before: readonly string[],
+  after: readonly string[],
+): readonly ToolChange[] {
+  const known = new Set(before);
+  const fresh = after.filter((text) => !known.has(text));
+  const addressesBefore = addressesIn(before.join("\n"));
+  const changes: ToolChange[] = [];
+  for (const address of addressesIn(fresh.join("\n"))) {
+    // The identifiers of JSON Schema dialects are names, not places.
+    if (addressesBefore.has(address) || /^https?:\/\/json-schema\.org\//.test(address)) continue;
+    changes.push(change(tool, "new-address", true, `names ${JSON.stringify(clip(address))}`));
+  }
+  for (const text of fresh) {
+    const told = INSTRUCTIONS.map((rule) => rule.exec(text)?.[0]).find((match) => match);
+    if (told !== undefined) {
+      changes.push(change(tool, "new-instruction", true, `says ${JSON.stringify(clip(told))}`));
+    }
+    if (HIDDEN.test(text)) {
+      changes.push(change(tool, "new-instruction", true, "has characters that nobody sees"));
+    }
+  }
+  return changes;
+}
+
+/** Returns the addresses in a text. */
+export function addressesIn(text: string): ReadonlySet<string> {
+  return new Set([...text.matchAll(ADDRESS)].map(([found]) => found.replace(/[.,;:]+$/, "")));
+}
+
+function flips(
+  tool: string,
+  old: LockedTool["definition"],
+  next: LockedTool["definition"],
+): readonly ToolChange[] {
+  const hint = (definition: LockedTool["definition"], name: string, unsaid: boolean) => {
+    const value = (definition["annotations"] as Record<string, unknown> | undefined)?.[name];
+    return typeof value === "boolean" ? value : unsaid;
+  };
+  return FLIPS.flatMap(([name, unsaid, eitherWay]) => {
+    const from = hint(old, name, unsaid);
+    const to = hint(next, name, unsaid);
+    if (from === to) return [];
+    const widens = eitherWay || to;
+    return [change(tool, "annotation-flip", widens, `${name} went from ${from} to ${to}`)];
+  });
+}
+
+interface Shape {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly required: ReadonlySet<string>;
+}
+
+function shapeOf(definition: LockedTool["definition"]): Shape {
+  const schema = (definition["inputSchema"] ?? {}) as Record<string, unknown>;
+  const properties = schema["properties"];
+  const required = schema["required"];
+  return {
+    properties: typeof properties === "object" && properties !== null
+      ? properties as Record<string, unknown>
+      : {},
+    required: new Set(Array.isArray(required) ? required.map(String) : []),
+  };
+}
+
+function shapes(
+  tool: string,
+  oldDefinition: LockedTool["definition"],
+  nextDefinition: LockedTool["definition"],
+): readonly ToolChange[] {
+  const [old, next] = [shapeOf(oldDefinition), shapeOf(nextDefinition)];
+  const changes: ToolChange[] = [];
+  for (const name of Object.keys(next.properties)) {
+    if (name in old.properties) continue;
+    changes.push(
+      next.required.has(name)
+        ? change(tool, "breaking", false, `needs the new parameter "${name}"`)
+        : change(tool, "new-optional", false, `takes the new parameter "${name}"`),
+    );
+  }
+  for (const [name, before] of Object.entries(old.properties)) {
+    const after = next.properties[name];
+    if (after === undefined) {
+      changes.push(change(tool, "breaking", false, `no longer takes "${name}"`));
+    } else if (rulesOf(before) !== rulesOf(after)) {
+      changes.push(change(tool, "breaking", false, `takes another kind of "${name}"`));
+    } else if (!old.required.has(name) && next.required.has(name)) {
+      changes.push(change(tool, "breaking", false, `"${name}" must be given now`));
+    }
+  }
+  return changes;
+}
+
+/** A schema without the texts that only explain it. */
+function rulesOf(schema: unknown): string {
+  return canonicalJson(withoutTexts(schema));
+}
+
+function withoutTexts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutTexts);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, one]) =>
+        !(["description", "title", "examples", "$comment"].includes(key) &&
+          typeof one !== "object") && key !== "examples"
+      )
+      .map(([key, one]) => [key, withoutTexts(one)]),
+  );
+}

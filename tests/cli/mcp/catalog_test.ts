@@ -1,0 +1,156 @@
+/**
+ * The verbs of the catalog, end to end in one process: real installs from a registry on loopback,
+ * real servers, real git.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
+import { catalogHost } from "tests/support/catalog_host.ts";
+
+const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
+const WIKI = serverPackage({ name: "@acme/wiki", version: "1.0.0", tools: [READ] });
+
+Deno.test("mcp catalog add pins into the overlay, in one commit, and the entry can be wired", async () => {
+  await using host = await catalogHost([WIKI]);
+  const added = await host.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
+  assert.deepEqual([added["layer"], added["tools"]], ["overlay", ["read_page"]]);
+  const folder = `${host.paths.overlayCatalog}/wiki`;
+  const manifest = await Deno.readTextFile(`${folder}/mcp.yaml`);
+  assert.match(manifest, /npm: "?@acme\/wiki@1\.0\.0"?/);
+  assert.match(manifest, /package: sha512-/);
+  const tools = JSON.parse(await Deno.readTextFile(`${folder}/tools.lock`));
+  assert.equal(tools.tools.read_page.definition.description, "Reads a page");
+  const log = await new Deno.Command("git", {
+    args: ["-C", host.paths.repo, "log", "-1", "--format=%s"],
+  })
+    .output();
+  assert.equal(
+    new TextDecoder().decode(log.stdout).trim(),
+    'mcp catalog add: "wiki" at @acme/wiki@1.0.0',
+  );
+  const wired = await host.run("mcp", "add", "wiki", "ada");
+  assert.equal(wired.code, 0, wired.stderr);
+});
+
+Deno.test("mcp catalog add refuses ranges, tags, unknown packages and taken names, and changes nothing", async () => {
+  await using host = await catalogHost([WIKI]);
+  for (
+    const [argv, code, exit] of [
+      [["wiki", "--npm", "@acme/wiki@^1.0.0"], "pin-invalid", 2],
+      [["wiki", "--npm", "@acme/wiki@latest"], "pin-invalid", 2],
+      [["wiki"], "source-missing", 2],
+      [
+        ["wiki", "--npm", "@acme/wiki@1.0.0", "--url", "https://x.example/mcp"],
+        "source-missing",
+        2,
+      ],
+      [["wiki", "--npm", "@acme/nothing@1.0.0"], "package-not-found", 1],
+      [["wiki", "--npm", "@acme/wiki@9.9.9"], "package-not-found", 1],
+      [["git", "--npm", "@acme/wiki@1.0.0"], "mcp-exists", 1],
+      [["wiki", "--npm", "@acme/wiki@1.0.0", "--into", "/srv/x"], "layer-unknown", 2],
+      [["wiki", "--npm", "@acme/wiki@1.0.0", "--grant", "ffi=x"], "grant-invalid", 2],
+      [["wiki", "--npm", "@acme/wiki@1.0.0", "--grant", "net=http://x"], "manifest-invalid", 1],
+      [["wiki", "--url", "http://example.org/mcp"], "manifest-invalid", 1],
+    ] as const
+  ) {
+    const ended = await host.run("mcp", "catalog", "add", ...argv, "--json");
+    const { error } = JSON.parse(ended.stdout);
+    assert.deepEqual([error.code, ended.code], [code, exit], ended.stdout);
+  }
+  const listed = await host.json("mcp", "catalog", "list");
+  assert.equal((listed["entries"] as unknown[]).length, 22);
+  assert.deepEqual(listed["faults"], []);
+  const left = await Array.fromAsync(Deno.readDir(`${host.paths.deploy("wiki")}`));
+  assert.deepEqual(left, [], "nothing is left of what was refused");
+});
+
+Deno.test("mcp catalog add writes the runtime catalog where there is no repo, and the overlay wins", async () => {
+  await using bare = await catalogHost([WIKI], { ledger: false });
+  const added = await bare.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
+  assert.equal(added["layer"], "runtime");
+  assert.ok((await Deno.stat(`${bare.paths.runtimeCatalog}/wiki/mcp.yaml`)).isFile);
+
+  await using host = await catalogHost([WIKI]);
+  const pin = ["--npm", "@acme/wiki@1.0.0"];
+  const own = await host.json("mcp", "catalog", "add", "wiki", ...pin, "--into", "runtime");
+  assert.equal(own["layer"], "runtime");
+  await Deno.mkdir(`${host.paths.overlayCatalog}/wiki`, { recursive: true });
+  for (const name of ["mcp.yaml", "deno.lock", "tools.lock"]) {
+    const text = await Deno.readTextFile(`${host.paths.runtimeCatalog}/wiki/${name}`);
+    await Deno.writeTextFile(
+      `${host.paths.overlayCatalog}/wiki/${name}`,
+      text.replace("A server for tests", "The overlay's own"),
+    );
+  }
+  const shown = await host.run("mcp", "catalog", "browse", "wiki");
+  assert.match(shown.stdout, /The overlay's own/);
+});
+
+Deno.test("mcp catalog remove refuses what ships and what is wired, naming the agents", async () => {
+  await using host = await catalogHost([WIKI]);
+  await host.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
+  assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
+  const wired = await host.run("mcp", "catalog", "remove", "wiki");
+  assert.equal(wired.code, 1);
+  assert.match(wired.stderr, /it is wired to "ada"/);
+  assert.match(wired.stderr, /hint: fleetctl mcp remove wiki ada/);
+  const shipped = await host.run("mcp", "catalog", "remove", "notes");
+  assert.equal(shipped.code, 1);
+  assert.match(shipped.stderr, /it ships with the product/);
+  assert.equal((await host.run("mcp", "remove", "wiki", "ada")).code, 0);
+  assert.equal((await host.run("mcp", "catalog", "remove", "wiki")).code, 0);
+  for (const path of [`${host.paths.overlayCatalog}/wiki`, host.paths.deploy("wiki")]) {
+    await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
+  }
+  assert.equal((await host.run("mcp", "catalog", "remove", "wiki")).code, 1);
+});
+
+Deno.test("two adds at once: one adds, the other is told that the name is taken", async () => {
+  await using host = await catalogHost([WIKI]);
+  const add = () =>
+    host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0", "--json");
+  const both = await Promise.all([add(), add()]);
+  assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1]);
+  const refused = both.find(({ code }) => code === 1);
+  assert.equal(JSON.parse(refused?.stdout ?? "").error.code, "mcp-exists");
+});
+
+Deno.test("mcp catalog add proposes the permissions that the server asked for, and grants none", async () => {
+  const asking = serverPackage({
+    name: "@acme/asking",
+    version: "1.0.0",
+    tools: [READ],
+    atStart: `import { homedir, hostname } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
+hostname();
+mkdirSync(homedir() + "/.config/asking", { recursive: true });
+process.env.ASKING_TOKEN;
+try { readFileSync("/etc/shadow"); } catch { /* denied */ }`,
+    atCall: `try { await fetch("https://api.wiki.example/page"); } catch (e) { text = String(e); }`,
+  });
+  await using host = await catalogHost([asking]);
+  const argv = ["mcp", "catalog", "add", "asking", "--npm", "@acme/asking@1.0.0"];
+  const added = await host.json(...argv);
+  const held = added["held"] as Record<string, unknown>;
+  assert.deepEqual(held["permissions"], {
+    net: ["api.wiki.example:443"],
+    read: ["{home}/.config/asking"],
+    write: ["{home}/.config/asking"],
+    sys: ["homedir", "hostname"],
+  });
+  assert.deepEqual(added["refused"], ["read /etc/shadow"]);
+  assert.deepEqual(added["asked_keys"], ["ASKING_TOKEN"]);
+  const before = await Deno.readTextFile(`${host.paths.overlayCatalog}/asking/mcp.yaml`);
+  assert.doesNotMatch(before, /permissions/);
+
+  const review = ["mcp", "catalog", "review", "asking"];
+  const wrong = await host.run(...review, "--accept", "sha256-other", "--json");
+  assert.deepEqual([wrong.code, JSON.parse(wrong.stdout).error.code], [1, "review-stale"]);
+  assert.equal((await host.run(...review, "--accept", String(held["hash"]))).code, 0);
+  const after = await Deno.readTextFile(`${host.paths.overlayCatalog}/asking/mcp.yaml`);
+  assert.match(after, /api\.wiki\.example:443/);
+  assert.match(after, /hostname/);
+  assert.match((await host.run(...review)).stdout, /nothing waits/);
+});

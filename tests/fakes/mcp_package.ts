@@ -1,0 +1,79 @@
+/**
+ * An npm package that is an MCP server over stdio, as text: it lists the tools that it is given and
+ * runs a piece of code at its start and at each call. It speaks the revision of 2025-11-25.
+ *
+ * @module
+ */
+
+import type { FakePackage } from "tests/fakes/npm_registry.ts";
+
+/** One version of a server. */
+export interface ServerPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  /** Statements at the start; `node:` modules may be awaited. */
+  readonly atStart?: string;
+  /** Statements of a call; `name` and `args` are there, `text` is the answer. */
+  readonly atCall?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+/** Returns a tool that takes one text. */
+export function tool(
+  name: string,
+  description: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Readonly<Record<string, unknown>> {
+  return {
+    name,
+    description,
+    inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    ...more,
+  };
+}
+
+/** Makes the package. */
+export function serverPackage(of: ServerPackage): FakePackage {
+  return {
+    name: of.name,
+    version: of.version,
+    description: "A server for tests",
+    bin: { server: "./main.mjs" },
+    ...(of.dependencies === undefined ? {} : { dependencies: of.dependencies }),
+    files: { "main.mjs": program(of), ...of.more },
+  };
+}
+
+function program({ name, version, tools, atStart = "", atCall = "" }: ServerPackage): string {
+  return `import { createInterface } from "node:readline";
+const tools = ${JSON.stringify(tools)};
+${atStart}
+const say = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+const fail = (id, code, message) =>
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }) + "\\n");
+const call = async (name, args) => {
+  let text = "done";
+${atCall}
+  return text;
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (method === "initialize") {
+    say(id, {
+      protocolVersion: "2025-11-25",
+      capabilities: { tools: {} },
+      serverInfo: { name: ${JSON.stringify(name)}, version: ${JSON.stringify(version)} },
+    });
+  } else if (method === "tools/list") say(id, { tools });
+  else if (method === "tools/call") {
+    try {
+      say(id, { content: [{ type: "text", text: await call(params.name, params.arguments ?? {}) }] });
+    } catch (thrown) {
+      say(id, { isError: true, content: [{ type: "text", text: String(thrown.message ?? thrown) }] });
+    }
+  } else if (id !== undefined) fail(id, -32601, "Method not found");
+}
+`;
+}

@@ -1,0 +1,72 @@
+/**
+ * A root with a ledger, a package registry on loopback and the verbs of the catalog, in this
+ * process. Servers are really installed and really started.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { VerbPorts } from "cli/context.ts";
+import { openHost } from "core/os/host.ts";
+import { systemMcpClient } from "core/os/mcp_client.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
+import { runFleetctl } from "tests/support/script.ts";
+
+/** How a verb ended. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The host. */
+export interface CatalogHost extends AsyncDisposable {
+  readonly root: string;
+  readonly paths: Paths;
+  readonly registry: NpmRegistry;
+  env: Record<string, string>;
+  ports: Partial<VerbPorts>;
+  run(...argv: readonly string[]): Promise<Ended>;
+  /** Runs a verb that must end well, with `--json`. */
+  json(...argv: readonly string[]): Promise<Record<string, unknown>>;
+}
+
+/** Opens a host; without `ledger` it is one with no repo. */
+export async function catalogHost(
+  packages: readonly FakePackage[],
+  options: { readonly ledger: boolean } = { ledger: true },
+): Promise<CatalogHost> {
+  const root = await Deno.makeTempDir({ prefix: "fctl-catalog-" });
+  const registry = await npmRegistry(packages);
+  const paths = pathsUnder(root);
+  await Deno.mkdir(paths.lib, { recursive: true });
+  await Deno.symlink(Deno.execPath(), paths.deno);
+  const host = openHost({ log: { program: "test", level: "error" } });
+  const self: CatalogHost = {
+    root,
+    paths,
+    registry,
+    env: { PATH: "/usr/bin:/bin", HOME: root, NPM_CONFIG_REGISTRY: registry.url },
+    ports: { openMcpClient: async () => systemMcpClient(host) },
+    run: (...argv) => runFleetctl(argv, { root, env: self.env, ports: self.ports }),
+    async json(...argv) {
+      const ended = await self.run(...argv, "--json");
+      assert.equal(ended.code, 0, `${argv.join(" ")}\n${ended.stdout}\n${ended.stderr}`);
+      return JSON.parse(ended.stdout) as Record<string, unknown>;
+    },
+    async [Symbol.asyncDispose]() {
+      await registry[Symbol.asyncDispose]();
+      await Deno.remove(root, { recursive: true });
+    },
+  };
+  if (options.ledger) {
+    // Its default MCP is not in this registry: the agent is there, and then wants none.
+    await self.run(
+      ...["agents", "add", "ada", "--channel", "webview", "--user-email", "ada@example.org"],
+    );
+    const removed = await self.run("mcp", "remove", "browser", "ada");
+    assert.equal(removed.code, 0, removed.stderr);
+  }
+  return self;
+}
