@@ -6,12 +6,14 @@
 
 import { benchApply } from "tests/bench/apply.ts";
 import { benchHelp } from "tests/bench/help.ts";
+import { benchSocket } from "tests/bench/socket.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
   help: benchHelp,
+  socket: benchSocket,
   up: benchUp,
   turn: benchTurn,
   memory: benchMemory,
