@@ -47,6 +47,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       restartAgents: true,
       ...(own === undefined ? {} : { scope: scopeOf(gathered.value.facts, own) }),
     });
-    return report.ok ? ok(planReport(report.value, gathered.value)) : report;
+    if (!report.ok) return report;
+    const aboutOne = own === undefined ? {} : { aboutOneFor: context.caller };
+    return ok(planReport(report.value, gathered.value, aboutOne));
   });
 }

@@ -32,6 +32,8 @@ import {
   type LoginRole,
   type Roles,
 } from "units/reconcile/facts.ts";
+import { LOGIN_ENV } from "units/render/roles/login_env.ts";
+import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 
 /** What gathering needs to know about this machine. */
 export interface HostSite {
@@ -134,8 +136,7 @@ function buildFacts(
   const agents = agentsOnHost(from.ledger.agents.values(), hostname);
   const dialUrl = dialUrlOf(from, hostname);
   const hostKeys = renderHostOpKeys(shards, paths, hostname);
-  const roles = rolesOf(from, site, dialUrl);
-  if (!roles.ok) return roles;
+  const found = rolesOf(from, site, dialUrl);
   const env = renderSecretEnv(
     shards,
     agents.map((agent) => ({ name: agent.name, environment: channelEnv(agent, dialUrl) })),
@@ -158,7 +159,7 @@ function buildFacts(
       ])),
       runtimes: from.definitions.byName,
       env: hostKeys.ok ? [...env, hostKeys.value] : env,
-      roles: roles.value,
+      roles: found.roles,
       shape: from.roles.shape,
       workdir: from.roles.workdir,
       ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
@@ -169,10 +170,11 @@ function buildFacts(
           const parsed = parseMcpName(name);
           return parsed.ok ? [parsed.value] : [];
         }),
+        paths: [...found.heldPaths, ...(hostKeys.ok ? [] : [paths.hostOpKeys])],
       },
     },
     // The old file stays: a good key is never replaced by an empty one.
-    faults: hostKeys.ok ? [] : [hostKeys.error],
+    faults: [...(hostKeys.ok ? [] : [hostKeys.error]), ...found.faults],
   });
 }
 
@@ -194,57 +196,69 @@ function dialUrlOf(from: Sources, hostname: HostName): string {
   });
 }
 
-function rolesOf(from: Sources, site: HostSite, dialUrl: string): Result<Roles> {
-  const { roles } = from;
-  const gateway = roles.gateway === undefined ? ok(undefined) : gatewayRole(from, site);
-  if (!gateway.ok) return gateway;
-  const login = loginRole(from, site);
-  if (!login.ok) return login;
-  return ok({
-    ...(roles.isDaemonHere ? { daemon: {} } : {}),
-    ...(gateway.value === undefined ? {} : { gateway: gateway.value }),
-    ...(login.value === undefined ? {} : { login: login.value }),
-    ...(roles.areDialUnitsHere ? { dial: { registerUrl: dialUrl } } : {}),
-  });
+interface FoundRoles {
+  readonly roles: Roles;
+  readonly faults: readonly Refusal[];
+  /** Env files whose keys could not be read: the old ones stay, and nothing else waits for them. */
+  readonly heldPaths: readonly string[];
 }
 
-/** The keys are read where the gateway's are; a key that reads back empty keeps the old file. */
-function loginRole({ roles, secrets }: Sources, site: HostSite): Result<LoginRole | undefined> {
-  if (roles.login === undefined) return ok(undefined);
-  const { paths, hostname } = site;
-  const at = { file: paths.env("webview-login"), hostname };
-  const hmacKey = requireRoleKey(secrets.shards, "WEBVIEW_HMAC_KEY", at);
-  if (!hmacKey.ok) return hmacKey;
+function rolesOf(from: Sources, site: HostSite, dialUrl: string): FoundRoles {
+  const { roles } = from;
+  const faults: Refusal[] = [];
+  const heldPaths: string[] = [];
+  const readKey = (key: string, file: string): string => {
+    const value = requireRoleKey(from.secrets.shards, key, { file, hostname: site.hostname });
+    if (value.ok) return value.value;
+    faults.push(value.error);
+    heldPaths.push(file);
+    return "";
+  };
+  return {
+    faults,
+    heldPaths,
+    roles: {
+      ...(roles.isDaemonHere ? { daemon: {} } : {}),
+      ...(roles.gateway === undefined ? {} : { gateway: gatewayRole(from, site, readKey) }),
+      ...(roles.login === undefined ? {} : { login: loginRole(from, site, readKey) }),
+      ...(roles.areDialUnitsHere ? { dial: { registerUrl: dialUrl } } : {}),
+    },
+  };
+}
+
+type ReadKey = (key: string, file: string) => string;
+
+function loginRole(
+  { roles, secrets }: Sources,
+  { paths }: HostSite,
+  readKey: ReadKey,
+): LoginRole {
+  const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
   const assertionKey = secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName });
   const basicUsers = secrets.get({ key: "WEBVIEW_BASIC_USERS" as KeyName });
-  return ok({
-    ...roles.login,
-    hmacKey: hmacKey.value,
+  return {
+    ...roles.login!,
+    hmacKey,
     ...(assertionKey === undefined ? {} : { assertionKey }),
     ...(basicUsers === undefined ? {} : { basicUsers }),
-  });
+  };
 }
 
-function gatewayRole(
-  from: Sources,
-  { paths, hostname }: HostSite,
-): Result<GatewayRole | undefined> {
+function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): GatewayRole {
   const { roles, ledger, markers, secrets } = from;
-  if (roles.gateway === undefined) return ok(undefined);
   const agents = [...ledger.agents.values()];
-  const key = requireRoleKey(secrets.shards, "WEBVIEW_ASSERTION_KEY", {
-    file: paths.env("gateway"),
-    hostname,
-  });
-  if (!key.ok && roles.gateway.trust === "assertion") return key;
-  return ok({
-    ...roles.gateway,
+  // With `header` no statement of the login proxy is looked at, and there may be no key for one.
+  const assertionKey = roles.gateway?.trust === "header"
+    ? secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName })
+    : readKey("WEBVIEW_ASSERTION_KEY", paths.env(GATEWAY_ENV));
+  return {
+    ...roles.gateway!,
     ledgerJson: renderWebviewLedger(agents).text,
     adminsJson: renderWebviewAdmins(agents),
-    ...(key.ok ? { assertionKey: key.value } : {}),
+    ...(assertionKey === undefined ? {} : { assertionKey }),
     dialKeys: new Map(
       agents.flatMap(({ name, dialKeys }) => dialKeys === undefined ? [] : [[name, dialKeys]]),
     ),
     ...(markers.isDialKeyRequired ? { settings: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } } : {}),
-  });
+  };
 }

@@ -13,7 +13,7 @@ import { reconcilePorts } from "cli/reconcile_ports.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { err, type Result } from "core/result.ts";
-import { callerAgent, GATEWAY_USER } from "core/verbs/caller.ts";
+import { type Caller, callerAgent, GATEWAY_USER, isOperator } from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
 import type { Scope } from "units/reconcile/scope.ts";
@@ -108,23 +108,38 @@ export async function reconcileFacts(
   });
 }
 
-/** Returns a report of the planner as the report of a verb; `last` are its closing lines. */
+/**
+ * Returns a report of the planner as the report of a verb; `last` are its closing lines. A verb about
+ * one agent did what it was asked whatever is wrong elsewhere: that is then a warning for an
+ * operator, and nothing to an agent.
+ */
 export function planReport(
   report: Report,
   gathered: Gathered,
-  more: { readonly json?: Readonly<Record<string, unknown>>; readonly last?: readonly string[] } =
-    {},
+  more: {
+    readonly json?: Readonly<Record<string, unknown>>;
+    readonly last?: readonly string[];
+    /** Who asked, when the verb is about one agent. */
+    readonly aboutOneFor?: Caller;
+  } = {},
 ): VerbReport {
   const blocks: Block[] = [{ kind: "lines", lines: printReport(report) }];
   if (more.last !== undefined && more.last.length > 0) {
     blocks.push({ kind: "lines", lines: more.last });
   }
-  const faults = uniqueFaults([...gathered.faults, ...report.faults]);
+  const isAboutAll = more.aboutOneFor === undefined;
+  const elsewhere = more.aboutOneFor !== undefined && isOperator(more.aboutOneFor)
+    ? gathered.faults
+    : [];
+  const faults = uniqueFaults([...isAboutAll ? gathered.faults : [], ...report.faults]);
   return {
     json: { ...more.json, ...reportJson({ ...report, faults }) },
     blocks,
     faults,
-    warnings: report.warnings.map((text) => refusal("planner-warning", text)),
+    warnings: [
+      ...report.warnings.map((text) => refusal("planner-warning", text)),
+      ...uniqueFaults(elsewhere).filter((fault) => !faults.includes(fault)),
+    ],
   };
 }
 

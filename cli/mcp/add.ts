@@ -117,6 +117,7 @@ async function wire(
       state: isLive ? "live" : options.isDryRun ? "planned" : "wired",
     },
     last: lastLines(options, changed, isLive),
+    aboutOneFor: context.caller,
   }));
 }
 

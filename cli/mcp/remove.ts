@@ -73,6 +73,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ...keptLines(mcp, keepers),
         `the agent forgets it when it restarts: fleetctl agents restart ${name}`,
       ],
+      aboutOneFor: context.caller,
     }));
   });
 }

@@ -18,6 +18,8 @@ export interface MemoryServices extends ServiceManager {
   failUnit(unit: string, isFailing: boolean): void;
   /** Names of the active units, sorted. */
   active(): readonly string[];
+  /** Moves the clock by which starts are dated; what runs keeps its date. */
+  shiftClock(ms: number): void;
   /** Ends everything, as a reboot does. */
   reboot(): void;
 }
@@ -34,6 +36,7 @@ export function memoryServices(
   const failures = new Set<number>();
   const broken = new Set<string>();
   let pids = 1000;
+  let shiftMs = 0;
 
   const change = async (verb: string, unit: string, work: () => void | Promise<void>) => {
     changes.push(unit === "" ? verb : `${verb} ${unit}`);
@@ -46,7 +49,7 @@ export function memoryServices(
   const start = (unit: string) => {
     known(unit);
     if (broken.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: exit-code 1`, ["oh"]);
-    if (!running.has(unit)) running.set(unit, { pid: ++pids, since: pids });
+    if (!running.has(unit)) running.set(unit, { pid: ++pids, since: pids + shiftMs });
   };
   const targetOf = async (unit: string) =>
     /^WantedBy=(.+)$/m.exec(await files.readText(`${folder}/${unit}`) ?? "")?.[1] ?? "";
@@ -57,6 +60,7 @@ export function memoryServices(
     failAt: (step) => void failures.add(changes.length + step),
     failUnit: (unit, isFailing) => void (isFailing ? broken.add(unit) : broken.delete(unit)),
     active: () => [...running.keys()].sort(),
+    shiftClock: (ms) => void (shiftMs += ms),
     reboot: () => running.clear(),
     isRunning: async () => options.isRunning ?? true,
     reload: () =>

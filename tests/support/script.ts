@@ -10,6 +10,9 @@
  * | `file path ['regex']` / `! file path` | a file under the root is there (and matches) |
  * | `mode path 0640` | its permission bits |
  * | `write path 'text'` | writes a file under the root; `\\n` is a line break |
+ * | `forget KEY …` | takes keys out of the shared shard, as of a store that lost them |
+ * | `remove path` | removes a file under the root |
+ * | `socket path 0600` | stands in for a socket on which nobody listens |
  * | `age path days` | makes a file or folder that old |
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
@@ -27,6 +30,8 @@ import type { HostName } from "core/names.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
+import { pathsUnder } from "core/paths.ts";
+import { changeStore } from "core/secrets/store.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { err, ok } from "core/result.ts";
 import { noServices, startsEverything } from "tests/support/no_services.ts";
@@ -137,6 +142,17 @@ class Runner {
         const mode = `0${((stat.mode ?? 0) & 0o777).toString(8)}`;
         return assert.equal(mode, args[1]);
       }
+      case "forget":
+        return await forgetKeys(this.root, args);
+      case "remove":
+        return await Deno.remove(`${this.root}/${args[0]}`);
+      case "socket": {
+        const path = `${this.root}/${args[0]}`;
+        await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+        const made = await new Deno.Command("mkfifo", { args: [path] }).output();
+        assert.ok(made.success);
+        return await Deno.chmod(path, parseInt(args[1] ?? "", 8));
+      }
       case "age": {
         const time = new Date(Date.now() - Number(args[1]) * 86_400_000);
         return await Deno.utime(`${this.root}/${args[0]}`, time, time);
@@ -220,10 +236,25 @@ function unescape(text: string): string {
   return text.replaceAll("\\n", "\n");
 }
 
+/** Takes shared keys out of the store of a root. */
+async function forgetKeys(root: string, keys: readonly string[]): Promise<void> {
+  const host = openHost({ log: { program: "fleetctl", level: "error" } });
+  const done = await changeStore(host, pathsUnder(root), {
+    author: { verb: "test", caller: "root" },
+    summary: "forget",
+    change: (store) => {
+      const shared = new Map([...store.shards.shared].filter(([key]) => !keys.includes(key)));
+      return ok({ ...store, shards: { ...store.shards, shared } });
+    },
+  });
+  assert.ok(done.ok, JSON.stringify(done));
+}
+
 /** An MCP server that always says the same; its result names the call. */
 function answers(text: string, isError: boolean): McpClient {
   return {
-    listTools: async () => ok([]),
+    listTools: async () =>
+      ok([{ name: "git_log", description: "Says the same", inputSchema: {}, definition: {} }]),
     callTool: async (mcp, at, call) =>
       ok({
         isError,

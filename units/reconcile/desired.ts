@@ -27,6 +27,7 @@ export interface Desired extends DesiredPart {
 export interface Held {
   readonly agents: ReadonlySet<AgentName>;
   readonly mcps: ReadonlySet<McpName>;
+  readonly paths: ReadonlySet<string>;
 }
 
 /** Characters that mean something in a unit, a permission list or a launcher. */
@@ -52,6 +53,7 @@ export function desire(facts: Facts, failed: ReadonlySet<McpName> = new Set()): 
     held: {
       agents: new Set([...facts.held?.agents ?? [], ...agents.heldAgents]),
       mcps: new Set([...facts.held?.mcps ?? [], ...mcps.heldMcps]),
+      paths: new Set(parts.flatMap((part) => part.heldPaths ?? [])),
     },
   };
 }
@@ -67,7 +69,7 @@ function nothing(unusable: readonly string[]): Desired {
   };
   return {
     ...part,
-    held: { agents: new Set(), mcps: new Set() },
+    held: { agents: new Set(), mcps: new Set(), paths: new Set() },
     faults: [refusal(
       "path-unusable",
       `Cannot render units: ${unusable.map((path) => JSON.stringify(path)).join(", ")} ` +

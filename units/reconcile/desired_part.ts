@@ -60,6 +60,8 @@ export interface DesiredPart {
   readonly faults: readonly Refusal[];
   /** Whose each fault is; a fault that is not in it is the host's. */
   readonly faultTags: FaultTags;
+  /** Files that cannot be rendered now and stay as they are. */
+  readonly heldPaths?: readonly string[];
 }
 
 /** Whose faults are. */

@@ -23,14 +23,24 @@ import { renderDaemon } from "units/render/roles/daemon.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
 import { renderGateway } from "units/render/roles/gateway.ts";
 import { renderLogin } from "units/render/roles/login.ts";
-import { LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
-import { renderEmptySharedEnv, renderGatewayEnv } from "units/render/roles/role_env.ts";
+import { LOGIN_ENV, LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
+import {
+  GATEWAY_ENV,
+  renderEmptySharedEnv,
+  renderGatewayEnv,
+} from "units/render/roles/role_env.ts";
 
 /** Works out the host's own part. */
 export function desiredRoles(facts: Facts): DesiredPart {
   const faults: Refusal[] = [];
   const files: TaggedFile[] = [];
   const units: DesiredUnit[] = [];
+  const heldPaths = new Set(facts.held?.paths);
+  // Whoever built the facts has said why, if it was there that a key could not be read.
+  const hold = (fault: Refusal, path: string) => {
+    if (!heldPaths.has(path)) faults.push(fault);
+    heldPaths.add(path);
+  };
   const launchers = renderLaunchers(facts.shape, facts.paths);
   files.push(...launchers.map((file) => ({ file })));
   const sets = hostPermissions(facts);
@@ -66,7 +76,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
   const gateway = facts.roles.gateway;
   if (gateway !== undefined) {
     const env = renderGatewayEnv(gateway, facts.paths);
-    if (!env.ok) faults.push(env.error);
+    if (!env.ok) hold(env.error, facts.paths.env(GATEWAY_ENV));
     const unit = renderGateway(facts.paths);
     const file = unitFile(unit, facts.paths);
     files.push({ file }, { file: renderDialKeys(gateway.dialKeys, facts.paths) });
@@ -86,7 +96,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
   const { login } = facts.roles;
   if (login !== undefined) {
     const env = renderLoginEnv(login, { paths: facts.paths, cockpit: gateway?.cockpitListen });
-    if (!env.ok) faults.push(env.error);
+    if (!env.ok) hold(env.error, facts.paths.env(LOGIN_ENV));
     const unit = renderLogin(facts.paths);
     const file = unitFile(unit, facts.paths);
     files.push({ file });
@@ -110,6 +120,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
     units,
     faults,
     faultTags: new Map(),
+    heldPaths: [...heldPaths],
   };
 }
 

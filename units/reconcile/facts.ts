@@ -103,7 +103,12 @@ export interface Facts {
    * Agents and MCPs about which the ledger or the catalog could not be read (a corrupt shard, a bad
    * manifest): what was rendered for them stays as it is, neither changed nor removed.
    */
-  readonly held?: { readonly agents?: readonly AgentName[]; readonly mcps?: readonly McpName[] };
+  readonly held?: {
+    readonly agents?: readonly AgentName[];
+    readonly mcps?: readonly McpName[];
+    /** Files of roles whose keys could not be read. */
+    readonly paths?: readonly string[];
+  };
 }
 
 /** Returns the agents that run on a host: pinned to it, or pinned nowhere. */

@@ -188,9 +188,9 @@ interface Removals {
 
 function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Removals {
   const wanted = new Set(desired.files.map((tagged) => tagged.file.path));
-  const { agents, mcps } = desired.held;
+  const { agents, mcps, paths: heldPaths } = desired.held;
   const isHeld = (file: RecordedFile) =>
-    isLeft(site.scope, file) ||
+    isLeft(site.scope, file) || heldPaths.has(file.path) ||
     (agents as ReadonlySet<string>).has(file.agent ?? "") ||
     (mcps as ReadonlySet<string>).has(file.mcp ?? "");
   const unwanted = site.record.files.filter((file) => !wanted.has(file.path));
