@@ -3,7 +3,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply audit completion doctor gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion doctor gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -23,6 +23,11 @@ _fleetctl_at() {
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;
     "apply") next="self"; options="--dry-run --json --as --help" ;;
+    "approvals") next="approve deny list show"; options="--json --as --help" ;;
+    "approvals approve") next=""; options="--reason --json --as --help" ;;
+    "approvals deny") next=""; options="--reason --json --as --help" ;;
+    "approvals list") next=""; options="--all --json --as --help" ;;
+    "approvals show") next=""; options="--json --as --help" ;;
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
@@ -50,7 +55,7 @@ _fleetctl_at() {
     "secret get") next=""; options="--agent --json --as --help" ;;
     "secret set") next=""; options="--value --agent --json --as --help" ;;
     "status") next=""; options="--json --as --help" ;;
-    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --json --as --help" ;;
+    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
