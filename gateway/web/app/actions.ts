@@ -7,7 +7,7 @@
 
 import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
 import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
-import { firstSentence } from "gateway/web/state/clean.ts";
+import { cleanLine, firstSentence } from "gateway/web/state/clean.ts";
 import {
   answered,
   nextToSend,
@@ -18,6 +18,7 @@ import {
 } from "gateway/web/state/outbox.ts";
 import { retryDelay } from "gateway/web/state/connection.ts";
 import { text, type WireEvent } from "gateway/web/state/wire.ts";
+import { forgetApprovals, onApprovalEvents, readOpenApprovals } from "gateway/web/app/approvals.ts";
 import { dropSentDraft, showDraft, takeDraft, typeAnew } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
 import {
@@ -45,10 +46,14 @@ let unanswered = 0;
 export async function startApp(): Promise<void> {
   applyTheme();
   live = startLive({
-    onOnline: () => void pump(),
+    onOnline: () => {
+      void pump();
+      void readOpenApprovals();
+    },
     onEvents: (events) => {
       settleOutbox();
       for (const event of events) announce(event);
+      onApprovalEvents(events);
     },
     onPage: settleOutbox,
   });
@@ -79,6 +84,7 @@ function agentHere(): string | undefined {
 function showAgent(agent: string | undefined): void {
   selected.value = agent;
   stopFault.value = "";
+  forgetApprovals();
   showDraft(agent);
   dropSentDraft(isInOutbox);
   document.title = agent === undefined ? "fleetctl" : `${agent} · fleetctl`;
@@ -217,6 +223,9 @@ export async function loadNewest(): Promise<void> {
 function announce(event: WireEvent): void {
   const { kind, payload, agent } = event;
   if (kind === "turn_started") announcement.value = `${agent} is working`;
+  if (kind === "approval_asked") {
+    announcement.value = `${agent} asks for approval: ${cleanLine(text(payload.tool))}`;
+  }
   if (kind !== "turn_ended") return;
   const turn = turns.value.find(({ turnId }) => turnId === event.turnId);
   const said = turn?.steps.findLast(({ kind }) => kind === "message");

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { type ApprovalItem, readApprovals } from "gateway/web/state/approvals.ts";
 import { createParser } from "eventsource-parser";
 import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
 import { answerOf, type OutboxItem, type SendAnswer } from "gateway/web/state/outbox.ts";
@@ -99,6 +100,25 @@ export async function cancelTurn(agent: string, turnId: string): Promise<void> {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ agent, turn_id: turnId }),
+    signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+  });
+}
+
+/** Asks what waits for the owner. */
+export async function fetchApprovals(
+  agent: string,
+  signal: AbortSignal,
+): Promise<readonly ApprovalItem[]> {
+  const response = await ask(`/api/approvals?${new URLSearchParams({ agent })}`, { signal });
+  return readApprovals(await response.json());
+}
+
+/** Decides about one call; refused when it is decided already, expired, or another one. */
+export async function sendDecision(body: Readonly<Record<string, string>>): Promise<void> {
+  await ask("/api/approvals/decide", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
     signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
   });
 }

@@ -18,6 +18,7 @@ import {
 } from "gateway/web/app/model.ts";
 import { cleanLine } from "gateway/web/state/clean.ts";
 import type { OutboxItem } from "gateway/web/state/outbox.ts";
+import { ApprovalCards } from "gateway/web/view/approval_card.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 
 /** Bytes that the gateway takes in one message. */
@@ -42,6 +43,7 @@ export function Composer({ agent }: { readonly agent: string }) {
   };
   return (
     <div class="composer">
+      <ApprovalCards />
       <Queue />
       {stopFault.value === ""
         ? null

@@ -1,0 +1,91 @@
+/**
+ * The cards above the composer: calls that wait for the owner, with all their arguments, where they
+ * come from and when they expire. Several of one turn are one card; each is decided by itself.
+ *
+ * @module
+ */
+
+import { useState } from "preact/hooks";
+import { approvalFaults, approvals, decideCall, deciding } from "gateway/web/app/approvals.ts";
+import { now } from "gateway/web/app/model.ts";
+import { type ApprovalItem, expiryWords, groupApprovals } from "gateway/web/state/approvals.ts";
+import { clean, cleanLine } from "gateway/web/state/clean.ts";
+import { HoldButton } from "gateway/web/view/hold_button.tsx";
+
+/** All cards of the open agent; nothing while nothing waits. */
+export function ApprovalCards() {
+  const groups = groupApprovals(approvals.value);
+  if (groups.length === 0) return null;
+  return (
+    <div class="approvals">
+      {groups.map(({ turnId, items }) => (
+        <section class="approval-card" key={turnId} aria-label={titleOf(items.length)}>
+          <h2 class="approval-title">{titleOf(items.length)}</h2>
+          <ul role="list">
+            {items.map((item) => <ApprovalRow item={item} key={item.id} />)}
+          </ul>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function titleOf(count: number): string {
+  return count === 1 ? "A call waits for you" : `${count} calls wait for you`;
+}
+
+function ApprovalRow({ item }: { readonly item: ApprovalItem }) {
+  const [reason, setReason] = useState("");
+  const isSending = deciding.value.has(item.id);
+  const fault = approvalFaults.value.get(item.id);
+  const name = cleanLine(item.tool);
+  const from = item.mcp === "" ? "of the runtime" : `of ${item.mcp} ${item.version}`;
+  return (
+    <li class={`approval-row ${item.isDestructive ? "is-destructive" : ""}`}>
+      <p class="approval-tool">
+        <strong>{name}</strong> <span class="faint">{cleanLine(from)}</span>
+      </p>
+      <pre class="approval-arguments" tabIndex={0} aria-label={`Arguments of ${name}`}>
+        {clean(item.arguments)}
+      </pre>
+      <p class="approval-facts">
+        {cleanLine(item.origin)} · {expiryWords(item.expires, now.value)}
+        {item.isDestructive ? " · may destroy something" : ""}
+      </p>
+      {fault === undefined ? null : <p class="approval-fault" role="alert">{cleanLine(fault)}</p>}
+      {item.decision === undefined
+        ? (
+          <div class="approval-buttons">
+            <label class="unseen" for={`reason-${item.id}`}>Reason of a denial</label>
+            <input
+              id={`reason-${item.id}`}
+              type="text"
+              maxLength={1000}
+              value={reason}
+              placeholder="Reason, if you deny"
+              onInput={(event) => setReason(event.currentTarget.value)}
+            />
+            <button
+              type="button"
+              disabled={isSending}
+              onClick={() => void decideCall(item, "denied", reason)}
+            >
+              Deny
+            </button>
+            <HoldButton
+              label="Approve"
+              what={name}
+              isHeld={item.isDestructive}
+              isDisabled={isSending}
+              onDone={() => void decideCall(item, "approved", "")}
+            />
+          </div>
+        )
+        : (
+          <p class="approval-facts" role="status">
+            {item.decision === "approved" ? "Approved" : "Denied"}: on its way to the agent
+          </p>
+        )}
+    </li>
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * Calls that wait for the owner, in the page: the card with everything that a decision is about, one
+ * card for the prompts of one turn, holding for what may destroy, and what others decided meanwhile.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Browser, Page } from "playwright-core";
+import { findings } from "tests/support/axe.ts";
+import { openPage, PHONE, startBrowser } from "tests/support/browser.ts";
+import {
+  type PageScene,
+  SCENE_NOW,
+  type ScriptedAgent,
+  startScene,
+} from "tests/support/page_scene.ts";
+
+let browser: Browser;
+Deno.test.beforeAll(async () => {
+  browser = await startBrowser();
+});
+Deno.test.afterAll(async () => {
+  await browser.close();
+});
+
+interface Told {
+  readonly scene: PageScene;
+  readonly page: Page;
+  readonly agent: ScriptedAgent;
+  readonly turnId: string;
+}
+
+function story(
+  name: string,
+  tell: (of: Told) => Promise<void>,
+  options: Parameters<typeof openPage>[1] = {},
+): void {
+  Deno.test({
+    name,
+    sanitizeOps: false,
+    sanitizeResources: false,
+    fn: async () => {
+      await using scene = await startScene();
+      await using watched = await openPage(browser, options);
+      const agent = await scene.agent("ada");
+      await scene.ask("ada", "tidy up");
+      const { turnId } = await agent.takeTurn();
+      await watched.page.goto(`${scene.url}/agents/ada`);
+      await watched.page.getByLabel("Message to ada").waitFor();
+      await tell({ scene, page: watched.page, agent, turnId });
+      assert.deepEqual(watched.faults, []);
+    },
+  });
+}
+
+/** Lets a call wait. */
+async function asks(of: Told, id: string, more: Readonly<Record<string, unknown>> = {}) {
+  await of.agent.emit("approval_asked", {
+    ...{ approval_id: id, mcp: "git", version: "2.1.0", tool: "git_push", origin: "direct" },
+    ...{ arguments: { remote: "origin", id }, is_destructive: false, digest: `digest-${id}` },
+    ...{ expires: SCENE_NOW + 12 * 60_000, ...more },
+  }, { turnId: of.turnId });
+}
+
+/** The agent takes the decision, as its dial unit does. */
+async function takes(of: Told, state: string): Promise<Readonly<Record<string, unknown>>> {
+  const frame = await of.agent.client.next("approval_decision");
+  const { approval_id, decision, by, surface, reason } = frame;
+  await of.agent.emit("approval_decided", { approval_id, decision, by, surface, reason });
+  await of.agent.emit("approval_ended", { approval_id, state });
+  return frame;
+}
+
+const card = (page: Page) => page.locator(".approval-card");
+
+story("a call that waits is shown with all its arguments, and approved", async (of) => {
+  const { page } = of;
+  await asks(of, "a1");
+  await card(page).waitFor();
+  const text = await card(page).innerText();
+  for (const part of ["git_push", "git 2.1.0", '"remote": "origin"', "direct", "expires in"]) {
+    assert.ok(text.includes(part), `${part} in ${text}`);
+  }
+  await page.getByRole("button", { name: "Approve git_push" }).click();
+  const frame = await takes(of, "applied");
+  assert.deepEqual(
+    [frame.approval_id, frame.decision, frame.digest, frame.by, frame.surface],
+    ["a1", "approved", "digest-a1", "owner:ada@example.org", "page"],
+  );
+  await card(page).waitFor({ state: "detached" });
+});
+
+story("several prompts of one turn are one card, and a denial has a reason", async (of) => {
+  const { page } = of;
+  await asks(of, "a1");
+  await asks(of, "a2", { tool: "git_tag" });
+  await page.getByText("2 calls wait for you").waitFor();
+  assert.equal(await card(page).count(), 1);
+  const row = page.locator(".approval-row", { hasText: "git_tag" });
+  await row.getByLabel("Reason of a denial").fill("not today");
+  await row.getByRole("button", { name: "Deny" }).click();
+  const frame = await takes(of, "delivered");
+  assert.deepEqual([frame.approval_id, frame.decision, frame.reason], [
+    "a2",
+    "denied",
+    "not today",
+  ]);
+  await page.getByText("A call waits for you").waitFor();
+  assert.equal(await page.locator(".approval-row").count(), 1);
+});
+
+story("what may destroy something is approved by holding, by pointer or by key", async (of) => {
+  const { page } = of;
+  await asks(of, "a1", { is_destructive: true });
+  const hold = page.getByRole("button", { name: "Hold to approve git_push" });
+  await hold.waitFor();
+  // A slip does nothing.
+  await hold.hover();
+  await page.mouse.down();
+  await page.mouse.up();
+  await hold.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(of.scene.requests.filter(({ path }) => path.endsWith("/decide")).length, 0);
+  await page.keyboard.down("Enter");
+  const frame = await takes(of, "applied");
+  await page.keyboard.up("Enter");
+  assert.equal(frame.decision, "approved");
+  await card(page).waitFor({ state: "detached" });
+});
+
+story("a decision that came too late says so at its own call, and goes with it", async (of) => {
+  const { page } = of;
+  await asks(of, "a1");
+  await asks(of, "a2", { tool: "git_tag" });
+  await page.getByText("2 calls wait for you").waitFor();
+  // Somebody else decides on a command line, and this tab has not heard of it yet.
+  await page.route("**/api/approvals?*", (route) => route.abort());
+  await of.agent.emit("approval_decided", {
+    ...{ approval_id: "a1", decision: "denied", by: "the operator", surface: "cli" },
+  });
+  const row = page.locator(".approval-row", { hasText: "git_push" });
+  await row.getByRole("button", { name: "Approve git_push" }).click();
+  await row.getByText("the operator denied it before").waitFor();
+  assert.equal(await page.locator(".approval-fault").count(), 1);
+  await page.unroute("**/api/approvals?*");
+  await of.agent.emit("approval_ended", { approval_id: "a1", state: "delivered" });
+  await page.getByText("A call waits for you").waitFor();
+  assert.equal(await page.locator(".approval-fault").count(), 0);
+});
+
+story("a page that is opened later, or again, shows what waits and nothing else", async (of) => {
+  const { page } = of;
+  await asks(of, "a1");
+  await asks(of, "a2", { tool: "git_tag" });
+  await of.agent.emit("approval_ended", { approval_id: "a2", state: "superseded" });
+  await page.getByText("A call waits for you").waitFor();
+  await page.reload();
+  await page.getByText("A call waits for you").waitFor();
+  assert.match(await card(page).innerText(), /git_push/);
+});
+
+story("the card is readable by everybody, and its text is only text", async (of) => {
+  const { page } = of;
+  await asks(of, "a1", {
+    is_destructive: true,
+    tool: "<img src=x onerror=alert(1)>",
+    arguments: { text: "‮<script>alert(1)</script>\u001b[31m" },
+  });
+  await card(page).waitFor();
+  assert.equal(await card(page).locator("img, script").count(), 0);
+  assert.match(await card(page).innerText(), /⟨U\+202E⟩<script>/);
+  assert.deepEqual(await findings(page), []);
+}, { viewport: PHONE });
