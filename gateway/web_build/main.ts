@@ -13,7 +13,17 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 const WEB = new URL("../web/", import.meta.url).pathname;
 const TREE = new URL("../..", import.meta.url).pathname;
 /** Order matters: `base.css` names the layers. */
-const STYLES = ["base", "layout", "list", "transcript", "prose", "composer", "approvals", "forms", "modes"];
+const STYLES = [
+  "base",
+  "layout",
+  "list",
+  "transcript",
+  "prose",
+  "composer",
+  "approvals",
+  "forms",
+  "modes",
+];
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();

@@ -4,12 +4,14 @@
  * @module
  */
 
+import { installSuite } from "tests/support/conformance/suite.ts";
 import { fillVendorCache } from "tests/support/prepare_vendor.ts";
 
 /** Fetches everything; says a line for what takes long. */
 export async function prepareDownloads(say: (line: string) => void): Promise<void> {
   await fillVendorCache(say, Deno.env.get("FLEETCTL_CATALOG") === "all" ? "all" : "tested");
   await fetchBundler();
+  await installSuite(say);
 }
 
 /** `deno bundle` fetches its bundler once, when it is first used. */

@@ -59,6 +59,13 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     needs: [],
   },
   {
+    name: "conformance",
+    what: "the official MCP suite through socket, proxy and gate",
+    holds: below(/^tests\/conformance\/.*_test\.ts$/),
+    quick: false,
+    needs: [],
+  },
+  {
     name: "scripts",
     what: "transcripts of the command line",
     holds: below(/^tests\/scripts\/.*_test\.ts$/),

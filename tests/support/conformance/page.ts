@@ -1,0 +1,80 @@
+/**
+ * `docs/conformance.md` from what the suite said: every required scenario once, with its result or the
+ * reason why it does not apply. Pure.
+ *
+ * @module
+ */
+
+/** Result of one scenario: what was counted, or why it says nothing about us. */
+export type Result = { readonly checks: number } | { readonly reason: string };
+
+/** Results of one revision. */
+export interface RevisionResults {
+  readonly revision: string;
+  readonly server: ReadonlyMap<string, Result>;
+  readonly client: ReadonlyMap<string, Result>;
+}
+
+const SIGN_IN =
+  "HTTP only: signing in to a server that is reached by URL, no step of which is on a " +
+  "unix socket";
+const NO_ANSWERS =
+  "our clients declare that they answer no questions of servers (elicitation, sampling, roots), so none " +
+  "may ask; that the proxy passes questions and answers is shown by the server scenarios";
+
+/** Why a client scenario does not apply; undefined when it does. */
+export function notApplicable(scenario: string): string | undefined {
+  if (scenario.startsWith("auth/")) return SIGN_IN;
+  if (scenario === "sse-retry") return "HTTP only: taking up a broken event stream again";
+  if (scenario.startsWith("http-")) return "HTTP only: headers that repeat what a message says";
+  return scenario === "elicitation-sep1034-client-defaults" ||
+      scenario === "sep-2322-client-request-state"
+    ? NO_ANSWERS
+    : undefined;
+}
+
+/** Server scenarios that the test's HTTP front passes, and that say nothing about our way. */
+const OF_THE_FRONT: Readonly<Record<string, string>> = {
+  "dns-rebinding-protection": "passed by the test's HTTP front; a socket has no Host or Origin",
+  "server-sse-multiple-streams":
+    "passed; event streams are HTTP, what our way shows is calls side by side",
+  "server-stateless":
+    "passed; its four checks of statuses and headers are about the test's HTTP front",
+};
+
+/** Returns the text of the page. */
+export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
+  return `# Conformance
+
+The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline by \`./dev test conformance\`) against our way of a call, at both revisions in use. Written by \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\`;
+the list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
+
+**As a server.** The suite speaks HTTP, so a front that belongs to the test gives each of its clients a proxy (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that the suite validates against the
+schema of the revision has passed framing, admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix socket.
+
+${revisions.map(revisionText).join("\n")}`;
+}
+
+function revisionText({ revision, server, client }: RevisionResults): string {
+  const applies = [...client.values()].filter((each) => "checks" in each).length;
+  return `## ${revision}
+
+Server: ${server.size} of ${server.size} required scenarios pass. Client: ${applies} of ${applies} that apply pass, ${
+    client.size - applies
+  } do not apply.
+
+| Server scenario | Checks passed | |
+|---|---|---|
+${[...server].map(([name, result]) => row(name, result, OF_THE_FRONT[name])).join("\n")}
+
+| Client scenario | Checks passed | |
+|---|---|---|
+${[...client].map(([name, result]) => row(name, result)).join("\n")}
+`;
+}
+
+function row(name: string, result: Result, note = ""): string {
+  return "checks" in result
+    ? `| \`${name}\` | ${result.checks} | ${note} |`
+    : `| \`${name}\` | does not apply | ${result.reason} |`;
+}

