@@ -19,6 +19,9 @@ import { err, ok, type Result } from "core/result.ts";
 /** Lines of a tool result that are shown; the rest is counted. */
 const RESULT_LINES_MAX = 40;
 
+/** Silence after which the watcher is told where to look; a long tool call is one reason. */
+const QUIET_MS = 20_000;
+
 /** How the turn ended. */
 export interface TurnReport {
   readonly turnId: string;
@@ -93,6 +96,11 @@ export async function runTurn(
   const stream = await openEvents(client, [`transcript:${turn.agent}`]);
   if (!stream.ok) return stream;
   let forgetStop = () => {};
+  const quiet = quietNote(client.clock, () =>
+    print(
+      `note: nothing for ${QUIET_MS / 1000} s; ` +
+        `fleetctl logs ${turn.agent} tells what it does`,
+    ));
   try {
     const posted = await postTurn(client, turn);
     if (!posted.ok) return posted;
@@ -103,6 +111,7 @@ export async function runTurn(
     });
     for await (const event of stream.value.events) {
       if (event.data.turn_id !== turnId) continue;
+      quiet.restart();
       for (const line of transcriptLines(turn.agent, event)) print(line);
       if (event.kind !== "turn_ended") continue;
       const payload = event.data.payload as Record<string, unknown>;
@@ -111,9 +120,23 @@ export async function runTurn(
     }
     return err(stop.aborted ? turnStopped() : turnUnknown());
   } finally {
+    quiet.stop();
     forgetStop();
     stream.value.close();
   }
+}
+
+/** Says once per silence that nothing comes. */
+function quietNote(
+  clock: Pick<Clock, "after">,
+  say: () => void,
+): { readonly restart: () => void; readonly stop: () => void } {
+  let stop = clock.after(QUIET_MS, say);
+  const restart = () => {
+    stop();
+    stop = clock.after(QUIET_MS, say);
+  };
+  return { restart, stop: () => stop() };
 }
 
 /** A turn that was cancelled has this long to say how it ended. */

@@ -75,10 +75,13 @@ export function runVerb(
 export async function seedVendorCache(root: string): Promise<void> {
   const { vendorCache } = pathsUnder(root);
   await Deno.mkdir(vendorCache, { recursive: true });
-  const copied = await new Deno.Command("cp", { args: ["-a", `${VENDOR_CACHE}/.`, vendorCache] })
-    .output();
+  const folders = ENTRIES_OF_UP.map((name) => `${VENDOR_CACHE}/${name}`);
+  const copied = await new Deno.Command("cp", { args: ["-a", ...folders, vendorCache] }).output();
   if (!copied.success) throw new Error(decoder.decode(copied.stderr));
 }
+
+/** The npm packages that Ada has without asking. */
+export const ENTRIES_OF_UP: readonly string[] = ["browser", "git"];
 
 /** A running `up`. */
 export interface UpProcess extends AsyncDisposable {

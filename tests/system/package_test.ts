@@ -19,6 +19,7 @@ import {
   PackagedHost,
 } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
+import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 
 const ROLES = `gateway:
   cockpit_listen: 127.0.0.1:8731
@@ -285,7 +286,9 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     for (const entry of Deno.readDirSync(out)) {
       if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
     }
-    await copyInto(host, `${VENDOR_CACHE}/.`, "/var/lib/fleetctl/vendor-cache");
+    for (const name of ENTRIES_OF_UP) {
+      await copyInto(host, `${VENDOR_CACHE}/${name}`, "/var/lib/fleetctl/vendor-cache");
+    }
     let hash = "";
     await step("dpkg -i, two agents, an MCP and apply", () => installAndSetUp(scene));
     await step("files and processes belong to whom they should", () => checkOwners(scene));

@@ -143,10 +143,11 @@ Deno.test("runTurn() cancels the turn when it is stopped, and tells how it ended
   assert.deepEqual(cancelled, [{ agent: "ada", turn_id: "t1" }]);
 });
 
-Deno.test("runTurn() ends soon after it is stopped when nobody tells how the turn ended", async () => {
+Deno.test("runTurn() says that nothing comes, and ends soon after it is stopped", async () => {
   const stop = new AbortController();
   const client = scriptedCockpit([]);
   const waits: number[] = [];
+  const printed: string[] = [];
   const report = await runTurn(
     {
       ...client,
@@ -178,11 +179,12 @@ Deno.test("runTurn() ends soon after it is stopped when nobody tells how the tur
       },
     },
     TURN,
-    { print: () => {}, stop: stop.signal },
+    { print: (line) => printed.push(line), stop: stop.signal },
   );
   assert.ok(!report.ok);
   assert.equal(report.error.code, "turn-stopped");
-  assert.deepEqual(waits, [5000]);
+  assert.deepEqual(waits, [20_000, 5000]);
+  assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada tells what it does"]);
 });
 
 Deno.test("transcriptLines() cuts long results and says what was cut", () => {
