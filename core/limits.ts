@@ -172,6 +172,17 @@ export const DAEMON_LIMITS = {
   /** One argument, in UTF-16 units; JSON arguments of a tool fit. */
   argumentLengthMax: 64 * KIB,
   connectionsPerUidMax: 16,
+  /** Connections of all uids but root together; far below what a process may have open. */
+  connectionsMax: 1_024,
+  /** Verbs of one uid that run at once; each is a program of its own. */
+  verbsPerUidMax: 4,
+  /** Requests of one uid that may come at once, and how fast that fills again; root has no such bound. */
+  requestsBurst: 64,
+  requestsPerSecond: 16,
+  /** Uids whose pace is remembered before the idle ones are forgotten. */
+  uidsKept: 1_024,
+  /** A uid that is over a bound is written about once in this time. */
+  capNewsMs: 60_000,
   /** A client that takes no output for this long is dropped. */
   writeSeconds: 30,
   requestSeconds: 5,

@@ -96,5 +96,5 @@ function settle({ request, caller }: ExecEnvelope, deps: CliDeps): Result<Addres
   const addressed = addressFor(parsed.value.invocation, caller);
   if (!addressed.ok) return addressed;
   const decision = authorize(caller, addressed.value);
-  return decision.allowed ? addressed : err(decision.refusal);
+  return decision.allowed === true ? addressed : err(decision.refusal);
 }

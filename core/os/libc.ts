@@ -15,6 +15,9 @@ export const LIBC_PATHS = {
 const SYMBOLS = {
   getsockopt: { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" },
   umask: { parameters: ["u32"], result: "u32" },
+  open: { parameters: ["buffer", "i32"], result: "i32" },
+  read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
+  close: { parameters: ["i32"], result: "i32" },
   close_range: { parameters: ["u32", "u32", "i32"], result: "i32" },
 } as const;
 

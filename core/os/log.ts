@@ -38,7 +38,7 @@ export function stderrLog(options: LogOptions): Log {
   const emit = (level: LogLevel, event: string, fields: Fields) => {
     if (SEVERITY[level] < least) return;
     const at = new Date(now()).toISOString();
-    write(print({ at, level, program: options.program, event }, redactFields(fields)));
+    write(plain(print({ at, level, program: options.program, event }, redactFields(fields))));
   };
   return createLog(emit, {});
 }
@@ -56,6 +56,21 @@ function createLog(
     error: at("error"),
     with: (fields) => createLog(emit, { ...base, ...fields }),
   };
+}
+
+/**
+ * Text of others must not steer the terminal of who reads a log, nor turn its lines around: control
+ * and format characters are written by their number, which JSON reads as the same text.
+ */
+function plain(line: string): string {
+  return line.replace(
+    /[\u007f-\u009f\p{Cf}\u2028\u2029]/gu,
+    (mark) =>
+      Array.from(
+        { length: mark.length },
+        (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`,
+      ).join(""),
+  );
 }
 
 interface Head {
@@ -83,13 +98,9 @@ function printValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value) ?? "undefined";
 }
 
-/** Keeps text from others from moving the cursor or faking a second line. */
+/** Keeps text from others from faking a second line or another field. */
 function quoteWord(text: string): string {
-  if (/^[\w.:/@+,-]+$/.test(text)) return text;
-  return JSON.stringify(text).replace(
-    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return /^[\w.:/@+,-]+$/.test(text) ? text : JSON.stringify(text);
 }
 
 /**

@@ -13,6 +13,10 @@ const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 /** `struct ucred`: pid, uid, gid. */
 const CREDENTIAL_WORDS = 3;
+/** O_RDONLY is 0. */
+const O_CLOEXEC = 0o2000000;
+/** Files of /proc come whole in one read of a page. */
+const PROC_BYTES_MAX = 4_096;
 /** What the kernel says when there is no peer. */
 const NO_ID = 0xffff_ffff;
 
@@ -29,7 +33,35 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
   ) {
     throw new Error("Cannot tell who is at the other end of a unix socket: the kernel refused");
   }
-  return { uid, gid, pid };
+  if (uid !== 0) return { uid, gid, pid };
+  return { uid, gid, pid, isForeignRoot: !isOfOwnNamespaces(pid, libc) };
+}
+
+/**
+ * Whether a process is in the user and process namespaces of this one. Root of a container that has
+ * the socket mounted is root to the kernel as long as no user namespace maps it, and still not the
+ * operator of this host. A process that is gone, or that cannot be looked at, counts as foreign.
+ * Both files are open to everybody, where the links in `ns/` would need the right to trace.
+ */
+function isOfOwnNamespaces(pid: number, libc: Libc): boolean {
+  const status = readProc(`/proc/${pid}/status`, libc);
+  const map = readProc(`/proc/${pid}/uid_map`, libc);
+  // One number: it has no other in a namespace below this one.
+  return status !== undefined && /^NSpid:\t\d+$/m.test(status) &&
+    map !== undefined && map === readProc("/proc/self/uid_map", libc);
+}
+
+/** NOTE: the platform asks for every right before it reads there, and these need none. */
+function readProc(path: string, libc: Libc): string | undefined {
+  const descriptor = libc.symbols.open(new TextEncoder().encode(`${path}\0`), O_CLOEXEC);
+  if (descriptor < 0) return undefined;
+  try {
+    const buffer = new Uint8Array(PROC_BYTES_MAX);
+    const length = Number(libc.symbols.read(descriptor, buffer, BigInt(buffer.length)));
+    return length > 0 ? new TextDecoder().decode(buffer.subarray(0, length)) : undefined;
+  } finally {
+    libc.symbols.close(descriptor);
+  }
 }
 
 /** NOTE: not a public field of `node:net`; a contract test notices when it goes away. */

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { refusal } from "core/errors.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -36,6 +36,8 @@ export interface CallerFacts {
   readonly rootOwner: number | undefined;
   /** The agent whose Unix user has this uid, in the ledger of this host. */
   readonly agent: KnownAgent | undefined;
+  /** Root of another user or process namespace: a container's, not this host's. */
+  readonly isForeignRoot?: boolean;
   /** Whether this uid is that of the user `GATEWAY_USER`. */
   readonly isGateway?: boolean;
 }
@@ -50,7 +52,10 @@ export const GATEWAY_USER = "fleetctl-gateway";
  */
 export function callerFor(facts: CallerFacts): Caller {
   const { uid } = facts;
-  if (uid === 0) return { kind: "operator", uid };
+  if (uid === 0) {
+    const isForeign = facts.root === "/" && facts.isForeignRoot === true;
+    return { kind: isForeign ? "other" : "operator", uid };
+  }
   if (facts.root !== "/") {
     return facts.rootOwner === uid ? { kind: "operator", uid } : { kind: "other", uid };
   }
@@ -71,12 +76,17 @@ export function actAs(caller: Caller, agent: KnownAgent): Result<Caller> {
   const isDownwards = caller.kind === "operator" || isOwn ||
     (caller.kind === "admin" && !agent.isAdmin);
   if (isDownwards) return ok(agentCaller(caller.uid, agent));
-  return err(refusal(
+  return err(actAsDenied(caller, agent.name));
+}
+
+/** Returns the refusal to act as somebody; it does not tell whether there is such an agent. */
+export function actAsDenied(caller: Caller, as: string): Refusal {
+  return refusal(
     "act-as-denied",
-    `Cannot act as agent "${agent.name}": the caller is ${callerText(caller)}, ` +
-      `must have more rights than that agent`,
+    `Cannot act as agent ${JSON.stringify(as.slice(0, 60))}: the caller is ` +
+      `${callerText(caller)}, must have more rights than that agent`,
     { kind: "denied" },
-  ));
+  );
 }
 
 /** Returns the agent that a caller is, or undefined for an operator and for nobody. */
@@ -101,6 +111,8 @@ export function callerText(caller: Caller): string {
     case "gateway":
       return "the gateway";
     case "other":
-      return `uid ${caller.uid}, which is no agent of this host`;
+      return caller.uid === 0
+        ? "root of another namespace, which is not that of this host"
+        : `uid ${caller.uid}, which is no agent of this host`;
   }
 }

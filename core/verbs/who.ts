@@ -5,12 +5,18 @@
  * @module
  */
 
-import { type Refusal, refusal } from "core/errors.ts";
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files, Users } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { actAs, type Caller, callerFor, GATEWAY_USER, type KnownAgent } from "core/verbs/caller.ts";
+import {
+  actAs,
+  actAsDenied,
+  type Caller,
+  callerFor,
+  GATEWAY_USER,
+  type KnownAgent,
+} from "core/verbs/caller.ts";
 
 /** What is asked of the machine. */
 export interface WhoPorts {
@@ -25,6 +31,7 @@ export async function whoIs(
   who: {
     readonly uid: number;
     readonly as: string | undefined;
+    readonly isForeignRoot?: boolean | undefined;
     /** Who owns a root other than `/`, when that is known without looking. */
     readonly rootOwner?: number;
   },
@@ -39,7 +46,8 @@ export async function whoIs(
   const agent = ledger === undefined || root !== "/" || who.uid === 0 || isGateway
     ? undefined
     : await agentOfUid(ports.users, ledger.value, who.uid);
-  const caller = callerFor({ uid: who.uid, root, rootOwner, agent, isGateway });
+  const isForeignRoot = who.isForeignRoot === true;
+  const caller = callerFor({ uid: who.uid, root, rootOwner, agent, isGateway, isForeignRoot });
   if (who.as === undefined || ledger === undefined) return ok(caller);
   return actingAs(caller, ledger.value, who.as);
 }
@@ -49,15 +57,7 @@ function actingAs(caller: Caller, ledger: Ledger, as: string): Result<Caller> {
   if (agent.ok) return actAs(caller, agent.value);
   // Who may act as nobody learns nothing about which agents there are.
   if (caller.kind === "operator" || caller.kind === "admin") return agent;
-  return err(actAsDenied(as));
-}
-
-function actAsDenied(as: string): Refusal {
-  return refusal(
-    "act-as-denied",
-    `Cannot act as agent ${JSON.stringify(as.slice(0, 60))}: the caller may act as itself only`,
-    { kind: "denied" },
-  );
+  return err(actAsDenied(caller, as));
 }
 
 async function agentOfUid(

@@ -48,6 +48,8 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["script", "bsdutils"],
   ["ps", "procps"],
   ["dpkg-deb", "dpkg"],
+  ["/usr/bin/python3", "python3"],
+  ["sudo", "sudo"],
 ];
 
 /** The same for packages without a program, by a file of theirs. */

@@ -14,6 +14,7 @@ import type { Host, PeerStream } from "core/ports.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Tokenize } from "core/verbs/invocation.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
+import { type CapRefusal, type Caps, createCaps } from "units/daemon/caps.ts";
 import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
@@ -34,8 +35,7 @@ export interface Daemon {
 
 interface Running extends DaemonDeps {
   readonly audit: Audit;
-  /** Open connections by uid. */
-  readonly connections: Map<number, number>;
+  readonly caps: Caps;
 }
 
 /** Authorization is by peer credentials, so everybody may connect. */
@@ -48,7 +48,7 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   await host.files.ensureDir(state, { mode: 0o700 });
   await host.files.ensureDir(paths.run, { mode: 0o755 });
   const audit = openAudit(await host.databases.open(auditFile(paths)));
-  const running: Running = { ...deps, audit, connections: new Map() };
+  const running: Running = { ...deps, audit, caps: createCaps() };
   const open = new Set<Promise<void>>();
   const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
     const work = handleConnection(stream, running).finally(() => open.delete(work));
@@ -65,23 +65,21 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
 }
 
 async function handleConnection(stream: PeerStream, running: Running): Promise<void> {
-  const { host, connections, paths } = running;
+  const { host, caps, paths } = running;
   const { uid } = stream.peer;
-  const count = (connections.get(uid) ?? 0) + 1;
-  connections.set(uid, count);
+  const admission = caps.open(uid, host.clock.now());
   const writer = createFrameWriter(stream, host.clock);
   try {
-    if (count > DAEMON_LIMITS.connectionsPerUidMax) {
-      host.log.warning("connection refused", { uid, connections: count });
-      await writer.send({ type: "refused", error: tooMany(uid) });
-    } else await handleRequest(stream, writer, running);
+    if (admission.admitted === true) await handleRequest(stream, writer, running);
+    else {
+      if (admission.isNews) recordCap(admission.why, stream, running);
+      await writer.send({ type: "refused", error: overCap(uid, admission.why) });
+    }
   } catch (thrown) {
     host.log.error("request failed", { uid, error: errorText(thrown) });
     await writer.send({ type: "refused", error: broken(paths) });
   } finally {
-    const left = (connections.get(uid) ?? 1) - 1;
-    if (left === 0) connections.delete(uid);
-    else connections.set(uid, left);
+    if (admission.admitted === true) caps.close(uid);
     stream.close();
   }
 }
@@ -105,19 +103,49 @@ async function handleRequest(
   if (id === undefined) {
     return await writer.send({ type: "refused", error: noAudit(paths) });
   }
-  if (!judged.allowed) return await writer.send({ type: "refused", error: judged.refusal });
-  const { request, caller, addressed } = judged;
-  const { mutates } = addressed.invocation.verb;
-  const outcome = await execute({ request, caller }, { paths, writer, mutates }, {
-    ...host,
-    ownUid: host.users.currentUid(),
-  });
-  const exit = outcome.ok ? String(outcome.value) : outcome.error.code;
-  host.log.info("verb ended", { id, verb: auditedWords(addressed).verb, exit });
-  recordEnd(id, exit, running);
-  await writer.send(
-    outcome.ok ? { type: "exit", code: outcome.value } : { type: "refused", error: outcome.error },
-  );
+  if (judged.allowed !== true) {
+    return await writer.send({ type: "refused", error: judged.refusal });
+  }
+  await runJudged(judged, { id, uid: stream.peer.uid, writer }, running);
+}
+
+/** Runs what was allowed, on the very values that were judged. */
+async function runJudged(
+  { request, caller, addressed }: Judged & { readonly allowed: true },
+  of: { readonly id: number; readonly uid: number; readonly writer: FrameWriter },
+  running: Running,
+): Promise<void> {
+  const { host, paths, caps } = running;
+  const { id, uid, writer } = of;
+  if (!caps.beginVerb(uid)) {
+    recordEnd(id, "daemon-busy", running);
+    return await writer.send({ type: "refused", error: overCap(uid, "verbs") });
+  }
+  try {
+    const { mutates } = addressed.invocation.verb;
+    const outcome = await execute({ request, caller }, { paths, writer, mutates }, {
+      ...host,
+      ownUid: host.users.currentUid(),
+    });
+    const exit = outcome.ok ? String(outcome.value) : outcome.error.code;
+    host.log.info("verb ended", { id, verb: auditedWords(addressed).verb, exit });
+    recordEnd(id, exit, running);
+    await writer.send(
+      outcome.ok
+        ? { type: "exit", code: outcome.value }
+        : { type: "refused", error: outcome.error },
+    );
+  } finally {
+    caps.endVerb(uid);
+  }
+}
+
+/** One row and one line for a flood; what it asked for was not even read. */
+function recordCap(why: CapRefusal, stream: PeerStream, running: Running): void {
+  const { uid } = stream.peer;
+  const reason = `over its bound: ${why}`;
+  running.host.log.warning("connection refused", { uid, why });
+  record({ allowed: false, reason, refusal: overCap(uid, why) }, stream, running);
 }
 
 /** Writes the decision to the log and to the audit; undefined when it could not be recorded. */
@@ -137,7 +165,7 @@ function record(judged: Judged, { peer }: PeerStream, running: Running): number 
     code: judged.allowed ? "" : judged.refusal.code,
     reason: judged.reason,
   };
-  host.log.info("decision", { ...row });
+  host.log.info("decision", { ...row, ...(judged.allowed ? {} : { fault: judged.fault }) });
   try {
     return audit.decided(row);
   } catch (thrown) {
@@ -155,12 +183,14 @@ function recordEnd(id: number, exit: string, { host, audit }: Running): void {
   }
 }
 
-function tooMany(uid: number): Refusal {
-  return refusal(
-    "daemon-busy",
-    `Cannot take the request: uid ${uid} has ${DAEMON_LIMITS.connectionsPerUidMax} open, ` +
-      `must wait for one to end`,
-  );
+function overCap(uid: number, why: CapRefusal | "verbs"): Refusal {
+  const states: Readonly<Record<CapRefusal | "verbs", string>> = {
+    connections: `uid ${uid} has ${DAEMON_LIMITS.connectionsPerUidMax} connections open`,
+    verbs: `uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running`,
+    rate: `uid ${uid} asks more than ${DAEMON_LIMITS.requestsPerSecond} times a second`,
+    full: `${DAEMON_LIMITS.connectionsMax} connections are open`,
+  };
+  return refusal("daemon-busy", `Cannot take the request: ${states[why]}, must wait`);
 }
 
 function noAudit(paths: Paths): Refusal {

@@ -5,7 +5,8 @@
  * @module
  */
 
-import { type Refusal, refusal } from "core/errors.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import type { PeerCredentials } from "core/ports.ts";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
@@ -31,19 +32,39 @@ export type Judged =
     readonly refusal: Refusal;
     readonly caller?: Caller;
     readonly addressed?: Addressed;
+    /** What broke, for the log and not for the peer. */
+    readonly fault?: string;
   };
 
-/** Judges one request line of a peer. */
+/** What a caller may be told of who it is; other faults tell of files that it may not read. */
+const ABOUT_THE_CALLER = ["act-as-denied", "agent-unknown", "name-invalid"];
+
+/** What a judgement needs besides the request. */
+export interface JudgeDeps {
+  readonly ports: WhoPorts;
+  readonly paths: Paths;
+  readonly tokenize: Tokenize;
+  /** Under a root other than `/` the daemon is started by who owns it. */
+  readonly ownUid: number;
+}
+
+/** Judges one request line of a peer. A fault on the way is a refusal: nobody gets in by breaking it. */
 export async function judge(
   line: Uint8Array,
   peer: PeerCredentials,
-  deps: {
-    readonly ports: WhoPorts;
-    readonly paths: Paths;
-    readonly tokenize: Tokenize;
-    /** Under a root other than `/` the daemon is started by who owns it. */
-    readonly ownUid: number;
-  },
+  deps: JudgeDeps,
+): Promise<Judged> {
+  try {
+    return await judgeLine(line, peer, deps);
+  } catch (thrown) {
+    return refused("fault while judging", faulty(deps.paths), errorText(thrown));
+  }
+}
+
+async function judgeLine(
+  line: Uint8Array,
+  peer: PeerCredentials,
+  deps: JudgeDeps,
 ): Promise<Judged> {
   const request = parseVerbRequest(line);
   if (!request.ok) return refused("bad request", request.error);
@@ -54,9 +75,18 @@ export async function judge(
   if (invocation.as !== undefined) {
     return refused("as inside argv", notForwarded('it holds "--as", which has a field of its own'));
   }
-  const who = { uid: peer.uid, as: request.value.as, rootOwner: deps.ownUid };
+  const who = {
+    uid: peer.uid,
+    isForeignRoot: peer.isForeignRoot,
+    as: request.value.as,
+    rootOwner: deps.ownUid,
+  };
   const caller = await whoIs(deps.ports, deps.paths, who);
-  if (!caller.ok) return refused("caller not settled", caller.error);
+  if (!caller.ok) {
+    return ABOUT_THE_CALLER.includes(caller.error.code) || peer.uid === 0
+      ? refused("caller not settled", caller.error)
+      : refused("caller not settled", faulty(deps.paths), caller.error.message);
+  }
   const addressed = addressFor(invocation, caller.value);
   if (!addressed.ok) return { ...refused("no target", addressed.error), caller: caller.value };
   const known = { caller: caller.value, addressed: addressed.value };
@@ -66,13 +96,23 @@ export async function judge(
     return { ...refused("needs no root", notForwarded(`"${name}" needs no root`)), ...known };
   }
   const decision = authorize(caller.value, addressed.value);
-  return decision.allowed
+  return decision.allowed === true
     ? { allowed: true, reason: decision.reason, request: request.value, ...known }
     : { ...refused(decision.reason, decision.refusal), ...known };
 }
 
-function refused(reason: string, why: Refusal): Judged & { readonly allowed: false } {
-  return { allowed: false, reason, refusal: why };
+function refused(
+  reason: string,
+  why: Refusal,
+  fault?: string,
+): Judged & { readonly allowed: false } {
+  return { allowed: false, reason, refusal: why, ...(fault === undefined ? {} : { fault }) };
+}
+
+function faulty(paths: Paths): Refusal {
+  return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
+    hints: [logHint(paths, "fleetctl-daemon.service")],
+  });
 }
 
 function notForwarded(found: string): Refusal {

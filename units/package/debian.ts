@@ -27,7 +27,7 @@ Version: ${about.version}
 Architecture: ${debianArchitecture(about.arch)}
 Maintainer: fleetctl maintainers <fleetctl@localhost>
 Installed-Size: ${about.kilobytes}
-Depends: libc6 (>= 2.31), libgcc-s1, git, passwd
+Depends: libc6 (>= 2.31), libgcc-s1, git, passwd, procps
 Recommends: systemd, util-linux, iproute2, bash-completion
 Suggests: chromium
 Section: admin

@@ -84,3 +84,14 @@ Deno.test("stderrLog() says how many lines were lost once its reader is back", a
   assert.equal(code, 0);
   assert.equal(new TextDecoder().decode(stdout), "alive\n");
 });
+
+Deno.test("stderrLog() writes what steers a terminal by its number, and JSON reads it back", () => {
+  const odd = "x\u009b31m\u202ey\u2028z\u{e0001}";
+  for (const format of ["json", "logfmt"] as const) {
+    const lines: string[] = [];
+    const log = stderrLog({ program: "p", format, write: (line) => lines.push(line) });
+    log.info("said", { odd });
+    assert.doesNotMatch(lines.join(""), /[\u0080-\u009f\u202e\u2028\u{e0001}]/u);
+    if (format === "json") assert.equal(JSON.parse(lines[0] ?? "").odd, odd);
+  }
+});

@@ -1,0 +1,43 @@
+/**
+ * The trusted base on a real host: who may what, by kernel and daemon, with real users and peer
+ * credentials; what hostile users of the host cannot do; and that every decision is in the audit.
+ *
+ * @module
+ */
+
+import { hostSteps } from "tests/support/host_steps.ts";
+import {
+  alike,
+  crowd,
+  grants,
+  namespaces,
+  oddUids,
+  passedDescriptors,
+  plainLogs,
+  reusedPid,
+  rootProgram,
+} from "tests/system/daemon/promises.ts";
+import { openScene } from "tests/system/daemon/scene.ts";
+import { walkTable } from "tests/system/daemon/walk.ts";
+
+Deno.test("the daemon serves whom it should on a real host, and nobody else", async (t) => {
+  const { host, scene } = await openScene();
+  const step = hostSteps(t, [host]);
+  try {
+    await step(
+      "every verb answers every caller as the table says, and is audited",
+      () => walkTable(scene),
+    );
+    await step("any uid is who the kernel says", () => oddUids(scene));
+    await step("root of a namespace is not root of the host", () => namespaces(scene));
+    await step("a process number that is given out again is nobody else", () => reusedPid(scene));
+    await step("descriptors in a request go nowhere", () => passedDescriptors(scene));
+    await step("a thousand connections of one uid leave others served", () => crowd(scene));
+    await step("the root program gets nothing but its request", () => rootProgram(scene));
+    await step("a grant is good once and for one request", () => grants(scene));
+    await step("a refusal tells nobody what is there", () => alike(scene));
+    await step("logs are plain text", () => plainLogs(scene));
+  } finally {
+    await host.stop();
+  }
+});
