@@ -230,7 +230,6 @@ export interface ByteStream {
 export interface PeerCredentials {
   readonly uid: number;
   readonly gid: number;
-  /** For people who read a log; numbers of processes are given out again. */
   readonly pid: number;
   /** Root, but of another user or process namespace than this program's: a container's root. */
   readonly isForeignRoot?: boolean;
@@ -301,10 +300,7 @@ export interface Sockets {
     at: ListenAddress,
     handler: (request: Request, peer: string) => Response | Promise<Response>,
   ): Promise<Listener>;
-  /**
-   * Serves WebSockets on one address, and plain HTTP through `handler` for requests that ask for
-   * no upgrade. `frameBytesMax` holds until a connection changes it.
-   */
+  /** Serves WebSockets, and HTTP by `handler`; a connection may change its `frameBytesMax`. */
   serveFrames(
     at: ListenAddress,
     options: {
