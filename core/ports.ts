@@ -230,6 +230,7 @@ export interface ByteStream {
 export interface PeerCredentials {
   readonly uid: number;
   readonly gid: number;
+  /** For people who read a log; numbers of processes are given out again. */
   readonly pid: number;
   /** Root, but of another user or process namespace than this program's: a container's root. */
   readonly isForeignRoot?: boolean;
