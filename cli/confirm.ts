@@ -14,16 +14,16 @@ import { verbName } from "core/verbs/verb.ts";
 /** Returns the invocation with `--yes`, when it is given or the right name is typed. */
 export async function confirm(
   invocation: Invocation,
-  deps: Pick<CliDeps, "promptSecret">,
+  deps: Pick<CliDeps, "promptLine">,
 ): Promise<Result<Invocation>> {
   const { verb, args, switches } = invocation;
   if (verb.confirms !== true || switches.has("yes")) return ok(invocation);
   const name = args[verb.target?.name ?? ""] ?? "";
   const command = `fleetctl ${verbName(verb)} ${name}`;
-  const answer = await deps.promptSecret(
-    `"${command}" cannot be undone. Type "${name}" to go on (it is not shown): `,
-  );
-  if (answer === name) return ok({ ...invocation, switches: new Set([...switches, "yes"]) });
+  const answer = await deps.promptLine(`"${command}" cannot be undone. Type "${name}" to go on: `);
+  if (answer?.trim() === name) {
+    return ok({ ...invocation, switches: new Set([...switches, "yes"]) });
+  }
   return err(refusal(
     "not-confirmed",
     answer === undefined

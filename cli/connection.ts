@@ -6,6 +6,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
+import { readHomeText } from "cli/home_text.ts";
 import { attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -26,6 +27,7 @@ export type Connection =
 /** A gateway on this host that takes longer hangs. */
 const ANSWER_MS_MAX = 3_000;
 const PATH = "/api/agents";
+const KEY_FILE_BYTES_MAX = 16 * 1024;
 const PUBLIC_KEY = /^[A-Za-z0-9_-]{43}$/;
 
 /** Asks the gateway of this host for one agent; nobody else's gateway is asked. */
@@ -97,10 +99,11 @@ async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Con
 }
 
 async function publicKey(
-  { ports, paths }: VerbContext,
+  context: VerbContext,
   { name }: AgentRecord,
 ): Promise<string | undefined> {
-  const text = await ports.files.readText(`${paths.dialState(name)}/key.json`);
+  const path = `${context.paths.dialState(name)}/key.json`;
+  const text = await readHomeText(context, path, KEY_FILE_BYTES_MAX);
   try {
     const { public: key } = JSON.parse(text ?? "null") as { readonly public?: unknown };
     return typeof key === "string" && PUBLIC_KEY.test(key) ? key : undefined;

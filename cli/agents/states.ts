@@ -7,6 +7,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
+import { readHomeText } from "cli/home_text.ts";
 import type { Cell, Tone } from "cli/output.ts";
 import {
   type HostState,
@@ -21,9 +22,6 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { dialUnit } from "units/render/unit_name.ts";
-
-/** A pipe in place of a file would keep its reader waiting. */
-const READ_MS_MAX = 1_000;
 
 const TONES: Readonly<Record<AgentState, Tone>> = {
   "idle": "good",
@@ -54,23 +52,12 @@ export async function agentStates(
 }
 
 async function readTold(
-  { ports, paths }: VerbContext,
+  context: VerbContext,
   agent: AgentName,
 ): Promise<ToldState | undefined> {
-  const path = `${paths.dialState(agent)}/${STATE_FILE}`;
-  const late = Promise.withResolvers<undefined>();
-  const cancel = ports.clock.after(READ_MS_MAX, () => late.resolve(undefined));
-  try {
-    const stat = await ports.files.stat(path);
-    if (stat?.kind !== "file" || stat.size > STATE_FILE_BYTES_MAX) return undefined;
-    const text = await Promise.race([ports.files.readText(path), late.promise]);
-    return text === undefined ? undefined : parseToldState(text);
-  } catch {
-    // A folder that cannot be read tells nothing; the unit's own state stands.
-    return undefined;
-  } finally {
-    cancel();
-  }
+  const path = `${context.paths.dialState(agent)}/${STATE_FILE}`;
+  const text = await readHomeText(context, path, STATE_FILE_BYTES_MAX);
+  return text === undefined ? undefined : parseToldState(text);
 }
 
 /** Returns a state as a cell of a table: `failed (exit-code 1)`. */

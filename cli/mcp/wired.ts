@@ -10,6 +10,7 @@ import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import { missingKeys } from "cli/mcp/credentials.ts";
+import { readHomeText } from "cli/home_text.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
@@ -21,6 +22,9 @@ import { fillPlaceholders } from "core/runtimes/definition.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** A client config of hundreds of servers is smaller. */
+const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
@@ -142,7 +146,7 @@ interface Observed {
 }
 
 async function readClientConfig(context: VerbContext, gathered: Gathered, agent: AgentRecord) {
-  const { ports, paths } = context;
+  const { paths } = context;
   const definition = gathered.definitions.byName.get(agent.runtime);
   if (definition === undefined) return undefined;
   const path = fillPlaceholders(definition.clientConfig.path, {
@@ -150,7 +154,7 @@ async function readClientConfig(context: VerbContext, gathered: Gathered, agent:
     home: paths.home(agent.name),
     agent: agent.name,
   });
-  return await ports.files.readText(path);
+  return await readHomeText(context, path, CLIENT_CONFIG_BYTES_MAX);
 }
 
 function socketUnit(manifest: Manifest, agent: AgentRecord): string {

@@ -5,6 +5,7 @@
  */
 
 import { benchApply } from "tests/bench/apply.ts";
+import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchTurn } from "tests/bench/turn.ts";
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   up: benchUp,
   turn: benchTurn,
   memory: benchMemory,
+  daemon: benchDaemon,
 };
 
 const wanted = Deno.args.length === 0 ? Object.keys(BENCHES) : Deno.args;

@@ -17,6 +17,9 @@ import {
   reusedPid,
   rootProgram,
 } from "tests/system/daemon/promises.ts";
+import { brokenStores, fullDisk, linksAndPipes } from "tests/system/daemon/faults.ts";
+import { failedState, remove, stopAndBoot } from "tests/system/daemon/life.ts";
+import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
 import { walkTable } from "tests/system/daemon/walk.ts";
 
@@ -28,6 +31,15 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
       "every verb answers every caller as the table says, and is audited",
       () => walkTable(scene),
     );
+    await step(
+      "an agent's own user sets its secret, and so does an operator",
+      () => ownSecret(scene),
+    );
+    await step(
+      "it is refused every operator verb, by kernel and daemon",
+      () => operatorVerbs(scene),
+    );
+    await step("an operator runs them, and the audit tells it all", () => operator(scene));
     await step("any uid is who the kernel says", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a process number that is given out again is nobody else", () => reusedPid(scene));
@@ -37,6 +49,12 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("a grant is good once and for one request", () => grants(scene));
     await step("a refusal tells nobody what is there", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));
+    await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
+    await step("a broken shard or store harms nobody else", () => brokenStores(scene));
+    await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
+    await step("a stopped agent stays stopped over apply and a boot", () => stopAndBoot(scene));
+    await step("a unit that is down is told with why", () => failedState(scene));
+    await step("a removed agent leaves what was said, and no more", () => remove(scene));
   } finally {
     await host.stop();
   }

@@ -94,7 +94,12 @@ export class DaemonScene extends PackagedHost {
       );
       if (isBusy) return undefined;
       const ended = await this.host.exec(["fleetctl", "status", "--json"]);
-      return (JSON.parse(ended.out) as { readonly ok: boolean }).ok ? true : undefined;
+      const { agents } = JSON.parse(ended.out) as {
+        readonly agents: readonly { readonly state: string; readonly gateway: string }[];
+      };
+      return agents.every(({ state, gateway }) => gateway === "connected" || state === "stopped")
+        ? true
+        : undefined;
     });
   }
 

@@ -141,6 +141,7 @@ async function granted(host: Awaited<ReturnType<typeof hostWith>>, envelope: str
     err: async (text) => void (said += text),
     readStdin: async () => ok(envelope),
     promptSecret: async () => undefined,
+    promptLine: async () => undefined,
   };
   return { code: await runGranted(deps), said };
 }

@@ -1,0 +1,96 @@
+/**
+ * A host in trouble, or an agent that makes some: links and pipes where root reads and writes, a
+ * damaged ledger and store, a full disk. Bad input changes nothing, and what was kept is still there.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { DAEMON, type DaemonScene } from "tests/system/daemon/scene.ts";
+
+const STORE = "/var/lib/fleetctl/repo/secrets.age";
+const SHARD = "/var/lib/fleetctl/repo/agents.d/zoe.yaml";
+const ENV = "/etc/fleetctl/env/agent-ada.env";
+
+/** What an agent does to its own home makes root write nowhere else, and wait for nothing. */
+export async function linksAndPipes(scene: DaemonScene): Promise<void> {
+  const asAda = async (script: string) => {
+    const ended = await scene.run(["sh", "-c", script], { user: "ada" });
+    assert.equal(ended.code, 0, ended.err);
+  };
+  await asAda(`mv ~/.runtime-b ~/.runtime-b.kept; ln -s /etc/fleetctl ~/.runtime-b`);
+  const linked = await scene.run(["fleetctl", "apply"]);
+  assert.equal((await scene.run(["test", "-e", "/etc/fleetctl/agent"])).code, 1, linked.out);
+  await asAda(`rm ~/.runtime-b; mv ~/.runtime-b.kept ~/.runtime-b`);
+  await asAda(`cd ~/.fleetctl/dial && mv state.json kept && mkfifo state.json
+    mv key.json key.kept && mkfifo key.json
+    cd ~/.runtime-b/agent && mv mcp.json mcp.kept && mkfifo mcp.json`);
+  for (
+    const words of [["agents", "list"], ["agents", "show", "ada"], ["mcp", "wired", "ada"], [
+      "status",
+    ]]
+  ) {
+    const ended = await scene.run(["timeout", "50", "fleetctl", ...words]);
+    assert.equal(ended.code, 0, words.join(" ") + ended.err);
+  }
+  await asAda(`cd ~/.fleetctl/dial && rm key.json && mv key.kept key.json
+    cd ~/.runtime-b/agent && rm mcp.json && mv mcp.kept mcp.json`);
+  await asAda(`cd ~/.fleetctl/dial && rm state.json && ln -s /etc/shadow state.json`);
+  const shown = await scene.must("fleetctl", "agents", "show", "ada");
+  assert.doesNotMatch(shown, /root:/);
+  await asAda(`cd ~/.fleetctl/dial && rm state.json && mv kept state.json`);
+  await scene.must("fleetctl", "apply");
+}
+
+/** A broken shard takes its own agent out and nobody else; a broken store is never written over. */
+export async function brokenStores(scene: DaemonScene): Promise<void> {
+  const zoe = await scene.uidOf("zoe");
+  const shard = await scene.must("cat", SHARD);
+  await Deno.writeTextFile(`${scene.host.root}${SHARD}`, "name: zoe\nchannel: [\n");
+  const [frame] = await scene.ask(zoe, [{ argv: ["apply"] }]);
+  assert.ok(frame?.type === "refused", "who has no readable record is no admin");
+  assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).code, 0, "others go on");
+  assert.match((await scene.run(["fleetctl", "status"])).out, /zoe\.yaml/);
+  await Deno.writeTextFile(`${scene.host.root}${SHARD}`, shard);
+
+  const env = await scene.must("cat", ENV);
+  await scene.must("cp", "-a", STORE, "/srv/kept.age");
+  await scene.must("sh", "-c", `head -c 100 /srv/kept.age > ${STORE}`);
+  const set = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "lost");
+  assert.equal(set.code, 1);
+  assert.match(set.err, /Cannot read the secret store/);
+  assert.equal(await scene.must("cat", ENV), env, "a good file is never replaced");
+  assert.equal((await scene.must("stat", "-c", "%s", STORE)).trim(), "100");
+  await scene.must("cp", "-a", "/srv/kept.age", STORE);
+  assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t2\n");
+}
+
+/** On a full disk nothing is changed unrecorded, and what is there can be read. */
+export async function fullDisk(scene: DaemonScene): Promise<void> {
+  const folder = "/var/lib/fleetctl/daemon";
+  await scene.must("systemctl", "stop", DAEMON);
+  await scene.must(
+    ...["sh", "-ec"],
+    `mount -t tmpfs -o size=4m,mode=700 tmpfs /mnt; cp -a ${folder}/. /mnt/
+     mount --bind /mnt ${folder}; systemctl start ${DAEMON}`,
+  );
+  await scene.said(DAEMON, '"event":"ready"');
+  await scene.run(["sh", "-c", `cat /dev/zero > ${folder}/filler; true`]);
+  const set = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "t3");
+  assert.equal(set.code, 1, set.out);
+  assert.match(set.err, /the audit log in .* cannot be written.*\n(hint: .*\n)*/);
+  const direct = await scene.run(["fleetctl", "agents", "list"]);
+  assert.equal(direct.code, 0, direct.err);
+  assert.match(direct.err, /warning: Cannot record the decision/);
+  const changed = await scene.run(["fleetctl", "agents", "set", "ada", "--model", "never-1"]);
+  assert.notEqual(changed.code, 0);
+  await scene.must("rm", `${folder}/filler`);
+  assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t2\n");
+  const again = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "t4");
+  assert.equal(again.code, 0, again.err);
+  assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t4\n");
+  assert.doesNotMatch(await scene.must("fleetctl", "agents", "show", "ada"), /never-1/);
+  await scene.must("systemctl", "stop", DAEMON);
+  await scene.must("umount", folder, "/mnt");
+  await scene.must("systemctl", "start", DAEMON);
+}
