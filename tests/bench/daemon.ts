@@ -13,7 +13,7 @@ import { type DaemonScene, openScene, SOCKET } from "tests/system/daemon/scene.t
 import { withExec } from "tests/system/daemon/walk.ts";
 
 const ROUNDS = 200;
-const VERB_ROUNDS = 40;
+const VERB_ROUNDS = 20;
 
 /** Times in one Python process: starting `sudo`, and asking the daemon over its socket. */
 const MEASURE = `
