@@ -59,4 +59,10 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "up": () => import("cli/up.ts"),
   "webview-gateway install": () => import("cli/webview_gateway/install.ts"),
   "webview-gateway status": () => import("cli/webview_gateway/status.ts"),
+  "webview-login install": () => import("cli/webview_login/install.ts"),
+  "webview-login pins clear": () => import("cli/webview_login/pins/clear.ts"),
+  "webview-login pins list": () => import("cli/webview_login/pins/list.ts"),
+  "webview-login sessions end": () => import("cli/webview_login/sessions/end.ts"),
+  "webview-login sessions list": () => import("cli/webview_login/sessions/list.ts"),
+  "webview-login status": () => import("cli/webview_login/status.ts"),
 };

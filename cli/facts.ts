@@ -236,11 +236,13 @@ function loginRole(
   const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
   const assertionKey = secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName });
   const basicUsers = secrets.get({ key: "WEBVIEW_BASIC_USERS" as KeyName });
+  const clientSecret = secrets.get({ key: "WEBVIEW_OIDC_CLIENT_SECRET" as KeyName });
   return {
     ...roles.login!,
     hmacKey,
     ...(assertionKey === undefined ? {} : { assertionKey }),
     ...(basicUsers === undefined ? {} : { basicUsers }),
+    ...(clientSecret === undefined ? {} : { clientSecret }),
   };
 }
 

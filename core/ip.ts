@@ -16,6 +16,8 @@ export interface IpNetwork {
 
 /** Bits of an IPv6 address that one subscriber has to himself. */
 const CLIENT_BITS_V6 = 64;
+/** What providers hand out to one customer: a home, and a site. */
+const WIDER_BITS_V6 = [56, 48] as const;
 const MAPPED_PREFIX_BYTES = 12;
 const TEXT_LENGTH_MAX = 64;
 
@@ -55,6 +57,14 @@ export function holds(network: IpNetwork, address: IpAddress): boolean {
 /** Returns one text for all addresses of one client: IPv4 as it is, IPv6 by its /64. */
 export function clientKey(address: IpAddress): string {
   return address.length === 4 ? masked(address, 32) : masked(address, CLIENT_BITS_V6);
+}
+
+/** Returns the key of a client and those of the networks around it that one owner may have. */
+export function clientKeys(address: IpAddress): readonly string[] {
+  const own = clientKey(address);
+  return address.length === 4
+    ? [own]
+    : [own, ...WIDER_BITS_V6.map((bits) => `${masked(address, bits)}/${bits}`)];
 }
 
 /** Prints an address; IPv6 without shortening. */

@@ -232,6 +232,29 @@ export const LOGIN_LIMITS = {
   signaturesKept: 1_024,
   /** An assertion is handed out again for the same request within this time; it lives longer. */
   assertionKeptSeconds: 10,
+  /** A sign-in at the provider has to come back within this time (spec "Cookies"). */
+  flowSeconds: 600,
+  flowsKept: 10_000,
+  /** Tabs of one browser that sign in at once. */
+  flowsPerBrowserMax: 8,
+  /** The same of one client; its own oldest make room, never another's. */
+  flowsPerClientMax: 256,
+  /** The provider's metadata are asked for again after this long. */
+  metadataSeconds: 3_600,
+  /** An unknown key makes us ask for keys once in this time, so that strangers cannot drive it. */
+  keysAgainSeconds: 30,
+  /** Time and size of one answer of the provider. */
+  providerSeconds: 10,
+  providerBytesMax: MIB,
+  /** How often the store is looked at for what another program has ended. */
+  storeLookMs: 250,
+  /** Accounts that somebody failed at: wrong passwords of strangers within the window. */
+  accountFailuresMax: 50,
+  accountWindowSeconds: 300,
+  /** Buckets that names which are no account share. */
+  unknownBuckets: 4_096,
+  /** Clients that an account knows, because they were right before: they are never locked out. */
+  knownClientsKept: 10_000,
   /** Sessions of one principal; the oldest ends when there are more. */
   sessionsPerPrincipalMax: 100,
 } as const;

@@ -1,11 +1,13 @@
 /**
- * Passwords as they are stored: `{pbkdf2-sha256}600000$<salt>$<hash>`, both parts unpadded base64url
- * (decision 40, "hashed entries"). No randomness: the salt is passed in. Verifying always does the
- * same work for a given number of iterations, whatever the password.
+ * Passwords as they are stored (decision 40, "hashed entries"): argon2id and scrypt in the PHC string
+ * format, bcrypt in its own, and `{pbkdf2-sha256}600000$<salt>$<hash>`, which `--hash-password` makes.
+ * No randomness: the salt is passed in. Verifying always does the same work for one hash,
+ * whatever the password.
  *
  * @module
  */
 
+import { argon2id, bcryptVerify, scrypt } from "hash-wasm";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fromBase64Url, toBase64Url } from "core/signed_value.ts";
@@ -16,43 +18,74 @@ export const PASSWORD_ITERATIONS = 600_000;
 export const PASSWORD_SALT_BYTES = 16;
 
 const PREFIX = "{pbkdf2-sha256}";
-const FORM = /^([1-9][0-9]{3,7})\$([A-Za-z0-9_-]+)\$([A-Za-z0-9_-]+)$/;
+const PBKDF2 = /^([1-9][0-9]{3,7})\$([A-Za-z0-9_-]+)\$([A-Za-z0-9_-]+)$/;
+const ARGON2ID =
+  /^\$argon2id\$v=19\$m=([1-9]\d{0,7}),t=([1-9]\d{0,3}),p=([1-9]\d{0,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+const SCRYPT =
+  /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d{0,2}),p=([1-9]\d{0,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ITERATIONS_MAX = 10_000_000;
 const SALT_BYTES_MIN = 8;
 const HASH_BYTES = 32;
+/** Memory of one check, so that four of them at once fit a small machine. */
+const MEMORY_KIB_MAX = 256 * 1024;
+const PASSES_MAX = 64;
+const BCRYPT_COST_MAX = 15;
+/** bcrypt looks at no more, so that two passwords could be one. */
+const BCRYPT_BYTES_MAX = 72;
+/** The library takes no empty password; the work is done all the same, and its result refused. */
+const NO_PASSWORD = "\u0001";
 
-/** A parsed hash. */
-export interface PasswordHash {
-  readonly iterations: number;
+interface Salted {
   readonly salt: Uint8Array<ArrayBuffer>;
   readonly hash: Uint8Array<ArrayBuffer>;
 }
 
+/** A parsed hash. */
+export type PasswordHash =
+  | { readonly kind: "pbkdf2-sha256"; readonly iterations: number } & Salted
+  | {
+    readonly kind: "argon2id";
+    readonly memoryKib: number;
+    readonly passes: number;
+    readonly lanes: number;
+  } & Salted
+  | {
+    readonly kind: "scrypt";
+    readonly log2n: number;
+    readonly blocks: number;
+    readonly lanes: number;
+  } & Salted
+  | { readonly kind: "bcrypt"; readonly cost: number; readonly text: string };
+
 /** Tells whether a stored password is a hash, or wants to be one. */
 export function isHashed(stored: string): boolean {
-  return /^\{[A-Za-z0-9-]+\}/.test(stored);
+  return /^\{[A-Za-z0-9-]+\}|^\$(?:argon2[a-z]*|scrypt|2[a-z]?)\$/.test(stored);
 }
 
 /** Parses a stored hash; the refusal never holds any of it. */
 export function parsePasswordHash(stored: string): Result<PasswordHash> {
-  const bad = (found: string) =>
-    err(refusal("password-hash-invalid", `Cannot read a password hash: ${found}`, {
-      kind: "settings",
-      hints: ["fleetctl-login --hash-password <user>"],
-    }));
-  if (!stored.startsWith(PREFIX)) return bad(`its scheme is not known, must be ${PREFIX}`);
-  const [, count, saltText = "", hashText = ""] = FORM.exec(stored.slice(PREFIX.length)) ?? [];
-  const salt = fromBase64Url(saltText);
-  const hash = fromBase64Url(hashText);
-  if (count === undefined || salt === undefined || hash === undefined) {
-    return bad("it must have the form iterations$salt$hash");
+  if (stored.startsWith(PREFIX)) return parsePbkdf2(stored.slice(PREFIX.length));
+  if (stored.startsWith("$argon2id$")) return parseArgon2id(stored);
+  if (stored.startsWith("$scrypt$")) return parseScrypt(stored);
+  if (/^\$2[aby]\$/.test(stored)) return parseBcrypt(stored);
+  return bad(
+    `its scheme is not known, must be $argon2id$, $scrypt$, $2b$ or ${PREFIX}`,
+  );
+}
+
+/** Returns what a check of this hash costs: two hashes of one cost take the same time. */
+export function costOf(hash: PasswordHash): string {
+  switch (hash.kind) {
+    case "pbkdf2-sha256":
+      return `pbkdf2/${hash.iterations}`;
+    case "argon2id":
+      return `argon2id/${hash.memoryKib}/${hash.passes}/${hash.lanes}`;
+    case "scrypt":
+      return `scrypt/${hash.log2n}/${hash.blocks}/${hash.lanes}`;
+    case "bcrypt":
+      return `bcrypt/${hash.cost}`;
   }
-  const iterations = Number(count);
-  if (iterations > ITERATIONS_MAX) return bad(`it asks for more than ${ITERATIONS_MAX} iterations`);
-  if (salt.length < SALT_BYTES_MIN) return bad("its salt is too short");
-  return hash.length === HASH_BYTES
-    ? ok({ iterations, salt, hash })
-    : bad(`its hash must have ${HASH_BYTES} bytes`);
 }
 
 /** Hashes a new password. */
@@ -61,18 +94,46 @@ export async function hashPassword(
   salt: Uint8Array<ArrayBuffer>,
   iterations: number = PASSWORD_ITERATIONS,
 ): Promise<string> {
-  const hash = await derive(password, { salt, iterations });
+  const hash = await pbkdf2(password, { salt, iterations });
   return `${PREFIX}${iterations}$${toBase64Url(salt)}$${toBase64Url(hash)}`;
 }
 
 /** Tells whether a password is the one that was hashed. */
 export async function isPasswordOf(given: string, stored: PasswordHash): Promise<boolean> {
-  return areEqualBytes(await derive(given, stored), stored.hash);
-}
-
-/** Does the work of `iterations` for nothing, where there is no hash to compare with. */
-export async function spendIterations(given: string, iterations: number): Promise<void> {
-  await derive(given, { salt: new Uint8Array(PASSWORD_SALT_BYTES), iterations });
+  switch (stored.kind) {
+    case "pbkdf2-sha256":
+      return areEqualBytes(await pbkdf2(given, stored), stored.hash);
+    case "argon2id": {
+      const made = await argon2id({
+        password: spoken(given),
+        salt: stored.salt,
+        memorySize: stored.memoryKib,
+        iterations: stored.passes,
+        parallelism: stored.lanes,
+        hashLength: stored.hash.length,
+        outputType: "binary",
+      });
+      return areEqualBytes(made, stored.hash) && given !== "";
+    }
+    case "scrypt": {
+      const made = await scrypt({
+        password: spoken(given),
+        salt: stored.salt,
+        costFactor: 2 ** stored.log2n,
+        blockSize: stored.blocks,
+        parallelism: stored.lanes,
+        hashLength: stored.hash.length,
+        outputType: "binary",
+      });
+      return areEqualBytes(made, stored.hash) && given !== "";
+    }
+    case "bcrypt": {
+      const isTooLong = new TextEncoder().encode(given).length > BCRYPT_BYTES_MAX;
+      const isUsable = !isTooLong && !given.includes("\0") && given !== "";
+      const password = isUsable ? given : spoken("");
+      return await bcryptVerify({ password, hash: stored.text }) && isUsable;
+    }
+  }
 }
 
 /** Compares bytes of one length in a time that does not depend on them. */
@@ -84,10 +145,81 @@ export function areEqualBytes(left: Uint8Array, right: Uint8Array): boolean {
   return difference === 0;
 }
 
-async function derive(
+function spoken(given: string): string {
+  return given === "" ? NO_PASSWORD : given;
+}
+
+function bad(found: string): Result<never> {
+  return err(refusal("password-hash-invalid", `Cannot read a password hash: ${found}`, {
+    kind: "settings",
+    hints: ["fleetctl-login --hash-password <user>"],
+  }));
+}
+
+function parsePbkdf2(text: string): Result<PasswordHash> {
+  const [, count, saltText = "", hashText = ""] = PBKDF2.exec(text) ?? [];
+  const salt = fromBase64Url(saltText);
+  const hash = fromBase64Url(hashText);
+  if (count === undefined || salt === undefined || hash === undefined) {
+    return bad("it must have the form iterations$salt$hash");
+  }
+  const iterations = Number(count);
+  if (iterations > ITERATIONS_MAX) return bad(`it asks for more than ${ITERATIONS_MAX} iterations`);
+  if (hash.length !== HASH_BYTES) return bad(`its hash must have ${HASH_BYTES} bytes`);
+  return salted({ kind: "pbkdf2-sha256", iterations, salt, hash });
+}
+
+function parseArgon2id(text: string): Result<PasswordHash> {
+  const [, m, t, p, saltText = "", hashText = ""] = ARGON2ID.exec(text) ?? [];
+  const salt = fromBase64(saltText);
+  const hash = fromBase64(hashText);
+  if (m === undefined || salt === undefined || hash === undefined) {
+    return bad("it must have the form $argon2id$v=19$m=..,t=..,p=..$salt$hash");
+  }
+  const [memoryKib, passes, lanes] = [Number(m), Number(t), Number(p)];
+  if (memoryKib > MEMORY_KIB_MAX) return bad(`it asks for more than ${MEMORY_KIB_MAX} KiB`);
+  if (passes > PASSES_MAX) return bad(`it asks for more than ${PASSES_MAX} passes`);
+  if (memoryKib < 8 * lanes) return bad("it asks for less memory than its lanes need");
+  return salted({ kind: "argon2id", memoryKib, passes, lanes, salt, hash });
+}
+
+function parseScrypt(text: string): Result<PasswordHash> {
+  const [, ln, r, p, saltText = "", hashText = ""] = SCRYPT.exec(text) ?? [];
+  const salt = fromBase64(saltText);
+  const hash = fromBase64(hashText);
+  if (ln === undefined || salt === undefined || hash === undefined) {
+    return bad("it must have the form $scrypt$ln=..,r=..,p=..$salt$hash");
+  }
+  const [log2n, blocks, lanes] = [Number(ln), Number(r), Number(p)];
+  if (2 ** log2n * blocks * lanes / 8 > MEMORY_KIB_MAX) {
+    return bad(`it asks for more than ${MEMORY_KIB_MAX} KiB`);
+  }
+  return salted({ kind: "scrypt", log2n, blocks, lanes, salt, hash });
+}
+
+function parseBcrypt(text: string): Result<PasswordHash> {
+  const [, costText] = BCRYPT.exec(text) ?? [];
+  if (costText === undefined) return bad("it must have the form $2b$cost$ and 53 characters");
+  const cost = Number(costText);
+  return cost < 4 || cost > BCRYPT_COST_MAX
+    ? bad(`its cost must be 4 to ${BCRYPT_COST_MAX}`)
+    : ok({ kind: "bcrypt", cost, text });
+}
+
+function salted(hash: PasswordHash & Salted): Result<PasswordHash> {
+  if (hash.salt.length < SALT_BYTES_MIN) return bad("its salt is too short");
+  return hash.hash.length < 16 ? bad("its hash is too short") : ok(hash);
+}
+
+/** Unpadded base64 of the PHC format; undefined unless it is the one canonical spelling. */
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  return text === "" ? undefined : fromBase64Url(text.replaceAll("+", "-").replaceAll("/", "_"));
+}
+
+async function pbkdf2(
   password: string,
   how: { readonly salt: Uint8Array<ArrayBuffer>; readonly iterations: number },
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<Uint8Array> {
   const text = new TextEncoder().encode(password);
   const key = await crypto.subtle.importKey("raw", text, "PBKDF2", false, ["deriveBits"]);
   const bits = await crypto.subtle.deriveBits(

@@ -10,6 +10,7 @@ export interface Recent<T> {
   get(key: string, nowMs: number): T | undefined;
   /** Keeps a value until `untilMs`. */
   keep(key: string, value: T, untilMs: number): void;
+  forget(key: string): void;
 }
 
 /** Creates an empty memory for at most `max` values. */
@@ -26,5 +27,6 @@ export function createRecent<T>(max: number): Recent<T> {
       if (kept.size >= max && oldest !== undefined) kept.delete(oldest);
       kept.set(key, { value, untilMs });
     },
+    forget: (key) => void kept.delete(key),
   };
 }

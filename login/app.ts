@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import type { ProxyAnswer, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { authenticate, type Login } from "login/authenticate.ts";
 import { callerOf } from "login/caller.ts";
-import { SESSION_COOKIE } from "login/cookies.ts";
+import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { STYLE_PATH } from "login/pages/page.ts";
 import type { Asked, LoginParts } from "login/parts.ts";
@@ -18,13 +18,12 @@ import { isExempt } from "login/proxy/exempt.ts";
 import { forward, tunnelFor } from "login/proxy/forward.ts";
 import { REQUEST_ID_HEADER } from "login/proxy/headers.ts";
 import { loginPathFor } from "login/return_path.ts";
-import {
-  BASIC_CHALLENGE,
-  handleLogin,
-  SESSION_CHALLENGE,
-  tooMany,
-} from "login/routes/login_form.ts";
-import { clearedSession, handleLogout } from "login/routes/logout.ts";
+import { BASIC_CHALLENGE, SESSION_CHALLENGE } from "login/challenges.ts";
+import { handleForm } from "login/routes/login_form.ts";
+import { handleCallback, handleSignIn } from "login/routes/oidc.ts";
+import { handleLogout } from "login/routes/logout.ts";
+import { refreshed } from "login/routes/refresh.ts";
+import { tooMany } from "login/routes/telling.ts";
 import { isFromBrowser, isNavigation, pageProof } from "login/same_origin.ts";
 import { refuseInsecureOrigin } from "login/secure_origin.ts";
 import style from "login/pages/style.css" with { type: "text" };
@@ -84,7 +83,15 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   const { request, url, caller, requestId } = asked;
   const { pathname } = url;
   if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });
-  if (pathname === "/auth/login") return await handleLogin(asked, parts);
+  const { driver } = parts;
+  if (pathname === "/auth/login") {
+    return driver.kind === "basic"
+      ? await handleForm(asked, driver, parts)
+      : await handleSignIn(asked, driver, parts);
+  }
+  if (pathname === "/auth/callback" && driver.kind === "oidc") {
+    return await handleCallback(asked, driver, parts);
+  }
   if (pathname === "/auth/logout") return await handleLogout(asked, parts);
   if (pathname === STYLE_PATH) return styleSheet(request.method);
   if (pathname === "/auth" || pathname.startsWith("/auth/")) {
@@ -94,6 +101,10 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
     return await forward(asked, { principal: undefined, lease: undefined }, parts);
   }
   const login = await authenticate(request.headers, caller, parts);
+  if (login.kind === "nobody" && asked.isNavigation && driver.kind === "oidc") {
+    const again = await refreshed(asked, driver, parts);
+    if (again !== undefined) return again;
+  }
   const refused = refuse(login, asked, parts);
   if (refused !== undefined) return refused;
   const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
@@ -153,8 +164,8 @@ function upgradeProof({ request, caller }: Asked, { publicUrl }: LoginParts) {
 function loginRequired(asked: Asked, parts: LoginParts, isUpgrade: boolean): Response {
   const { request, url, requestId } = asked;
   const headers = new Headers();
-  if ((request.headers.get("cookie") ?? "").includes(`${SESSION_COOKIE}=`)) {
-    headers.append("set-cookie", clearedSession());
+  if (parts.cookies.isIn(request.headers.get("cookie"), COOKIES.session)) {
+    headers.append("set-cookie", parts.cookies.clear(COOKIES.session));
   }
   if (asked.isNavigation && !isUpgrade) {
     const insecure = refuseInsecureOrigin(asked, parts);
@@ -164,7 +175,8 @@ function loginRequired(asked: Asked, parts: LoginParts, isUpgrade: boolean): Res
     return new Response(null, { status: 303, headers });
   }
   // A browser that is challenged with Basic opens a window of its own over the page.
-  const challenge = isFromBrowser(request.headers) ? SESSION_CHALLENGE : BASIC_CHALLENGE;
+  const takesPasswords = parts.driver.kind === "basic" && !isFromBrowser(request.headers);
+  const challenge = takesPasswords ? BASIC_CHALLENGE : SESSION_CHALLENGE;
   headers.set("www-authenticate", challenge);
   return deny(REFUSALS.login(), { requestId, isPage: false, headers });
 }

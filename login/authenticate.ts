@@ -7,9 +7,10 @@
 
 import type { HeaderReader } from "core/header_list.ts";
 import { isBasicHeader, parseBasicHeader } from "login/basic/header.ts";
+import { canonicalName } from "core/basic_users.ts";
 import type { Caller } from "login/caller.ts";
-import { readCookie, SESSION_COOKIE } from "login/cookies.ts";
-import type { LoginParts } from "login/parts.ts";
+import { COOKIES } from "login/cookies.ts";
+import type { BasicDriver, LoginParts } from "login/parts.ts";
 import type { Session } from "login/session/sessions.ts";
 
 /** Who sends a request. `reason` is for the log only. */
@@ -19,7 +20,7 @@ export type Login =
   | { readonly kind: "limited"; readonly retryAfterSeconds: number }
   | { readonly kind: "nobody"; readonly reason: string };
 
-type Needed = Pick<LoginParts, "sessions" | "attempts" | "memory" | "passwords" | "log">;
+type Needed = Pick<LoginParts, "sessions" | "cookies" | "driver" | "log">;
 
 /** Decides who sends a request. */
 export async function authenticate(
@@ -27,36 +28,43 @@ export async function authenticate(
   caller: Caller,
   parts: Needed,
 ): Promise<Login> {
-  const token = readCookie(headers.get("cookie"), SESSION_COOKIE);
+  const token = parts.cookies.read(headers.get("cookie"), COOKIES.session);
   const read = token === undefined ? undefined : await parts.sessions.read(token);
   if (read?.ok === true) {
     return { kind: "session", principal: read.value.principal, session: read.value };
   }
   const basic = headers.get("authorization");
-  if (isBasicHeader(basic)) return await authenticateBasic(basic, caller, parts);
+  const { driver } = parts;
+  if (driver.kind === "basic" && isBasicHeader(basic)) {
+    return await authenticateBasic(basic, caller, { driver, log: parts.log });
+  }
   return { kind: "nobody", reason: read === undefined ? "no-session" : `session-${read.error}` };
 }
 
-async function authenticateBasic(header: string, caller: Caller, parts: Needed): Promise<Login> {
+async function authenticateBasic(
+  header: string,
+  caller: Caller,
+  { driver, log }: { readonly driver: BasicDriver } & Pick<LoginParts, "log">,
+): Promise<Login> {
+  const said = parseBasicHeader(header);
   // Asked before the memory: a client past its limit must not learn which guess was right.
-  const attempt = parts.attempts.begin(caller.key);
+  const attempt = driver.attempts.begin(caller.keys, canonicalName(said?.name ?? ""));
   if ("retryAfterSeconds" in attempt) {
     return { kind: "limited", retryAfterSeconds: attempt.retryAfterSeconds };
   }
-  const known = await parts.memory.recall(header);
+  const known = await driver.memory.recall(header);
   if (known !== undefined) {
     attempt.forgive();
     return { kind: "basic", principal: known };
   }
-  const said = parseBasicHeader(header);
   const principal = said === undefined
     ? undefined
-    : await parts.passwords.check(said.name, said.password);
+    : await driver.passwords.check(said.name, said.password);
   if (principal === undefined) {
-    parts.log.warning("login failed", { way: "header", client: caller.address });
+    log.warning("login failed", { way: "header", client: caller.address });
     return { kind: "nobody", reason: said === undefined ? "basic-malformed" : "basic-wrong" };
   }
   attempt.forgive();
-  await parts.memory.keep(header, principal);
+  await driver.memory.keep(header, principal);
   return { kind: "basic", principal };
 }

@@ -9,7 +9,7 @@
 import type { HeaderReader } from "core/header_list.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import {
-  clientKey,
+  clientKeys,
   holds,
   type IpAddress,
   type IpNetwork,
@@ -22,8 +22,8 @@ import {
 export interface Caller {
   /** Address as text, for logs and for the cockpit. */
   readonly address: string;
-  /** One text for all addresses of one client, for the rate limit. */
-  readonly key: string;
+  /** One text for all addresses of one client, then those of the networks around it. */
+  readonly keys: readonly string[];
   readonly scheme: "http" | "https";
   /** `host` or `host:port` as the browser has it; undefined when the request has none that is sane. */
   readonly host: string | undefined;
@@ -48,7 +48,7 @@ export function callerOf(
   const chain = isTrusted ? hopsOf(headers).map(printIp).reverse() : [];
   return {
     address: client === undefined ? UNKNOWN_KEY : printIp(client),
-    key: client === undefined ? UNKNOWN_KEY : clientKey(client),
+    keys: client === undefined ? [UNKNOWN_KEY] : clientKeys(client),
     scheme: isTrusted && lastOf(headers.get("x-forwarded-proto")) === "https" ? "https" : "http",
     host: hostOf(headers, isTrusted),
     forwardedFor: [...chain, peerText].join(", "),

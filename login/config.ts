@@ -1,7 +1,7 @@
 /**
  * Settings of the login proxy (spec "Login proxy configuration keys", decision 34), read in one go
- * with every fault named. No I/O. A driver that cannot be built refuses to start; only `basic` is
- * built so far, and the default of the design, `oidc`, says so.
+ * with every fault named. No I/O. A driver that cannot be built refuses to start: oidc without
+ * issuer, client or address, basic without entries or with an empty password.
  *
  * @module
  */
@@ -21,13 +21,32 @@ import {
   text,
   url,
 } from "core/setting_types.ts";
-import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+import {
+  defaulted,
+  type Env,
+  optional,
+  readSettings,
+  required,
+  type SettingValues,
+} from "core/settings.ts";
 import { type KeyRing, parseKeyRing } from "core/signed_value.ts";
+import type { CookiePrefix } from "login/cookies.ts";
+import {
+  isAllTenantsIssuer,
+  isMultiTenantIssuer,
+  PRINCIPAL_CLAIMS,
+  type PrincipalRules,
+} from "login/oidc/principal.ts";
+import type { ProviderSettings } from "login/oidc/provider.ts";
 import { type BasicUser, parseBasicUsers } from "core/basic_users.ts";
 import { type IpNetwork, parseIp, parseNetwork } from "core/ip.ts";
 
 const SESSION_DAYS_MAX = 400;
 const DAY_MS = 86_400_000;
+const usesOidc = {
+  test: (env: Env) => (given(env.WEBVIEW_AUTH_DRIVER) ?? "oidc") !== "basic",
+  words: 'when WEBVIEW_AUTH_DRIVER is "oidc"',
+};
 const usesBasic = { test: (env: Env) => env.WEBVIEW_AUTH_DRIVER === "basic" };
 
 /** The declared table; also the help of the role. */
@@ -48,6 +67,31 @@ export const LOGIN_SETTINGS = {
   driver: defaulted("WEBVIEW_AUTH_DRIVER", oneOf(["basic", "oidc", "entra", "google"]), {
     fallback: "oidc",
     doc: "How people log in; entra and google are other spellings of oidc.",
+  }),
+  issuer: optional("WEBVIEW_OIDC_ISSUER", url({ schemes: ["https", "http"] }), {
+    wanted: "must be an issuer URL",
+    doc: "The OpenID provider; its metadata are at /.well-known/openid-configuration below it.",
+    requiredWhen: usesOidc,
+  }),
+  clientId: optional("WEBVIEW_OIDC_CLIENT_ID", text(), {
+    doc: "Id of this application at the provider.",
+    requiredWhen: usesOidc,
+  }),
+  clientSecret: optional("WEBVIEW_OIDC_CLIENT_SECRET", text(), {
+    isSecret: true,
+    doc: "Its secret; most providers want one.",
+  }),
+  claims: defaulted("WEBVIEW_OIDC_CLAIMS", list(oneOf(PRINCIPAL_CLAIMS)), {
+    fallback: PRINCIPAL_CLAIMS.join(","),
+    doc: "Claims that may name a person, the first that is there decides.",
+  }),
+  tenants: defaulted("WEBVIEW_OIDC_TENANTS", list(text()), {
+    fallback: "",
+    doc: "Where a provider serves everybody: tenant ids or domains (tid, hd) that are ours.",
+  }),
+  cookiePrefix: defaulted("WEBVIEW_COOKIE_PREFIX", oneOf(["", "__Host-"]), {
+    fallback: "",
+    doc: "__Host- makes browsers hold the cookies to this host and to https.",
   }),
   basicUsers: optional("WEBVIEW_BASIC_USERS", text(), {
     isSecret: true,
@@ -71,9 +115,15 @@ export const LOGIN_SETTINGS = {
     doc: "Addresses and networks whose X-Forwarded-For, -Proto and -Host are believed.",
   }),
   publicUrl: optional("WEBVIEW_URL", url(), {
-    doc: "Address of the cockpit as browsers have it, where a proxy changes it.",
+    doc: "Address of the cockpit as browsers have it; the provider leads back to it.",
+    requiredWhen: usesOidc,
   }),
 } as const;
+
+/** How people log in. */
+export type DriverConfig =
+  | { readonly kind: "basic"; readonly users: readonly BasicUser[] }
+  | { readonly kind: "oidc"; readonly provider: ProviderSettings; readonly rules: PrincipalRules };
 
 /** What the login proxy runs with. */
 export interface LoginConfig {
@@ -82,7 +132,8 @@ export interface LoginConfig {
   /** The cockpit. */
   readonly cockpit: ListenAddress;
   readonly assertionKeys: AssertionKeys | undefined;
-  readonly users: readonly BasicUser[];
+  readonly driver: DriverConfig;
+  readonly cookiePrefix: CookiePrefix;
   readonly hmacKeys: KeyRing;
   readonly ttlMs: number;
   readonly trustedProxies: readonly IpNetwork[];
@@ -98,8 +149,9 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
   const assertionKeys = assertion === undefined ? undefined : await parseAssertionKeys(assertion);
   const hmac = given(env.WEBVIEW_HMAC_KEY);
   const hmacKeys = hmac === undefined ? undefined : parseKeyRing(hmac, "WEBVIEW_HMAC_KEY");
+  const isOidc = usesOidc.test(env);
   const listed = given(env.WEBVIEW_BASIC_USERS);
-  const users = listed === undefined ? undefined : parseBasicUsers(listed);
+  const users = isOidc || listed === undefined ? undefined : parseBasicUsers(listed);
   const faults = [
     ...(read.ok ? [] : read.error.details),
     ...ringFaults("WEBVIEW_ASSERTION_KEY", assertionKeys),
@@ -110,23 +162,26 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     ...(read.ok && read.value.upstream.pathname + read.value.upstream.search !== "/"
       ? ["WEBVIEW_UPSTREAM: holds a path, must be http://host:port"]
       : []),
-    ...driverFaults(env),
+    ...(isOidc ? addressFaults(env) : []),
   ];
-  const isWhole = read.ok && hmacKeys?.ok === true && users?.ok === true &&
-    assertionKeys?.ok !== false;
+  const isWhole = read.ok && hmacKeys?.ok === true && assertionKeys?.ok !== false;
   if (!isWhole || faults.length > 0) return err(settingsRefusal(faults));
   const { root, listen, upstream, ttlMs, trustedProxies, publicUrl } = read.value;
+  const driver: DriverConfig = isOidc
+    ? oidcOf(read.value)
+    : { kind: "basic", users: users?.ok === true ? users.value : [] };
   return ok({
     paths: pathsUnder(root),
     listen,
     cockpit: addressOf(upstream),
     assertionKeys: assertionKeys?.value,
-    users: users.value,
+    driver,
+    cookiePrefix: read.value.cookiePrefix,
     hmacKeys: hmacKeys.value,
     ttlMs,
     trustedProxies,
     publicUrl,
-    warnings: warningsOf(listen, users.value, assertionKeys !== undefined),
+    warnings: warningsOf(listen, driver, assertionKeys !== undefined),
   });
 }
 
@@ -147,15 +202,63 @@ function ringFaults(name: string, ring: Result<unknown> | undefined): readonly s
     : [`${name}: ${ring.error.message.replace(`Cannot read ${name}: `, "")}`];
 }
 
-function driverFaults(env: Env): readonly string[] {
-  const driver = given(env.WEBVIEW_AUTH_DRIVER) ?? "oidc";
-  if (!["oidc", "entra", "google"].includes(driver)) return [];
-  const found = given(env.WEBVIEW_AUTH_DRIVER) === undefined
-    ? 'not set, which means "oidc"'
-    : `value is "${driver}"`;
-  return [
-    `WEBVIEW_AUTH_DRIVER: ${found}: this version has the driver "basic" only, must be "basic"`,
-  ];
+/** Faults of addresses that only mean something together with the driver. */
+function addressFaults(env: Env): readonly string[] {
+  const faults: string[] = [];
+  const issuer = parsedUrl(env.WEBVIEW_OIDC_ISSUER);
+  if (issuer !== undefined) {
+    if (issuer.protocol === "http:" && !isLoopbackName(issuer.hostname)) {
+      faults.push("WEBVIEW_OIDC_ISSUER: is not https, must be https:// (http only on loopback)");
+    }
+    if (issuer.search !== "" || issuer.hash !== "" || issuer.username !== "") {
+      faults.push("WEBVIEW_OIDC_ISSUER: holds more than a path, must be an issuer URL");
+    }
+    if (isAllTenantsIssuer(issuer)) {
+      faults.push("WEBVIEW_OIDC_ISSUER: stands for every tenant, must name one tenant by its id");
+    }
+  }
+  const publicUrl = parsedUrl(env.WEBVIEW_URL);
+  if (publicUrl !== undefined) {
+    const { protocol, hostname, pathname, search, hash } = publicUrl;
+    const isLocal = hostname === "localhost" || hostname.endsWith(".localhost");
+    if (protocol === "http:" && !isLocal) {
+      faults.push("WEBVIEW_URL: is not https, must be https:// (http only on localhost)");
+    }
+    if (pathname !== "/" || search !== "" || hash !== "") {
+      faults.push("WEBVIEW_URL: holds a path, must be https://host[:port]");
+    }
+  }
+  return faults;
+}
+
+function parsedUrl(text: string | undefined): URL | undefined {
+  return text === undefined || !URL.canParse(text) ? undefined : new URL(text);
+}
+
+function isLoopbackName(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+}
+
+/** The required settings are there: each one that was absent is a fault already. */
+function oidcOf(values: SettingValues<typeof LOGIN_SETTINGS>): DriverConfig {
+  const { issuer, clientId, clientSecret, publicUrl, claims, tenants } = values;
+  if (issuer === undefined || clientId === undefined || publicUrl === undefined) {
+    throw new TypeError("the settings of oidc were not checked");
+  }
+  return {
+    kind: "oidc",
+    provider: {
+      issuer,
+      clientId,
+      clientSecret,
+      redirectUri: `${publicUrl.origin}/auth/callback`,
+    },
+    rules: {
+      isMultiTenant: isMultiTenantIssuer(issuer) || tenants.length > 0,
+      claims,
+      tenants: tenants.map((tenant) => tenant.toLowerCase()),
+    },
+  };
 }
 
 function settingsRefusal(faults: readonly string[]): Refusal {
@@ -168,9 +271,10 @@ function settingsRefusal(faults: readonly string[]): Refusal {
 
 function warningsOf(
   listen: ListenAddress,
-  users: readonly BasicUser[],
+  driver: DriverConfig,
   isAsserted: boolean,
 ): readonly string[] {
+  const users = driver.kind === "basic" ? driver.users : [];
   const plain = users.filter(({ credential }) => credential.kind === "plain").length;
   const nameless = users.filter(({ name }) => nameFault(parseEmail, name) !== undefined);
   const address = parseIp(listen.hostname);
@@ -187,7 +291,10 @@ function warningsOf(
     ...nameless.map(({ name }) =>
       `user ${JSON.stringify(name)} is no e-mail address, so no agent can be theirs`
     ),
-    ...(isLocal ? [] : [
+    ...(driver.kind === "oidc" && driver.provider.clientSecret === undefined
+      ? ["WEBVIEW_OIDC_CLIENT_SECRET is not set: works only with a provider that wants none"]
+      : []),
+    ...(isLocal || driver.kind === "oidc" ? [] : [
       `listens on ${listen.hostname} without TLS: passwords are readable on the way unless an ` +
       "HTTPS proxy is in front",
     ]),

@@ -1,37 +1,79 @@
 /**
- * The cookies of the login proxy (spec "Cookies"): exact names, one value each, and the attributes
- * that every one of them has. A name that is there twice is nobody's cookie.
+ * The cookies of the login proxy as one table (spec "Cookies"): exact names, one value each, and the
+ * attributes that every one of them has. A name that is there twice is nobody's cookie.
+ *
+ * With the prefix `__Host-` browsers hold them to this host and to https; they all have the path `/` then.
  *
  * @module
  */
 
-/** The session. */
-export const SESSION_COOKIE = "wv_session";
-/** The form that a login is posted from. */
-export const FORM_COOKIE = "wv_login_csrf";
-
+const DAY_SECONDS = 86_400;
 const HEADER_LENGTH_MAX = 64 * 1024;
 
-/** Returns the value of a cookie; undefined when it is not there exactly once. */
-export function readCookie(header: string | null, name: string): string | undefined {
-  const values = pairsOf(header).filter((pair) => pair.name === name);
-  return values.length === 1 ? values[0]?.value : undefined;
+/** One row: its name, its path, and its lifetime where that is fixed. */
+export interface CookieRow {
+  readonly name: string;
+  readonly path: string;
+  /** Undefined for the session, whose lifetime is `WEBVIEW_SESSION_TTL`. */
+  readonly maxAgeSeconds: number | undefined;
+}
+
+/** All cookies. */
+export const COOKIES = {
+  session: { name: "wv_session", path: "/", maxAgeSeconds: undefined },
+  oidcState: { name: "wv_oidc_state", path: "/", maxAgeSeconds: 600 },
+  form: { name: "wv_login_csrf", path: "/auth/login", maxAgeSeconds: 3_600 },
+  refresh: { name: "wv_refresh_ref", path: "/", maxAgeSeconds: 90 * DAY_SECONDS },
+  device: { name: "wv_wa_device", path: "/", maxAgeSeconds: 730 * DAY_SECONDS },
+} as const satisfies Readonly<Record<string, CookieRow>>;
+
+/** Prefixes that `WEBVIEW_COOKIE_PREFIX` may ask for. */
+export const COOKIE_PREFIXES = ["", "__Host-"] as const;
+/** How cookies are spelled here. */
+export type CookiePrefix = typeof COOKIE_PREFIXES[number];
+
+/** Reads and prints the cookies of one spelling. */
+export interface CookieJar {
+  /** Returns the value; undefined when it is not there exactly once. */
+  read(header: string | null, cookie: CookieRow): string | undefined;
+  /** Tells whether the name is there at all, good or not. */
+  isIn(header: string | null, cookie: CookieRow): boolean;
+  /** Prints a `Set-Cookie` header; `maxAgeSeconds` is for the session alone. */
+  print(cookie: CookieRow, value: string, maxAgeSeconds?: number): string;
+  /** Prints the header that takes a cookie away. */
+  clear(cookie: CookieRow): string;
+}
+
+/** Creates the jar of one prefix. */
+export function createCookieJar(prefix: CookiePrefix): CookieJar {
+  const print = (cookie: CookieRow, value: string, maxAgeSeconds: number) =>
+    `${prefix}${cookie.name}=${value}; Path=${prefix === "" ? cookie.path : "/"}; ` +
+    `Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`;
+  return {
+    read: (header, { name }) => {
+      const values = pairsOf(header).filter((pair) => pair.name === prefix + name);
+      return values.length === 1 ? values[0]?.value : undefined;
+    },
+    isIn: (header, { name }) => pairsOf(header).some((pair) => pair.name === prefix + name),
+    print: (cookie, value, maxAgeSeconds) => {
+      const seconds = cookie.maxAgeSeconds ?? maxAgeSeconds;
+      if (seconds === undefined) throw new TypeError(`${cookie.name} needs a lifetime`);
+      return print(cookie, value, seconds);
+    },
+    clear: (cookie) => print(cookie, "", 0),
+  };
+}
+
+/** Tells whether a name is one of ours in any spelling that somebody could take for it. */
+export function isOwnCookie(name: string): boolean {
+  return /^\s*(?:__(?:host|secure|http|host-http)-)?wv_/i.test(name);
 }
 
 /** Returns a `Cookie` header without the cookies of the login proxy; undefined when none is left. */
 export function withoutOwnCookies(header: string | null): string | undefined {
-  const others = pairsOf(header).filter((pair) => !/^wv_/i.test(pair.name));
+  if (header === null) return undefined;
+  const others = pairsOf(header).filter((pair) => !isOwnCookie(pair.name));
   return others.length === 0 ? undefined : others.map((pair) => pair.text).join("; ");
-}
-
-/** Prints a `Set-Cookie` header; a lifetime of 0 takes the cookie away. */
-export function printCookie(
-  name: string,
-  value: string,
-  how: { readonly path: string; readonly maxAgeSeconds: number },
-): string {
-  return `${name}=${value}; Path=${how.path}; Max-Age=${how.maxAgeSeconds}; ` +
-    "HttpOnly; Secure; SameSite=Lax";
 }
 
 interface Pair {

@@ -17,6 +17,10 @@ const STATUS: Readonly<Record<string, number>> = {
   "method-not-allowed": 405,
   "body-too-large": 413,
   "form-invalid": 415,
+  "host-unknown": 421,
+  "sign-in-failed": 403,
+  "sign-in-stale": 400,
+  "provider-unreachable": 503,
   "too-many-logins": 429,
   "internal-fault": 500,
   "storage-failed": 503,
@@ -32,6 +36,7 @@ const TITLES: Readonly<Record<number, string>> = {
   405: "Method not allowed",
   413: "Content too large",
   415: "Unsupported media type",
+  421: "Not this server",
   429: "Too many attempts",
   500: "Internal error",
   502: "The cockpit does not answer",
@@ -107,6 +112,22 @@ export const REFUSALS = {
     refusal("cockpit-silent", "Cannot answer: the cockpit did not answer in time", {
       hints: ["fleetctl status"],
     }),
+  hostUnknown: () =>
+    refusal("host-unknown", "Cannot answer: this server has another name, see WEBVIEW_URL"),
+  signInStale: () =>
+    refusal(
+      "sign-in-stale",
+      "Cannot finish the sign-in: it is not one of this browser, is used up or took too long; " +
+        "please try again",
+    ),
+  signInFailed: () =>
+    refusal(
+      "sign-in-failed",
+      "Cannot finish the sign-in: your account was not accepted; the operator finds the reason " +
+        "under the request below",
+    ),
+  provider: () =>
+    refusal("provider-unreachable", "Cannot sign in: the identity provider does not answer"),
   internal: () =>
     refusal("internal-fault", "Cannot answer: the login proxy failed, its log says why"),
 } as const;

@@ -5,25 +5,33 @@
  * @module
  */
 
+import { canonicalName } from "core/basic_users.ts";
 import { createDeadlines } from "core/deadlines.ts";
+import { LOGIN_LIMITS } from "core/limits.ts";
+import { type LoginStore, openLoginStore } from "core/login_store.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
+import type { Proxying, Upstream } from "core/proxy_port.ts";
 import { openSigner } from "core/signed_value.ts";
-import type { Proxying } from "core/proxy_port.ts";
-import { createLogin } from "login/app.ts";
+import { createLogin, type LoginApp } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
 import { createBasicMemory } from "login/basic/header.ts";
 import { createPasswords } from "login/basic/passwords.ts";
 import type { LoginConfig } from "login/config.ts";
-import { createFingerprints } from "login/session/fingerprint.ts";
-import { createLeases } from "login/session/leases.ts";
+import { createCookieJar } from "login/cookies.ts";
+import { BROWSER_PURPOSE, createFlows } from "login/oidc/flows.ts";
+import { createProvider } from "login/oidc/provider.ts";
+import { createRefreshes } from "login/oidc/refreshes.ts";
+import { createRefreshing } from "login/oidc/refreshing.ts";
+import type { Driver, LoginParts } from "login/parts.ts";
 import { createAssertions } from "login/proxy/assertions.ts";
+import { createFingerprints, createPinPrints } from "login/session/fingerprint.ts";
+import { createLeases } from "login/session/leases.ts";
 import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
-import { openSessionStore } from "login/session/store.ts";
 
 /** Ports of the login proxy. */
 export type LoginPorts =
-  & Pick<Host, "clock" | "random" | "files" | "databases" | "log">
+  & Pick<Host, "clock" | "random" | "files" | "http" | "databases" | "log">
   & { readonly proxying: Proxying };
 
 /** The running login proxy. */
@@ -33,52 +41,32 @@ export interface LoginProxy {
   close(): Promise<void>;
 }
 
+/** The parts, and what has to be closed. */
+export interface Wired {
+  readonly app: LoginApp;
+  readonly parts: LoginParts;
+  /** Cuts what is open and stops every timer. */
+  stop(): void;
+}
+
 /** Starts the login proxy; rejects with `FileFault` or `AddressFault`. */
 export async function startLogin(config: LoginConfig, ports: LoginPorts): Promise<LoginProxy> {
-  const { clock, random, files, databases, proxying, log } = ports;
+  const { files, databases, proxying } = ports;
   const folder = config.paths.role("login");
   await files.ensureDir(folder, { mode: 0o700 });
-  const store = await openSessionStore(databases, `${folder}/login.db`);
-  const deadlines = createDeadlines(clock.monotonic, clock.after);
+  const store = await openLoginStore(databases, `${folder}/login.db`);
   const upstream = proxying.open(config.cockpit);
+  let { port } = config.listen;
   try {
-    const leases = createLeases(clock);
-    const sessions = createSessions({
-      store,
-      leases,
-      signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
-      fingerprints: createFingerprints(config.users),
-      ttlMs: config.ttlMs,
-      ...{ clock, random },
-    });
-    const forms = createFormTokens(await openSigner(config.hmacKeys, FORM_PURPOSE), {
-      clock,
-      random,
-    });
-    let { port } = config.listen;
-    const app = createLogin({
-      cockpit: config.cockpit,
-      upstream,
-      assertions: config.assertionKeys === undefined
-        ? undefined
-        : createAssertions(config.assertionKeys, clock),
-      trustedProxies: config.trustedProxies,
-      publicUrl: config.publicUrl,
-      listen: { hostname: config.listen.hostname, port: () => port },
-      passwords: createPasswords(config.users),
-      attempts: createAttempts(clock),
-      memory: createBasicMemory({ clock, random }),
-      ...{ sessions, leases, forms, deadlines, clock, random, log },
-    });
-    const listener = await proxying.serve(config.listen, app);
+    const wired = await wireLogin(config, ports, { store, upstream, port: () => port });
+    const listener = await proxying.serve(config.listen, wired.app);
     port = listener.address.port;
     return {
       address: listener.address,
       close: async () => {
         const closed = listener.close();
-        leases.cutAll();
+        wired.stop();
         await closed;
-        deadlines.close();
         upstream.close();
         store.close();
       },
@@ -88,4 +76,85 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
     store.close();
     throw thrown;
   }
+}
+
+/** Puts the parts together over a store and a way to the cockpit. */
+export async function wireLogin(
+  config: LoginConfig,
+  ports: Omit<LoginPorts, "proxying" | "files" | "databases">,
+  over: { readonly store: LoginStore; readonly upstream: Upstream; readonly port: () => number },
+): Promise<Wired> {
+  const { clock, random, log } = ports;
+  const { store, upstream } = over;
+  const deadlines = createDeadlines(clock.monotonic, clock.after);
+  // While something is open nobody may ask, and its session can still be ended by another program.
+  let isWatching = false;
+  const watch = () => {
+    if (isWatching) return;
+    isWatching = true;
+    deadlines.add(clock.monotonic() + LOGIN_LIMITS.storeLookMs, () => {
+      isWatching = false;
+      if (leases.count() === 0) return;
+      sessions.look();
+      watch();
+    });
+  };
+  const leases = createLeases(clock, watch);
+  const sessions = createSessions({
+    store,
+    leases,
+    signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
+    fingerprints: config.driver.kind === "basic"
+      ? createFingerprints(config.driver.users)
+      : createPinPrints(store.pins),
+    ttlMs: config.ttlMs,
+    ...{ clock, random },
+  });
+  const parts: LoginParts = {
+    cockpit: config.cockpit,
+    upstream,
+    assertions: config.assertionKeys === undefined
+      ? undefined
+      : createAssertions(config.assertionKeys, clock),
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    listen: { hostname: config.listen.hostname, port: over.port },
+    cookies: createCookieJar(config.cookiePrefix),
+    driver: await driverOf(config, ports, store),
+    ...{ sessions, leases, deadlines, clock, random, log },
+  };
+  return {
+    app: createLogin(parts),
+    parts,
+    stop: () => {
+      leases.cutAll();
+      deadlines.close();
+    },
+  };
+}
+
+async function driverOf(
+  { driver, hmacKeys }: LoginConfig,
+  { clock, random, http }: Pick<LoginPorts, "clock" | "random" | "http">,
+  store: LoginStore,
+): Promise<Driver> {
+  if (driver.kind === "oidc") {
+    return {
+      kind: "oidc",
+      provider: createProvider(driver.provider, { http, clock }),
+      flows: createFlows(await openSigner(hmacKeys, BROWSER_PURPOSE), { clock, random }),
+      refreshes: await createRefreshes(hmacKeys, { store: store.refreshes, clock, random }),
+      refreshing: createRefreshing(clock),
+      pins: store.pins,
+      rules: driver.rules,
+    };
+  }
+  const names = new Set(driver.users.map(({ name }) => name));
+  return {
+    kind: "basic",
+    passwords: createPasswords(driver.users),
+    attempts: createAttempts(clock, (name) => names.has(canonicalName(name))),
+    memory: createBasicMemory({ clock, random }),
+    forms: createFormTokens(await openSigner(hmacKeys, FORM_PURPOSE), { clock, random }),
+  };
 }

@@ -9,13 +9,43 @@ import type { Attempts } from "login/basic/attempts.ts";
 import type { FormTokens } from "login/basic/form_token.ts";
 import type { BasicMemory } from "login/basic/header.ts";
 import type { Passwords } from "login/basic/passwords.ts";
+import type { PinStore } from "core/login_store.ts";
 import type { Caller } from "login/caller.ts";
+import type { CookieJar } from "login/cookies.ts";
+import type { Flows } from "login/oidc/flows.ts";
+import type { PrincipalRules } from "login/oidc/principal.ts";
+import type { Provider } from "login/oidc/provider.ts";
+import type { Refreshes } from "login/oidc/refreshes.ts";
+import type { Refreshing } from "login/oidc/refreshing.ts";
 import type { IpNetwork } from "core/ip.ts";
 import type { Assertions } from "login/proxy/assertions.ts";
 import type { Leases } from "login/session/leases.ts";
 import type { Sessions } from "login/session/sessions.ts";
 import type { Deadlines } from "core/deadlines.ts";
 import type { ProxyRequest, Upstream } from "core/proxy_port.ts";
+
+/** People have passwords here. */
+export interface BasicDriver {
+  readonly kind: "basic";
+  readonly passwords: Passwords;
+  readonly attempts: Attempts;
+  readonly memory: BasicMemory;
+  readonly forms: FormTokens;
+}
+
+/** An OpenID provider says who people are. */
+export interface OidcDriver {
+  readonly kind: "oidc";
+  readonly provider: Provider;
+  readonly flows: Flows;
+  readonly refreshes: Refreshes;
+  readonly pins: PinStore;
+  readonly rules: PrincipalRules;
+  readonly refreshing: Refreshing;
+}
+
+/** How people log in. */
+export type Driver = BasicDriver | OidcDriver;
 
 /** Everything a request may need. */
 export interface LoginParts {
@@ -30,10 +60,8 @@ export interface LoginParts {
   readonly listen: { readonly hostname: string; readonly port: () => number };
   readonly sessions: Sessions;
   readonly leases: Leases;
-  readonly passwords: Passwords;
-  readonly attempts: Attempts;
-  readonly memory: BasicMemory;
-  readonly forms: FormTokens;
+  readonly cookies: CookieJar;
+  readonly driver: Driver;
   /** Over the monotonic clock. */
   readonly deadlines: Deadlines;
   readonly clock: Clock;

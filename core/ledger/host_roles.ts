@@ -7,7 +7,7 @@
  *
  * ```yaml
  * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
- * login: { listen: 127.0.0.1:8736, driver: basic }
+ * login: { listen: 127.0.0.1:8736, driver: basic, settings: { WEBVIEW_SESSION_TTL: 7d } }
  * daemon: true
  * dial: true
  * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
@@ -17,7 +17,7 @@
  * @module
  */
 
-import { createFieldReader } from "core/field_reader.ts";
+import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, parseYaml, printYaml } from "core/yaml.ts";
@@ -33,6 +33,10 @@ export interface HostRoles {
     readonly listen: string;
     /** `entra` and `google` are other spellings of `oidc`. */
     readonly driver: "basic" | "oidc";
+    /** Further settings of the role by their names, none of them a secret. */
+    readonly settings?: Readonly<Record<string, string>>;
+    /** `host:port` of what the provider keeps elsewhere than at its issuer's host. */
+    readonly providerHosts?: readonly string[];
   };
   readonly isDaemonHere: boolean;
   readonly areDialUnitsHere: boolean;
@@ -89,10 +93,11 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
   const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
   const hasLogin = read.has(["login"]);
-  if (hasLogin) read.onlyKeys(["login"], ["listen", "driver"]);
+  if (hasLogin) read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
   const login = {
     listen: read.string(["login", "listen"], listenRule) ?? "0.0.0.0:8736",
     driver: read.choice(["login", "driver"], ["basic", "oidc"]) ?? "oidc" as const,
+    ...loginExtras(read),
   };
   read.onlyKeys(["shape"], ["kind", "dir", "deno_dir"]);
   const shape = {
@@ -114,6 +119,36 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   });
 }
 
+/** Settings that `webview-login install` may keep; what is secret is in the secret store. */
+export const LOGIN_SETTING_NAMES: readonly string[] = [
+  "WEBVIEW_COOKIE_PREFIX",
+  "WEBVIEW_OIDC_CLAIMS",
+  "WEBVIEW_OIDC_CLIENT_ID",
+  "WEBVIEW_OIDC_ISSUER",
+  "WEBVIEW_OIDC_TENANTS",
+  "WEBVIEW_SESSION_TTL",
+  "WEBVIEW_TRUSTED_PROXIES",
+  "WEBVIEW_URL",
+];
+
+function loginExtras(
+  read: FieldReader,
+): Pick<NonNullable<HostRoles["login"]>, "settings" | "providerHosts"> {
+  const settings: Record<string, string> = {};
+  if (read.has(["login", "settings"])) {
+    read.onlyKeys(["login", "settings"], LOGIN_SETTING_NAMES);
+    for (const name of LOGIN_SETTING_NAMES) {
+      const value = read.string(["login", "settings", name]);
+      if (value !== undefined) settings[name] = value;
+    }
+  }
+  const hosts = read.strings(["login", "provider_hosts"], listenRule);
+  return {
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(hosts.length === 0 ? {} : { providerHosts: hosts }),
+  };
+}
+
 /** Prints `roles.yaml`; the inverse of `parseHostRoles`. */
 export function printHostRoles(roles: HostRoles): string {
   return HEADER + printYaml({
@@ -124,7 +159,7 @@ export function printHostRoles(roles: HostRoles): string {
         trust: roles.gateway.trust,
       },
     }),
-    ...(roles.login === undefined ? {} : { login: roles.login }),
+    ...(roles.login === undefined ? {} : { login: loginFields(roles.login) }),
     daemon: roles.isDaemonHere,
     dial: roles.areDialUnitsHere,
     shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
@@ -140,6 +175,11 @@ export interface RolesEdit {
     readonly dial_listen?: string;
     readonly trust?: "assertion" | "header";
   };
+  readonly login?: {
+    readonly listen?: string;
+    readonly driver?: "basic" | "oidc";
+    readonly settings?: Readonly<Record<string, string>>;
+  };
 }
 
 /** Edits `roles.yaml`; comments and order survive, and a file that cannot be read is refused. */
@@ -153,7 +193,9 @@ export function editHostRoles(
   const edited = editYaml(text ?? HEADER, (yaml) => {
     for (const [section, keys] of Object.entries(edit)) {
       for (const [key, value] of Object.entries(keys ?? {})) {
-        if (value !== undefined && yaml.get([section, key]) !== value) {
+        if (typeof value === "object" && value !== null) {
+          for (const [name, text] of Object.entries(value)) yaml.set([section, key, name], text);
+        } else if (value !== undefined && yaml.get([section, key]) !== value) {
           yaml.set([section, key], value);
         }
       }
@@ -162,6 +204,15 @@ export function editHostRoles(
   if (!edited.ok) return edited;
   const after = parseHostRoles(edited.value, file);
   return after.ok ? edited : after;
+}
+
+function loginFields({ listen, driver, settings, providerHosts }: NonNullable<HostRoles["login"]>) {
+  return {
+    listen,
+    driver,
+    ...(settings === undefined ? {} : { settings }),
+    ...(providerHosts === undefined ? {} : { provider_hosts: providerHosts }),
+  };
 }
 
 function rolesRefusal(file: string, details: readonly string[]): Result<never> {

@@ -66,6 +66,16 @@ export function logoutPage(): Response {
   });
 }
 
+/** Says that somebody is logged out here, where the provider would let them in again at once. */
+export function signedOutPage(): Response {
+  return page({
+    title: "Logged out · fleetctl",
+    main: html`<h1>You are logged out</h1>
+<p>You may still be signed in at your identity provider. On a shared computer, sign out there too.</p>
+<p><a class="button" href="/auth/login">Log in again</a></p>`,
+  });
+}
+
 /** Explains why a login is not possible here, and the way that works. */
 export function insecureOriginPage(at: {
   readonly host: string;

@@ -6,16 +6,12 @@
  * @module
  */
 
-import { printCookie, readCookie, SESSION_COOKIE } from "login/cookies.ts";
+import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { logoutPage } from "login/pages/pages.ts";
 import type { Asked, LoginParts } from "login/parts.ts";
+import { redirect } from "login/routes/open_session.ts";
 import { pageProof } from "login/same_origin.ts";
-
-/** Returns the header that takes the session cookie away. */
-export function clearedSession(): string {
-  return printCookie(SESSION_COOKIE, "", { path: "/", maxAgeSeconds: 0 });
-}
 
 /** Answers `/auth/logout`. */
 export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Response> {
@@ -33,7 +29,7 @@ export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Res
   if (method === "GET" && (proof === "foreign" || isPrefetch || isPart)) {
     return isNavigation ? logoutPage() : deny(REFUSALS.crossSite(), { requestId, isPage: false });
   }
-  const token = readCookie(headers.get("cookie"), SESSION_COOKIE);
+  const token = parts.cookies.read(headers.get("cookie"), COOKIES.session);
   const read = token === undefined ? undefined : await parts.sessions.read(token);
   // A post without any proof ends a session only where no browser can have sent it: without one.
   if (method === "POST" && (proof === "foreign" || (proof === "none" && read?.ok === true))) {
@@ -48,12 +44,18 @@ export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Res
     }
     parts.log.info("logged out", { principal: read.value.principal, client: caller.address });
   }
-  return new Response(null, {
-    status: 303,
-    headers: {
-      location: "/auth/login",
-      "set-cookie": clearedSession(),
-      "cache-control": "no-store",
-    },
-  });
+  const cookies = [parts.cookies.clear(COOKIES.session)];
+  if (parts.driver.kind === "oidc") {
+    const reference = parts.cookies.read(headers.get("cookie"), COOKIES.refresh);
+    if (reference !== undefined) {
+      const ended = await parts.driver.refreshes.end(reference);
+      if (!ended.ok) {
+        parts.log.error("refresh not ended", { why: ended.error.message });
+        return deny(ended.error, { requestId, isPage: isNavigation });
+      }
+    }
+    cookies.push(parts.cookies.clear(COOKIES.refresh), parts.cookies.clear(COOKIES.oidcState));
+  }
+  // At the provider somebody is still signed in: without a stop they would be back at once.
+  return redirect(parts.driver.kind === "oidc" ? "/auth/login?out=1" : "/auth/login", cookies);
 }

@@ -7,6 +7,7 @@
  */
 
 import { hashPassword } from "core/password.ts";
+import type { PinStore } from "core/login_store.ts";
 import { toBase64Url } from "core/signed_value.ts";
 import type { BasicUser } from "core/basic_users.ts";
 
@@ -26,12 +27,27 @@ export function createFingerprints(users: readonly BasicUser[]): Fingerprints {
   };
 }
 
+/**
+ * Creates the lookup of the oidc driver: a session belongs to who its address is pinned to, so that
+ * `webview-login pins clear` ends it too.
+ */
+export function createPinPrints(pins: Pick<PinStore, "find">): Fingerprints {
+  return async (principal) => {
+    const pin = pins.find(principal);
+    return pin === undefined
+      ? undefined
+      : toBase64Url((await digest(JSON.stringify([pin.issuer, pin.subject]))).slice(0, 16));
+  };
+}
+
+async function digest(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}
+
 async function fingerprintOf(user: BasicUser): Promise<string> {
-  const digest = async (text: string) =>
-    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   // A hash says nothing of its password already; a plain one is hashed with a salt of its own user.
   const stored = user.credential.kind === "hash"
     ? user.stored
-    : await hashPassword(user.stored, new Uint8Array(await digest(`session/${user.name}`)));
+    : await hashPassword(user.stored, await digest(`session/${user.name}`));
   return toBase64Url((await digest(stored)).slice(0, 16));
 }

@@ -32,8 +32,11 @@ export interface Leases {
 /** Reason of a cut by the end of a session. */
 export const SESSION_ENDED = "session-ended";
 
-/** Creates an empty set. */
-export function createLeases(clock: Pick<Clock, "now" | "after">): Leases {
+/** Creates an empty set; `onTake` is called with each lease that is taken. */
+export function createLeases(
+  clock: Pick<Clock, "now" | "after">,
+  onTake: () => void = () => {},
+): Leases {
   const open = new Map<string, Set<Cut>>();
   const deadlines = createDeadlines(clock.now, clock.after);
   const end = (id: string) => {
@@ -46,6 +49,7 @@ export function createLeases(clock: Pick<Clock, "now" | "after">): Leases {
       const cut = new Cut();
       const own = open.get(id) ?? new Set();
       open.set(id, own.add(cut));
+      onTake();
       const inTime = deadlines.add(expires, () => {
         release();
         cut.cut(SESSION_ENDED);

@@ -18,7 +18,7 @@ import {
 } from "core/signed_value.ts";
 import type { Fingerprints } from "login/session/fingerprint.ts";
 import type { Leases } from "login/session/leases.ts";
-import type { SessionStore } from "login/session/store.ts";
+import type { LoginStore, SessionRow } from "core/login_store.ts";
 
 /** Purpose of the token, its first field. */
 export const SESSION_PURPOSE = "session";
@@ -48,15 +48,17 @@ export interface Sessions {
   read(token: string): Promise<Result<Session, SessionFault>>;
   /** Ends a session and cuts what is open for it. */
   end(session: Session): Result<void>;
+  /** Looks whether another program has ended sessions, and cuts what was open for them. */
+  look(): void;
 }
 
 /** What sessions are made of. */
 export interface SessionParts {
-  readonly store: SessionStore;
+  readonly store: LoginStore;
   readonly signer: Signer;
   readonly leases: Leases;
   readonly fingerprints: Fingerprints;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly random: Pick<Random, "bytes">;
   readonly ttlMs: number;
 }
@@ -74,6 +76,25 @@ export function createSessions(parts: SessionParts): Sessions {
     const fields = await signer.verify(token, now);
     if (fields.ok) verified.keep(token, fields.value, fields.value.expiresAt * 1000);
     return fields;
+  };
+  // A session that held a moment ago holds now, unless it was ended here; see `storeLookMs`.
+  const held = createRecent<{ readonly session: Session; readonly at: number }>(
+    LOGIN_LIMITS.signaturesKept,
+  );
+  const isOfItsUser = async ({ principal, fingerprint }: SessionRow) => {
+    const wanted = await fingerprints(principal);
+    return wanted !== undefined && isEqualInConstantTime(fingerprint, wanted);
+  };
+  let version = store.version();
+  const look = () => {
+    const now = store.version();
+    if (now === version) return;
+    version = now;
+    for (const id of leases.sessions()) {
+      const row = store.find(id);
+      if (row === undefined) leases.cut(id);
+      else void isOfItsUser(row).then((isSo) => isSo ? undefined : leases.cut(id));
+    }
   };
   return {
     open: async (principal, from) => {
@@ -97,24 +118,36 @@ export function createSessions(parts: SessionParts): Sessions {
         agent: from.agent.slice(0, AGENT_LENGTH_MAX),
       });
       if (!added.ok) return added;
-      for (const ended of added.value) leases.cut(ended);
+      for (const ended of added.value) {
+        held.forget(ended);
+        leases.cut(ended);
+      }
       return ok({ token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
     },
     read: async (token) => {
       const fields = await verify(token);
       if (!fields.ok) return err(fields.error === "expired" ? "expired" : "token");
       const { id, principal, expiresAt } = fields.value;
-      const row = id === undefined ? undefined : store.find(id);
-      if (row === undefined || row.principal !== principal) return err("unknown");
-      if (row.expires <= clock.now()) return err("expired");
-      const wanted = await fingerprints(principal);
-      if (wanted === undefined || !isEqualInConstantTime(row.fingerprint, wanted)) {
-        return err("password-changed");
+      if (id === undefined) return err("unknown");
+      const now = clock.now();
+      const known = held.get(id, now);
+      // Not one from later than now: a clock that was set back must not stretch what is remembered.
+      if (known !== undefined && known.session.principal === principal && known.at <= now) {
+        return ok(known.session);
       }
-      return ok({ id: row.id, principal, expires: Math.min(row.expires, expiresAt * 1000) });
+      const row = store.find(id);
+      if (row === undefined || row.principal !== principal) return err("unknown");
+      if (row.expires <= now) return err("expired");
+      if (!await isOfItsUser(row)) return err("password-changed");
+      const session = { id: row.id, principal, expires: Math.min(row.expires, expiresAt * 1000) };
+      const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
+      held.keep(id, { session, at: now }, until);
+      return ok(session);
     },
+    look,
     end: (session) => {
       const ended = store.end(session.id);
+      held.forget(session.id);
       leases.cut(session.id);
       return ended;
     },

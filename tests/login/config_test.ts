@@ -17,26 +17,80 @@ const GOOD = {
 Deno.test("readLoginConfig() fills in what system settings leave out", async () => {
   const config = await readLoginConfig(GOOD);
   assert.ok(config.ok);
-  const { listen, cockpit, ttlMs, users, trustedProxies } = config.value;
+  const { listen, cockpit, ttlMs, driver, trustedProxies } = config.value;
   assert.deepEqual(listen, { hostname: "0.0.0.0", port: 8736 });
   assert.deepEqual(cockpit, { hostname: "127.0.0.1", port: 8731 });
   assert.equal(ttlMs, 30 * 86_400_000);
-  assert.deepEqual(users.map(({ name }) => name), ["mia@example.org"]);
+  assert.ok(driver.kind === "basic");
+  assert.deepEqual(driver.users.map(({ name }) => name), ["mia@example.org"]);
   assert.equal(trustedProxies.length, 2);
+});
+
+const OIDC = {
+  WEBVIEW_AUTH_DRIVER: "oidc",
+  WEBVIEW_OIDC_ISSUER: "https://idp.example/tenant",
+  WEBVIEW_OIDC_CLIENT_ID: "cockpit",
+  WEBVIEW_OIDC_CLIENT_SECRET: "sesame-secret",
+  WEBVIEW_URL: "https://cockpit.example/",
+} as const;
+
+Deno.test("readLoginConfig() takes oidc in each accepted spelling, and needs no users for it", async () => {
+  for (const driver of ["oidc", "entra", "google", ""]) {
+    const config = await readLoginConfig({
+      ...GOOD,
+      ...OIDC,
+      WEBVIEW_AUTH_DRIVER: driver,
+      WEBVIEW_BASIC_USERS: "",
+    });
+    assert.ok(config.ok, config.ok ? "" : config.error.details.join("\n"));
+    assert.ok(config.value.driver.kind === "oidc");
+    const { provider, rules } = config.value.driver;
+    assert.equal(provider.redirectUri, "https://cockpit.example/auth/callback");
+    assert.deepEqual(rules.claims, ["email", "preferred_username", "upn"]);
+    assert.equal(rules.isMultiTenant, false);
+  }
+});
+
+Deno.test("readLoginConfig() knows an issuer that serves everybody", async () => {
+  const rules = async (env: Readonly<Record<string, string>>) => {
+    const config = await readLoginConfig({ ...GOOD, ...OIDC, ...env });
+    assert.ok(config.ok && config.value.driver.kind === "oidc");
+    return config.value.driver.rules;
+  };
+  const google = await rules({ WEBVIEW_OIDC_ISSUER: "https://accounts.google.com" });
+  assert.equal(google.isMultiTenant, true);
+  assert.equal((await rules({ WEBVIEW_OIDC_TENANTS: "Example.org" })).isMultiTenant, true);
 });
 
 const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   [
-    "no driver",
+    "oidc, also when no driver is named,",
     { WEBVIEW_AUTH_DRIVER: "" },
-    /^WEBVIEW_AUTH_DRIVER: not set, which means "oidc": this version has the driver "basic" only/,
+    /^WEBVIEW_OIDC_ISSUER: not set/,
   ],
   [
-    "oidc",
-    { WEBVIEW_AUTH_DRIVER: "oidc" },
-    /value is "oidc": this version has the driver "basic" only/,
+    "entra without an issuer",
+    { ...OIDC, WEBVIEW_OIDC_ISSUER: "" },
+    /^WEBVIEW_OIDC_ISSUER: not set/,
   ],
-  ["entra", { WEBVIEW_AUTH_DRIVER: "entra" }, /value is "entra": this version/],
+  ["google without a client", { ...OIDC, WEBVIEW_OIDC_CLIENT_ID: "" }, /^WEBVIEW_OIDC_CLIENT_ID/],
+  ["oidc without an address", { ...OIDC, WEBVIEW_URL: "" }, /^WEBVIEW_URL: not set/],
+  ["oidc at a plain address", { ...OIDC, WEBVIEW_URL: "http://cockpit.lan" }, /WEBVIEW_URL.*https/],
+  ["oidc at a path", { ...OIDC, WEBVIEW_URL: "https://a.example/x" }, /WEBVIEW_URL: holds a path/],
+  ["a plain issuer", { ...OIDC, WEBVIEW_OIDC_ISSUER: "http://idp.lan" }, /ISSUER: is not https/],
+  [
+    "an issuer with a query",
+    { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://idp.example/?x" },
+    /ISSUER: holds more than a path/,
+  ],
+  ["an issuer that is none", { ...OIDC, WEBVIEW_OIDC_ISSUER: "idp" }, /ISSUER.*issuer URL/],
+  [
+    "an issuer of every tenant",
+    { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://login.microsoftonline.com/common/v2.0" },
+    /stands for every tenant/,
+  ],
+  ["an unknown claim", { ...OIDC, WEBVIEW_OIDC_CLAIMS: "email,nickname" }, /WEBVIEW_OIDC_CLAIMS/],
+  ["an unknown prefix", { WEBVIEW_COOKIE_PREFIX: "__Http-" }, /WEBVIEW_COOKIE_PREFIX/],
   [
     "an unknown driver",
     { WEBVIEW_AUTH_DRIVER: "ldap" },
@@ -98,7 +152,15 @@ Deno.test("readLoginConfig() names every fault at once", async () => {
     WEBVIEW_ASSERTION_KEY: "x",
   });
   assert.ok(!config.ok);
-  assert.equal(config.error.details.length, 5, config.error.details.join("\n"));
+  assert.deepEqual(config.error.details.map((line) => line.split(":")[0]), [
+    "WEBVIEW_LOGIN_LISTEN",
+    "WEBVIEW_OIDC_ISSUER",
+    "WEBVIEW_OIDC_CLIENT_ID",
+    "WEBVIEW_HMAC_KEY",
+    "WEBVIEW_SESSION_TTL",
+    "WEBVIEW_URL",
+    "WEBVIEW_ASSERTION_KEY",
+  ]);
 });
 
 Deno.test("readLoginConfig() warns of what is soft", async () => {

@@ -9,27 +9,19 @@ import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
-import { openSigner } from "core/signed_value.ts";
 import {
   type ProxyRequest,
   type Upstream,
   UpstreamFault,
   type UpstreamRequest,
 } from "core/proxy_port.ts";
-import { createDeadlines } from "core/deadlines.ts";
 import { HeaderList } from "core/header_list.ts";
-import { createLogin, type LoginApp } from "login/app.ts";
-import { createAttempts } from "login/basic/attempts.ts";
-import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
-import { createBasicMemory } from "login/basic/header.ts";
-import { createPasswords } from "login/basic/passwords.ts";
 import { type LoginConfig, readLoginConfig } from "login/config.ts";
-import { type LoginProxy, startLogin } from "login/login.ts";
-import { createFingerprints } from "login/session/fingerprint.ts";
-import { createLeases, type Leases } from "login/session/leases.ts";
-import { createAssertions } from "login/proxy/assertions.ts";
-import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
-import { openSessionStore, type SessionStore } from "login/session/store.ts";
+import type { LoginApp } from "login/app.ts";
+import { type LoginProxy, startLogin, wireLogin } from "login/login.ts";
+import type { LoginParts } from "login/parts.ts";
+import type { Leases } from "login/session/leases.ts";
+import { type LoginStore, openLoginStore } from "core/login_store.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 
 /** The one user of most tests. */
@@ -82,7 +74,8 @@ export interface LoginRig {
   readonly app: LoginApp;
   readonly host: MemoryHost;
   readonly leases: Leases;
-  readonly store: SessionStore;
+  readonly store: LoginStore;
+  readonly parts: LoginParts;
   readonly config: LoginConfig;
   readonly seen: readonly Seen[];
   /** Asks from `peer`; `url` may be a path of `ORIGIN`. */
@@ -166,6 +159,8 @@ export async function createLoginRig(
     readonly env?: Readonly<Record<string, string>>;
     readonly cockpit?: (request: Request) => Response | Promise<Response>;
     readonly host?: MemoryHost;
+    /** What the identity provider is asked through. */
+    readonly provider?: Host["http"];
   } = {},
 ): Promise<LoginRig> {
   const seen: Seen[] = [];
@@ -210,33 +205,14 @@ export async function createLoginRig(
     close: () => {},
   };
   const config = await loginConfig(options.env);
-  const { clock, random, log } = host;
-  const store = await openSessionStore(host.databases, "/r/login.db");
-  const leases = createLeases(clock);
-  const sessions = createSessions({
+  const store = await openLoginStore(host.databases, "/r/login.db");
+  const http = options.provider ?? host.http;
+  const { app, parts } = await wireLogin(config, { ...host, http }, {
     store,
-    leases,
-    signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
-    fingerprints: createFingerprints(config.users),
-    ttlMs: config.ttlMs,
-    ...{ clock, random },
-  });
-  const app = createLogin({
-    cockpit: config.cockpit,
     upstream,
-    assertions: config.assertionKeys === undefined
-      ? undefined
-      : createAssertions(config.assertionKeys, clock),
-    trustedProxies: config.trustedProxies,
-    publicUrl: config.publicUrl,
-    listen: { hostname: "0.0.0.0", port: () => 8736 },
-    passwords: createPasswords(config.users),
-    attempts: createAttempts(clock),
-    memory: createBasicMemory({ clock, random }),
-    forms: createFormTokens(await openSigner(config.hmacKeys, FORM_PURPOSE), { clock, random }),
-    deadlines: createDeadlines(clock.monotonic, clock.after),
-    ...{ sessions, leases, clock, random, log },
+    port: () => 8736,
   });
+  const { leases } = parts;
   const ask: LoginRig["ask"] = async (url, init = {}) => {
     const { peer = "127.0.0.1:40000", ...rest } = init;
     const target = url.startsWith("/") ? ORIGIN + url : url;
@@ -273,6 +249,7 @@ export async function createLoginRig(
     host,
     leases,
     store,
+    parts,
     config,
     seen,
     ask,

@@ -30,6 +30,7 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "ai": [/^units\/agent_loop\//],
   "eventsource-parser": [/^cli\/up\/.*\.ts$/, /^gateway\/web\/device\//, TESTS],
   "fast-check": [TESTS],
+  "hash-wasm": [/^core\/password\.ts$/, TESTS],
   "hono": [/\/app\.ts$/, /\/routes\//, /^gateway\/cockpit\//, TESTS],
   "jose": [
     /^core\/access\/assertion\.ts$/,
@@ -37,6 +38,8 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
     TESTS,
   ],
   "marked": [/^gateway\/web\/(state\/markdown\.ts|view\/markdown\.tsx)$/],
+  "oauth4webapi": [/^login\/oidc\//],
+  "oidc-provider": [TESTS],
   "playwright-core": [TESTS],
   "preact": [/^gateway\/web\//],
   "ws": [/^core\/os\/websocket.*\.ts$/],

@@ -56,6 +56,10 @@ export interface LoginRole {
   readonly basicUsers?: string;
   /** Further settings of its env file, such as `WEBVIEW_URL`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** `WEBVIEW_OIDC_CLIENT_SECRET`; a secret. */
+  readonly clientSecret?: string;
+  /** `host:port` entries where the provider keeps what is not at its issuer's host. */
+  readonly providerHosts?: readonly string[];
 }
 
 /** The dial units of the agents on this host. */

@@ -11,6 +11,7 @@ import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { providerHosts } from "core/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
@@ -32,7 +33,11 @@ export interface HostSite {
   readonly workdir: string;
   readonly roles: {
     readonly gateway?: { readonly cockpitListen: string; readonly dialListen: string };
-    readonly login?: { readonly listen: string };
+    readonly login?: {
+      readonly listen: string;
+      readonly settings?: Readonly<Record<string, string>>;
+      readonly providerHosts?: readonly string[];
+    };
     readonly dial?: {
       readonly registerUrl: string;
       readonly modelHosts?: ReadonlyMap<string, readonly string[]>;
@@ -80,6 +85,10 @@ export function hostPermissions(site: HostSite): Result<Sets> {
     ...(login === undefined ? {} : {
       login_listen: login.listen,
       upstream: gateway?.cockpitListen ?? COCKPIT_DEFAULT,
+      provider_hosts: [
+        ...providerHosts(login.settings?.WEBVIEW_OIDC_ISSUER),
+        ...login.providerHosts ?? [],
+      ],
     }),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>

@@ -2,7 +2,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion doctor gc help logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion doctor gc help logs mcp secret status up webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -58,6 +58,15 @@ _fleetctl_at() {
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
+    "webview-login") next="install pins sessions status"; options="--json --as --help" ;;
+    "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --dry-run --json --as --help" ;;
+    "webview-login pins") next="clear list"; options="--json --as --help" ;;
+    "webview-login pins clear") next=""; options="--json --as --help" ;;
+    "webview-login pins list") next=""; options="--json --as --help" ;;
+    "webview-login sessions") next="end list"; options="--json --as --help" ;;
+    "webview-login sessions end") next=""; options="--json --as --help" ;;
+    "webview-login sessions list") next=""; options="--json --as --help" ;;
+    "webview-login status") next=""; options="--json --as --help" ;;
     *) return 1 ;;
   esac
 }
@@ -76,6 +85,7 @@ _fleetctl() {
     --home) words="keep archive" ;;
     --secrets) words="remove keep" ;;
     --trust) words="assertion header" ;;
+    --driver) words="basic oidc" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -32,8 +32,9 @@ Deno.test("renderLoginEnv() renders what the login proxy reads", async () => {
   assert.ok(env.ok);
   const config = await readLoginConfig(Object.fromEntries(env.value));
   assert.ok(config.ok, config.ok ? "" : config.error.details.join("\n"));
-  const { users, cockpit, ttlMs, assertionKeys } = config.value;
-  assert.deepEqual(users.map(({ stored }) => stored), ['a$b"c, d', "x"]);
+  const { driver, cockpit, ttlMs, assertionKeys } = config.value;
+  assert.ok(driver.kind === "basic");
+  assert.deepEqual(driver.users.map(({ stored }) => stored), ['a$b"c, d', "x"]);
   assert.deepEqual([cockpit, ttlMs], [{ hostname: "127.0.0.1", port: 9 }, 3_600_000]);
   assert.ok(assertionKeys !== undefined);
 });

@@ -24,6 +24,7 @@ export interface LoginSettings {
   readonly hmacKey: string;
   readonly assertionKey?: string;
   readonly basicUsers?: string;
+  readonly clientSecret?: string;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -57,6 +58,9 @@ export function renderLoginEnv(
     ...(basicUsers === "" ? {} : { WEBVIEW_BASIC_USERS: basicUsers }),
     WEBVIEW_HMAC_KEY: hmacKey,
     ...(assertionKey === "" ? {} : { WEBVIEW_ASSERTION_KEY: assertionKey }),
+    ...(driver === "basic" || login.clientSecret === undefined
+      ? {}
+      : { WEBVIEW_OIDC_CLIENT_SECRET: login.clientSecret }),
     ...login.settings,
   }));
   if (!text.ok) return text;

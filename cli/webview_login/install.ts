@@ -1,0 +1,148 @@
+/**
+ * `fleetctl webview-login install`: writes down that this host runs the login proxy, and how, and makes
+ * the host follow. What is not said stays as it was. Secrets are set before, by `secret set`.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { ensureState } from "cli/facts.ts";
+import type { VerbReport } from "cli/output.ts";
+import {
+  authorOf,
+  planReport,
+  readFacts,
+  reconcileFacts,
+  siteOf,
+  underVerbLock,
+} from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import type { Report } from "units/reconcile/report.ts";
+
+/** What was said; what was not is undefined. */
+export interface Options {
+  readonly driver: "basic" | "oidc" | undefined;
+  readonly listen: string | undefined;
+  readonly url: string | undefined;
+  readonly issuer: string | undefined;
+  readonly clientId: string | undefined;
+  readonly isDryRun: boolean;
+}
+
+type Login = NonNullable<HostRoles["login"]>;
+
+/** Parses the options. */
+export function parseOptions({ options, switches }: Invocation): Result<Options> {
+  const { driver, listen, url, issuer } = options;
+  const faults: string[] = [];
+  if (listen !== undefined && !/^(?:\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+):\d{1,5}$/.test(listen)) {
+    faults.push(`--listen is ${JSON.stringify(listen)}, must be host:port`);
+  }
+  for (const [name, text] of [["url", url], ["issuer", issuer]] as const) {
+    if (text !== undefined && !/^https?:\/\/[^/\s]+/.test(text)) {
+      faults.push(`--${name} is ${JSON.stringify(text)}, must be https://…`);
+    }
+  }
+  if (faults.length > 0) {
+    return err(refusal(
+      "login-options-invalid",
+      `Cannot install the login proxy: ${faults.join("; ")}`,
+      { kind: "usage", hints: ["fleetctl webview-login install --driver basic"] },
+    ));
+  }
+  return ok({
+    driver: driver === "basic" || driver === "oidc" ? driver : undefined,
+    listen,
+    url,
+    issuer,
+    clientId: options["client-id"],
+    isDryRun: switches.has("dry-run"),
+  });
+}
+
+/** Writes the role and runs the planner; what the planner would refuse is not written. */
+export async function run(
+  context: VerbContext,
+  options: Options,
+): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  return await underVerbLock(context, async () => {
+    const before = await ports.files.readText(paths.rolesFile);
+    const current = parseHostRoles(before, paths.rolesFile);
+    if (!current.ok) return current;
+    const login = loginOf(current.value.login, options);
+    if (!login.ok) return login;
+    const edited = editHostRoles(before, { login: login.value }, paths.rolesFile);
+    if (!edited.ok) return edited;
+    const roles = parseHostRoles(edited.value, paths.rolesFile);
+    if (!roles.ok) return roles;
+    const author = authorOf(context, "webview-login install");
+    if (!options.isDryRun) {
+      const state = await ensureState(ports, siteOf(context), author);
+      if (!state.ok) return state;
+    }
+    const gathered = await readFacts(context, { roles: roles.value });
+    if (!gathered.ok) return gathered;
+    const how = { restartAgents: false } as const;
+    const planned = await reconcileFacts(context, gathered.value, { ...how, dryRun: true });
+    if (!planned.ok) return planned;
+    // A host that cannot have the proxy must not be told to want it at each apply.
+    const missing = planned.value.faults.find(({ code }) => code === "login-key-missing");
+    if (missing !== undefined) return err(missing);
+    if (options.isDryRun) return tell(planned.value);
+    if (edited.value !== before) {
+      await ports.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
+    }
+    const report = await reconcileFacts(context, gathered.value, { ...how, dryRun: false });
+    return report.ok ? tell(report.value) : report;
+
+    function tell(done: Report): Result<VerbReport> {
+      if (!gathered.ok || !login.ok) throw new TypeError("nothing was planned");
+      const { driver, listen } = login.value;
+      const verb = options.isDryRun ? "would be" : "is";
+      return ok(planReport(done, gathered.value, {
+        json: { driver, listen, state: options.isDryRun ? "planned" : "installed" },
+        last: [
+          `the login proxy ${verb} installed with the driver ${driver}, on ${listen}`,
+          "see it with: fleetctl webview-login status",
+        ],
+      }));
+    }
+  });
+}
+
+/** Joins what was said to what is there. */
+export function loginOf(now: Login | undefined, options: Options): Result<Login> {
+  const settings: Record<string, string> = { ...now?.settings };
+  const said = {
+    WEBVIEW_URL: options.url,
+    WEBVIEW_OIDC_ISSUER: options.issuer,
+    WEBVIEW_OIDC_CLIENT_ID: options.clientId,
+  };
+  for (const [name, value] of Object.entries(said)) if (value !== undefined) settings[name] = value;
+  const driver = options.driver ?? now?.driver ?? "oidc";
+  const missing = driver === "basic"
+    ? []
+    : Object.keys(said).filter((name) => settings[name] === undefined);
+  if (missing.length > 0) {
+    return err(refusal(
+      "login-options-invalid",
+      `Cannot install the login proxy with the driver "oidc": ${missing.join(", ")} not set`,
+      {
+        kind: "usage",
+        hints: [
+          "fleetctl webview-login install --driver oidc --issuer https://idp.example " +
+          "--client-id cockpit --url https://cockpit.example",
+        ],
+      },
+    ));
+  }
+  return ok({
+    listen: options.listen ?? now?.listen ?? "0.0.0.0:8736",
+    driver,
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+  });
+}

@@ -1,0 +1,42 @@
+/**
+ * `fleetctl webview-login pins clear <email>`: whoever signs in with the address next is pinned to it.
+ * Ends what is open for whom it belonged to.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { type AddressOption, parseAddress, withStore } from "cli/webview_login/store.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** Parses the address. */
+export function parseOptions(invocation: Invocation): Result<AddressOption> {
+  return parseAddress(invocation);
+}
+
+/** Forgets the pin, then ends the sessions that it held up. */
+export async function run(
+  context: VerbContext,
+  { email = "" }: AddressOption,
+): Promise<Result<VerbReport>> {
+  return await withStore(context, (store) => {
+    const cleared = store?.pins.clear(email) ?? ok(false);
+    if (!cleared.ok) return cleared;
+    if (!cleared.value) {
+      return err(refusal(
+        "pin-unknown",
+        `Cannot clear the pin of ${JSON.stringify(email)}: it has none`,
+        { hints: ["fleetctl webview-login pins list"] },
+      ));
+    }
+    const ended = store?.endAll(email) ?? ok(0);
+    if (!ended.ok) return ended;
+    return ok(linesReport({ address: email, sessions_ended: ended.value }, [
+      `cleared  pin of ${email}`,
+      `ended  ${ended.value} sessions`,
+    ]));
+  });
+}

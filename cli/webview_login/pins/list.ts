@@ -1,0 +1,42 @@
+/**
+ * `fleetctl webview-login pins list`: whom each address belongs to at the OpenID provider
+ * (decision 21). Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { printTime, withStore } from "cli/webview_login/store.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** Takes no options. */
+export type Options = Readonly<Record<string, never>>;
+
+/** Parses nothing. */
+export function parseOptions(): Result<Options> {
+  return ok({});
+}
+
+/** Reads the store. */
+export async function run(context: VerbContext): Promise<Result<VerbReport>> {
+  return await withStore(context, (store) => {
+    const pins = store?.pins.list() ?? [];
+    return ok({
+      json: {
+        pins: pins.map(({ address, issuer, subject, created }) => ({
+          address,
+          issuer,
+          subject,
+          since: printTime(created),
+        })),
+      },
+      blocks: [{
+        kind: "table",
+        columns: ["address", "issuer", "subject", "since"],
+        rows: pins.map((pin) => [pin.address, pin.issuer, pin.subject, printTime(pin.created)]),
+        empty: "No address is pinned: nobody has signed in by an OpenID provider yet",
+      }],
+    });
+  });
+}

@@ -1,0 +1,264 @@
+/**
+ * What the login proxy keeps on disk, in one SQLite file: browser sessions, so that a logout ends one
+ * everywhere at once (decision 19), pinned identities (decision 21) and refresh references. The operator's
+ * verbs open the same file. A row holds no secret that opens anything by itself.
+ *
+ * @module
+ */
+
+import { LOGIN_LIMITS } from "core/limits.ts";
+import type { Database, Databases, SqlValue } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+
+/** Version of the tables. */
+const SCHEMA_VERSION = 2;
+const TABLES = `
+create table if not exists sessions (
+  id text primary key,
+  principal text not null,
+  fingerprint text not null,
+  created integer not null,
+  expires integer not null,
+  client text not null,
+  agent text not null
+) strict, without rowid;
+create index if not exists sessions_of on sessions (principal, created);
+create index if not exists sessions_until on sessions (expires);
+create table if not exists pins (
+  address text primary key,
+  issuer text not null,
+  subject text not null,
+  created integer not null
+) strict, without rowid;
+create table if not exists refreshes (
+  digest text primary key,
+  family text not null,
+  principal text not null,
+  sealed text not null,
+  expires integer not null,
+  used integer not null
+) strict, without rowid;
+create index if not exists refreshes_of on refreshes (family);
+create index if not exists refreshes_until on refreshes (expires);
+`;
+
+/** One session. Times are milliseconds since the epoch. */
+export interface SessionRow {
+  readonly id: string;
+  readonly principal: string;
+  readonly fingerprint: string;
+  readonly created: number;
+  readonly expires: number;
+  /** Address of the client at its login, for the list of sessions. */
+  readonly client: string;
+  /** Its `User-Agent`, cut. */
+  readonly agent: string;
+}
+
+/** Whom an address belongs to: the first that was seen with it. */
+export interface PinRow {
+  readonly address: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly created: number;
+}
+
+/** A refresh reference, by the digest of what the browser holds. */
+export interface RefreshRow {
+  readonly digest: string;
+  /** One per login; all that were rotated out of it have the same. */
+  readonly family: string;
+  readonly principal: string;
+  /** The issuer's refresh token, encrypted. */
+  readonly sealed: string;
+  readonly expires: number;
+  /** Taken once already: whoever comes with it again has copied it. */
+  readonly isUsed: boolean;
+}
+
+/** The store. */
+export interface LoginStore {
+  readonly pins: PinStore;
+  readonly refreshes: RefreshStore;
+  find(id: string): SessionRow | undefined;
+  /** Sessions of a principal, or all, newest first. */
+  list(principal?: string): readonly SessionRow[];
+  /** Changes whenever another program has written to the file. */
+  version(): number;
+  /** Adds a session; returns the ids of those that had to end for it. */
+  add(row: SessionRow): Result<readonly string[]>;
+  end(id: string): Result<void>;
+  /** Ends every session and refresh reference of a principal; returns how many sessions there were. */
+  endAll(principal: string): Result<number>;
+  /** Forgets what has expired. */
+  sweep(now: number): Result<void>;
+  close(): void;
+}
+
+/** Pinned identities. */
+export interface PinStore {
+  find(address: string): PinRow | undefined;
+  /** Pins an address, unless it is pinned already; returns who has it then. */
+  add(row: PinRow): Result<PinRow>;
+  list(): readonly PinRow[];
+  /** Forgets a pin; false when there is none. */
+  clear(address: string): Result<boolean>;
+}
+
+/** Refresh references. */
+export interface RefreshStore {
+  add(row: RefreshRow): Result<void>;
+  find(digest: string): RefreshRow | undefined;
+  /** Marks one as used and adds the next of its family, both or neither. */
+  rotate(digest: string, next: RefreshRow): Result<void>;
+  endFamily(family: string): Result<void>;
+}
+
+/** Opens or creates the store; rejects when the file cannot be opened. */
+export async function openLoginStore(
+  databases: Databases,
+  path: string,
+): Promise<LoginStore> {
+  const db = await databases.open(path);
+  const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
+  if (version > SCHEMA_VERSION) {
+    db.close();
+    throw new Error(
+      `the database has version ${version}, this program knows ${SCHEMA_VERSION}: ` +
+        "a newer fleetctl-login wrote it",
+    );
+  }
+  db.transaction(() => {
+    db.exec(TABLES);
+    db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
+  });
+  const find = db.prepare("select * from sessions where id = ?");
+  const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?)");
+  const drop = db.prepare("delete from sessions where id = ?");
+  const expire = db.prepare("delete from sessions where expires <= ?");
+  const dropOwn = db.prepare("delete from sessions where principal = ?");
+  const dropOwnRefreshes = db.prepare("delete from refreshes where principal = ?");
+  const dropRefreshes = db.prepare("delete from refreshes where expires <= ?");
+  const all = db.prepare("select * from sessions order by created desc, id");
+  const own = db.prepare("select * from sessions where principal = ? order by created desc, id");
+  const dataVersion = db.prepare("pragma data_version");
+  const older = db.prepare(
+    "select id from sessions where principal = ? order by created desc, id limit -1 offset ?",
+  );
+  return {
+    pins: pinsOf(db),
+    refreshes: refreshesOf(db),
+    list: (principal) => (principal === undefined ? all.all() : own.all(principal)).map(readRow),
+    version: () => Number(dataVersion.get()?.data_version ?? 0),
+    find: (id) => {
+      const row = find.get(id);
+      return row === undefined ? undefined : readRow(row);
+    },
+    add: (row) =>
+      writeSql(db, "the session", () => {
+        const { id, principal, fingerprint, created, expires, client, agent } = row;
+        add.run(
+          id,
+          principal,
+          fingerprint,
+          Math.floor(created),
+          Math.floor(expires),
+          client,
+          agent,
+        );
+        const ended = older.all(principal, LOGIN_LIMITS.sessionsPerPrincipalMax)
+          .map((one) => String(one.id));
+        for (const one of ended) drop.run(one);
+        return ended;
+      }),
+    end: (id) =>
+      writeSql(db, "the end of the session", () => {
+        drop.run(id);
+      }),
+    endAll: (principal) =>
+      writeSql(db, "the end of the sessions", () => {
+        dropOwnRefreshes.run(principal);
+        return dropOwn.run(principal).changes;
+      }),
+    sweep: (now) =>
+      writeSql(db, "the end of old sessions", () => {
+        expire.run(Math.floor(now));
+        dropRefreshes.run(Math.floor(now));
+      }),
+    close: () => db.close(),
+  };
+}
+
+function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
+  return {
+    id: String(row.id),
+    principal: String(row.principal),
+    fingerprint: String(row.fingerprint),
+    created: Number(row.created),
+    expires: Number(row.expires),
+    client: String(row.client),
+    agent: String(row.agent),
+  };
+}
+
+function pinsOf(db: Database): PinStore {
+  const find = db.prepare("select * from pins where address = ?");
+  const add = db.prepare("insert into pins values (?, ?, ?, ?) on conflict do nothing");
+  const all = db.prepare("select * from pins order by address");
+  const drop = db.prepare("delete from pins where address = ?");
+  const read = (row: Readonly<Record<string, SqlValue>>): PinRow => ({
+    address: String(row.address),
+    issuer: String(row.issuer),
+    subject: String(row.subject),
+    created: Number(row.created),
+  });
+  return {
+    find: (address) => {
+      const row = find.get(address);
+      return row === undefined ? undefined : read(row);
+    },
+    add: (row) =>
+      writeSql(db, "the pin", () => {
+        add.run(row.address, row.issuer, row.subject, Math.floor(row.created));
+        const kept = find.get(row.address);
+        return kept === undefined ? row : read(kept);
+      }),
+    list: () => all.all().map(read),
+    clear: (address) => writeSql(db, "the end of the pin", () => drop.run(address).changes > 0),
+  };
+}
+
+function refreshesOf(db: Database): RefreshStore {
+  const find = db.prepare("select * from refreshes where digest = ?");
+  const add = db.prepare("insert into refreshes values (?, ?, ?, ?, ?, ?)");
+  const use = db.prepare("update refreshes set used = 1, sealed = '' where digest = ?");
+  const drop = db.prepare("delete from refreshes where family = ?");
+  const insert = (row: RefreshRow) => {
+    const { digest, family, principal, sealed, expires, isUsed } = row;
+    add.run(digest, family, principal, sealed, Math.floor(expires), isUsed ? 1 : 0);
+  };
+  return {
+    add: (row) => writeSql(db, "the refresh reference", () => insert(row)),
+    find: (digest) => {
+      const row = find.get(digest);
+      return row === undefined ? undefined : {
+        digest: String(row.digest),
+        family: String(row.family),
+        principal: String(row.principal),
+        sealed: String(row.sealed),
+        expires: Number(row.expires),
+        isUsed: Number(row.used) === 1,
+      };
+    },
+    rotate: (digest, next) =>
+      writeSql(db, "the refresh reference", () => {
+        use.run(digest);
+        insert(next);
+      }),
+    endFamily: (family) =>
+      writeSql(db, "the end of a refresh reference", () => {
+        drop.run(family);
+      }),
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * The inline refresh (spec "Cookies", `wv_refresh_ref`): a person whose session has run out gets a new
+ * one without a stop at the provider's page, if the provider says that they are still who they were.
+ *
+ * @module
+ */
+
+import { COOKIES } from "login/cookies.ts";
+import type { Refreshed } from "login/oidc/refreshing.ts";
+import type { Asked, LoginParts, OidcDriver } from "login/parts.ts";
+import { loginPathFor, safeReturnPath } from "login/return_path.ts";
+import { acceptedPrincipal } from "login/routes/oidc.ts";
+import { redirect } from "login/routes/open_session.ts";
+
+/** Answers a navigation without a session; undefined when there is nothing to refresh by. */
+export async function refreshed(
+  asked: Asked,
+  driver: OidcDriver,
+  parts: LoginParts,
+): Promise<Response | undefined> {
+  const { request, url } = asked;
+  const reference = parts.cookies.read(request.headers.get("cookie"), COOKIES.refresh);
+  if (reference === undefined) return undefined;
+  const path = url.pathname + url.search;
+  const outcome = await driver.refreshing.share(
+    reference,
+    () => refresh(reference, driver, { asked, parts }),
+  );
+  if (outcome.kind === "done") return redirect(safeReturnPath(path), outcome.cookies);
+  if (outcome.kind === "away") return undefined;
+  return redirect(loginPathFor(path), [
+    parts.cookies.clear(COOKIES.refresh),
+    parts.cookies.clear(COOKIES.session),
+  ]);
+}
+
+async function refresh(
+  reference: string,
+  driver: OidcDriver,
+  { asked, parts }: { readonly asked: Asked; readonly parts: LoginParts },
+): Promise<Refreshed> {
+  const { requestId, caller } = asked;
+  const kept = await driver.refreshes.open(reference);
+  if (kept === undefined) {
+    parts.log.warning("refresh refused", { request_id: requestId, reason: "reference" });
+    return { kind: "refused" };
+  }
+  const proven = await driver.provider.refresh(kept.token);
+  if (!proven.ok) {
+    parts.log.warning("refresh failed", { request_id: requestId, ...proven.error });
+    // A provider that is away says nothing about anybody; everything else is a no.
+    if (proven.error.kind === "unreachable") return { kind: "away" };
+    await driver.refreshes.end(reference);
+    return { kind: "refused" };
+  }
+  const principal = acceptedPrincipal(proven.value, driver, asked, parts);
+  if (!principal.ok || principal.value !== kept.principal) {
+    parts.log.warning("refresh refused", { request_id: requestId, reason: "other-identity" });
+    await driver.refreshes.end(reference);
+    return { kind: "refused" };
+  }
+  const token = proven.value.refreshToken ?? kept.token;
+  const next = await driver.refreshes.rotate(reference, { ...kept, token });
+  const opened = await parts.sessions.open(kept.principal, {
+    client: caller.address,
+    agent: asked.request.headers.get("user-agent") ?? "",
+  });
+  if (!next.ok || !opened.ok) {
+    parts.log.error("session not stored", { request_id: requestId });
+    return { kind: "refused" };
+  }
+  parts.log.info("session refreshed", { principal: kept.principal, client: caller.address });
+  return {
+    kind: "done",
+    cookies: [
+      parts.cookies.print(COOKIES.session, opened.value.token, opened.value.maxAgeSeconds),
+      parts.cookies.print(COOKIES.refresh, next.value),
+    ],
+  };
+}

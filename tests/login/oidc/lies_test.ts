@@ -1,0 +1,279 @@
+/**
+ * A provider that lies: every lie is refused with one neutral page, nothing of it is shown, nobody is
+ * logged in and the cockpit sees nothing. Names in brackets are those of the OpenID conformance suite.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type Lies, reheaded } from "tests/support/hostile_provider.ts";
+import { ADA, createOidcRig } from "tests/support/oidc_fixture.ts";
+
+const day = 86_400;
+
+/** Name, lie, and what the log says of it. */
+const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
+  ["another issuer (rp-id_token-issuer-mismatch)", claims({ iss: "https://evil.example" })],
+  ["its issuer with a slash", claims({ iss: "https://idp.example/" })],
+  ["no subject (rp-id_token-sub)", claims({ sub: undefined })],
+  ["an empty subject", claims({ sub: "" })],
+  ["a subject of 300 bytes", claims({ sub: "x".repeat(300) })],
+  ["a subject with a line break", claims({ sub: "a\nb" })],
+  ["another audience (rp-id_token-aud)", claims({ aud: "other" })],
+  ["a list without us", claims({ aud: ["a", "b"] })],
+  ["a list with us and a foreign azp", claims({ aud: ["cockpit", "b"], azp: "b" })],
+  ["a list with us and no azp", claims({ aud: ["cockpit", "b"] })],
+  ["a foreign azp", claims({ azp: "other" })],
+  ["no time of issue (rp-id_token-iat)", claims({ iat: undefined })],
+  ["a time of issue in the future", claims({ iat: Math.floor(Date.now() / 1000) + day })],
+  ["an expiry in the past", claims({ exp: Math.floor(Date.now() / 1000) - day })],
+  ["an expiry that is a text", claims({ exp: "9999999999" })],
+  ["no expiry", claims({ exp: undefined })],
+  ["a start in the future", claims({ nbf: Math.floor(Date.now() / 1000) + day })],
+  ["no nonce (rp-nonce-invalid)", claims({ nonce: undefined })],
+  ["another nonce", claims({ nonce: "other" })],
+  ["another access token", claims({ at_hash: "AAAAAAAAAAAAAAAAAAAAAA" })],
+  ["alg none (rp-id_token-sig-none)", { token: (token) => reheaded(token, { alg: "none" }) }],
+  ["alg nOnE", { token: (token) => reheaded(token, { alg: "nOnE" }) }],
+  ["alg HS256", { token: (token) => reheaded(token, { alg: "HS256" }) }],
+  [
+    "alg none in its metadata too",
+    {
+      token: (token) => reheaded(token, { alg: "none" }),
+      metadata: (all) => ({ ...all, id_token_signing_alg_values_supported: ["none", "HS256"] }),
+    },
+  ],
+  [
+    "HS256 with the client's secret",
+    {
+      token: (token) => signedWithSecret(token),
+      metadata: (all) => ({ ...all, id_token_signing_alg_values_supported: ["HS256"] }),
+    },
+  ],
+  ["a broken signature (rp-id_token-bad-sig)", { token: (token) => flipped(token) }],
+  ["no signature", { token: (token) => token.replace(/\.[^.]*$/, ".") }],
+  ["a fourth part", { token: (token) => `${token}.x` }],
+  ["an unknown critical header", { header: (all) => ({ ...all, crit: ["x"], x: 1 }) }],
+  ["a key of its own in the header", { token: (token) => selfSigned(token) }],
+  ["an unknown kid", { header: (all) => ({ ...all, kid: "../../etc/passwd" }) }],
+  [
+    "no kid and two keys (rp-id_token-kid-absent-multiple-jwks)",
+    {
+      header: (all) => ({ ...all, kid: undefined }),
+      keys: (keys) => [...keys, { ...keys[0]!, kid: "second" }],
+    },
+  ],
+  ["a key for another use", { keys: (keys) => keys.map((key) => ({ ...key, use: "enc" })) }],
+  ["no keys", { keys: () => [] }],
+  ["a key off its curve", { keys: (keys) => keys.map((key) => ({ ...key, x: "AA", y: "AA" })) }],
+  ["keys that are no keys", { keys: () => [{ kty: "EC" }, {}, { kty: 1 as unknown as string }] }],
+  ["no ID token", { tokens: ({ id_token: _, ...rest }) => rest }],
+  ["no access token", { tokens: ({ access_token: _, ...rest }) => rest }],
+  ["an ID token that is a list", { tokens: (all) => ({ ...all, id_token: ["x"] }) }],
+  ["user info of somebody else (rp-userinfo-bad-sub-claim)", {
+    claims: ({ email: _, ...rest }) => rest,
+    userInfo: { sub: "other", email: "eve@example.org" },
+  }],
+  ["user info that is a list", {
+    claims: ({ email: _, ...rest }) => rest,
+    userInfo: {},
+    answer: { "/userinfo": () => Response.json([{ sub: "ada-1" }]) },
+  }],
+  ["user info as an unsigned JWT", {
+    claims: ({ email: _, ...rest }) => rest,
+    userInfo: {},
+    answer: {
+      "/userinfo": () =>
+        new Response("eyJhbGciOiJub25lIn0.e30.", {
+          headers: { "content-type": "application/jwt" },
+        }),
+    },
+  }],
+];
+
+function claims(more: Record<string, unknown>): Lies {
+  return { claims: (honest) => ({ ...honest, ...more }) };
+}
+
+async function signedWithSecret(token: string): Promise<string> {
+  const { SignJWT, decodeJwt } = await import("jose");
+  const secret = new TextEncoder().encode("a-client-secret-of-the-tests");
+  return await new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: "HS256" }).sign(secret);
+}
+
+/** Signs with a key that comes along in the header. */
+async function selfSigned(token: string): Promise<string> {
+  const { SignJWT, decodeJwt, exportJWK, generateKeyPair } = await import("jose");
+  const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
+  const jwk = await exportJWK(publicKey);
+  return await new SignJWT(decodeJwt(token))
+    .setProtectedHeader({ alg: "ES256", kid: "first", jwk, jku: "https://evil.example/keys" })
+    .sign(privateKey);
+}
+
+function flipped(token: string): string {
+  const at = token.lastIndexOf(".") + 5;
+  return token.slice(0, at) + (token[at] === "A" ? "B" : "A") + token.slice(at + 1);
+}
+
+for (const [name, lies] of ROWS) {
+  Deno.test(`a provider that gives ${name} logs nobody in`, async () => {
+    const rig = await createOidcRig({ lies });
+    const browser = rig.browser();
+    const answer = await browser.signIn();
+    const text = await answer.text();
+    assert.equal(answer.status, 403, text);
+    assert.match(text, /your account was not accepted/);
+    assert.ok(!text.includes("script"), "nothing that the provider says is shown");
+    assert.equal(browser.cookies.has("wv_session"), false);
+    assert.equal(browser.cookies.has("wv_refresh_ref"), false);
+    assert.deepEqual([rig.seen, rig.store.list(), rig.store.pins.list()], [[], [], []]);
+  });
+}
+
+/** Ways of not answering; the page says that the provider is away, or that the account is not taken. */
+const AWAY: readonly (readonly [string, Lies, number])[] = [
+  [
+    "metadata of another issuer",
+    { metadata: (all) => ({ ...all, issuer: "https://e.example" }) },
+    403,
+  ],
+  ["metadata by redirect", answer("/.well-known/openid-configuration", redirected), 403],
+  ["metadata that are no JSON", answer("/.well-known/openid-configuration", page), 403],
+  ["metadata of 10 MB", answer("/.well-known/openid-configuration", huge), 503],
+  [
+    "no PKCE",
+    { metadata: (all) => ({ ...all, code_challenge_methods_supported: ["plain"] }) },
+    403,
+  ],
+  ["a plain place to sign in", {
+    metadata: (all) => ({ ...all, authorization_endpoint: "http://idp.example/authorize" }),
+  }, 403],
+  ["tokens by redirect", answer("/token", redirected), 403],
+  ["tokens as a page", answer("/token", page), 403],
+  ["tokens of 10 MB", answer("/token", huge), 503],
+  [
+    "an error with a script in it",
+    answer(
+      "/token",
+      () => Response.json({ error: "<script>", error_description: "<script>" }, { status: 400 }),
+    ),
+    403,
+  ],
+  ["keys by redirect", answer("/keys", redirected), 403],
+  ["keys of 10 MB", answer("/keys", huge), 503],
+  ["keys that are no JSON", answer("/keys", page), 403],
+  ["keys at a plain address", {
+    metadata: (all) => ({ ...all, jwks_uri: "http://169.254.169.254/keys" }),
+  }, 403],
+  [
+    "nothing at all",
+    answer("/token", () => Promise.reject(new TypeError("connection reset"))),
+    503,
+  ],
+];
+
+function answer(path: string, how: () => Response | Promise<Response>): Lies {
+  return { answer: { [path]: how } };
+}
+
+function redirected(): Response {
+  return new Response(null, { status: 302, headers: { location: "http://169.254.169.254/" } });
+}
+
+function page(): Response {
+  return new Response("<script>alert(1)</script>", { headers: { "content-type": "text/html" } });
+}
+
+function huge(): Response {
+  return Response.json({ keys: [], issuer: "x".repeat(10_000_000) });
+}
+
+for (const [name, lies, status] of AWAY) {
+  Deno.test(`a provider that gives ${name} logs nobody in, and nothing of it is shown`, async () => {
+    const rig = await createOidcRig({ lies });
+    const browser = rig.browser();
+    const begun = await browser.ask("/auth/login");
+    const location = begun.headers.get("location");
+    const back = location === null ? undefined : rig.provider.signIn(location, ADA);
+    const done = back === undefined ? begun : await browser.ask(back.pathname + back.search);
+    const text = await done.text();
+    assert.equal(done.status, status, text);
+    assert.ok(!text.includes("script") && !text.includes("169.254"));
+    assert.equal(browser.cookies.has("wv_session"), false);
+    assert.deepEqual([rig.seen, rig.store.list()], [[], []]);
+    assert.ok(!rig.provider.asked.includes("GET /"), "no redirect is followed");
+  });
+}
+
+const BACK: readonly (readonly [string, (back: URL) => void])[] = [
+  ["no issuer though it promises one", (back) => back.searchParams.delete("iss")],
+  ["another issuer", (back) => back.searchParams.set("iss", "https://evil.example")],
+  ["its issuer with a slash", (back) => back.searchParams.set("iss", "https://idp.example/")],
+  ["an error and a code", (back) => back.searchParams.set("error", "access_denied")],
+  ["no code", (back) => back.searchParams.delete("code")],
+  ["somebody else's code", (back) => back.searchParams.set("code", "code-of-eve")],
+  ["an ID token beside the code", (back) => back.searchParams.set("id_token", "x")],
+];
+for (const [name, spoil] of BACK) {
+  Deno.test(`a callback with ${name} logs nobody in`, async () => {
+    const rig = await createOidcRig();
+    const browser = rig.browser();
+    const back = rig.provider.signIn(await browser.begin(), ADA);
+    spoil(back);
+    assert.equal((await browser.ask(back.pathname + back.search)).status, 403);
+    assert.deepEqual([browser.cookies.has("wv_session"), rig.seen.length], [false, 0]);
+  });
+}
+
+Deno.test("a code with another flow's verifier logs nobody in", async () => {
+  const rig = await createOidcRig();
+  const browser = rig.browser();
+  const [one, two] = [await browser.begin("/one"), await browser.begin("/two")];
+  const first = rig.provider.signIn(one, ADA);
+  const second = rig.provider.signIn(two, ADA);
+  // The code of one under the state of the other: PKCE is what tells them apart.
+  first.searchParams.set("state", second.searchParams.get("state") ?? "");
+  assert.equal((await browser.ask(first.pathname + first.search)).status, 403);
+  // And where the provider does not look, the nonce is.
+  const third = rig.provider.signIn(await browser.begin("/three"), ADA);
+  const fourth = rig.provider.signIn(await browser.begin("/four"), ADA);
+  third.searchParams.set("state", fourth.searchParams.get("state") ?? "");
+  rig.provider.lies.ignoresVerifier = true;
+  assert.equal((await browser.ask(third.pathname + third.search)).status, 403);
+});
+
+Deno.test("new keys are fetched once when one is unknown, and not on every stranger's wish", async () => {
+  const rig = await createOidcRig();
+  assert.equal((await rig.browser().signIn()).status, 303);
+  const fetched = () => rig.provider.asked.filter((one) => one === "GET /keys").length;
+  assert.equal(fetched(), 1);
+  await rig.provider.rotate();
+  assert.equal((await rig.browser().signIn()).status, 303, "rotated between two logins");
+  assert.equal(fetched(), 2);
+  rig.provider.lies.header = (all) => ({ ...all, kid: "nobody's" });
+  for (let count = 0; count < 5; count++) {
+    assert.equal((await rig.browser().signIn()).status, 403);
+  }
+  assert.equal(fetched(), 2, "throttled");
+  delete rig.provider.lies.header;
+  assert.equal((await rig.browser().signIn()).status, 303, "the keys we had are kept");
+});
+
+Deno.test("keys without a kid are fine when there is one (rp-id_token-kid-absent-single-jwks)", async () => {
+  const rig = await createOidcRig({ lies: { header: (all) => ({ ...all, kid: undefined }) } });
+  assert.equal((await rig.browser().signIn()).status, 303);
+});
+
+Deno.test("user info gives the address that the ID token leaves out (rp-scope-userinfo-claims)", async () => {
+  const rig = await createOidcRig({
+    lies: {
+      claims: ({ email: _, email_verified: __, ...rest }) => rest,
+      userInfo: { sub: "ada-1", email: "Ada@Example.org", email_verified: true },
+    },
+  });
+  const browser = rig.browser();
+  assert.equal((await browser.signIn()).status, 303);
+  await browser.ask("/x");
+  assert.equal(rig.seen.at(-1)?.asserted, "ada@example.org");
+});

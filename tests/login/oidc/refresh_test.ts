@@ -1,0 +1,135 @@
+/**
+ * The inline refresh: a session that ran out comes back as long as the provider agrees, and a reference
+ * is worth nothing to whoever copies it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { ADA, type Browser, createOidcRig, type OidcRig } from "tests/support/oidc_fixture.ts";
+
+const HOUR = 3_600_000;
+
+function test(name: string, run: (rig: OidcRig, browser: Browser) => Promise<void>): void {
+  Deno.test({
+    name,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const rig = await createOidcRig({ env: { WEBVIEW_SESSION_TTL: "1h" } });
+      const browser = rig.browser();
+      assert.equal((await browser.signIn()).status, 303);
+      await rig.host.clock.advance(2 * HOUR);
+      await run(rig, browser);
+    },
+  });
+}
+
+const refreshes = (rig: OidcRig) =>
+  rig.provider.asked.filter((one) => one === "POST /token").length;
+
+test(
+  "a person whose session ran out has a new one, and stays where they were",
+  async (rig, browser) => {
+    const [session, reference] = ["wv_session", "wv_refresh_ref"].map((one) =>
+      browser.cookies.get(one)
+    );
+    const answer = await browser.ask("/agents/ada?tab=1");
+    assert.deepEqual([answer.status, answer.headers.get("location")], [303, "/agents/ada?tab=1"]);
+    assert.notEqual(browser.cookies.get("wv_session"), session);
+    assert.notEqual(browser.cookies.get("wv_refresh_ref"), reference, "rotated");
+    assert.equal((await browser.ask("/agents/ada")).status, 200);
+    assert.equal(rig.seen.at(-1)?.asserted, "ada@example.org");
+  },
+);
+
+test("a program is told 401 and refreshes nothing", async (rig, browser) => {
+  const headers = { accept: "*/*", "sec-fetch-mode": "cors" };
+  assert.equal((await browser.ask("/api/x", { headers })).status, 401);
+  assert.equal(refreshes(rig), 1, "the sign-in alone");
+});
+
+test("a reference that comes again has been copied, and ends its family", async (rig, browser) => {
+  const thief = rig.browser();
+  thief.cookies.set("wv_refresh_ref", browser.cookies.get("wv_refresh_ref") ?? "");
+  await browser.ask("/");
+  await rig.host.clock.advance(HOUR / 2);
+  const again = await thief.ask("/");
+  assert.match(again.headers.get("location") ?? "", /^\/auth\/login/);
+  assert.equal(thief.cookies.has("wv_session"), false);
+  assert.equal(refreshes(rig), 2, "the provider was not asked");
+  await rig.host.clock.advance(HOUR);
+  const owner = await browser.ask("/");
+  assert.match(owner.headers.get("location") ?? "", /^\/auth\/login/, "nor is the newest any good");
+});
+
+test("tabs that come at once share one refresh", async (rig, browser) => {
+  const reference = browser.cookies.get("wv_refresh_ref") ?? "";
+  const answers = await Promise.all(Array.from({ length: 5 }, () => {
+    const tab = rig.browser();
+    tab.cookies.set("wv_refresh_ref", reference);
+    return tab.ask("/x").then((answer) => ({ answer, tab }));
+  }));
+  for (const { answer, tab } of answers) {
+    assert.equal(answer.headers.get("location"), "/x");
+    assert.ok(tab.cookies.has("wv_session"));
+  }
+  assert.equal(refreshes(rig), 2);
+});
+
+test("a provider that says no ends it", async (rig, browser) => {
+  rig.provider.endRefreshTokens();
+  const answer = await browser.ask("/");
+  assert.match(answer.headers.get("location") ?? "", /^\/auth\/login/);
+  assert.equal(browser.cookies.has("wv_refresh_ref"), false);
+});
+
+test("a provider that is away ends nothing", async (rig, browser) => {
+  rig.provider.lies.answer = { "/token": () => Promise.reject(new TypeError("no route")) };
+  const away = await browser.ask("/");
+  assert.match(away.headers.get("location") ?? "", /^\/auth\/login/);
+  assert.equal(browser.cookies.has("wv_refresh_ref"), true);
+  delete rig.provider.lies.answer;
+  await rig.host.clock.advance(60_000);
+  assert.equal((await browser.ask("/")).headers.get("location"), "/");
+  assert.equal(browser.cookies.has("wv_session"), true);
+});
+
+for (
+  const [name, more] of [
+    ["another subject", { sub: "eve-1" }],
+    ["another address", { email: "eve@example.org" }],
+    ["an address that is not verified any more", { email_verified: false }],
+  ] as const
+) {
+  test(`a refresh that comes back with ${name} ends it`, async (rig, browser) => {
+    rig.provider.lies.claims = (claims) => ({ ...claims, ...more });
+    const answer = await browser.ask("/");
+    assert.match(answer.headers.get("location") ?? "", /^\/auth\/login/);
+    assert.deepEqual([...browser.cookies.keys()].filter((one) => one !== "wv_oidc_state"), []);
+  });
+}
+
+test("a reference that is cut, made up or of another purpose is none", async (rig, browser) => {
+  const good = browser.cookies.get("wv_refresh_ref") ?? "";
+  const session = browser.cookies.get("wv_session") ?? "";
+  for (const bad of ["", "x", good.slice(0, -1), `${good}A`, "A".repeat(43), session]) {
+    const other = rig.browser();
+    other.cookies.set("wv_refresh_ref", bad);
+    const answer = await other.ask("/");
+    assert.match(answer.headers.get("location") ?? "", /^\/auth\/login/, bad);
+    assert.equal(other.cookies.has("wv_session"), false, bad);
+  }
+  assert.equal(refreshes(rig), 1);
+});
+
+Deno.test("the store holds neither references nor the provider's tokens", async () => {
+  const rig = await createOidcRig();
+  const browser = rig.browser();
+  await browser.signIn(ADA);
+  const db = await rig.host.databases.open("/r/login.db");
+  const text = JSON.stringify(db.prepare("select * from refreshes").all());
+  assert.match(text, /ada@example.org/);
+  assert.ok(!text.includes(browser.cookies.get("wv_refresh_ref") ?? "none"));
+  assert.ok(!/refresh-\d/.test(text), text);
+});

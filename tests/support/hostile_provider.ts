@@ -1,0 +1,224 @@
+/**
+ * An OpenID provider that lies on demand: the real protocol over `Request` and `Response`, and one switch
+ * for each lie. Told nothing, it is honest. Keys are made when it is.
+ *
+ * @module
+ */
+
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import type { HttpClient } from "core/ports.ts";
+
+/** Where it is. */
+export const ISSUER = "https://idp.example";
+/** The application. */
+export const CLIENT = { id: "cockpit", secret: "a-client-secret-of-the-tests" } as const;
+
+/** Lies; each one is told until it is taken back. */
+export interface Lies {
+  /** Changes the metadata. */
+  metadata?: (metadata: Record<string, unknown>) => Record<string, unknown>;
+  /** Changes the claims of the ID token. */
+  claims?: (claims: JWTPayload) => JWTPayload;
+  /** Changes the header of the ID token. */
+  header?: (header: Record<string, unknown>) => Record<string, unknown>;
+  /** Changes the ID token itself. */
+  token?: (token: string) => string | Promise<string>;
+  /** Changes the answer of the token endpoint. */
+  tokens?: (body: Record<string, unknown>) => Record<string, unknown>;
+  /** Changes the keys that are published. */
+  keys?: (keys: JWK[]) => JWK[];
+  /** Answers in place of the endpoint of this path. */
+  answer?: Readonly<Record<string, () => Response | Promise<Response>>>;
+  /** Claims of the user-info endpoint; without them there is none. */
+  userInfo?: Record<string, unknown>;
+  /** Redeems codes without looking at the verifier. */
+  ignoresVerifier?: boolean;
+}
+
+/** Somebody with an account there. */
+export interface Account {
+  readonly sub: string;
+  readonly email?: string;
+  readonly [claim: string]: unknown;
+}
+
+/** The provider in the hands of a test. */
+export interface HostileProvider {
+  readonly http: HttpClient;
+  readonly lies: Lies;
+  /** Requests that it got, as `METHOD /path`. */
+  readonly asked: string[];
+  /** Signs in as an account at an address that began a sign-in; returns the callback's address. */
+  signIn(address: string, account: Account): URL;
+  /** Publishes a new key and signs with it from now on. */
+  rotate(): Promise<void>;
+  /** Ends every refresh token. */
+  endRefreshTokens(): void;
+}
+
+interface Pair {
+  readonly privateKey: Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
+  readonly jwk: JWK;
+}
+
+interface Grant {
+  readonly account: Account;
+  readonly nonce: string;
+  readonly challenge: string;
+}
+
+const encoder = new TextEncoder();
+
+async function makePair(kid: string): Promise<Pair> {
+  const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
+  return {
+    privateKey,
+    jwk: { ...await exportJWK(publicKey), kid, alg: "ES256", use: "sig" },
+  };
+}
+
+/** Makes a provider. */
+export async function createHostileProvider(
+  now: () => number,
+  lies: Lies = {},
+): Promise<HostileProvider> {
+  let pair = await makePair("first");
+  let published = [pair.jwk];
+  let count = 0;
+  const grants = new Map<string, Grant>();
+  const refreshTokens = new Map<string, Account>();
+  const asked: string[] = [];
+
+  const idToken = async (account: Account, nonce: string | undefined): Promise<string> => {
+    const seconds = Math.floor(now() / 1000);
+    const base: JWTPayload = {
+      ...account,
+      iss: ISSUER,
+      aud: CLIENT.id,
+      iat: seconds,
+      exp: seconds + 300,
+      ...(nonce === undefined ? {} : { nonce }),
+    };
+    const header = { alg: "ES256", kid: pair.jwk.kid ?? "", typ: "JWT" };
+    const signed = await new SignJWT(lies.claims?.(base) ?? base)
+      .setProtectedHeader({ ...header, ...lies.header?.(header), alg: "ES256" })
+      .sign(pair.privateKey, { crit: { x: true } });
+    return await (lies.token?.(signed) ?? signed);
+  };
+  const tokens = async (account: Account, nonce: string | undefined): Promise<Response> => {
+    const refresh = `refresh-${++count}`;
+    refreshTokens.set(refresh, account);
+    const body: Record<string, unknown> = {
+      access_token: `access-${count}`,
+      token_type: "Bearer",
+      expires_in: 300,
+      refresh_token: refresh,
+      id_token: await idToken(account, nonce),
+    };
+    return Response.json(lies.tokens?.(body) ?? body);
+  };
+  const fault = (error: string) =>
+    Response.json({ error, error_description: "<script>alert(1)</script>" }, { status: 400 });
+  const redeem = async (request: Request): Promise<Response> => {
+    const fields = new URLSearchParams(await request.text());
+    if (!isClient(request.headers.get("authorization"))) return fault("invalid_client");
+    if (fields.get("grant_type") === "refresh_token") {
+      const account = refreshTokens.get(fields.get("refresh_token") ?? "");
+      if (account === undefined) return fault("invalid_grant");
+      return await tokens(account, undefined);
+    }
+    const grant = grants.get(fields.get("code") ?? "");
+    grants.delete(fields.get("code") ?? "");
+    const challenge = await challengeOf(fields.get("code_verifier") ?? "");
+    if (grant === undefined || (challenge !== grant.challenge && lies.ignoresVerifier !== true)) {
+      return fault("invalid_grant");
+    }
+    return await tokens(grant.account, grant.nonce);
+  };
+  const metadata = () => {
+    const honest = {
+      issuer: ISSUER,
+      authorization_endpoint: `${ISSUER}/authorize`,
+      token_endpoint: `${ISSUER}/token`,
+      jwks_uri: `${ISSUER}/keys`,
+      response_types_supported: ["code"],
+      subject_types_supported: ["public"],
+      id_token_signing_alg_values_supported: ["ES256"],
+      code_challenge_methods_supported: ["S256"],
+      authorization_response_iss_parameter_supported: true,
+      ...(lies.userInfo === undefined ? {} : { userinfo_endpoint: `${ISSUER}/userinfo` }),
+    };
+    return Response.json(lies.metadata?.(honest) ?? honest);
+  };
+  const handle = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    asked.push(`${request.method} ${pathname}`);
+    const lie = lies.answer?.[pathname];
+    if (lie !== undefined) return await lie();
+    switch (pathname) {
+      case "/.well-known/openid-configuration":
+        return metadata();
+      case "/token":
+        return await redeem(request);
+      case "/keys":
+        return Response.json({ keys: lies.keys?.(published) ?? published });
+      case "/userinfo":
+        return Response.json(lies.userInfo ?? {});
+      default:
+        return new Response(null, { status: 404 });
+    }
+  };
+  return {
+    http: { fetch: (input, init) => handle(new Request(input, init)) },
+    lies,
+    asked,
+    signIn: (address, account) => {
+      const { searchParams } = new URL(address);
+      const code = `code-${++count}`;
+      grants.set(code, {
+        account,
+        nonce: searchParams.get("nonce") ?? "",
+        challenge: searchParams.get("code_challenge") ?? "",
+      });
+      const back = new URL(searchParams.get("redirect_uri") ?? "");
+      back.searchParams.set("code", code);
+      back.searchParams.set("state", searchParams.get("state") ?? "");
+      back.searchParams.set("iss", ISSUER);
+      return back;
+    },
+    rotate: async () => {
+      pair = await makePair(`key-${++count}`);
+      published = [pair.jwk];
+    },
+    endRefreshTokens: () => refreshTokens.clear(),
+  };
+}
+
+function isClient(header: string | null): boolean {
+  return header === `Basic ${encoder.encode(`${CLIENT.id}:${CLIENT.secret}`).toBase64()}` ||
+    header ===
+      `Basic ${
+        encoder.encode(`${encodeURIComponent(CLIENT.id)}:${escaped(CLIENT.secret)}`).toBase64()
+      }`;
+}
+
+/** Form encoding of RFC 6749, 2.3.1, as the library has it: hyphens too. */
+function escaped(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[-_.!~*'()]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+async function challengeOf(verifier: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(verifier)));
+  return digest.toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+/** Takes a token apart and puts it together again with another header and no honest signature. */
+export function reheaded(token: string, header: Record<string, unknown>): string {
+  const [, payload = "", signature = ""] = token.split(".");
+  const head = encoder.encode(JSON.stringify(header))
+    .toBase64({ alphabet: "base64url", omitPadding: true });
+  return `${head}.${payload}.${header.alg === "none" ? "" : signature}`;
+}
