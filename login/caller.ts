@@ -41,18 +41,47 @@ export function callerOf(
   peer: string,
   trusted: readonly IpNetwork[],
 ): Caller {
-  const peerAddress = parsePeer(peer);
-  const isTrusted = peerAddress !== undefined && isIn(trusted, peerAddress);
-  const client = isTrusted ? forwardedClient(headers, peerAddress, trusted) : peerAddress;
-  const peerText = peerAddress === undefined ? UNKNOWN_KEY : printIp(peerAddress);
+  const near = peerOf(peer, trusted);
+  const { isTrusted } = near;
+  const client = isTrusted ? forwardedClient(headers, near.address, trusted) : near.address;
   const chain = isTrusted ? hopsOf(headers).map(printIp).reverse() : [];
+  const isNear = client === near.address;
   return {
-    address: client === undefined ? UNKNOWN_KEY : printIp(client),
-    keys: client === undefined ? [UNKNOWN_KEY] : clientKeys(client),
+    address: isNear || client === undefined ? near.text : printIp(client),
+    keys: isNear || client === undefined ? near.keys : clientKeys(client),
     scheme: isTrusted && lastOf(headers.get("x-forwarded-proto")) === "https" ? "https" : "http",
     host: hostOf(headers, isTrusted),
-    forwardedFor: [...chain, peerText].join(", "),
+    forwardedFor: [...chain, near.text].join(", "),
   };
+}
+
+/** The other end of a connection. */
+interface Near {
+  readonly address: IpAddress | undefined;
+  readonly text: string;
+  readonly keys: readonly string[];
+  readonly isTrusted: boolean;
+}
+
+/** Connections that are remembered: one peer asks many times. */
+const NEAR_MAX = 1_000;
+const nears = new WeakMap<readonly IpNetwork[], Map<string, Near>>();
+
+function peerOf(peer: string, trusted: readonly IpNetwork[]): Near {
+  let known = nears.get(trusted);
+  if (known === undefined) nears.set(trusted, known = new Map());
+  const found = known.get(peer);
+  if (found !== undefined) return found;
+  const address = parsePeer(peer);
+  const near: Near = {
+    address,
+    text: address === undefined ? UNKNOWN_KEY : printIp(address),
+    keys: address === undefined ? [UNKNOWN_KEY] : clientKeys(address),
+    isTrusted: address !== undefined && isIn(trusted, address),
+  };
+  if (known.size >= NEAR_MAX) known.clear();
+  known.set(peer, near);
+  return near;
 }
 
 /** Returns the name of a host, without its port and in lowercase. */
@@ -63,9 +92,9 @@ export function hostName(host: string): string {
 /** The nearest hop that is no proxy of ours; the farthest when all are. */
 function forwardedClient(
   headers: HeaderReader,
-  peer: IpAddress,
+  peer: IpAddress | undefined,
   trusted: readonly IpNetwork[],
-): IpAddress {
+): IpAddress | undefined {
   const hops = hopsOf(headers);
   for (const hop of hops) if (!isIn(trusted, hop)) return hop;
   const farthest = hops.at(-1);
@@ -78,6 +107,7 @@ function forwardedClient(
 
 /** The hops of `X-Forwarded-For` from the nearest on, up to the first that cannot be parsed. */
 function hopsOf(headers: HeaderReader): readonly IpAddress[] {
+  if (!headers.has("x-forwarded-for")) return [];
   const parts = (headers.get("x-forwarded-for") ?? "").split(",").reverse();
   const hops: IpAddress[] = [];
   for (const part of parts.slice(0, LOGIN_LIMITS.forwardedHopsMax)) {

@@ -41,6 +41,10 @@ const DROPPED: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
+/** Names that are remembered; a client that makes names up gets no more of our memory. */
+const VERDICTS_MAX = 1_000;
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 /** What the cockpit is told about a request. */
 export interface Vouched {
   readonly caller: Caller;
@@ -56,15 +60,27 @@ export function folded(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }
 
+/** Whether a name may pass, whatever its value; remembered, because clients send the same ones. */
+const verdicts = new Map<string, boolean>();
+
+function isKept(name: string): boolean {
+  const known = verdicts.get(name);
+  if (known !== undefined) return known;
+  const fold = folded(name);
+  const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || OURS.includes(fold) ||
+    FORWARDING.test(fold);
+  if (verdicts.size >= VERDICTS_MAX) verdicts.clear();
+  verdicts.set(name, !isDropped);
+  return !isDropped;
+}
+
 /** Returns the headers for the cockpit. */
 export function requestHeaders(from: HeaderList, vouched: Vouched): HeaderList {
   const named = connectionNames(from.get("connection"));
   const to = new HeaderList();
   for (const [name, value] of from) {
-    const fold = folded(name);
-    const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || named.has(name) ||
-      OURS.includes(fold) || FORWARDING.test(fold);
-    if (!isDropped) to.append(name, value);
+    if (!isKept(name) || named.has(name)) continue;
+    to.append(name, value);
   }
   const { caller, identity, requestId } = vouched;
   const cookies = identity === undefined ? undefined : withoutOwnCookies(from.get("cookie"));
@@ -95,5 +111,6 @@ export function responseHeaders(from: HeaderPairs): HeaderList {
 
 /** Names in `Connection`, which are of one connection too; never one that we set afterwards. */
 function connectionNames(value: string | null): ReadonlySet<string> {
-  return new Set((value ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  if (value === null) return NO_NAMES;
+  return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }

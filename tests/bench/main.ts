@@ -8,6 +8,7 @@ import { benchApply } from "tests/bench/apply.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchSocket } from "tests/bench/socket.ts";
+import { benchLogin } from "tests/bench/login/main.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
 
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
   help: benchHelp,
   socket: benchSocket,
+  login: benchLogin,
   up: benchUp,
   turn: benchTurn,
   memory: benchMemory,

@@ -81,6 +81,7 @@ async function makePair(kid: string): Promise<Pair> {
 export async function createHostileProvider(
   now: () => number,
   lies: Lies = {},
+  issuer: string = ISSUER,
 ): Promise<HostileProvider> {
   let pair = await makePair("first");
   let published = [pair.jwk];
@@ -93,7 +94,7 @@ export async function createHostileProvider(
     const seconds = Math.floor(now() / 1000);
     const base: JWTPayload = {
       ...account,
-      iss: ISSUER,
+      iss: issuer,
       aud: CLIENT.id,
       iat: seconds,
       exp: seconds + 300,
@@ -137,16 +138,16 @@ export async function createHostileProvider(
   };
   const metadata = () => {
     const honest = {
-      issuer: ISSUER,
-      authorization_endpoint: `${ISSUER}/authorize`,
-      token_endpoint: `${ISSUER}/token`,
-      jwks_uri: `${ISSUER}/keys`,
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      jwks_uri: `${issuer}/keys`,
       response_types_supported: ["code"],
       subject_types_supported: ["public"],
       id_token_signing_alg_values_supported: ["ES256"],
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
-      ...(lies.userInfo === undefined ? {} : { userinfo_endpoint: `${ISSUER}/userinfo` }),
+      ...(lies.userInfo === undefined ? {} : { userinfo_endpoint: `${issuer}/userinfo` }),
     };
     return Response.json(lies.metadata?.(honest) ?? honest);
   };
@@ -183,7 +184,7 @@ export async function createHostileProvider(
       const back = new URL(searchParams.get("redirect_uri") ?? "");
       back.searchParams.set("code", code);
       back.searchParams.set("state", searchParams.get("state") ?? "");
-      back.searchParams.set("iss", ISSUER);
+      back.searchParams.set("iss", issuer);
       return back;
     },
     rotate: async () => {

@@ -1,0 +1,389 @@
+/**
+ * The checks of the login proxy, each with what the code would be without it, and the tests that must turn
+ * red then. Data only; `mutants_process_test.ts` takes them out one by one.
+ *
+ * @module
+ */
+
+/** One check taken out. */
+export interface Mutant {
+  /** What is not checked any more. */
+  readonly check: string;
+  readonly file: string;
+  /** Text that is there exactly once. */
+  readonly from: string;
+  readonly to: string;
+  /** Test files that notice. */
+  readonly tests: readonly string[];
+}
+
+const APP = "tests/login/app_test.ts";
+const FORM = "tests/login/routes/login_form_test.ts";
+const LOGOUT = "tests/login/routes/logout_test.ts";
+const SESSIONS = "tests/login/session/sessions_test.ts";
+const SIGN_IN = "tests/login/oidc/sign_in_test.ts";
+const LIES = "tests/login/oidc/lies_test.ts";
+const PRINCIPAL = "tests/login/oidc/principal_test.ts";
+const REFRESH = "tests/login/oidc/refresh_test.ts";
+const RAW = "tests/login/raw_test.ts";
+const ATTEMPTS = "tests/login/basic/attempts_test.ts";
+const HTTP1 = "tests/core/http1_test.ts";
+const SIGNED = "tests/core/signed_value_test.ts";
+
+/** All of them. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    check: "the signature of a token",
+    file: "core/signed_value.ts",
+    from: 'if (!hits.includes(true)) return err("signature");',
+    to: "",
+    tests: [SIGNED, SESSIONS],
+  },
+  {
+    check: "the purpose of a token, and a key for each",
+    file: "core/signed_value.ts",
+    from: "info: text.encode(`fleetctl/signed-value/1/${purpose}`),",
+    to: "info: text.encode(`fleetctl/signed-value/1/`),",
+    tests: [SIGNED],
+  },
+  {
+    check: "the expiry of a token",
+    file: "core/signed_value.ts",
+    from: 'if (fields.expiresAt * 1000 <= nowMs) return err("expired");',
+    to: "",
+    tests: [SIGNED],
+  },
+  {
+    check: "the one spelling of base64",
+    file: "core/signed_value.ts",
+    from: "return toBase64Url(bytes) === text ? bytes : undefined;",
+    to: "return bytes;",
+    tests: [SIGNED, SESSIONS],
+  },
+  {
+    check: "an empty principal",
+    file: "core/signed_value.ts",
+    from: 'if (fields.principal.trim() === "") return err("principal");',
+    to: "",
+    tests: [SIGNED],
+  },
+  {
+    check: "the row of a session",
+    file: "login/session/sessions.ts",
+    from: 'if (row === undefined || row.principal !== principal) return err("unknown");',
+    to: "if (row === undefined) return ok({ id, principal, expires: expiresAt * 1000 });",
+    tests: [SESSIONS],
+  },
+  {
+    check: "the password behind a session",
+    file: "login/session/sessions.ts",
+    from: 'if (!await isOfItsUser(row)) return err("password-changed");',
+    to: "",
+    tests: [SESSIONS],
+  },
+  {
+    check: "a cookie that is there twice",
+    file: "login/cookies.ts",
+    from: "return values.length === 1 ? values[0]?.value : undefined;",
+    to: "return values[0]?.value;",
+    tests: [SESSIONS],
+  },
+  {
+    check: "our cookies on the way to the cockpit",
+    file: "login/cookies.ts",
+    from: "filter((pair) => !isOwnCookie(pair.name));",
+    to: "filter(() => true);",
+    tests: [APP],
+  },
+  {
+    check: "our cookies on the way from the cockpit",
+    file: "login/proxy/headers.ts",
+    from: 'if (name === "set-cookie" && isOwnCookie(value)) continue;',
+    to: "",
+    tests: [APP],
+  },
+  {
+    check: "other spellings of the identity",
+    file: "login/proxy/headers.ts",
+    from: 'return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");',
+    to: "return name.toLowerCase();",
+    tests: [APP],
+  },
+  {
+    check: "names in Connection",
+    file: "login/proxy/headers.ts",
+    from: "if (!isKept(name) || named.has(name)) continue;",
+    to: "if (!isKept(name)) continue;",
+    tests: [APP],
+  },
+  {
+    check: "forwarding headers of strangers",
+    file: "login/caller.ts",
+    from: "isTrusted: address !== undefined && isIn(trusted, address),",
+    to: "isTrusted: address !== undefined,",
+    tests: ["tests/login/caller_test.ts", FORM],
+  },
+  {
+    check: "ambiguous exempt paths",
+    file: "login/proxy/exempt.ts",
+    from: "if (AMBIGUOUS.test(pathname)) return false;",
+    to: "",
+    tests: [APP],
+  },
+  {
+    check: "the method of exempt paths",
+    file: "login/proxy/exempt.ts",
+    from: 'if (method !== "GET" && method !== "HEAD") return false;',
+    to: "",
+    tests: [APP],
+  },
+  {
+    check: "pages of other sites",
+    file: "login/app.ts",
+    from: 'if (proof === "own" || (proof === "none" && login.kind === "basic")) return undefined;',
+    to: "if (proof.length > 0) return undefined;",
+    tests: [APP],
+  },
+  {
+    check: "the origin of an upgrade",
+    file: "login/app.ts",
+    from: 'return bySite === "foreign" ? bySite : byOrigin;',
+    to: 'return bySite === "foreign" ? bySite : bySite === "own" ? bySite : byOrigin;',
+    tests: [APP],
+  },
+  {
+    check: "the host of a request",
+    file: "login/app.ts",
+    from:
+      "if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });",
+    to: "",
+    tests: [APP, RAW],
+  },
+  {
+    check: "the size of a body",
+    file: "login/proxy/body.ts",
+    from: "if (bytes <= bytesMax) return controller.enqueue(value);",
+    to: "if (bytes <= 3 * bytesMax) return controller.enqueue(value);",
+    tests: [APP],
+  },
+  {
+    check: "the form's token",
+    file: "login/basic/form_token.ts",
+    from: 'if (!isEqualInConstantTime(field, cookie)) return "mismatch";',
+    to: "",
+    tests: [FORM],
+  },
+  {
+    check: "a form that was used",
+    file: "login/basic/form_token.ts",
+    from: 'if (used.has(nonce)) return "used";',
+    to: "",
+    tests: [FORM],
+  },
+  {
+    check: "the page that a form is posted from",
+    file: "login/routes/login_form.ts",
+    from: 'if (pageProof(headers, caller, parts.publicUrl?.origin) !== "own") {',
+    to: "if (pageProof(headers, caller, parts.publicUrl?.origin).length === 0) {",
+    tests: [FORM],
+  },
+  {
+    check: "the type of a form's body",
+    file: "login/routes/login_form.ts",
+    from: "if (type !== FORM_TYPE) return deny(REFUSALS.form(), telling(asked));",
+    to: "",
+    tests: [FORM],
+  },
+  {
+    check: "failures of a client",
+    file: "login/basic/attempts.ts",
+    from: "...client.map((key, level) => clients.wait(key, CLIENT_MAX[level] ?? Infinity, now)),",
+    to: "",
+    tests: [ATTEMPTS, FORM],
+  },
+  {
+    check: "failures of an account",
+    file: "login/basic/attempts.ts",
+    from: "isKnown ? 0 : accounts.wait(bucket, accountFailuresMax, now),",
+    to: "0,",
+    tests: [ATTEMPTS],
+  },
+  {
+    check: "the networks around a client",
+    file: "core/ip.ts",
+    from: ": [own, ...WIDER_BITS_V6.map((bits) => `${masked(address, bits)}/${bits}`)];",
+    to: ": [own];",
+    tests: [ATTEMPTS],
+  },
+  {
+    check: "a logout that another site wishes",
+    file: "login/routes/logout.ts",
+    from: 'if (method === "GET" && (proof === "foreign" || isPrefetch || isPart)) {',
+    to: 'if (method === "GET" && proof.length === 0) {',
+    tests: [LOGOUT],
+  },
+  {
+    check: "return paths to other hosts",
+    file: "login/return_path.ts",
+    from: 'if (given.startsWith("//") || RISKY.test(given) || !given.isWellFormed()) return "/";',
+    to: "",
+    tests: ["tests/login/return_path_test.ts"],
+  },
+  {
+    check: "two framings of one request",
+    file: "core/os/proxy_server.ts",
+    from: "if (!isFramedOnce(headers)) return undefined;",
+    to: "",
+    tests: [RAW],
+  },
+  {
+    check: "two framings of one answer",
+    file: "core/http1.ts",
+    from:
+      'if (codings !== undefined && length !== undefined) return err("it is framed in two ways");',
+    to: "",
+    tests: [HTTP1],
+  },
+  {
+    check: "the browser of a sign-in",
+    file: "login/oidc/flows.ts",
+    from: "if (found === undefined || browser === undefined || found.browser !== browser) {",
+    to: "if (found === undefined) {",
+    tests: [SIGN_IN],
+  },
+  {
+    check: "a sign-in that was used",
+    file: "login/oidc/flows.ts",
+    from: "kept.delete(state);\n      return found.until",
+    to: "return found.until",
+    tests: [SIGN_IN],
+  },
+  {
+    check: "the age of a sign-in",
+    file: "login/oidc/flows.ts",
+    from: "return found.until > clock.monotonic() ? found.flow : undefined;",
+    to: "return found.flow;",
+    tests: [SIGN_IN],
+  },
+  {
+    check: "parameters that are there twice",
+    file: "login/routes/oidc.ts",
+    from: 'if (isTwice) return err("parameter-twice");',
+    to: "",
+    tests: [SIGN_IN],
+  },
+  {
+    check: "a callback that is no navigation",
+    file: "login/routes/oidc.ts",
+    from: 'return err("no-navigation");',
+    to: "",
+    tests: [SIGN_IN],
+  },
+  {
+    check: "the signature of an ID token",
+    file: "login/oidc/provider.ts",
+    from: "await servers.verifySignature(response);",
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "the nonce",
+    file: "login/oidc/provider.ts",
+    from: "expectedNonce: flow.nonce,",
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "a foreign azp",
+    file: "login/oidc/provider.ts",
+    from: "if (claims.azp !== undefined && claims.azp !== clientId) {",
+    to: "if (clientId.length === 0) {",
+    tests: [LIES],
+  },
+  {
+    check: "the form of a subject",
+    file: "login/oidc/provider.ts",
+    from:
+      'if (!SUBJECT.test(claims.sub)) throw new ProviderError("the ID token has no usable subject");',
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "an ID token of the future",
+    file: "login/oidc/provider.ts",
+    from:
+      'if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is of the future");',
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "at_hash",
+    file: "login/oidc/provider.ts",
+    from: "await checkAccessHash(claims, tokens);",
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "PKCE of a provider",
+    file: "login/oidc/provider.ts",
+    from: 'if (methods !== undefined && !methods.includes("S256")) {',
+    to: "if (methods === null) {",
+    tests: [LIES],
+  },
+  {
+    check: "the size of a provider's answer",
+    file: "login/oidc/fetch.ts",
+    from: "if (bytes > LOGIN_LIMITS.providerBytesMax) {",
+    to: "if (bytes < 0) {",
+    tests: [LIES],
+  },
+  {
+    check: "redirects of a provider",
+    file: "login/oidc/fetch.ts",
+    from: 'redirect: "manual",',
+    to: "",
+    tests: [LIES],
+  },
+  {
+    check: "email_verified",
+    file: "login/oidc/principal.ts",
+    from: 'if (isDenied) return err("email-not-verified");',
+    to: "",
+    tests: [PRINCIPAL],
+  },
+  {
+    check: "unverified addresses of everybody's provider",
+    file: "login/oidc/principal.ts",
+    from: 'if (verified !== true && verified !== "true") return err("email-not-verified");',
+    to: "",
+    tests: [PRINCIPAL],
+  },
+  {
+    check: "two at signs",
+    file: "login/oidc/principal.ts",
+    from: 'if (value.split("@").length !== 2) return err("claim-malformed");',
+    to: "",
+    tests: [PRINCIPAL],
+  },
+  {
+    check: "the pin of an address",
+    file: "login/routes/oidc.ts",
+    from: "if (pin.value.issuer !== issuer || pin.value.subject !== subject) {",
+    to: "if (pin.value.issuer.length === 0) {",
+    tests: [PRINCIPAL],
+  },
+  {
+    check: "a refresh reference that comes twice",
+    file: "login/oidc/refreshes.ts",
+    from: "store.endFamily(row.family);\n        return undefined;",
+    to: "",
+    tests: [REFRESH],
+  },
+  {
+    check: "who a refresh belongs to",
+    file: "login/routes/refresh.ts",
+    from: "if (!principal.ok || principal.value !== kept.principal) {",
+    to: "if (!principal.ok) {",
+    tests: [REFRESH],
+  },
+];
