@@ -9,7 +9,7 @@
 import { errorText } from "core/errors.ts";
 import type { ProxyAnswer, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { authenticate, type Login } from "login/authenticate.ts";
-import { callerOf } from "login/caller.ts";
+import { callerOf, isKnownHost } from "login/caller.ts";
 import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { STYLE_PATH } from "login/pages/page.ts";
@@ -83,6 +83,9 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   const { request, url, caller, requestId } = asked;
   const { pathname } = url;
   if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });
+  if (!isKnownHost(caller, parts.publicUrl)) {
+    return deny(REFUSALS.hostUnknown(), { requestId, isPage: asked.isNavigation });
+  }
   const { driver } = parts;
   if (pathname === "/auth/login") {
     return driver.kind === "basic"
@@ -115,6 +118,7 @@ async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<ProxyUpgr
   const { request, url, caller, requestId } = asked;
   const how = { requestId, isPage: false };
   if (caller.host === undefined) return deny(REFUSALS.host(), how);
+  if (!isKnownHost(caller, parts.publicUrl)) return deny(REFUSALS.hostUnknown(), how);
   const isSocket = request.headers.get("upgrade")?.trim().toLowerCase() === "websocket";
   if (!isSocket || request.method !== "GET") return deny(REFUSALS.upgrade(), how);
   if (url.pathname === "/auth" || url.pathname.startsWith("/auth/")) {

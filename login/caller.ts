@@ -27,6 +27,8 @@ export interface Caller {
   readonly scheme: "http" | "https";
   /** `host` or `host:port` as the browser has it; undefined when the request has none that is sane. */
   readonly host: string | undefined;
+  /** The peer is a proxy of ours, which may have put another name in `Host`. */
+  readonly isProxied: boolean;
   /** `X-Forwarded-For` for the cockpit. */
   readonly forwardedFor: string;
 }
@@ -51,8 +53,23 @@ export function callerOf(
     keys: isNear || client === undefined ? near.keys : clientKeys(client),
     scheme: isTrusted && lastOf(headers.get("x-forwarded-proto")) === "https" ? "https" : "http",
     host: hostOf(headers, isTrusted),
+    isProxied: isTrusted,
     forwardedFor: [...chain, near.text].join(", "),
   };
+}
+
+/**
+ * Tells whether a host is one that people may have for this server: a name that somebody else's DNS
+ * leads here must not make their page ours (DNS rebinding). Addresses cannot be led anywhere.
+ */
+export function isKnownHost(
+  { host = "", isProxied }: Pick<Caller, "host" | "isProxied">,
+  publicUrl: URL | undefined,
+): boolean {
+  const name = hostName(host);
+  return publicUrl === undefined || isProxied || host.toLowerCase() === publicUrl.host ||
+    name === publicUrl.hostname || name === "localhost" || name.endsWith(".localhost") ||
+    parseIp(name) !== undefined;
 }
 
 /** The other end of a connection. */

@@ -71,7 +71,6 @@ function fromLadder(
 
 function addressOf(value: string): Result<string, PrincipalFault> {
   if (!ADDRESS.test(value) || UNUSUAL.test(value)) return err("claim-malformed");
-  if (value.split("@").length !== 2) return err("claim-malformed");
   const email = parseEmail(value);
   return email.ok && !email.value.endsWith(".") ? ok(email.value) : err("claim-malformed");
 }

@@ -57,7 +57,7 @@ export interface Vouched {
 
 /** Folds a name as the most tolerant upstream would: case and every separator are one. */
 export function folded(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 }
 
 /** Whether a name may pass, whatever its value; remembered, because clients send the same ones. */

@@ -25,6 +25,7 @@ const SIGN_IN = "tests/login/oidc/sign_in_test.ts";
 const LIES = "tests/login/oidc/lies_test.ts";
 const PRINCIPAL = "tests/login/oidc/principal_test.ts";
 const REFRESH = "tests/login/oidc/refresh_test.ts";
+const ATTACKS = "tests/login/attacks_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const ATTEMPTS = "tests/login/basic/attempts_test.ts";
 const HTTP1 = "tests/core/http1_test.ts";
@@ -105,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "other spellings of the identity",
     file: "login/proxy/headers.ts",
-    from: 'return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");',
+    from: 'return name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");',
     to: "return name.toLowerCase();",
     tests: [APP],
   },
@@ -158,6 +159,13 @@ export const MUTANTS: readonly Mutant[] = [
       "if (caller.host === undefined) return deny(REFUSALS.host(), { requestId, isPage: false });",
     to: "",
     tests: [APP, RAW],
+  },
+  {
+    check: "hosts that are not ours",
+    file: "login/caller.ts",
+    from: "name === publicUrl.hostname ||",
+    to: "name.length > 0 ||",
+    tests: [ATTACKS],
   },
   {
     check: "the size of a body",
@@ -359,10 +367,10 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [PRINCIPAL],
   },
   {
-    check: "two at signs",
+    check: "unusual addresses",
     file: "login/oidc/principal.ts",
-    from: 'if (value.split("@").length !== 2) return err("claim-malformed");',
-    to: "",
+    from: 'if (!ADDRESS.test(value) || UNUSUAL.test(value)) return err("claim-malformed");',
+    to: 'if (value.length === 0) return err("claim-malformed");',
     tests: [PRINCIPAL],
   },
   {

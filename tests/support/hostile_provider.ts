@@ -170,7 +170,17 @@ export async function createHostileProvider(
     }
   };
   return {
-    http: { fetch: (input, init) => handle(new Request(input, init)) },
+    http: {
+      fetch: async (input, init) => {
+        const request = new Request(input, init);
+        const given = await handle(request);
+        const location = given.headers.get("location");
+        // As the platform does, unless it is told not to.
+        return location === null || request.redirect === "manual"
+          ? given
+          : await handle(new Request(location));
+      },
+    },
     lies,
     asked,
     signIn: (address, account) => {

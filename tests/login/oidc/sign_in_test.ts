@@ -164,6 +164,17 @@ test("a sign-in has ten minutes", async () => {
   assert.equal((await browser.ask(back.pathname + back.search)).status, 400);
 });
 
+test("a sign-in has ten minutes, also where another tab has renewed the cookie", async () => {
+  const rig = await createOidcRig();
+  const browser = rig.browser();
+  const back = rig.provider.signIn(await browser.begin(), ADA);
+  await rig.host.clock.advance(540_000);
+  const fresh = rig.provider.signIn(await browser.begin(), ADA);
+  await rig.host.clock.advance(120_000);
+  assert.equal((await browser.ask(back.pathname + back.search)).status, 400);
+  assert.equal((await browser.ask(fresh.pathname + fresh.search)).status, 303);
+});
+
 test("a callback that is no navigation of a person opens nothing", async () => {
   const rig = await createOidcRig();
   for (

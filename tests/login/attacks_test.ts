@@ -1,0 +1,219 @@
+/**
+ * Attacks that go across the parts of the login proxy: each is refused, and the cockpit sees nothing.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { openSigner } from "core/signed_value.ts";
+import { FORM_PURPOSE } from "login/basic/form_token.ts";
+import { BROWSER_PURPOSE } from "login/oidc/flows.ts";
+import { SESSION_PURPOSE } from "login/session/sessions.ts";
+import {
+  basicHeader,
+  BOB,
+  createLoginRig,
+  type LoginRig,
+  MIA,
+  NAVIGATION,
+  ORIGIN,
+  OWN_SCRIPT,
+} from "tests/support/login_fixture.ts";
+import { createOidcRig } from "tests/support/oidc_fixture.ts";
+
+function test(name: string, run: () => Promise<void>): void {
+  Deno.test({ name, sanitizeOps: true, sanitizeResources: true, fn: run });
+}
+
+/** Asks with a cookie, as a person and as a program: neither gets through. */
+async function refusesCookie(rig: LoginRig, cookie: string, why: string): Promise<void> {
+  const before = rig.seen.length;
+  const program = await rig.ask("/api/agents", { headers: { cookie, ...OWN_SCRIPT } });
+  assert.equal(program.status, 401, why);
+  const person = await rig.ask("/agents", { headers: { ...NAVIGATION, cookie } });
+  assert.equal(person.status, 303, why);
+  assert.match(person.headers.get("location") ?? "", /^\/auth\/login/, why);
+  assert.equal(rig.seen.length, before, `${why}: the cockpit saw nothing`);
+}
+
+test("A5: a value of one purpose is none of another, in any cookie", async () => {
+  const rig = await createLoginRig();
+  const good = await rig.session();
+  const [, token = ""] = good.split("=");
+  const values = { session: token, form: "", state: "" };
+  const fields = { expiresAt: Math.floor(rig.host.clock.now() / 1000) + 600, principal: MIA.name };
+  for (const [name, purpose] of [["form", FORM_PURPOSE], ["state", BROWSER_PURPOSE]] as const) {
+    const signed = await (await openSigner(rig.config.hmacKeys, purpose)).sign(fields);
+    assert.ok(signed.ok);
+    values[name] = signed.value;
+  }
+  for (const [name, value] of Object.entries(values)) {
+    if (name !== "session") await refusesCookie(rig, `wv_session=${value}`, name);
+  }
+  const session = await (await openSigner(rig.config.hmacKeys, SESSION_PURPOSE)).sign(fields);
+  assert.ok(session.ok);
+  await refusesCookie(rig, `wv_session=${session.value}`, "signed, without a row");
+  for (const value of Object.values(values)) {
+    const posted = await rig.ask("/auth/login", {
+      method: "POST",
+      headers: {
+        ...NAVIGATION,
+        origin: ORIGIN,
+        "sec-fetch-site": "same-origin",
+        cookie: `wv_login_csrf=${value}`,
+      },
+      body: new URLSearchParams({ csrf: value, user: BOB.name, password: BOB.password, next: "/" }),
+    });
+    assert.equal(posted.status, value === values.form ? 303 : 403);
+  }
+});
+
+test("A7: a principal that could be two things cannot be signed, and none is let in", async () => {
+  const rig = await createLoginRig();
+  const signer = await openSigner(rig.config.hmacKeys, SESSION_PURPOSE);
+  const expiresAt = Math.floor(rig.host.clock.now() / 1000) + 600;
+  for (const principal of ["", "  ", "a\0b", "a\r\nb", "a|b", "x".repeat(10_000)]) {
+    const signed = await signer.sign({ expiresAt, principal, id: "x" });
+    assert.equal(signed.ok, false, JSON.stringify(principal));
+  }
+});
+
+test("A11: cookies that a lenient reader would take for ours", async () => {
+  const rig = await createLoginRig();
+  const good = (await rig.session()).slice("wv_session=".length);
+  for (
+    const cookie of [
+      `$Version=1; wv_session="${good}"`,
+      `wv_session="${good}"`,
+      `=wv_session=${good}`,
+      `wv_session =${good}`,
+      `WV_SESSION=${good}`,
+      `__Host-wv_session=${good}`,
+      `wv_session=${good}%20`,
+      `wv_session=${good},`,
+      `wv%5fsession=${good}`,
+      `a=b,wv_session=${good}`,
+    ]
+  ) await refusesCookie(rig, cookie, cookie.slice(0, 30));
+});
+
+test("A17: a session of another host with the same key is none here", async () => {
+  const [here, there] = [await createLoginRig(), await createLoginRig()];
+  await refusesCookie(here, await there.session(), "another store");
+});
+
+test("D41: a return path is kept from the start; the callback's query cannot change it", async () => {
+  const rig = await createOidcRig();
+  const browser = rig.browser();
+  const back = rig.provider.signIn(await browser.begin("/agents/ada"), {
+    sub: "a",
+    email: "a@b.c",
+  });
+  back.searchParams.set("next", "//evil.example");
+  back.searchParams.set("redirect_uri", "https://evil.example/");
+  const done = await browser.ask(back.pathname + back.search);
+  assert.equal(done.headers.get("location"), "/agents/ada");
+});
+
+test("D42: no address makes a second header", async () => {
+  const rig = await createLoginRig();
+  for (const path of ["/a%0d%0aset-cookie:x=y", "/a%0aLocation:%20https://evil.example"]) {
+    const answer = await rig.ask(path, { headers: NAVIGATION });
+    assert.equal(answer.status, 303);
+    assert.equal(answer.headers.get("location"), "/auth/login");
+    assert.equal(answer.headers.get("x"), null);
+  }
+});
+
+test("D43: the provider leads back to WEBVIEW_URL, whatever Host says, and other names are 421", async () => {
+  const rig = await createOidcRig({ env: { WEBVIEW_URL: "https://cockpit.example" } });
+  const login = async (headers: Record<string, string>, peer: string) =>
+    await rig.ask("/auth/login", { headers: { ...NAVIGATION, ...headers }, peer });
+  const behind = await login(
+    { host: "evil.example", "x-forwarded-proto": "https" },
+    "127.0.0.1:1",
+  );
+  const address = new URL(behind.headers.get("location") ?? "");
+  assert.equal(address.searchParams.get("redirect_uri"), "https://cockpit.example/auth/callback");
+  for (
+    const host of ["evil.example", "cockpit.example.evil.example", "cockpit.example@evil.example"]
+  ) {
+    const direct = await login({ host }, "10.1.1.1:1");
+    assert.ok([400, 421].includes(direct.status), `${host}: ${direct.status}`);
+  }
+  for (const host of ["cockpit.example", "cockpit.example:443", "10.0.0.5:8736", "[::1]:8736"]) {
+    assert.notEqual((await login({ host }, "10.1.1.1:1")).status, 421, host);
+  }
+  const socket = await rig.ask("/api/agents", {
+    headers: { host: "evil.example" },
+    peer: "10.1.1.1:1",
+  });
+  assert.equal(socket.status, 421);
+  assert.deepEqual(rig.seen, []);
+});
+
+test("F75: a name in any case, with spaces or in another normal form is one bucket", async () => {
+  const rig = await createLoginRig();
+  const spellings = [
+    "mia@example.org",
+    " MIA@example.org ",
+    "Mia@Example.Org",
+    "mia@example.org\t",
+  ];
+  for (let count = 0; count < 50; count++) {
+    const name = spellings[count % spellings.length] ?? "";
+    const peer = `10.${count}.1.1:1`;
+    const answer = await rig.logIn({ name, password: "wrong" }, { peer });
+    assert.equal(answer.status, 401);
+  }
+  for (const name of spellings) {
+    const answer = await rig.logIn({ name, password: MIA.password }, { peer: "10.200.1.1:1" });
+    assert.equal(answer.status, 429, name);
+  }
+});
+
+test("F80: a password that a browser attaches by itself changes nothing from another site", async () => {
+  const rig = await createLoginRig();
+  for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }]) {
+    const answer = await rig.ask("/api/turns", {
+      method: "POST",
+      headers: { ...headers, authorization: basicHeader(BOB) } as Record<string, string>,
+      body: "{}",
+    });
+    assert.equal(answer.status, 403);
+  }
+  assert.deepEqual(rig.seen, []);
+});
+
+test("F81: five hundred guesses in one go get eight checks", async () => {
+  const rig = await createLoginRig();
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, (_, index) =>
+      rig.ask("/api/x", {
+        headers: { authorization: basicHeader({ name: MIA.name, password: `guess ${index}` }) },
+      })),
+  );
+  const checked = answers.filter(({ status }) => status === 401).length;
+  assert.deepEqual([checked, answers.length - checked], [8, 492]);
+  assert.ok(answers.every(({ status }) => status === 401 || status === 429));
+  assert.deepEqual(rig.seen, []);
+});
+
+test("no secret of a login is in any line of the log", async () => {
+  const rig = await createOidcRig();
+  const browser = rig.browser();
+  await browser.signIn();
+  rig.provider.lies.claims = (claims) => ({ ...claims, nonce: "other" });
+  await rig.browser().signIn();
+  await browser.ask("/auth/callback?code=a-code-of-eve&state=a-state-of-eve");
+  const log = JSON.stringify(rig.host.log.lines);
+  const secrets = [
+    ...browser.cookies.values(),
+    "a-client-secret",
+    "a-code-of-eve",
+    "a-state-of-eve",
+  ];
+  for (const secret of [...secrets, "access-", "refresh-1", "code-"]) {
+    assert.ok(!log.includes(secret), secret);
+  }
+});
