@@ -10,6 +10,7 @@ import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
 import type { FileOwner } from "core/rendered_file.ts";
+import { sha256, stampOf } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
@@ -29,6 +30,12 @@ export interface ObservedEntry {
 export interface ObservedClient {
   readonly text: string | undefined;
   readonly mode: number | undefined;
+  /**
+   * Names the file as it was before it was read, and what is desired of it: where the record has the
+   * same stamp, neither has changed since, and the file was not read again.
+   */
+  readonly stamp: string | undefined;
+  readonly isSettled: boolean;
 }
 
 /** Numeric owner. */
@@ -150,6 +157,8 @@ async function observeHomes(desired: Desired, record: RenderRecord, ports: Obser
   const homeFolders = new Map<string, number>();
   const faults: Refusal[] = [];
   const unreadable = new Set<string>();
+  const recorded = new Map(record.clients.map((client) => [client.path, client]));
+  const configs = new Map(desired.clients.map((config) => [config.path, config]));
   const wanted = new Map(
     [...record.clients, ...desired.clients].map((client) => [client.path, client.agent]),
   );
@@ -157,8 +166,10 @@ async function observeHomes(desired: Desired, record: RenderRecord, ports: Obser
     const home = ports.homeOf(agent as AgentName);
     if (home === undefined) return;
     try {
-      const file = await home.read(path);
-      clients.set(path, { text: file?.text, mode: file?.mode });
+      const stamp = await stampOf(ports.files, configs.get(path), desired.held.mcps);
+      const isSettled = stamp !== undefined && stamp === recorded.get(path)?.settled;
+      const file = isSettled ? undefined : await home.read(path);
+      clients.set(path, { text: file?.text, mode: file?.mode, stamp, isSettled });
     } catch (thrown) {
       unreadable.add(path);
       faults.push(refusal(
@@ -171,7 +182,13 @@ async function observeHomes(desired: Desired, record: RenderRecord, ports: Obser
   });
   await inParallel(desired.folders, async (folder) => {
     if (folder.home === undefined) return;
-    const mode = await ports.homeOf(folder.home)?.folderMode(folder.path).catch(() => undefined);
+    const home = ports.homeOf(folder.home);
+    if (home === undefined) return;
+    // To look at a mode needs no child that has become the agent: it tells nobody anything.
+    const stat = await ports.files.stat(folder.path).catch(() => undefined);
+    const mode = stat?.kind === "directory"
+      ? stat.mode
+      : await home.folderMode(folder.path).catch(() => undefined);
     if (mode !== undefined) homeFolders.set(folder.path, mode);
   });
   return { clients, homeFolders, faults, unreadable };
@@ -202,11 +219,6 @@ async function hashInputs(
     inputs: await sha256(text([...unit.inputs, ...used, ...links.map((link) => link ?? "")])),
     softInputs: await sha256(text(unit.softInputs)),
   };
-}
-
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return digest.toHex();
 }
 
 async function inParallel<T>(

@@ -61,6 +61,11 @@ export function planClients(
       if (isHeld && before !== undefined) recorded.push(before);
       continue;
     }
+    if (now?.isSettled === true && before !== undefined) {
+      recorded.push(before);
+      files.push({ path: config.path, change: "unchanged" });
+      continue;
+    }
     const edited = editClientConfig(now?.text, config, {
       recorded: new Set(before?.names),
       held: desired.held.mcps,
@@ -75,8 +80,9 @@ export function planClients(
       (desired.held.mcps as ReadonlySet<string>).has(name)
     );
     const names = [...new Set([...keptNames, ...config.entries.keys()])].sort();
-    if (names.length > 0) recorded.push({ ...siteOf(config), names });
     const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
+    const settled = isSame && now.stamp !== undefined ? { settled: now.stamp } : {};
+    if (names.length > 0) recorded.push({ ...siteOf(config), names, ...settled });
     // A file that does not exist is not made for the sake of having no entries.
     if (now?.text === undefined && config.entries.size === 0) continue;
     const changed = isSame

@@ -23,6 +23,8 @@ export interface RecordedClient {
   readonly shape: "runtime-a" | "runtime-b";
   readonly at: readonly string[];
   readonly names: readonly string[];
+  /** Stamp of the file when it was last found to be as desired; absent after it was written. */
+  readonly settled?: string;
 }
 
 /** What a unit was last given. */

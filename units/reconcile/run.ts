@@ -29,6 +29,7 @@ import {
 import type { Report, UnitLine } from "units/reconcile/report.ts";
 import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
+import { stampWritten } from "units/reconcile/stamp_written.ts";
 import { vendorAll, type Vendored } from "units/reconcile/vendor_all.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
@@ -138,10 +139,12 @@ async function reconcileLocked(
   );
   if (!executed.ok) return executed;
   if (options.dryRun !== true) {
+    const stamped = { planned, executed: executed.value, desired };
+    const clients = await stampWritten(ports.files, stamped);
     await writeRecord(ports.files, {
       path: recordPath(paths),
       before: text,
-      record: finalRecord(planned, executed.value, record ?? EMPTY_RECORD),
+      record: finalRecord({ ...planned, clients }, executed.value, record ?? EMPTY_RECORD),
     });
   }
   return ok({

@@ -82,6 +82,25 @@ Deno.test("reconcile() touches a home only as its agent", async () => {
   assert.equal(direct.length, 2, "the two that the children made");
 });
 
+Deno.test("reconcile() reads a home again only when its file is another one", async () => {
+  const rig = realHost("ada", "bea");
+  const given = facts(WIRED, { root: "/" });
+  await rig.done(given, { restartAgents: true });
+  const before = rig.children.length;
+  assert.ok(isUnchanged(await rig.done(given, { restartAgents: true })));
+  assert.deepEqual(rig.children.slice(before), [], "one look at each file was enough");
+  const path = "/home/ada/.runtime-b/agent/mcp.json";
+  const text = rig.files.text(path) ?? "";
+  await rig.files.write(path, text.replace('"git"', '"mine"'), { mode: 0o600 });
+  const report = await rig.done(given, { restartAgents: true });
+  assert.deepEqual(
+    report.files.filter(({ change }) => change !== "unchanged").map((file) => file.path),
+    [path],
+  );
+  assert.match(rig.files.text(path) ?? "", /"git"/);
+  assert.ok(!rig.children.slice(before).some((line) => line.includes("/home/bea")));
+});
+
 Deno.test("reconcile() makes the folders that a server may write to, and leaves their modes", async () => {
   const rig = realHost("ada", "bea");
   await rig.done(facts(WIRED, { root: "/" }));

@@ -1,0 +1,34 @@
+/**
+ * Stamps of the client configs that a run has written, so that the next run need not read them.
+ *
+ * @module
+ */
+
+import type { Files } from "core/ports.ts";
+import { stampOf } from "units/reconcile/client_stamp.ts";
+import type { Desired } from "units/reconcile/desired.ts";
+import type { Executed } from "units/reconcile/execute.ts";
+import type { Plan } from "units/reconcile/plan.ts";
+import type { RecordedClient } from "units/reconcile/record.ts";
+
+/** Returns the recorded clients with the stamps of those that this run has written. */
+export async function stampWritten(
+  files: Pick<Files, "stat">,
+  of: { readonly planned: Plan; readonly executed: Executed; readonly desired: Desired },
+): Promise<readonly RecordedClient[]> {
+  const { planned, executed, desired } = of;
+  const written = new Map(
+    planned.steps.flatMap((step) =>
+      step.kind === "client" && !executed.failed.has(step.path) ? [[step.path, step.text]] : []
+    ),
+  );
+  const configs = new Map(desired.clients.map((config) => [config.path, config]));
+  return await Promise.all(planned.clients.map(async (client) => {
+    const text = written.get(client.path);
+    if (text === undefined) return client;
+    const settled = await stampOf(files, configs.get(client.path), desired.held.mcps);
+    // A file that its owner has changed in this very moment has another length.
+    const length = new TextEncoder().encode(text).length;
+    return settled?.split(":")[1] === String(length) ? { ...client, settled } : client;
+  }));
+}
