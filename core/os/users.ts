@@ -20,7 +20,7 @@ const GETENT_MS_MAX = 5_000;
 export function systemUsers(processes: Processes): Users {
   /** The first line of the file, or of what `getent` says, whose field has the value. */
   const find = async (database: Database, field: number, value: string) => {
-    const fields = findLine(await readLines(`/etc/${database}`), field, value);
+    const fields = findLine(await readFile(`/etc/${database}`), field, value);
     // The answer is looked at again, because getent also takes a number for a name.
     return fields ?? findLine(await askGetent(processes, database, value), field, value);
   };
@@ -39,21 +39,28 @@ function effectiveUid(): number {
   return uid;
 }
 
-async function readLines(file: string): Promise<readonly string[]> {
+async function readFile(file: string): Promise<string> {
   try {
-    return (await Deno.readTextFile(file)).split("\n");
+    return await Deno.readTextFile(file);
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotFound) return [];
+    if (thrown instanceof Deno.errors.NotFound) return "";
     throw thrown;
   }
 }
 
 function findLine(
-  lines: readonly string[],
+  text: string,
   field: number,
   value: string,
 ): readonly string[] | undefined {
-  for (const line of lines) {
+  if (/[:\n]/.test(value)) return undefined;
+  if (field === NAME_FIELD) {
+    // A fleet asks for each of its agents, in a file that has a line for each: no line is taken apart
+    // that is not the one.
+    const at = `\n${text}`.indexOf(`\n${value}:`);
+    return at === -1 ? undefined : text.slice(at).split("\n", 1)[0]?.split(":");
+  }
+  for (const line of text.split("\n")) {
     const fields = line.split(":");
     if (fields[field] === value) return fields;
   }
@@ -65,9 +72,9 @@ async function askGetent(
   processes: Processes,
   database: Database,
   key: string,
-): Promise<readonly string[]> {
+): Promise<string> {
   // `getent` takes a leading dash for an option, and no account has such a name.
-  if (!/^[A-Za-z0-9_][A-Za-z0-9_.$-]*$/.test(key) || !mayRun(GETENT)) return [];
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.$-]*$/.test(key) || !mayRun(GETENT)) return "";
   try {
     const answer = await processes.run({
       command: GETENT,
@@ -75,10 +82,10 @@ async function askGetent(
       env: { PATH: "/usr/bin:/bin" },
       timeoutMs: GETENT_MS_MAX,
     });
-    return answer.code === 0 ? answer.stdout.split("\n") : [];
+    return answer.code === 0 ? answer.stdout : "";
   } catch {
     // A minimal image has no getent; then the files are all there is.
-    return [];
+    return "";
   }
 }
 

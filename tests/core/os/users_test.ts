@@ -20,7 +20,7 @@ Deno.test("systemUsers() tells the effective uid", () => {
 });
 
 Deno.test("systemUsers() answers undefined for accounts that are not there", async () => {
-  for (const name of ["no-such-user-here", "", "--help", "a:b", "0"]) {
+  for (const name of ["no-such-user-here", "", "--help", "a:b", "root:x", "root:x:0", "0", "oot"]) {
     assert.equal(await users.byName(name), undefined, name);
     assert.equal(await users.groupId(name), undefined, name);
   }
