@@ -11,14 +11,13 @@ import { bootHost } from "tests/support/booted_host.ts";
 import { installKeyed } from "tests/support/keyed_mcp.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { buildPackage, copyInto } from "tests/support/packaged_host.ts";
-import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
-const ROUNDS = 12;
+const ROUNDS = 30;
 const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
   "auth: none\nscope: per_user\n";
 const REPO = "/var/lib/fleetctl/repo";
 
-/** Boots a host with a small and a real server, and times both. */
+/** Boots a host with a server that is all start and no work, and times both ways. */
 export async function benchSocket(): Promise<void> {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "bench" });
@@ -31,7 +30,6 @@ export async function benchSocket(): Promise<void> {
     await Deno.mkdir(`${host.root}${REPO}/catalog/browser`, { recursive: true });
     await Deno.writeTextFile(`${host.root}${REPO}/catalog/browser/mcp.yaml`, BROWSER);
     await installKeyed(host.root, [{ name: "keyed", key: "KEYED_TOKEN", scope: "per_user" }]);
-    await copyInto(host, `${VENDOR_CACHE}/git/.`, "/var/lib/fleetctl/vendor-cache/git");
     await host.must("fleetctl", "agents", "add", "ada", "--channel", "webview");
     await host.exec(
       ["fleetctl", "secret", "set", "KEYED_TOKEN", "--agent", "ada", "--value", "-"],
@@ -39,16 +37,14 @@ export async function benchSocket(): Promise<void> {
     );
     await copyInto(host, `${TREE}/tests/bench/socket_probe.ts`, "/srv");
     const times = new Map<string, readonly number[]>();
-    for (const mcp of ["keyed", "git"]) {
-      await host.must("fleetctl", "mcp", "add", mcp, "ada");
-      const printed = await host.must(
-        ...["/usr/lib/fleetctl/deno", "run", "-q", "-A", "--no-config"],
-        ...["/srv/socket_probe.ts", mcp, "ada", String(ROUNDS)],
-      );
-      const { hand, socket } = JSON.parse(printed) as Record<"hand" | "socket", number[]>;
-      times.set(`${mcp}: started by hand`, hand);
-      times.set(`${mcp}: started by its socket`, socket);
-    }
+    await host.must("fleetctl", "mcp", "add", "keyed", "ada");
+    const printed = await host.must(
+      ...["/usr/lib/fleetctl/deno", "run", "-q", "-A", "--no-config"],
+      ...["/srv/socket_probe.ts", "keyed", "ada", String(ROUNDS)],
+    );
+    const { hand, socket } = JSON.parse(printed) as Record<"hand" | "socket", number[]>;
+    times.set("started by hand", hand);
+    times.set("started by its socket, tree checked", socket);
     printTable(times);
   } finally {
     await host.stop();
