@@ -50,7 +50,15 @@ async function readJson(request: Request): Promise<Result<unknown>> {
       }),
     );
   }
-  const text = await readText(request, STREAM_LIMITS.requestBodyBytesMax);
+  let text: string | undefined;
+  try {
+    text = await readText(request, STREAM_LIMITS.requestBodyBytesMax);
+  } catch {
+    // The client went away, or sent what is no body: nothing of ours failed.
+    return err(refusal("body-broken", "Cannot read the request: its body broke off", {
+      kind: "usage",
+    }));
+  }
   if (text === undefined) {
     return err(
       refusal(

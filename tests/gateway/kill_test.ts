@@ -1,62 +1,18 @@
 /**
  * `kill -9` of the gateway, again and again while events come in: what was acknowledged is there,
- * nothing is there twice, and turns that were answered for are kept.
+ * nothing is there twice, and turns that were answered for are kept. 5 rounds; FLEETCTL_ROUNDS says
+ * otherwise.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { type BareClient, registerBare } from "tests/support/gateway_fixture.ts";
+import { startGatewayProcess } from "tests/support/gateway_process.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 
-const KILLS = 5;
+const KILLS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "5");
 const EVENTS_PER_ROUND = 200;
-
-interface RunningGateway {
-  readonly cockpit: string;
-  readonly dial: string;
-  kill(): Promise<void>;
-}
-
-/** Starts `gateway/main.ts` as a process and waits until it says that it is ready. */
-async function startProcess(root: string): Promise<RunningGateway> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "-A", "--no-check", "gateway/main.ts"],
-    clearEnv: true,
-    env: {
-      PATH: Deno.env.get("PATH") ?? "",
-      HOME: root,
-      DENO_DIR: Deno.env.get("DENO_DIR") ?? "",
-      FLEETCTL_ROOT: root,
-      WEBVIEW_COCKPIT_LISTEN: "127.0.0.1:0",
-      WEBVIEW_DIAL_LISTEN: "127.0.0.1:0",
-      WEBVIEW_LEDGER: '{"mia@example.org":"mia"}',
-      WEBVIEW_ADMINS: "[]",
-    },
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  const [ours, rest] = child.stderr.tee();
-  const drained = rest.pipeTo(new WritableStream());
-  let text = "";
-  for await (const chunk of ours.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const ready = text.split("\n").slice(0, -1).find((line) => line.includes('"ready"'));
-    if (ready === undefined) continue;
-    const { cockpit, dial } = JSON.parse(ready) as { cockpit: string; dial: string };
-    return {
-      cockpit: `http://${cockpit}`,
-      dial: `ws://${dial}`,
-      kill: async () => {
-        child.kill("SIGKILL");
-        await child.status;
-        await drained;
-      },
-    };
-  }
-  throw new Error(`the gateway did not start: ${text}`);
-}
 
 /** The last number that the gateway said it has. */
 function ackedOf(client: BareClient): number {
@@ -76,7 +32,7 @@ Deno.test({
       let last = 0;
       const turns: string[] = [];
       for (let round = 0; round < KILLS; round++) {
-        const gateway = await startProcess(root);
+        const gateway = await startGatewayProcess(root);
         turns.push(await cockpitReader(() => gateway.cockpit).post("hi", `k${round}`));
         const client = await registerBare(gateway.dial, { epoch: "e1", last_seq: last });
         const resumed = ackedOf(client);
@@ -87,13 +43,13 @@ Deno.test({
           const event = { seq, at: 1, kind: "notice", payload: { text: `${seq}` } };
           client.send({ type: "event", event });
         }
-        const wanted = round + 1 < KILLS ? resumed + 1 + round * 30 : last;
+        const wanted = round + 1 < KILLS ? resumed + 1 + (round * 37) % EVENTS_PER_ROUND : last;
         while (ackedOf(client) < wanted) await client.next("ack");
         await gateway.kill();
         await client.closed;
         acked = ackedOf(client);
       }
-      const gateway = await startProcess(root);
+      const gateway = await startGatewayProcess(root);
       const cockpit = cockpitReader(() => gateway.cockpit);
       const events = await cockpit.all();
       const numbers = events.filter(({ kind }) => kind === "notice").map(({ payload }) =>

@@ -18,6 +18,8 @@ export interface ShownEvent {
 export interface CockpitReader {
   post(text: string, key?: string): Promise<string>;
   cancel(turnId: string): Promise<void>;
+  /** The last event. */
+  newest(): Promise<ShownEvent>;
   /** The whole transcript, oldest first. */
   all(): Promise<readonly ShownEvent[]>;
   /** Follows the transcript from its beginning until `until` says yes. */
@@ -49,6 +51,14 @@ export function cockpitReader(base: () => string): CockpitReader {
       });
       await response.body?.cancel();
       if (response.status !== 202) throw new Error(`status ${response.status}`);
+    },
+    newest: async () => {
+      const response = await fetch(`${base()}/api/transcript?agent=mia&limit=1`, {
+        headers: { ...identity, accept: "application/json" },
+      });
+      const { events: [event] } = await response.json() as { readonly events: ShownEvent[] };
+      if (event === undefined) throw new Error("the transcript is empty");
+      return event;
     },
     all: async () => {
       const events: ShownEvent[] = [];

@@ -15,7 +15,8 @@ import type { MemoryFiles } from "tests/fakes/files.ts";
 
 /** Time of every scene: a Friday morning. */
 export const SCENE_NOW = Date.UTC(2026, 2, 6, 9, 30);
-const BUILT = `${TREE}.cache/web`;
+/** Where the page is built to. */
+export const BUILT = `${TREE}.cache/web`;
 
 /** Builds the page of the tree, if its sources have changed. */
 export async function buildPage(): Promise<void> {

@@ -17,6 +17,9 @@ type Story = (of: {
   readonly page: Page;
 }) => Promise<void>;
 
+/** FLEETCTL_ROUNDS says otherwise. */
+const CUTS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "20");
+
 let browser: Browser;
 Deno.test.beforeAll(async () => {
   browser = await startBrowser();
@@ -128,13 +131,13 @@ story("the network is cut in mid-answer, and the whole answer is there once", as
   assert.equal(await page.locator("article").count(), 1);
 }, { isTimeReal: true });
 
-story("twenty cuts while an agent talks lose nothing and double nothing", async (of) => {
+story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await page.goto(scene.url);
   await send(page, "count");
   const { turnId } = await ada.takeTurn();
-  for (let round = 1; round <= 20; round++) {
+  for (let round = 1; round <= CUTS; round++) {
     await ada.say(turnId, `line ${round}.`);
     scene.network.cut();
     await ada.say(turnId, `after ${round}.`);
@@ -142,9 +145,10 @@ story("twenty cuts while an agent talks lose nothing and double nothing", async 
     await page.evaluate("dispatchEvent(new Event('online'))");
   }
   await ada.end(turnId);
-  await page.locator(".prose", { hasText: "after 20." }).waitFor();
+  await page.locator(".prose", { hasText: `after ${CUTS}.` }).waitFor();
   const lines = await page.locator(".prose").allInnerTexts();
-  const wanted = Array.from({ length: 20 }, (_, i) => [`line ${i + 1}.`, `after ${i + 1}.`]).flat();
+  const wanted = Array.from({ length: CUTS }, (_, i) => [`line ${i + 1}.`, `after ${i + 1}.`])
+    .flat();
   assert.deepEqual(lines, wanted);
 }, { isTimeReal: true });
 
