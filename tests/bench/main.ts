@@ -7,6 +7,7 @@
 import { benchApply } from "tests/bench/apply.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
+import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
 import { benchTurn } from "tests/bench/turn.ts";
@@ -15,6 +16,7 @@ import { benchMemory, benchUp } from "tests/bench/up.ts";
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
   help: benchHelp,
+  page: benchPage,
   socket: benchSocket,
   login: benchLogin,
   up: benchUp,

@@ -12,6 +12,8 @@ import { startGatewayProcess } from "tests/support/gateway_process.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 
 const KILLS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "5");
+/** Nobody takes these turns, and no more may wait. */
+const TURNS_MAX = 60;
 const EVENTS_PER_ROUND = 200;
 
 /** The last number that the gateway said it has. */
@@ -33,7 +35,9 @@ Deno.test({
       const turns: string[] = [];
       for (let round = 0; round < KILLS; round++) {
         const gateway = await startGatewayProcess(root);
-        turns.push(await cockpitReader(() => gateway.cockpit).post("hi", `k${round}`));
+        if (round < TURNS_MAX) {
+          turns.push(await cockpitReader(() => gateway.cockpit).post("hi", `k${round}`));
+        }
         const client = await registerBare(gateway.dial, { epoch: "e1", last_seq: last });
         const resumed = ackedOf(client);
         assert.ok(resumed >= acked, `${resumed} of ${acked} acknowledged events are left`);
@@ -58,7 +62,7 @@ Deno.test({
       assert.deepEqual(numbers, Array.from({ length: acked }, (_, index) => index + 1));
       const again = await cockpit.post("hi", "k0");
       assert.equal(again, turns[0]);
-      assert.equal(new Set(turns).size, KILLS);
+      assert.equal(new Set(turns).size, turns.length);
       await gateway.kill();
     } finally {
       await Deno.remove(root, { recursive: true });

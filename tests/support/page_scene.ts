@@ -147,6 +147,8 @@ export function startIdentityProxy(
     readonly prove: (method: string, path: string) => Promise<Readonly<Record<string, string>>>;
     readonly isOut?: () => boolean;
     readonly note?: (method: string, path: string) => void;
+    /** Pages of the test itself, by path. */
+    readonly pages?: ReadonlyMap<string, string>;
   },
 ): { readonly port: number; close(): Promise<void> } {
   const closing = new AbortController();
@@ -158,6 +160,8 @@ export function startIdentityProxy(
       info.completed.catch(() => {}).finally(() => gone.abort());
       const url = new URL(request.url);
       of.note?.(request.method, url.pathname + url.search);
+      const own = of.pages?.get(url.pathname);
+      if (own !== undefined) return new Response(own, { headers: { "content-type": "text/html" } });
       if (of.isOut?.() === true) {
         return new Response(null, { status: 302, headers: { location: "/login" } });
       }
