@@ -6,6 +6,9 @@
  */
 
 import assert from "node:assert/strict";
+import { attachCockpit } from "cli/up/attach.ts";
+import { openHost } from "core/os/host.ts";
+import { pathsUnder } from "core/paths.ts";
 import type { HttpClient } from "core/ports.ts";
 import type { BootedHost, Ended, ExecAs } from "tests/support/booted_host.ts";
 import { TREE } from "tests/support/module_graph.ts";
@@ -70,15 +73,44 @@ export class PackagedHost {
     return units.trim().split(/\s+/)[0] ?? "";
   }
 
-  /** Sends a turn the way the page does, and returns the last answer and the tools that were called. */
-  async turn(
-    text: string,
-  ): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
+  /** Gives `work` a way to the cockpit of the host, whose loopback is not this machine's. */
+  async #throughBridge<T>(work: (http: HttpClient) => Promise<T>): Promise<T> {
     await this.said(GATEWAY, '"event":"ready"');
     const bridge = await this.host.bridge(COCKPIT_PORT);
     const client = Deno.createHttpClient({ proxy: { transport: "unix", path: bridge.socket } });
-    const http: HttpClient = { fetch: (url, init) => fetch(url, { ...init, client }) };
     try {
+      return await work({ fetch: (url, init) => fetch(url, { ...init, client }) });
+    } finally {
+      client.close();
+      await bridge.close();
+    }
+  }
+
+  /** Asks a route of the cockpit as the owner of an agent. */
+  ask(
+    owner: string,
+    of: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: unknown },
+  ): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
+    return this.#throughBridge(async (http) => {
+      const machine = openHost({ log: { program: "packaged-host", level: "error" } });
+      const cockpit = await attachCockpit({ ...machine, http }, pathsUnder(this.host.root), owner);
+      assert.ok(cockpit.ok);
+      const route = of.path.split("?")[0] ?? "";
+      const answer = await http.fetch(cockpit.value.base + of.path, {
+        method: of.method,
+        headers: {
+          ...await cockpit.value.proof(of.method, route),
+          "content-type": "application/json",
+        },
+        ...(of.body === undefined ? {} : { body: JSON.stringify(of.body) }),
+      });
+      return { status: answer.status, body: await answer.json() };
+    });
+  }
+
+  /** Sends a turn the way the page does, and returns the last answer and the tools that were called. */
+  turn(text: string): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
+    return this.#throughBridge(async (http) => {
       const page = await openPage(this.host.root, { email: "ada@example.org", http });
       // A closed page ends the wait for events, which says that the turn did not.
       const late = setTimeout(() => page.close(), COMMAND_MS_MAX);
@@ -96,10 +128,7 @@ export class PackagedHost {
         clearTimeout(late);
         page.close();
       }
-    } finally {
-      client.close();
-      await bridge.close();
-    }
+    });
   }
 }
 

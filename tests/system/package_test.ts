@@ -223,6 +223,47 @@ async function checkVerbsOfAda(scene: PackagedHost): Promise<void> {
   assert.ok(rows.every(({ code }) => code !== ""));
 }
 
+/** What the gateway's own user may not do, whatever page asked it. */
+const GATEWAY_DENIED = [
+  "secret set ANTHROPIC_API_KEY --value x --agent ada",
+  "secret get ANTHROPIC_API_KEY --agent ada",
+  "agents restart ada",
+  "agents set ada --model x",
+  "apply",
+];
+
+async function checkModelFromPage(scene: PackagedHost): Promise<void> {
+  const key = "sk-a-key-from-the-page-0123456789";
+  const chosen = { agent: "ada", provider: "openai-compatible", model: "m" };
+  const address = { base_url: "http://127.0.0.1:9/v1" };
+  const model = (body: unknown, owner = "ada@example.org") =>
+    scene.ask(owner, { method: "POST", path: "/api/model", body });
+  const before = await scene.property(DIAL, "MainPID");
+  const tried = await model({ ...chosen, ...address, key });
+  assert.deepEqual([tried.status, tried.body.code], [422, "model-unreachable"]);
+  assert.equal(await scene.property(DIAL, "MainPID"), before, "a refusal changes nothing");
+  const foreign = await model({ ...chosen, ...address, key }, "bob@example.org");
+  assert.deepEqual([foreign.status, foreign.body.code], [403, "agent-denied"]);
+  const stored = await model({ ...chosen, ...address, key, check: false });
+  assert.deepEqual([stored.status, stored.body.model, stored.body.key], [200, "m", "set"]);
+  assert.notEqual(await scene.property(DIAL, "MainPID"), before);
+  const env = "/etc/fleetctl/env/agent-ada.env";
+  assert.match(await scene.host.read(env), new RegExp(`^FLEETCTL_MODEL_KEY="?${key}"?$`, "m"));
+  assert.equal(await scene.modeOf(env), "640 root:ada");
+  const sets = await scene.host.read("/usr/lib/fleetctl/permissions-ada.json");
+  assert.ok(sets.includes("127.0.0.1:9"), "the runtime may reach the endpoint");
+  const journal = await scene.must("journalctl", "--no-pager", "-o", "cat");
+  assert.ok(!journal.includes(key), "no journal holds a key");
+  for (const line of GATEWAY_DENIED) {
+    const ended = await scene.run(["fleetctl", ...line.split(" ")], { user: "fleetctl-gateway" });
+    assert.equal(ended.code, 4, `${line}\n${ended.err}`);
+    assert.match(ended.err, /the caller is the gateway|for the gateway/, line);
+  }
+  const back = await model({ agent: "ada", provider: "demo" });
+  assert.deepEqual([back.status, back.body.provider], [200, "demo"]);
+  assert.match((await scene.turn("what can you do")).answer, /demo/i);
+}
+
 async function checkWithoutDaemon(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "stop", DAEMON);
   const ended = await scene.ada("status");
@@ -306,6 +347,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       "the agent's verbs go through the daemon, others are refused and audited",
       () => checkVerbsOfAda(scene),
     );
+    await step("an owner chooses a model in the page", () => checkModelFromPage(scene));
     await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
     await step("a shared server runs as a user of its own", () => checkSharedServer(scene, hash));

@@ -27,7 +27,7 @@ const HOSTILE: readonly string[] = [
   `[real](https://example.org "title\\" onmouseover=\\"document.title='owned'") https://example.org/auto mailto:a@example.org`,
   "\u001b[31mred\u001b[0m \u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007 \u001b[2J\u001b]0;owned\u0007 \u202egnp.exe",
   "half a pair \ud800 and a byte that is none \ufffd \u0000 \u0007",
-  "x".repeat(250_000),
+  "x".repeat(1_000_000),
   `${"> ".repeat(4_000)}deep`,
   "*a_".repeat(30_000),
   "{{constructor.constructor('document.title=1')()}} ${document.title='owned'} `</code><script>document.title='owned'</script>`",
