@@ -79,6 +79,20 @@ async function timeStart(browser: Browser, address: string): Promise<readonly nu
   return took;
 }
 
+/** Processor time of a page's main thread until the transcript is drawn, in milliseconds, unthrottled. */
+async function cpuOfStart(browser: Browser, address: string): Promise<number> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const devtools = await context.newCDPSession(page);
+  await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+  await page.addInitScript(WATCH_START);
+  await page.goto(address);
+  await page.evaluate("seen");
+  const { metrics } = await devtools.send("Performance.getMetrics");
+  await context.close();
+  return (metrics.find(({ name }) => name === "ThreadTime")?.value ?? NaN) * 1000;
+}
+
 async function openWatched(browser: Browser, address: string): Promise<Page> {
   const page = await (await browser.newContext()).newPage();
   await page.goto(address);
@@ -97,10 +111,13 @@ async function benchStart(browser: Browser, url: string, pages: Map<string, stri
   const subjects = [["/plain.html", "plain HTML, no script"], ["", "the page"]] as const;
   const typing = new Map<string, number[]>(subjects.map(([, name]) => [name, []]));
   const drawn = new Map<string, number[]>(subjects.map(([, name]) => [name, []]));
+  const cpu = new Map<string, number[]>(subjects.map(([, name]) => [name, []]));
   for (let round = -1; round < STARTS; round++) {
     for (const [path, name] of subjects) {
       const [first = NaN, second = NaN] = await timeStart(browser, `${url}${path}`);
+      const spent = await cpuOfStart(browser, `${url}${path}`);
       if (round < 0) continue;
+      cpu.get(name)?.push(spent);
       typing.get(name)?.push(first);
       drawn.get(name)?.push(second);
     }
@@ -111,6 +128,8 @@ async function benchStart(browser: Browser, url: string, pages: Map<string, stri
   printTable(typing);
   console.log(`\n${TURNS} answers are drawn, the same\n`);
   printTable(drawn);
+  console.log("\nprocessor time of the main thread for it, not slowed down\n");
+  printTable(cpu);
 }
 
 async function benchEvents(browser: Browser, url: string, agent: Agent) {

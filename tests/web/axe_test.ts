@@ -35,6 +35,11 @@ Deno.test("every screen has no accessibility findings in any theme", async (t) =
         await page.getByRole("button", { name: "Help and keys" }).first().click();
         await page.getByRole("dialog", { name: "Help" }).waitFor();
         assert.deepEqual(await findings(page), []);
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+        await page.keyboard.press("Control+k");
+        await page.getByRole("dialog", { name: "Go to" }).waitFor();
+        assert.deepEqual(await findings(page), []);
       }
     });
   } finally {

@@ -346,6 +346,38 @@ story("a page that is too far behind is told so, and shows the newest once", asy
   assert.equal(new Set(notes).size, notes.length);
 }, { isTimeReal: true });
 
+story("the palette finds agents and actions, by keyboard and by pointer", async (of) => {
+  const { scene, page } = of;
+  await playFleet(scene);
+  await page.goto(scene.url);
+  await composer(page).fill("half a thou");
+  const field = page.getByRole("combobox", { name: "Agent or action" });
+  await page.keyboard.press("Control+k");
+  await field.waitFor();
+  assert.equal(await page.getByRole("option", { selected: true }).textContent(), "ada idle");
+  await page.keyboard.type("bo");
+  await page.getByRole("option").nth(1).waitFor({ state: "detached" });
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "bob", level: 1 }).waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("nothing of that name");
+  await page.getByText("Nothing is called that").waitFor();
+  await page.keyboard.press("Enter");
+  await field.fill("");
+  await page.keyboard.press("ArrowUp");
+  assert.match(await page.getByRole("option", { selected: true }).innerText(), /^Help and keys/);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  assert.equal(await composer(page).inputValue(), "half a thou");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /^Model of ada/ }).click();
+  await page.getByRole("dialog", { name: "Connect a real model" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
 story("the theme is kept on the device", async ({ scene, page }) => {
   await playFleet(scene);
   await page.goto(scene.url);

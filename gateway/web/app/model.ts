@@ -37,7 +37,7 @@ export const now = signal(Date.now());
 /** What the polite region says. */
 export const announcement = signal("");
 /** The open dialog. */
-export const dialog = signal<"help" | "model" | undefined>(undefined);
+export const dialog = signal<"help" | "model" | "palette" | undefined>(undefined);
 /** Chosen theme. */
 export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
 /** Why the last Stop did not work; gone with the next one. */

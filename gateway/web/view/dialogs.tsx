@@ -8,6 +8,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { dialog, selected } from "gateway/web/app/model.ts";
 import { KEYS } from "gateway/web/view/keys.ts";
+import { Palette } from "gateway/web/view/palette.tsx";
 import { ModelForm } from "gateway/web/view/model_form.tsx";
 
 /** The open dialog, if any. */
@@ -42,6 +43,12 @@ export function Dialogs() {
       return (
         <Dialog title="Connect a real model" key="model">
           {selected.value === undefined ? null : <ModelForm agent={selected.value} />}
+        </Dialog>
+      );
+    case "palette":
+      return (
+        <Dialog title="Go to" key="palette">
+          <Palette />
         </Dialog>
       );
     case undefined:

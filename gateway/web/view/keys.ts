@@ -10,6 +10,7 @@ import { openAgent } from "gateway/web/app/actions.ts";
 
 /** What the help shows. */
 export const KEYS: readonly (readonly [keys: string, what: string])[] = [
+  ["Ctrl+K", "go to an agent or an action"],
   ["/", "go to the composer"],
   ["J or K", "next or previous message"],
   ["Enter", "send (on a phone: new line)"],
@@ -24,10 +25,18 @@ let lastKey = { key: "", at: 0 };
 
 /** Handles a key that nothing else has handled. */
 export function handleKey(event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.defaultPrevented) return;
+  const isOpen = document.querySelector("dialog[open]") !== null;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !isOpen) {
+    // Also while one types: no text is lost by it.
+    event.preventDefault();
+    dialog.value = "palette";
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target as HTMLElement;
   // The element and not the signal, which hears of a close a moment after it.
-  if (document.querySelector("dialog[open]") !== null) return;
+  if (isOpen) return;
   if (/^(TEXTAREA|INPUT|SELECT)$/.test(target.tagName)) {
     if (event.key === "Escape") target.blur();
     return;
