@@ -87,7 +87,7 @@ export class PackagedHost {
   }
 
   /** Asks a route of the cockpit as the owner of an agent. */
-  ask(
+  askCockpit(
     owner: string,
     of: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: unknown },
   ): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {

@@ -237,7 +237,7 @@ async function checkModelFromPage(scene: PackagedHost): Promise<void> {
   const chosen = { agent: "ada", provider: "openai-compatible", model: "m" };
   const address = { base_url: "http://127.0.0.1:9/v1" };
   const model = (body: unknown, owner = "ada@example.org") =>
-    scene.ask(owner, { method: "POST", path: "/api/model", body });
+    scene.askCockpit(owner, { method: "POST", path: "/api/model", body });
   const before = await scene.property(DIAL, "MainPID");
   const tried = await model({ ...chosen, ...address, key });
   assert.deepEqual([tried.status, tried.body.code], [422, "model-unreachable"]);
