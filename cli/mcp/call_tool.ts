@@ -9,6 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
+import { deniedIn } from "core/catalog/denied.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { CallOrigin, CallVerb } from "core/call_origin.ts";
 import { humanAsker } from "core/dial/ask_human.ts";
@@ -92,7 +93,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     ? askerOf(context, mcp, target.agent)
     : () => Promise.resolve(ok(undefined));
   const answer = await callAdmitted(gate.value, call, { client, at, ask });
-  return answer.ok ? report(options, target.agent, answer.value) : answer;
+  if (!answer.ok) return answer;
+  const told = report(options, target.agent, answer.value);
+  const denied = answer.value.isError ? deniedIn(manifest.value, answer.value.text) : [];
+  return told.ok && denied.length > 0
+    ? ok({ ...told.value, warnings: [...told.value.warnings ?? [], ...denied] })
+    : told;
 }
 
 /** Says where to decide while it waits; Ctrl-C withdraws the question with the connection. */

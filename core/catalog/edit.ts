@@ -49,7 +49,8 @@ export function newManifest(entry: NewEntry): string {
     auth: keys.length === 0 ? "none" : "env",
     scope: entry.scope ?? "per_user",
     ...(requiredEnv.length === 0 ? {} : { required_env: requiredEnv }),
-    ...(requiredEnv.length === 0 || entry.scope === "shared" ? {} : { user_env: requiredEnv }),
+    // A list of its own: the printer would write the same one twice as an alias.
+    ...(requiredEnv.length === 0 || entry.scope === "shared" ? {} : { user_env: [...requiredEnv] }),
     ...(optionalEnv.length === 0 ? {} : { optional_env: optionalEnv }),
     ...(Object.keys(environment).length === 0 ? {} : { environment }),
     ...(granted.length === 0 || !isNpm ? {} : {
@@ -66,6 +67,15 @@ export function movePin(text: string, resolved: ResolvedPin, file: string): Resu
     editor.set(["integrity", "lock"], resolved.lockIntegrity);
     editor.remove(["integrity", "tree"]);
   }, file);
+}
+
+/**
+ * Pins the hash of the installed tree, so that a tampered cache is noticed on every host. Where the
+ * lock holds packages for one kind of machine only, trees differ and the first one is trusted.
+ */
+export function pinTree(text: string, lock: string, treeHash: string): Result<string> {
+  if (/"(os|cpu|libc)": /.test(lock)) return ok(text);
+  return editYaml(text, (editor) => editor.set(["integrity", "tree"], treeHash), "mcp.yaml");
 }
 
 /** Adds permissions to a manifest; what is there already stays where it is. */

@@ -47,7 +47,12 @@ export interface Install {
   readonly deno: string;
   /** Environment of the caller. */
   readonly env: Readonly<Record<string, string>>;
+  /** Longest install from the registry; five minutes when absent. */
+  readonly onlineMsMax?: number;
 }
+
+/** Largest file that a package may unpack to; the largest known one has 120 MB. */
+const FILE_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Returns the text of the `deno.json` that asks for exactly one package. */
 export function installConfig(pin: { readonly package: string; readonly version: string }): string {
@@ -57,13 +62,18 @@ export function installConfig(pin: { readonly package: string; readonly version:
 
 /** Installs into `<folder>/node_modules`: `frozen` by the lock there, else writing one. */
 export async function runInstall(
-  processes: Pick<Processes, "run">,
+  processes: Pick<Processes, "run" | "which">,
   install: Install,
   how: { readonly frozen: boolean; readonly offline: boolean },
 ): Promise<Result<void>> {
+  // A tarball of some kilobytes can unpack to any size; the kernel stops a file that grows too large.
+  const prlimit = await processes.which("prlimit");
+  const limited = prlimit === undefined ? [] : [prlimit, `--fsize=${FILE_BYTES_MAX}`, "--core=0"];
+  const [command = install.deno, ...before] = [...limited, install.deno];
   const ended = await processes.run({
-    command: install.deno,
+    command,
     args: [
+      ...before,
       "install",
       "-q",
       how.frozen ? "--frozen" : "--frozen=false",
@@ -71,11 +81,22 @@ export async function runInstall(
     ],
     cwd: install.folder,
     env: installEnv(install),
-    timeoutMs: how.offline ? OFFLINE_MS_MAX : ONLINE_MS_MAX,
+    timeoutMs: how.offline ? OFFLINE_MS_MAX : install.onlineMsMax ?? ONLINE_MS_MAX,
     outputBytesMax: OUTPUT_BYTES_MAX,
   });
   if (ended.code === 0) return ok(undefined);
-  return err(installRefusal(install, `${ended.stderr}\n${ended.stdout}`, ended.timedOut));
+  const output = `${ended.stderr}\n${ended.stdout}`;
+  const isTooLarge = ended.signal === "SIGXFSZ" || /file too large/i.test(output);
+  return err(isTooLarge ? tooLarge(install) : installRefusal(install, output, ended.timedOut));
+}
+
+function tooLarge({ mcp, package: name, version }: Install): Refusal {
+  return refusal(
+    "package-too-large",
+    `Cannot install MCP "${mcp}": "${name}@${version}" or a package below it unpacks to a file ` +
+      `of more than ${FILE_BYTES_MAX} bytes; nothing was installed`,
+    { hints: ["fleetctl mcp catalog list"] },
+  );
 }
 
 function installEnv(install: Install): Record<string, string> {

@@ -19,7 +19,7 @@ import type { Trees } from "core/tree_port.ts";
 /** What vendoring needs of the machine. */
 export interface VendorPorts {
   readonly files: Files;
-  readonly processes: Pick<Processes, "run">;
+  readonly processes: Pick<Processes, "run" | "which">;
   readonly random: Pick<Random, "uuid">;
   readonly trees: Trees;
 }
@@ -32,6 +32,8 @@ export interface VendorOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Leaves `current` as it is: the tree is made, checked and kept, and nothing is switched to it. */
   readonly prepareOnly?: true;
+  /** Longest install from the registry, milliseconds; five minutes when absent. */
+  readonly onlineMsMax?: number;
 }
 
 /** What Deno writes into a tree for itself; differs from run to run. */

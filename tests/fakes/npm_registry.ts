@@ -16,6 +16,17 @@ export interface FakePackage {
   readonly bin?: Readonly<Record<string, string>>;
   readonly description?: string;
   readonly files: Readonly<Record<string, string>>;
+  /** Entries of the tarball with names and kinds that no packer writes. */
+  readonly odd?: readonly OddEntry[];
+}
+
+/** One entry of a tarball; `name` is taken as it stands. */
+export interface OddEntry {
+  readonly name: string;
+  readonly kind: "file" | "link" | "hard-link" | "folder";
+  readonly target?: string;
+  /** Bytes, all zero. */
+  readonly size?: number;
 }
 
 /** A running registry. */
@@ -26,6 +37,10 @@ export interface NpmRegistry extends AsyncDisposable {
   readonly requests: readonly string[];
   /** Serves other bytes than the packument names from now on. */
   alter(name: string, version: string): void;
+  /** Takes requests whose path holds this, and never answers them. */
+  stall(path: string): void;
+  /** Changes what it says of a version from now on. */
+  lie(name: string, version: string, about: Readonly<Record<string, unknown>>): void;
 }
 
 const BLOCK = 512;
@@ -39,42 +54,55 @@ export async function npmRegistry(packages: readonly FakePackage[]): Promise<Npm
   }
   const altered = new Set<string>();
   const requests: string[] = [];
+  const lies = new Map<string, Readonly<Record<string, unknown>>>();
+  let stalled: string | undefined;
   const integrity = new Map(
     [...tarballs].map(([key, bytes]) => [
       key,
       `sha512-${createHash("sha512").update(bytes).digest("base64")}`,
     ]),
   );
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
-    const { pathname, origin } = new URL(request.url);
-    const path = decodeURIComponent(pathname).slice(1);
-    requests.push(path);
-    const tarball = /^(.+)\/-\/[^/]+-(\d[^/]*)\.tgz$/.exec(path);
-    if (tarball !== null) {
-      const key = `${tarball[1]}@${tarball[2]}`;
-      const bytes = tarballs.get(key);
-      if (bytes === undefined) return new Response("no such tarball", { status: 404 });
-      return new Response(altered.has(key) ? flipped(bytes) : bytes);
-    }
-    const versions = packages.filter((one) => one.name === path);
-    if (versions.length === 0) return new Response("{}", { status: 404 });
-    return Response.json({
-      name: path,
-      "dist-tags": { latest: versions.at(-1)?.version },
-      versions: Object.fromEntries(versions.map((one) => [one.version, {
-        ...metadata(one),
-        dist: {
-          tarball: `${origin}/${one.name}/-/${one.name.split("/").at(-1)}-${one.version}.tgz`,
-          integrity: integrity.get(`${one.name}@${one.version}`),
-        },
-      }])),
-    });
-  });
+  const stop = new AbortController();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, signal: stop.signal, onListen() {} },
+    (request) => {
+      const { pathname, origin } = new URL(request.url);
+      const path = decodeURIComponent(pathname).slice(1);
+      requests.push(path);
+      if (stalled !== undefined && path.includes(stalled)) return new Promise<Response>(() => {});
+      const tarball = /^(.+)\/-\/[^/]+-(\d[^/]*)\.tgz$/.exec(path);
+      if (tarball !== null) {
+        const key = `${tarball[1]}@${tarball[2]}`;
+        const bytes = tarballs.get(key);
+        if (bytes === undefined) return new Response("no such tarball", { status: 404 });
+        return new Response(altered.has(key) ? flipped(bytes) : bytes);
+      }
+      const versions = packages.filter((one) => one.name === path);
+      if (versions.length === 0) return new Response("{}", { status: 404 });
+      return Response.json({
+        name: path,
+        "dist-tags": { latest: versions.at(-1)?.version },
+        versions: Object.fromEntries(versions.map((one) => [one.version, {
+          ...metadata(one),
+          dist: {
+            tarball: `${origin}/${one.name}/-/${one.name.split("/").at(-1)}-${one.version}.tgz`,
+            integrity: integrity.get(`${one.name}@${one.version}`),
+            ...lies.get(`${one.name}@${one.version}`),
+          },
+        }])),
+      });
+    },
+  );
   return {
     url: `http://127.0.0.1:${server.addr.port}/`,
     requests,
     alter: (name, version) => void altered.add(`${name}@${version}`),
-    [Symbol.asyncDispose]: () => server.shutdown(),
+    stall: (path) => void (stalled = path),
+    lie: (name, version, about) => void lies.set(`${name}@${version}`, about),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await server.finished;
+    },
   };
 }
 
@@ -104,7 +132,11 @@ async function tarballOf(one: FakePackage): Promise<Uint8Array<ArrayBuffer>> {
     const data = encoder.encode(text);
     return [header(`package/${path}`, data.length), padded(data)];
   });
-  const tar = new Blob([...parts, new Uint8Array(2 * BLOCK)]);
+  const odd = (one.odd ?? []).flatMap((entry) => [
+    header(entry.name, entry.size ?? 0, entry),
+    new Uint8Array(Math.ceil((entry.size ?? 0) / BLOCK) * BLOCK),
+  ]);
+  const tar = new Blob([...parts, ...odd, new Uint8Array(2 * BLOCK)]);
   const gzip = tar.stream().pipeThrough(new CompressionStream("gzip"));
   return new Uint8Array(await new Response(gzip).arrayBuffer());
 }
@@ -116,7 +148,7 @@ function padded(data: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 }
 
 /** A ustar header. */
-function header(path: string, size: number): Uint8Array<ArrayBuffer> {
+function header(path: string, size: number, odd?: OddEntry): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(BLOCK);
   const put = (text: string, at: number) => bytes.set(encoder.encode(text), at);
   put(path, 0);
@@ -126,7 +158,8 @@ function header(path: string, size: number): Uint8Array<ArrayBuffer> {
   put(`${size.toString(8).padStart(11, "0")}\0`, 124);
   put("00000000000\0", 136);
   put("        ", 148);
-  put("0", 156);
+  put({ file: "0", "hard-link": "1", link: "2", folder: "5" }[odd?.kind ?? "file"], 156);
+  put(odd?.target ?? "", 157);
   put("ustar\x0000", 257);
   const sum = bytes.reduce((total, byte) => total + byte, 0);
   put(`${sum.toString(8).padStart(6, "0")}\0 `, 148);

@@ -9,7 +9,7 @@ import { type Tried, tryOut } from "cli/mcp/catalog/try_out.ts";
 import type { VerbContext } from "cli/context.ts";
 import { type CodeDiff, diffCode, newPackages } from "core/catalog/code_diff.ts";
 import { beyond, joinGrants } from "core/catalog/dry_start.ts";
-import type { Grants } from "core/catalog/edit.ts";
+import { type Grants, pinTree } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
@@ -106,7 +106,9 @@ export async function makeCandidate(
     },
   );
   if (!locked.ok || tried === undefined) return locked as Result<never>;
-  const texts = { manifest: entry.manifest, lock: entry.lock };
+  const pinned = pinTree(entry.manifest, entry.lock, vendored.value.treeHash);
+  if (!pinned.ok) return pinned;
+  const texts = { manifest: pinned.value, lock: entry.lock };
   return ok({ manifest, texts, tree, tried, tools: locked.value });
 }
 

@@ -154,3 +154,41 @@ try { readFileSync("/etc/shadow"); } catch { /* denied */ }`,
   assert.match(after, /hostname/);
   assert.match((await host.run(...review)).stdout, /nothing waits/);
 });
+
+Deno.test("mcp catalog import adds what a server.json describes, from a file or a URL", async () => {
+  await using host = await catalogHost([WIKI]);
+  const document = {
+    name: "io.github.acme/wiki-server",
+    description: "Pages of a wiki",
+    version: "1.0.0",
+    packages: [{
+      registryType: "npm",
+      identifier: "@acme/wiki",
+      version: "1.0.0",
+      transport: { type: "stdio" },
+      environmentVariables: [{ name: "WIKI_TOKEN", isRequired: true, isSecret: true }],
+    }],
+  };
+  await Deno.writeTextFile(`${host.root}/server.json`, JSON.stringify(document));
+  const added = await host.json("mcp", "catalog", "import", `${host.root}/server.json`);
+  assert.deepEqual([added["mcp"], added["tools"]], ["wiki-server", ["read_page"]]);
+  const manifest = await Deno.readTextFile(`${host.paths.overlayCatalog}/wiki-server/mcp.yaml`);
+  assert.match(manifest, /required_env:\n {2}- WIKI_TOKEN/);
+  assert.match(manifest, /tree: sha256-/);
+
+  const web = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    (request) =>
+      request.url.endsWith("/moved")
+        ? Response.redirect("http://127.0.0.1:1/", 302)
+        : Response.json({ server: document }),
+  );
+  const at = `http://127.0.0.1:${web.addr.port}`;
+  await host.json("mcp", "catalog", "import", `${at}/server.json`, "--name", "wiki-two");
+  for (const from of [`${at}/moved`, "http://example.org/server.json", "/etc", "/nowhere"]) {
+    const refused = await host.run("mcp", "catalog", "import", from, "--json");
+    const { error } = JSON.parse(refused.stdout);
+    assert.deepEqual([refused.code, error.code], [1, "import-unreadable"], from);
+  }
+  await web.shutdown();
+});

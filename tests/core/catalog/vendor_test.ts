@@ -59,6 +59,7 @@ async function bench(): Promise<Bench> {
     random: host.random,
     trees: denoTrees(),
     processes: {
+      which: host.processes.which,
       run: (spec: Parameters<typeof host.processes.run>[0]) => {
         started.push(spec);
         return host.processes.run(spec);
