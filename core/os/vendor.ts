@@ -25,10 +25,9 @@ export function denoTrees(): Trees {
     copy: async (from, to, skip) => guarded("copy", from, () => copyTree(from, to, skip)),
     summarize: async (folder) =>
       guarded("read", folder, () => {
-        const entries = walk(folder);
-        return { ...hashEntries(entries), fingerprint: fingerprintOf(entries) };
+        return { ...hashEntries(walk(folder)), fingerprint: fingerprintOf(folder) };
       }),
-    fingerprint: async (folder) => guarded("read", folder, () => fingerprintOf(walk(folder))),
+    fingerprint: async (folder) => guarded("read", folder, () => fingerprintOf(folder)),
   };
 }
 
@@ -137,12 +136,31 @@ function hashEntries(entries: readonly Entry[]) {
  * Change times cannot be set by a program, so equal fingerprints mean that nobody wrote to a file
  * since it was hashed, short of someone who can set the clock of the machine.
  */
-function fingerprintOf(entries: readonly Entry[]): string {
-  const hash = createHash("sha256");
-  for (const { name, kind, info, target } of entries) {
-    const times = kind === "file" ? `${info.mtime?.getTime()} ${info.ctime?.getTime()}` : "";
-    const inode = kind === "file" ? `${info.ino} ${info.size} ${info.mode}` : "";
-    hash.update(`${kind} ${inode} ${times} ${target} ${JSON.stringify(name)}\n`);
-  }
-  return `sha256-${hash.digest("base64")}`;
+function fingerprintOf(root: string): string {
+  // Read before each start of a server, so it looks at each entry once and hashes once.
+  const lines: string[] = [];
+  const visit = (folder: string, prefix: string, depth: number) => {
+    if (depth > DEPTH_MAX) throw new FileFault("EIO", folder, `"${folder}" is nested too deeply`);
+    const found = [...Deno.readDirSync(folder)].sort((a, b) => a.name < b.name ? -1 : 1);
+    for (const { name, isFile, isDirectory, isSymlink } of found) {
+      const path = `${folder}/${name}`;
+      const shown = JSON.stringify(`${prefix}${name}`);
+      if (lines.length >= ENTRIES_MAX) {
+        throw new FileFault("EIO", root, `"${root}" has more than ${ENTRIES_MAX} entries`);
+      }
+      if (isDirectory) {
+        lines.push(`folder ${shown}`);
+        visit(path, `${prefix}${name}/`, depth + 1);
+      } else if (isSymlink) {
+        lines.push(`link ${JSON.stringify(innerTarget(root, path))} ${shown}`);
+      } else if (isFile) {
+        const { ino, size, mode, mtime, ctime } = Deno.lstatSync(path);
+        lines.push(`file ${ino} ${size} ${mode} ${mtime?.getTime()} ${ctime?.getTime()} ${shown}`);
+      } else {
+        throw new FileFault("EIO", path, `"${path}" is neither a file, a folder nor a link`);
+      }
+    }
+  };
+  visit(root, "", 0);
+  return `sha256-${createHash("sha256").update(lines.join("\n")).digest("base64")}`;
 }

@@ -5,6 +5,7 @@
  */
 
 import { benchApply } from "tests/bench/apply.ts";
+import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchPage } from "tests/bench/page.ts";
@@ -15,6 +16,7 @@ import { benchMemory, benchUp } from "tests/bench/up.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
+  catalog: benchCatalog,
   help: benchHelp,
   page: benchPage,
   socket: benchSocket,

@@ -195,7 +195,7 @@ async function addPackage(
     layer,
     verb: options.verb,
     summary: `"${mcp}" at ${pin.package}@${pin.version}`,
-    next: { manifest, lock, tools: printToolLock(toolLock) },
+    next: { ...candidate.value.texts, tools: printToolLock(toolLock) },
     previous: undefined,
   });
   if (!written.ok) {

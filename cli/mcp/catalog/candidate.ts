@@ -141,7 +141,11 @@ export async function compare(
   return {
     changes,
     code,
-    packages: before?.lock === undefined ? [] : newPackages(before.lock, manifest.lock ?? "{}"),
+    packages: before?.lock === undefined
+      ? []
+      : newPackages(before.lock, manifest.lock ?? "{}").filter((one) =>
+        one !== `${name}@${version}`
+      ),
     toolLock: {
       version,
       tools: new Map([...tools].filter(([tool]) => !widened.has(tool))),

@@ -74,6 +74,7 @@ export async function readStored(
   context: VerbContext,
   mcp: McpName,
 ): Promise<Result<StoredEntry>> {
+  await putBack(context, `${context.paths.runtimeCatalog}/${mcp}`);
   for (const layer of ["overlay", "runtime"] as const) {
     const found = await readAt(context, `${layerFolder(context, layer)}/${mcp}`);
     if (found !== undefined) {
@@ -169,9 +170,22 @@ async function removeEmpty(context: VerbContext, folder: string): Promise<void> 
   }
 }
 
+function asideOf(folder: string): string {
+  const slash = folder.lastIndexOf("/");
+  return `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.old`;
+}
+
+/** What a killed change has put aside goes back to its place. */
+async function putBack({ ports: { files } }: VerbContext, folder: string): Promise<void> {
+  const isGone = await files.stat(folder) === undefined;
+  if (isGone && await files.stat(asideOf(folder)) !== undefined) {
+    await files.rename(asideOf(folder), folder);
+  }
+}
+
 /**
  * A new folder takes the place of the old one. A crash between the two renames leaves the old one
- * under a hidden name; the next change of the entry puts it back first.
+ * under a hidden name; the next verb that reads the entry puts it back.
  */
 async function writeRuntime(
   context: VerbContext,
@@ -180,11 +194,9 @@ async function writeRuntime(
 ): Promise<Result<void>> {
   const { files, random } = context.ports;
   const slash = folder.lastIndexOf("/");
-  const aside = `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.old`;
+  const aside = asideOf(folder);
   const stage = `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.${random.uuid()}`;
-  if (await files.stat(folder) === undefined && await files.stat(aside) !== undefined) {
-    await files.rename(aside, folder);
-  }
+  await putBack(context, folder);
   await files.remove(aside, { recursive: true });
   try {
     for (const [name, text] of wanted) {

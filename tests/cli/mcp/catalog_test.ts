@@ -70,6 +70,10 @@ Deno.test("mcp catalog add writes the runtime catalog where there is no repo, an
   await using bare = await catalogHost([WIKI], { ledger: false });
   const added = await bare.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added["layer"], "runtime");
+  // A change that was killed between its two renames left the entry aside.
+  const { runtimeCatalog } = bare.paths;
+  await Deno.rename(`${runtimeCatalog}/wiki`, `${runtimeCatalog}/.wiki.old`);
+  assert.equal((await bare.run("mcp", "catalog", "review", "wiki")).code, 0);
   assert.ok((await Deno.stat(`${bare.paths.runtimeCatalog}/wiki/mcp.yaml`)).isFile);
 
   await using host = await catalogHost([WIKI]);

@@ -1,0 +1,115 @@
+/**
+ * The shipped npm servers: how long installing takes and how large they are, what the check of a
+ * tree adds to a start, and each server's start to its list of tools under Deno and under Node, in
+ * turn. `./dev bench catalog`; fetches every package first. FLEETCTL_ROUNDS sets the rounds.
+ *
+ * @module
+ */
+
+import { checkTree } from "core/catalog/vendor.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseTreeRecord } from "core/catalog/vendored_tree.ts";
+import { openHost } from "core/os/host.ts";
+import { systemMcpClient } from "core/os/mcp_client.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import type { ProcessSpec } from "core/ports.ts";
+import { quantile } from "tests/bench/measure.ts";
+import { shippedManifests } from "tests/support/catalog_page.ts";
+import { programPath } from "tests/support/machine.ts";
+import { fillVendorCache } from "tests/support/prepare_vendor.ts";
+import { type ShippedRoot, shippedRoot } from "tests/support/shipped_server.ts";
+
+const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "5");
+
+/** Measures every shipped npm entry. */
+export async function benchCatalog(): Promise<void> {
+  await fillVendorCache((line) => console.error(line), "all");
+  const node = await programPath("node");
+  await using root = await shippedRoot();
+  const entries = (await shippedManifests()).filter(({ source }) => source.kind === "npm");
+  console.log(
+    "| MCP | install from the cache ms | files | MB | check of the tree, warm ms | start under Deno ms | start under Node ms | ratio |",
+  );
+  console.log("|---|---|---|---|---|---|---|---|");
+  let [installs, megabytes] = [0, 0];
+  for (const entry of entries) {
+    const begun = performance.now();
+    await root.vendor(entry.name);
+    const install = performance.now() - begun;
+    const { files, bytes } = await recordOf(root, entry.name);
+    const checks = await timed(ROUNDS * 2, () => check(root, entry.name));
+    const deno = await root.program(entry);
+    const [underDeno, underNode] = await starts(entry, deno, node);
+    installs += install;
+    megabytes += bytes / 1e6;
+    const ratio = Number.isNaN(underNode) ? "–" : (underDeno / underNode).toFixed(2);
+    const shown = (ms: number) => Number.isNaN(ms) ? "–" : ms.toFixed(0);
+    console.log(
+      `| \`${entry.name}\` | ${install.toFixed(0)} | ${files} | ${(bytes / 1e6).toFixed(0)} | ${
+        quantile(checks, 0.5).toFixed(1)
+      } | ${shown(underDeno)} | ${shown(underNode)} | ${ratio} |`,
+    );
+  }
+  console.log(
+    `\n${entries.length} servers: installed in ${(installs / 1000).toFixed(1)} s, ${
+      megabytes.toFixed(0)
+    } MB; medians of ${ROUNDS} starts, of ${ROUNDS * 2} checks`,
+  );
+}
+
+async function recordOf(root: ShippedRoot, mcp: string) {
+  const folder = root.paths.deploy(mcp);
+  const current = await Deno.readLink(`${folder}/current`);
+  const record = parseTreeRecord(await Deno.readTextFile(`${folder}/${current}.json`));
+  if (record === undefined) throw new Error(`${mcp} has no record`);
+  return record;
+}
+
+async function check(root: ShippedRoot, mcp: string): Promise<void> {
+  const host = openHost({ log: { program: "bench", level: "error" } });
+  const checked = await checkTree(mcp, { files: host.files, trees: denoTrees() }, root.paths);
+  if (!checked.ok) throw new Error(checked.error.message);
+}
+
+async function timed(rounds: number, run: () => Promise<void>): Promise<readonly number[]> {
+  const times: number[] = [];
+  for (let round = -1; round < rounds; round++) {
+    const begun = performance.now();
+    await run();
+    if (round >= 0) times.push(performance.now() - begun);
+  }
+  return times;
+}
+
+/** Start to the list of tools, in turn; NaN where it lists nothing. */
+async function starts(
+  entry: Manifest,
+  deno: ProcessSpec,
+  node: string | undefined,
+): Promise<readonly [number, number]> {
+  const underNode = node === undefined ? undefined : nodeProgram(deno, node);
+  const [a, b]: [number[], number[]] = [[], []];
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const [program, times] of [[deno, a], [underNode, b]] as const) {
+      if (program === undefined) continue;
+      const begun = performance.now();
+      const isListed = await list(entry, program);
+      if (round >= 0) times.push(isListed ? performance.now() - begun : NaN);
+    }
+  }
+  return [quantile(a, 0.5), quantile(b, 0.5)];
+}
+
+/** The same file and arguments under Node, which asks for no permissions. */
+function nodeProgram(deno: ProcessSpec, node: string): ProcessSpec {
+  const at = deno.args.findIndex((word) =>
+    word.includes("/node_modules/") && !word.startsWith("-")
+  );
+  return { ...deno, command: node, args: deno.args.slice(at) };
+}
+
+async function list(entry: Manifest, program: ProcessSpec): Promise<boolean> {
+  const host = openHost({ log: { program: "bench", level: "error" } });
+  const listed = await systemMcpClient(host).listTools(entry.name, program);
+  return listed.ok;
+}
