@@ -58,6 +58,7 @@ function entryJson(entry: Manifest) {
     transport: entry.transport,
     exposure: entry.exposure,
     origin: entry.origin,
+    held_tools: entry.heldTools ?? [],
   };
 }
 
@@ -71,7 +72,9 @@ function entryCells(entry: Manifest): readonly Cell[] {
       ? "oauth"
       : entry.requiredEnv.join(", ") || entry.auth,
     entry.sharing,
-    entry.origin,
+    entry.heldTools === undefined
+      ? entry.origin
+      : { text: `${entry.origin}, review waits`, tone: "warn" },
     entry.summary,
   ];
 }

@@ -45,6 +45,7 @@ Deno.test("an upgrade that adds a tool shows it, holds it back, and gives the re
   assert.deepEqual(gate.rules, { delete_page: "block" }, "the planner has rendered it");
   assert.match(await Deno.readLink(`${host.paths.deploy("wiki")}/current`), /^1\.1\.0-/);
 
+  assert.match((await host.run("mcp", "catalog", "list")).stdout, /wiki .*overlay, review waits/);
   const shown = await host.json("mcp", "catalog", "review", "wiki");
   const { hash } = shown["held"] as { hash: string };
   assert.equal((await host.run("mcp", "catalog", "review", "wiki", "--accept", hash)).code, 0);
