@@ -25,6 +25,12 @@ export interface Options {
   readonly isDryRun: boolean;
 }
 
+/** Said once, when the store is made: afterwards only `secret list` does. */
+const OFFER = [
+  "the secret store is new, and only this host can open it; for the day its key is lost:",
+  "  fleetctl secret recovery add > recovery.key",
+];
+
 /** Parses the switches. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({ isDryRun: invocation.switches.has("dry-run") });
@@ -33,8 +39,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 /** Runs the planner. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { isDryRun } = options;
-  const { ports, target } = context;
+  const { ports, paths, target } = context;
   return await underVerbLock(context, async () => {
+    const isNewStore = await ports.files.stat(paths.secretsFile) === undefined;
     if (!isDryRun) {
       const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
       if (!state.ok) return state;
@@ -48,7 +55,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ...(own === undefined ? {} : { scope: scopeOf(gathered.value.facts, own) }),
     });
     if (!report.ok) return report;
-    const aboutOne = own === undefined ? {} : { aboutOneFor: context.caller };
-    return ok(planReport(report.value, gathered.value, aboutOne));
+    return ok(planReport(report.value, gathered.value, {
+      ...(own === undefined ? {} : { aboutOneFor: context.caller }),
+      ...(isNewStore ? { last: OFFER } : {}),
+    }));
   });
 }

@@ -190,7 +190,7 @@ function dialUrlOf(from: Sources, hostname: HostName): string {
   const marker = from.markers.webviewGateway;
   const listen = from.roles.gateway?.dialListen;
   return registerUrl({
-    marker: marker === undefined ? undefined : { host: marker, isTls: false, port: undefined },
+    marker,
     hostname,
     ...(listen === undefined ? {} : { listen }),
   });

@@ -89,7 +89,8 @@ export function parseKeyName(text: string): Result<KeyName> {
 /** Parses a hostname; trims and lowercases it; refuses IP addresses (spec "Ledger and host markers"). */
 export function parseHostName(text: string): Result<HostName> {
   const name = text.trim().toLowerCase().replace(/\.$/, "");
-  if (/^[0-9.]+$/.test(name) || name.includes(":")) {
+  // What ends in a number is read as an address by resolvers: 10.1, 0x7f.1 (WHATWG URL, 4.1).
+  if (/(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/.test(name) || name.includes(":")) {
     return bad("a hostname", text, "must be a hostname, not an IP address");
   }
   const labels = name.split(".");

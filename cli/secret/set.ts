@@ -11,11 +11,11 @@ import { refreshEnvFiles } from "cli/env_files.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
+import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { decidePlacement } from "core/secrets/placement.ts";
-import { isHostOpKey } from "core/secrets/resolve.ts";
 import { checkRoleKey } from "core/secrets/role_key.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
@@ -59,9 +59,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     return ok(linesReport(
       { key, shard, changed: isChanged, files },
       [
-        `${isChanged ? "set" : "unchanged"}  ${key} in ${
-          ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`
-        }`,
+        `${isChanged ? "set" : "unchanged"}  ${key} in ${shardText(ref)}`,
         ...files.map((path) => `updated  ${path}`),
         ...(files.length === 0 ? [] : ["running programs read it after:", ...laterLines(context)]),
       ],
@@ -76,16 +74,4 @@ async function checkAgent(context: VerbContext, ref: SecretRef): Promise<Result<
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, ref.agent);
   return agent.ok ? ok(undefined) : agent;
-}
-
-function envPath({ paths }: VerbContext, ref: SecretRef): string {
-  if (ref.agent !== undefined) return paths.agentEnv(ref.agent);
-  return isHostOpKey(ref.key) ? paths.hostOpKeys : paths.sharedEnv;
-}
-
-/** First the files and units that the value changes, then the agents that have read older ones. */
-function laterLines({ target, caller }: VerbContext): readonly string[] {
-  const own = target.kind === "agent" && target.agent === callerAgent(caller);
-  const agent = target.kind !== "agent" ? "<agent>" : own ? "self" : target.agent;
-  return [own ? "  fleetctl apply self" : "  fleetctl apply", `  fleetctl agents restart ${agent}`];
 }

@@ -45,7 +45,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underVerbLock(context, async () => {
     const markers = parseMarkers(await ports.files.readText(paths.hostFile), paths.hostFile);
     if (!markers.ok) return markers;
-    const marker = markers.value.webviewGateway;
+    const marker = markers.value.webviewGateway?.host;
     if (marker !== undefined && !isGatewayHost(marker, ports.hostname)) {
       return err(gatewayElsewhere(marker, ports.hostname));
     }

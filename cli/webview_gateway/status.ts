@@ -6,6 +6,7 @@
  * @module
  */
 
+import { type HostMarkers, printGatewayMarker } from "core/ledger/markers.ts";
 import type { VerbContext } from "cli/context.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
@@ -43,7 +44,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const ledger = mapOf(rendered?.get("WEBVIEW_LEDGER"));
   const admins = listOf(rendered?.get("WEBVIEW_ADMINS"));
   const problems = [
-    ...(roles.gateway === undefined ? [notInstalled(markers.webviewGateway)] : []),
+    ...(roles.gateway === undefined ? [notInstalled(shownMarker(markers))] : []),
     ...(roles.gateway !== undefined ? unitProblems(unit, paths) : []),
     ...(rendered === undefined || roles.gateway === undefined ? [] : [
       ...(rendered.has("WEBVIEW_ADMINS") ? [] : [renderedByOlder()]),
@@ -60,7 +61,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
     json: {
       unit: GATEWAY_UNIT,
       state,
-      marker: markers.webviewGateway ?? null,
+      marker: shownMarker(markers) ?? null,
       cockpit_listen: roles.gateway?.cockpitListen ?? null,
       dial_listen: roles.gateway?.dialListen ?? null,
       trust: roles.gateway?.trust ?? null,
@@ -94,7 +95,7 @@ function headLines(
           readonly trust: string;
         };
       };
-      readonly markers: { readonly webviewGateway?: string };
+      readonly markers: HostMarkers;
     };
   },
 ): readonly Cell[] {
@@ -105,7 +106,7 @@ function headLines(
       `cockpit   ${roles.gateway.cockpitListen}, trusts ${roles.gateway.trust}`,
       `dial-in   ${roles.gateway.dialListen}`,
     ]),
-    `marker    ${markers.webviewGateway ?? "none: this host is its own gateway"}`,
+    `marker    ${shownMarker(markers) ?? "none: this host is its own gateway"}`,
   ];
 }
 
@@ -179,4 +180,8 @@ function ledgerDiffers(): Refusal {
     "The gateway was given another ledger than this host has now",
     { hints: ["fleetctl apply"] },
   );
+}
+
+function shownMarker({ webviewGateway }: HostMarkers): string | undefined {
+  return webviewGateway === undefined ? undefined : printGatewayMarker(webviewGateway);
 }

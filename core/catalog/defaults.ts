@@ -85,8 +85,15 @@ export function parseDefaults(text: string, file: string, catalog: Catalog): Def
   return { channels: CHANNEL_DEFAULTS, hostTools, faults };
 }
 
-/** Adds an MCP to the text of the host's defaults overlay; validates against the whole catalog. */
-export function addDefaultTool(text: string, name: string, catalog: Catalog): Result<string> {
+/**
+ * Adds an MCP to the text of the host's defaults overlay; validates against the whole catalog. A
+ * file that is not a mapping with a list of names is refused: nothing is written over it.
+ */
+export function addDefaultTool(
+  text: string,
+  name: string,
+  { catalog, file }: { readonly catalog: Catalog; readonly file: string },
+): Result<string> {
   const parsed = parseMcpName(name);
   if (!parsed.ok) return parsed;
   if (!catalog.entries.has(parsed.value)) {
@@ -96,7 +103,35 @@ export function addDefaultTool(text: string, name: string, catalog: Catalog): Re
       { hints: ["fleetctl mcp catalog list"] },
     ));
   }
-  return editYaml(text, (editor) => editor.addToList(["tools"], parsed.value), "defaults.yaml");
+  const readable = checkShape(text, file);
+  if (!readable.ok) return readable;
+  return editYaml(text, (editor) => editor.addToList(["tools"], parsed.value), file);
+}
+
+/** Takes an MCP out of the host's own additions; one that the catalog has lost included. */
+export function removeDefaultTool(text: string, name: McpName, file: string): Result<string> {
+  const readable = checkShape(text, file);
+  if (!readable.ok) return readable;
+  if (!readable.value.includes(name)) return ok(text);
+  return editYaml(text, (editor) => editor.removeFromList(["tools"], name), file);
+}
+
+/** Returns the names in the file, known or not, when an edit can do no harm to the rest of it. */
+function checkShape(text: string, file: string): Result<readonly string[]> {
+  const yaml = parseYaml(text, file);
+  if (!yaml.ok) return err(defaultsRefusal(file, yaml.error.details));
+  if (yaml.value.value === null) return ok([]);
+  const read = createFieldReader(yaml.value);
+  read.onlyKeys([], ["tools"]);
+  const names = read.strings(["tools"]);
+  return read.faults.length === 0 ? ok(names) : err(defaultsRefusal(file, read.faults));
+}
+
+function defaultsRefusal(file: string, details: readonly string[]): Refusal {
+  return refusal("defaults-file-invalid", `Cannot change the defaults "${file}": it is unusable`, {
+    details,
+    hints: [`edit ${file}`],
+  });
 }
 
 type Wanting = Pick<AgentRecord, "channel" | "tools">;

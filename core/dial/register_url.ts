@@ -7,39 +7,12 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { type HostName, parseHostName } from "core/names.ts";
+import type { GatewayMarker } from "core/ledger/markers.ts";
+import type { HostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Port of the dial-in listener. */
 export const DIAL_PORT = 8735;
-
-/** What the marker `host.webview_gateway` says. */
-export interface GatewayMarker {
-  readonly host: HostName;
-  readonly isTls: boolean;
-  /** Present only when the marker states one. */
-  readonly port: number | undefined;
-}
-
-/** Parses the value of `host.webview_gateway`. */
-export function parseGatewayMarker(text: string): Result<GatewayMarker> {
-  const trimmed = text.trim();
-  const match = /^(?:(wss?):\/\/)?([^/:]+)(?::([0-9]{1,5}))?\/?$/i.exec(trimmed);
-  const port = match?.[3] === undefined ? undefined : Number(match[3]);
-  if (match === null || (port !== undefined && (port < 1 || port > 65_535))) {
-    return err(
-      refusal(
-        "marker-invalid",
-        `Cannot use ${JSON.stringify(trimmed.slice(0, 80))} as gateway: ` +
-          "must be a hostname, or wss://<hostname> for a gateway behind TLS",
-        { kind: "usage" },
-      ),
-    );
-  }
-  const host = parseHostName(match[2] ?? "");
-  if (!host.ok) return host;
-  return ok({ host: host.value, isTls: match[1]?.toLowerCase() === "wss", port });
-}
 
 /** Addresses that stand for every address, loopback included. */
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "[::]", ""]);

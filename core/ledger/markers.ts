@@ -1,7 +1,8 @@
 /**
  * The host file `host.yaml`: markers that name the gateway hosts, and `dial_require_key`
  * (spec "Ledger and host markers", decisions 11 and 41). Pure. A marker holds a hostname, never an
- * IP address, because a host recognises itself by comparing it with its own hostname.
+ * IP address, because a host recognises itself by comparing it with its own hostname. That of the
+ * webview gateway may say that the gateway is behind TLS: `wss://<hostname>[:port]`.
  *
  * @module
  */
@@ -12,28 +13,70 @@ import { type HostName, nameFault, parseHostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, parseYaml } from "core/yaml.ts";
 
-/** Markers that `host set` takes, each a hostname. */
+/** Markers that `host set` takes. */
 export const MARKERS = ["webview_gateway", "teams_gateway"] as const;
 /** One of `MARKERS`. */
 export type Marker = typeof MARKERS[number];
 
+/** What the marker `host.webview_gateway` says. */
+export interface GatewayMarker {
+  readonly host: HostName;
+  readonly isTls: boolean;
+  /** Present only when the marker states one. */
+  readonly port: number | undefined;
+}
+
 /** What `host.yaml` says. Absent markers mean that this host has no gateway elsewhere. */
 export interface HostMarkers {
-  readonly webviewGateway?: HostName;
+  readonly webviewGateway?: GatewayMarker;
   readonly teamsGateway?: HostName;
   /** `host.dial_require_key`: a client that proves no key is refused at dial-in. */
   readonly isDialKeyRequired: boolean;
 }
 
-/** A change of `host.yaml`; `undefined` takes a marker away. */
+/** A change of `host.yaml`, values as `checkMarker` returned them; `undefined` takes one away. */
 export interface MarkerEdit {
-  readonly webview_gateway?: HostName | undefined;
-  readonly teams_gateway?: HostName | undefined;
+  readonly webview_gateway?: string | undefined;
+  readonly teams_gateway?: string | undefined;
   readonly dial_require_key?: boolean;
 }
 
 /** Markers of a host without a host file. */
 export const NO_MARKERS: HostMarkers = { isDialKeyRequired: false };
+
+/** Parses the value of `host.webview_gateway`. */
+export function parseGatewayMarker(text: string): Result<GatewayMarker> {
+  const trimmed = text.trim();
+  const match = /^(?:(wss?):\/\/)?([^/:]+)(?::([0-9]{1,5}))?\/?$/i.exec(trimmed);
+  const port = match?.[3] === undefined ? undefined : Number(match[3]);
+  if (match === null || (port !== undefined && (port < 1 || port > 65_535))) {
+    return err(
+      refusal(
+        "marker-invalid",
+        `Cannot use ${JSON.stringify(trimmed.slice(0, 80))} as gateway: ` +
+          "must be a hostname, or wss://<hostname> for a gateway behind TLS",
+        { kind: "usage" },
+      ),
+    );
+  }
+  const host = parseHostName(match[2] ?? "");
+  if (!host.ok) return host;
+  return ok({ host: host.value, isTls: match[1]?.toLowerCase() === "wss", port });
+}
+
+/** Returns the value of a marker in its one spelling, or why it cannot be one. */
+export function checkMarker(marker: Marker, text: string): Result<string> {
+  if (marker === "teams_gateway") return parseHostName(text);
+  const parsed = parseGatewayMarker(text);
+  if (!parsed.ok) return parsed;
+  return ok(printGatewayMarker(parsed.value));
+}
+
+/** Prints a marker in its one spelling; the inverse of `parseGatewayMarker`. */
+export function printGatewayMarker({ host, isTls, port }: GatewayMarker): string {
+  const scheme = isTls ? "wss://" : port === undefined ? "" : "ws://";
+  return `${scheme}${host}${port === undefined ? "" : `:${port}`}`;
+}
 
 /** Parses `host.yaml`; an absent or empty file has no markers. */
 export function parseMarkers(text: string | undefined, file: string): Result<HostMarkers> {
@@ -43,16 +86,16 @@ export function parseMarkers(text: string | undefined, file: string): Result<Hos
   if (yaml.value.value === null) return ok(NO_MARKERS);
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], [...MARKERS, "dial_require_key"]);
-  const host = (key: Marker): HostName | undefined => {
+  const marker = <T>(key: Marker, parse: (text: string) => Result<T>): T | undefined => {
     const value = read.string(
       [key],
-      (given) => given === "" ? undefined : nameFault(parseHostName, given),
+      (given) => given === "" ? undefined : nameFault(parse, given),
     );
-    const parsed = value === undefined || value === "" ? undefined : parseHostName(value);
+    const parsed = value === undefined || value === "" ? undefined : parse(value);
     return parsed?.ok ? parsed.value : undefined;
   };
-  const webviewGateway = host("webview_gateway");
-  const teamsGateway = host("teams_gateway");
+  const webviewGateway = marker("webview_gateway", parseGatewayMarker);
+  const teamsGateway = marker("teams_gateway", parseHostName);
   const isRequired = read.entries([]).find(([key]) => key === "dial_require_key")?.[1] ?? false;
   if (typeof isRequired !== "boolean") read.fault(["dial_require_key"], "must be true or false");
   if (read.faults.length > 0) return err(markerRefusal(file, read.faults));
@@ -80,8 +123,12 @@ export function editMarkers(
 }
 
 /** Returns whether a marker names this host; a host without the marker is its own gateway. */
-export function isGatewayHost(marker: HostName | undefined, hostname: HostName): boolean {
-  return marker === undefined || marker === hostname;
+export function isGatewayHost(
+  marker: HostName | GatewayMarker | undefined,
+  hostname: HostName,
+): boolean {
+  const host = typeof marker === "object" ? marker.host : marker;
+  return host === undefined || host === hostname;
 }
 
 function markerRefusal(file: string, details: readonly string[]) {

@@ -119,6 +119,11 @@ export async function sweepFolders(files: Files, paths: Paths): Promise<void> {
   }
 }
 
+/** Whether a path relative to the repository is one that the ledger may hold. */
+export function isLedgerName(name: string): boolean {
+  return NAME.test(name);
+}
+
 /** Paths come from parsed names, so anything else is a bug of the caller. */
 function nameInside(paths: Paths, path: string): string {
   const name = path.startsWith(`${paths.repo}/`) ? path.slice(paths.repo.length + 1) : "";

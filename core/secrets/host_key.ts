@@ -15,6 +15,8 @@ import { createIdentity, recipientOf } from "core/secrets/envelope.ts";
 export interface HostKey {
   /** All can open the store; the first is this host's own. */
   readonly identities: readonly string[];
+  /** Their public halves, in the same order. */
+  readonly recipients: readonly string[];
   /** Public half of the first identity. */
   readonly recipient: string;
 }
@@ -38,28 +40,60 @@ export async function readHostKey(
   }
   const identities = text.split("\n").map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
-  const recipients = await Promise.all(identities.map((identity) => recipientOf(identity)));
+  const found = await Promise.all(identities.map((identity) => recipientOf(identity)));
+  const recipients = found.filter((each) => each !== undefined);
   const [recipient] = recipients;
-  return recipient === undefined || recipients.includes(undefined)
+  return recipient === undefined || recipients.length !== found.length
     ? err(hostKeyRefusal(paths, "it does not hold age identities"))
-    : ok({ identities, recipient });
+    : ok({ identities, recipients, recipient });
 }
 
 /** Creates the identity. The caller holds the lock and has seen that there is none. */
 export async function createHostKey(files: Files, paths: Paths, nowMs: number): Promise<HostKey> {
+  const key = await freshHostKey();
+  await writeHostKey(files, paths, { identities: key.identities, nowMs });
+  return key;
+}
+
+/** Generates an identity; nothing is written. */
+export async function freshHostKey(): Promise<HostKey> {
   const identity = await createIdentity();
   const recipient = await recipientOf(identity);
   if (recipient === undefined) throw new TypeError("a fresh identity has a recipient");
+  return { identities: [identity], recipients: [recipient], recipient };
+}
+
+/** Writes the file of the host's identities, as a whole. */
+export async function writeHostKey(
+  files: Files,
+  paths: Paths,
+  { identities, nowMs }: { readonly identities: readonly string[]; readonly nowMs: number },
+): Promise<void> {
   await files.ensureDir(paths.etc);
+  await files.write(paths.hostKey, await printIdentities(identities, nowMs), { mode: KEY_MODE });
+}
+
+/** Prints identities in the form of `age-keygen`. */
+export async function printIdentities(
+  identities: readonly string[],
+  nowMs: number,
+): Promise<string> {
   const created = new Date(nowMs).toISOString();
-  const text = `# created: ${created}\n# public key: ${recipient}\n${identity}\n`;
-  await files.write(paths.hostKey, text, { mode: KEY_MODE });
-  return { identities: [identity], recipient };
+  const parts = await Promise.all(
+    identities.map(async (identity) =>
+      `# created: ${created}\n# public key: ${await recipientOf(identity)}\n${identity}\n`
+    ),
+  );
+  return parts.join("");
 }
 
 /** Refusal of everything that needs the key of this host. */
 export function hostKeyRefusal(paths: Paths, state: string): Refusal {
   return refusal("store-unreadable", `Cannot use the host key "${paths.hostKey}": ${state}`, {
-    hints: [`ls -l ${paths.hostKey}`, 'run "fleetctl fleet sync" on a host that is a recipient'],
+    hints: [
+      `ls -l ${paths.hostKey}`,
+      "fleetctl secret recover --key - < recovery.key",
+      'run "fleetctl secret rewrap" on a host that is already a recipient',
+    ],
   });
 }

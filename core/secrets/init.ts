@@ -66,8 +66,7 @@ export async function initSecrets(
           path: paths.recipientsFile,
           mode: 0o644,
           change: (text) => {
-            const { recipient } = key.value;
-            const listed = addRecipient(text, { recipient, label: `host ${options.hostname}` });
+            const listed = withHost(text, key.value, options.hostname);
             return ok(
               recoveryRecipient === undefined
                 ? listed
@@ -100,7 +99,6 @@ export async function enrollHost(
   try {
     const key = await ensureHostKey(ports, paths);
     if (!key.ok) return key;
-    const { recipient } = key.value;
     return await commitChange(ports, paths, {
       verb: options.verb,
       caller: options.caller,
@@ -108,12 +106,20 @@ export async function enrollHost(
       edits: [{
         path: paths.recipientsFile,
         mode: 0o644,
-        change: (text) => ok(addRecipient(text, { recipient, label: `host ${options.hostname}` })),
+        change: (text) => ok(withHost(text, key.value, options.hostname)),
       }],
     });
   } catch (thrown) {
     return err(fileRefusal(thrown, "create the host key"));
   }
+}
+
+/** A host of which one key is listed is listed: another of its keys may be on its way in or out. */
+function withHost(text: string | undefined, key: HostKey, hostname: HostName): string {
+  const lines = (text ?? "").split("\n").map((line) => line.trim());
+  return key.recipients.some((each) => lines.includes(each))
+    ? text ?? ""
+    : addRecipient(text, { recipient: key.recipient, label: `host ${hostname}` });
 }
 
 async function ensureHostKey(ports: LedgerPorts, paths: Paths): Promise<Result<HostKey>> {

@@ -24,36 +24,41 @@ export interface SecretCaller {
 }
 
 /** Decides whether the caller may set or unset a secret at a place. */
-export function decidePlacement(caller: SecretCaller, ref: SecretRef): Result<SecretRef> {
+export function decidePlacement(
+  caller: SecretCaller,
+  ref: SecretRef,
+  verb: "set" | "unset" = "set",
+): Result<SecretRef> {
+  const words = `fleetctl secret ${verb} ${ref.key}${verb === "set" ? " --value <value>" : ""}`;
   if (ref.agent === undefined) {
     return caller.isOperator ? ok(ref) : err(refusal(
       "shared-shard-denied",
-      `Cannot set "${ref.key}" for the whole host as agent "${
+      `Cannot ${verb} "${ref.key}" for the whole host as agent "${
         caller.agent ?? "nobody"
       }": shared and host secrets are operator-only`,
       {
         kind: "denied",
-        hints: [`fleetctl secret set ${ref.key} --value <value> --agent self`],
+        hints: [`${words} --agent self`],
       },
     ));
   }
   if (!caller.isOperator && caller.agent !== ref.agent) {
     return err(refusal(
       "agent-shard-denied",
-      `Cannot set "${ref.key}" of agent "${ref.agent}" as agent "${
+      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}" as agent "${
         caller.agent ?? "nobody"
       }": an agent writes its own shard only`,
       {
         kind: "denied",
-        hints: [`fleetctl secret set ${ref.key} --value <value> --agent self`],
+        hints: [`${words} --agent self`],
       },
     ));
   }
   return isRoleKey(ref.key)
     ? err(refusal(
       "key-misplaced",
-      `Cannot set "${ref.key}" of agent "${ref.agent}": it is a key of the host, must be shared`,
-      { hints: [`fleetctl secret set ${ref.key} --value <value>`] },
+      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}": it is a key of the host, must be shared`,
+      { hints: [words] },
     ))
     : ok(ref);
 }

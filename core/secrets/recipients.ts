@@ -69,19 +69,32 @@ export function addRecipient(text: string | undefined, added: Recipient): string
   return `${before}${gap}# ${added.label}\n${added.recipient}\n`;
 }
 
-/** Returns the readers of the next write: those of the last one that are still listed. */
+/** Takes lines away, each with the comment right above it that said whose it was. */
+export function dropRecipients(text: string | undefined, dropped: readonly string[]): string {
+  const kept: string[] = [];
+  for (const line of (text ?? "").split("\n")) {
+    if (!dropped.includes(line.trim())) kept.push(line);
+    else if (kept.at(-1)?.trim().startsWith("#") === true) kept.pop();
+  }
+  return kept.join("\n");
+}
+
+/**
+ * Returns the readers of the next write: those of the last one that are still listed. `own` are the
+ * recipients of this host, one of which must stay.
+ */
 export function decideReaders(
   recorded: readonly string[],
   listed: readonly Recipient[],
-  own: string,
+  own: readonly string[],
 ): Result<readonly string[]> {
   const readers = recorded.filter((reader) => listed.some((each) => each.recipient === reader));
-  if (readers.includes(own)) return ok(readers);
+  if (own.some((each) => readers.includes(each))) return ok(readers);
   return err(refusal(
     "recipient-missing",
     "Cannot write the secret store: the key of this host is not among its recipients, so that " +
       "this host could not read it again",
-    { hints: ['run "fleetctl fleet sync" on a host that is already a recipient'] },
+    { hints: ['run "fleetctl secret rewrap" on a host that is already a recipient'] },
   ));
 }
 

@@ -82,7 +82,7 @@ export function requireRoleKey(
     "hmac-key-unreadable",
     `Cannot write "${at.file}": ${key} reads back empty, so the secret store is not readable on ` +
       `host "${at.hostname}"; kept the old file`,
-    { hints: ['run "fleetctl fleet sync" on a host that is already a recipient'] },
+    { hints: ['run "fleetctl secret rewrap" on a host that is already a recipient'] },
   ));
 }
 

@@ -68,7 +68,7 @@ export async function openSecrets(ports: LedgerPorts, paths: Paths): Promise<Res
     const key = await readHostKey(ports, paths);
     if (!key.ok) return key;
     const sealed = await ports.files.readText(paths.secretsFile);
-    if (sealed === undefined) return err(missing(paths));
+    if (sealed === undefined) return err(missingStore(paths));
     if (key.value === undefined) return err(hostKeyRefusal(paths, "it does not exist"));
     const opened = await openText(paths, sealed, key.value);
     return opened.ok ? ok(createStore(ports, paths, key.value, opened.value.shards)) : opened;
@@ -99,7 +99,7 @@ export async function rewrapSecrets(
       plan = planRewrap(store.recipients, listed.value);
       if (plan.added.length + plan.removed.length === 0) return ok(undefined);
       const recipients = listed.value.map((each) => each.recipient);
-      const kept = decideReaders(recipients, listed.value, key.recipient);
+      const kept = decideReaders(recipients, listed.value, key.recipients);
       return kept.ok ? ok({ shards: store.shards, recipients }) : kept;
     },
   });
@@ -119,7 +119,10 @@ export async function openText(
         ? unreadable(
           paths,
           `the key "${paths.hostKey}" of this host is not among its recipients`,
-          ['run "fleetctl fleet sync" on a host that is already a recipient'],
+          [
+            "fleetctl secret recover --key - < recovery.key",
+            'run "fleetctl secret rewrap" on a host that is already a recipient',
+          ],
         )
         : corrupt(paths, text.error.detail),
     );
@@ -152,7 +155,7 @@ export async function changeStore(
       path: paths.secretsFile,
       adopts: true,
       change: async (sealed) => {
-        if (sealed === undefined) return err(missing(paths));
+        if (sealed === undefined) return err(missingStore(paths));
         const key = await readHostKey(ports, paths);
         if (!key.ok) return key;
         if (key.value === undefined) return err(hostKeyRefusal(paths, "it does not exist"));
@@ -192,7 +195,7 @@ function createStore(
           paths.recipientsFile,
         );
         if (!listed.ok) return listed;
-        const readers = decideReaders(store.recipients, listed.value, key.recipient);
+        const readers = decideReaders(store.recipients, listed.value, key.recipients);
         if (!readers.ok) return readers;
         // The same values for the same readers: nothing to write, and no commit.
         const isSame = next.value === store.shards &&
@@ -241,7 +244,8 @@ function absent(ref: SecretRef, where: string): Refusal {
   return refusal("secret-absent", `Cannot unset "${ref.key}": there is none ${where}`);
 }
 
-function missing(paths: Paths): Refusal {
+/** Refusal of everything that needs a store. */
+export function missingStore(paths: Paths): Refusal {
   return refusal(
     "store-missing",
     `Cannot read the secret store: there is no "${paths.secretsFile}"`,

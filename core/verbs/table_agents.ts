@@ -1,5 +1,5 @@
 /**
- * Rows of the verb table: agents, their secrets, sign-ins and cockpit gates. Data only.
+ * Rows of the verb table: agents, their sign-ins and cockpit gates. Data only.
  *
  * @module
  */
@@ -258,36 +258,6 @@ export const AGENT_VERBS: readonly Verb[] = [
     summary: "Sign an agent in to a provider",
     example: "fleetctl login office-a self",
     later: true,
-  },
-  {
-    path: ["secret", "get"],
-    args: [{ name: "KEY", summary: "Name of the secret" }],
-    options: [{ name: "agent", value: "name|self", summary: "Shard to read" }],
-    scope: "self_or_host",
-    target: { from: "option", name: "agent", absent: "caller_or_host" },
-    runs: "root",
-    mutates: false,
-    summary: "Print one secret",
-    example: "fleetctl secret get CODEHOST_TOKEN --agent self",
-  },
-  {
-    path: ["secret", "set"],
-    args: [{ name: "KEY", summary: "Name of the secret" }],
-    options: [
-      {
-        name: "value",
-        value: "value",
-        secret: true,
-        summary: 'The value; "-" reads stdin, left out asks for it',
-      },
-      { name: "agent", value: "name|self", summary: "Shard to write; the shared one without" },
-    ],
-    scope: "self_or_host",
-    target: { from: "option", name: "agent", absent: "host" },
-    runs: "root",
-    mutates: true,
-    summary: "Store one secret in an agent's shard or in the shared one",
-    example: "fleetctl secret set CODEHOST_TOKEN --agent self",
   },
   {
     path: ["terminal", "status"],

@@ -74,13 +74,6 @@ export const HOST_VERBS: readonly Verb[] = [
     example: "fleetctl completion bash > /etc/bash_completion.d/fleetctl",
   },
   operatorRow({
-    path: ["defaults", "add", "tools"],
-    args: [{ name: "mcp", summary: "Name of a catalog entry" }],
-    summary: "Give an MCP to every agent of this host",
-    example: "fleetctl defaults add tools git",
-    later: true,
-  }),
-  operatorRow({
     path: ["doctor"],
     mutates: false,
     summary: "List soft settings and faults of this host",
@@ -119,16 +112,6 @@ export const HOST_VERBS: readonly Verb[] = [
     summary: "Show help of a verb, a group or everything",
     example: "fleetctl help mcp add",
   },
-  operatorRow({
-    path: ["host", "set"],
-    args: [
-      { name: "marker", summary: "Name of a marker, such as webview_gateway" },
-      { name: "hostname", summary: "A hostname, never an address" },
-    ],
-    summary: "Set a marker of this host",
-    example: "fleetctl host set webview_gateway atlas",
-    later: true,
-  }),
   operatorRow({
     path: ["host", "stream-stats"],
     mutates: false,

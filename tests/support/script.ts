@@ -9,16 +9,18 @@
  * | `stdin 'text'` | stdin of the next exec |
  * | `file path ['regex']` / `! file path` | a file under the root is there (and matches) |
  * | `mode path 0640` | its permission bits |
- * | `write path 'text'` | writes a file under the root; `\\n` is a line break |
+ * | `write path 'text'`, `append path 'text'` | writes a file under the root; `\\n` is a line break |
  * | `forget KEY …` | takes keys out of the shared shard, as of a store that lost them |
- * | `remove path` | removes a file under the root |
  * | `socket path 0600` | stands in for a socket on which nobody listens |
  * | `age path days` | makes a file or folder that old |
+ * | `remove path` | takes a file under the root away |
+ * | `capture NAME 'regex'` | `$NAME` is what the group of the regex matches in the last stdout |
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
  *
- * `$ROOT` and `$HOST` are replaced. Files after `-- path --` are written before the first command.
+ * `$ROOT`, `$HOST` and what was captured are replaced. Files after `-- path --` are written before
+ * the first command.
  *
  * @module
  */
@@ -90,6 +92,7 @@ class Runner {
   private last: Outcome = { code: 0, stdout: "", stderr: "" };
   private stdin: string | undefined;
   private ports: Partial<VerbPorts>;
+  private readonly captured = new Map<string, string>();
 
   constructor(
     private readonly root: string,
@@ -114,7 +117,9 @@ class Runner {
   }
 
   private async command(text: string): Promise<void> {
-    const words = splitWords(text.replaceAll("$ROOT", this.root).replaceAll("$HOST", SCRIPT_HOST));
+    let filled = text.replaceAll("$ROOT", this.root).replaceAll("$HOST", SCRIPT_HOST);
+    for (const [name, value] of this.captured) filled = filled.replaceAll(`$${name}`, value);
+    const words = splitWords(filled);
     const isNot = words[0] === "!";
     const [name = "", ...args] = isNot ? words.slice(1) : words;
     if (/^exec(:\d)?$/.test(name)) return await this.exec(name, isNot, args);
@@ -159,6 +164,15 @@ class Runner {
       }
       case "write":
         return await writeFile(`${this.root}/${args[0]}`, unescape(args[1] ?? ""));
+      case "append":
+        return await Deno.writeTextFile(`${this.root}/${args[0]}`, unescape(args[1] ?? ""), {
+          append: true,
+        });
+      case "capture": {
+        const found = new RegExp(args[1] ?? "", "m").exec(this.last.stdout)?.[1];
+        assert.ok(found !== undefined, "does not match");
+        return void this.captured.set(args[0] ?? "", found);
+      }
       default:
         throw new Error(`there is no command "${name}"`);
     }

@@ -24,6 +24,7 @@ import { FileFault } from "core/ports.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 
 const PATHS = pathsUnder("/");
+const FILE = PATHS.defaultsFile;
 const names = (...list: readonly string[]) => list as readonly McpName[];
 
 async function catalog(): Promise<Catalog> {
@@ -113,8 +114,8 @@ Deno.test("readDefaults() takes what is usable of the host's file and names the 
 
 Deno.test("addDefaultTool() accepts any catalogued MCP, and no other", async () => {
   const known = await catalog();
-  const added = addDefaultTool("# ours\ntools: [git]\n", "notes", known);
+  const added = addDefaultTool("# ours\ntools: [git]\n", "notes", { catalog: known, file: FILE });
   assert.deepEqual(added, { ok: true, value: "# ours\ntools: [git, notes]\n" });
-  const refused = addDefaultTool("", "gone", known);
+  const refused = addDefaultTool("", "gone", { catalog: known, file: FILE });
   assert.ok(!refused.ok && refused.error.code === "mcp-not-catalogued");
 });

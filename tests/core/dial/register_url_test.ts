@@ -1,7 +1,8 @@
 /** Tests of the register URL (spec "Dial-in listener"). @module */
 
 import assert from "node:assert/strict";
-import { parseGatewayMarker, parseRegisterUrl, registerUrl } from "core/dial/register_url.ts";
+import { parseRegisterUrl, registerUrl } from "core/dial/register_url.ts";
+import { parseGatewayMarker } from "core/ledger/markers.ts";
 import { parseHostName } from "core/names.ts";
 
 function host(text: string) {

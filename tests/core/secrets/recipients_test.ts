@@ -63,12 +63,12 @@ Deno.test("addRecipient() keeps comments and adds once", async () => {
 
 Deno.test("decideReaders() never adds a reader and never drops this host", () => {
   const listed = ["b", "c", "own"].map((recipient) => ({ recipient, label: "" }));
-  assert.deepEqual(decideReaders(["a", "b", "own"], listed, "own"), {
+  assert.deepEqual(decideReaders(["a", "b", "own"], listed, ["own"]), {
     ok: true,
     value: ["b", "own"],
   });
   for (const [recorded, own] of [[["a", "b"], "own"], [["a", "own2"], "own2"]] as const) {
-    const refused = decideReaders(recorded, listed, own);
+    const refused = decideReaders(recorded, listed, [own]);
     assert.equal(refused.ok ? "" : refused.error.code, "recipient-missing");
   }
   assert.deepEqual(planRewrap(["a", "b", "own"], listed), { added: ["c"], removed: ["a"] });

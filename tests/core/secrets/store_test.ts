@@ -192,7 +192,7 @@ const BROKEN: readonly {
     spoil: async (paths) => Deno.writeTextFile(paths.hostKey, `${await createIdentity()}\n`),
     want:
       /^Cannot read the secret store ".*": the key ".*" of this host is not among its recipients; /,
-    hint: /^run "fleetctl fleet sync" on a host that is already a recipient$/,
+    hint: /^fleetctl secret recover --key - < recovery\.key$/,
   },
   {
     name: "the host key is no key",

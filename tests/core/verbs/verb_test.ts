@@ -97,7 +97,7 @@ for (const verb of VERBS) {
     assert.ok(verb.example.startsWith(`fleetctl ${verbName(verb)}`), verb.example);
     assert.doesNotMatch(verb.summary, /\.$/);
     for (const choice of verb.args.flatMap((row) => row.choices ?? [])) {
-      assert.match(choice, /^[a-z][a-z-]*$/);
+      assert.match(choice, /^[a-z][a-z_-]*$/);
     }
   });
 

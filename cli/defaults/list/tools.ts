@@ -1,0 +1,42 @@
+/**
+ * `fleetctl defaults list tools`: what agents of this host have without asking, and whose word that
+ * is. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { readCatalog } from "core/catalog/catalog.ts";
+import { readDefaults } from "core/catalog/defaults.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** There is nothing to choose. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(): Result<Options> {
+  return ok({});
+}
+
+/** Reads the sets of the channels and the host's file. */
+export async function run({ ports, paths }: VerbContext): Promise<Result<VerbReport>> {
+  const catalog = await readCatalog(ports, paths);
+  if (!catalog.ok) return catalog;
+  const { channels, hostTools, faults } = await readDefaults(ports, paths, catalog.value);
+  return ok({
+    json: { channels, host: hostTools },
+    blocks: [{
+      kind: "table",
+      columns: ["agents", "mcps"],
+      rows: [
+        ...Object.entries(channels).map(([channel, tools]) =>
+          [`channel ${channel}`, tools.join(", ")] as const
+        ),
+        ["every agent of this host", hostTools.join(", ") || "no others"],
+      ],
+      empty: "",
+    }],
+    faults,
+  });
+}

@@ -1,0 +1,38 @@
+/**
+ * One change of `host.yaml` under the lock of verbs: read, edited, written as a whole, reported.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { underVerbLock } from "cli/planner.ts";
+import { editMarkers, type Marker } from "core/ledger/markers.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** Sets a marker to a checked value, or takes it away. */
+export async function changeMarker(
+  context: VerbContext,
+  marker: Marker,
+  value: string | undefined,
+): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  return await underVerbLock(context, async () => {
+    const text = await ports.files.readText(paths.hostFile);
+    const edited = editMarkers(text, { [marker]: value }, paths.hostFile);
+    if (!edited.ok) return edited;
+    const isChanged = edited.value !== (text ?? "");
+    if (isChanged) {
+      await ports.files.ensureDir(paths.etc);
+      await ports.files.write(paths.hostFile, edited.value, { mode: 0o644 });
+    }
+    const what = value === undefined ? `host.${marker}` : `host.${marker} to ${value}`;
+    const did = value === undefined ? "unset" : "set";
+    return ok(linesReport(
+      { marker, value: value ?? null, changed: isChanged },
+      isChanged
+        ? [`${did}  ${what}`, "the host follows with:", "  fleetctl apply"]
+        : [`unchanged  ${what}`],
+    ));
+  });
+}

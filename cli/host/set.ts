@@ -1,0 +1,43 @@
+/**
+ * `fleetctl host set`: one marker of this host. It holds a hostname, never an address (spec "Ledger
+ * and host markers"), or `wss://<hostname>` for a webview gateway behind TLS (decision 11).
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { changeMarker } from "cli/host/edit.ts";
+import type { VerbReport } from "cli/output.ts";
+import { refusal } from "core/errors.ts";
+import { checkMarker, type Marker } from "core/ledger/markers.ts";
+import { nameFault } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl host set` was asked for. */
+export interface Options {
+  readonly marker: Marker;
+  readonly value: string;
+}
+
+/** Parses the marker and its value. */
+export function parseOptions({ args }: Invocation): Result<Options> {
+  // The parser of the command line lets the choices of the row pass only.
+  const marker = args.marker as Marker;
+  const given = args.hostname ?? "";
+  const value = checkMarker(marker, given);
+  if (value.ok) return ok({ marker, value: value.value });
+  const shown = JSON.stringify(given.slice(0, 80));
+  const wanted = nameFault((text) => checkMarker(marker, text), given) ?? "";
+  return err(refusal(
+    "marker-invalid",
+    `Cannot set host.${marker}: the value is ${shown}, ${wanted}, because a host knows that it ` +
+      "is the gateway by comparing the marker with its own name",
+    { kind: "usage", hints: ["hostname", `fleetctl host set ${marker} <hostname of the gateway>`] },
+  ));
+}
+
+/** Writes the marker. */
+export function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return changeMarker(context, options.marker, options.value);
+}

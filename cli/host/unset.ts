@@ -1,0 +1,27 @@
+/**
+ * `fleetctl host unset`: takes one marker of this host away; the gateway is then this host.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { changeMarker } from "cli/host/edit.ts";
+import type { VerbReport } from "cli/output.ts";
+import type { Marker } from "core/ledger/markers.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** Which marker. */
+export interface Options {
+  readonly marker: Marker;
+}
+
+/** Parses the marker. */
+export function parseOptions({ args }: Invocation): Result<Options> {
+  return ok({ marker: args.marker as Marker });
+}
+
+/** Takes the marker away. */
+export function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  return changeMarker(context, options.marker, undefined);
+}

@@ -1,0 +1,88 @@
+/**
+ * `fleetctl ledger revert`: takes one change of the ledger back by a new one. Refused when it
+ * conflicts with a later change, when it touches secrets, and when a shard or catalog entry would be
+ * broken afterwards, two agents would claim one owner, or an agent would ask for an MCP that is gone.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { authorOf, underVerbLock } from "cli/planner.ts";
+import { readCatalog } from "core/catalog/catalog.ts";
+import { refusal } from "core/errors.ts";
+import { readLedger } from "core/ledger/ledger.ts";
+import { type FileReader, overlaid } from "core/ledger/overlay.ts";
+import { revertChange } from "core/ledger/revert.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** Which change. */
+export interface Options {
+  readonly commit: string;
+}
+
+/** Parses the id; what it names is found out under the lock. */
+export function parseOptions({ args }: Invocation): Result<Options> {
+  return ok({ commit: args.commit ?? "" });
+}
+
+/** Takes the change back. */
+export async function run(context: VerbContext, { commit }: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  return await underVerbLock(context, async () => {
+    const done = await revertChange(ports, paths, {
+      commit,
+      ...authorOf(context, "ledger revert"),
+      accept: async (computed) => {
+        const before = await readFaults(ports.files, context);
+        const after = await readFaults(overlaid(ports.files, computed), context);
+        if (!before.ok) return before;
+        if (!after.ok) return after;
+        const added = after.value.filter((line) => !before.value.includes(line));
+        return added.length === 0 ? ok(undefined) : err(invalid(commit, added));
+      },
+    });
+    if (!done.ok) return done;
+    const { reverted, subject, changed } = done.value;
+    const json = { reverted, subject, commit: done.value.commit, changed };
+    if (changed.length === 0) {
+      return ok(linesReport(json, [`unchanged  ${subject}: the ledger is as it was before that`]));
+    }
+    return ok(linesReport(json, [
+      `reverted  ${subject}`,
+      ...changed.map((file) => `updated  ${file}`),
+      "the host follows with:",
+      "  fleetctl apply",
+    ]));
+  });
+}
+
+/** Everything that is wrong with a ledger and its catalog, one line each. */
+async function readFaults(
+  files: FileReader,
+  { paths }: VerbContext,
+): Promise<Result<readonly string[]>> {
+  const ledger = await readLedger(files, paths);
+  if (!ledger.ok) return ledger;
+  const catalog = await readCatalog({ files }, paths);
+  if (!catalog.ok) return catalog;
+  const faults = [...ledger.value.faults, ...catalog.value.faults.map((fault) => fault.refusal)];
+  const missing = [...ledger.value.agents.values()].flatMap(({ name, tools }) =>
+    tools.add.filter((mcp) => !catalog.value.entries.has(mcp)).map((mcp) =>
+      `agents.d/${name}.yaml: tools.add: "${mcp}" is not in the catalog`
+    )
+  );
+  return ok([
+    ...faults.flatMap(({ message, details }) => details.length === 0 ? [message] : details),
+    ...missing,
+  ]);
+}
+
+function invalid(commit: string, details: readonly string[]) {
+  return refusal(
+    "revert-invalid",
+    `Cannot revert "${commit}": the ledger would not be sound afterwards; nothing was changed`,
+    { details, hints: ["fleetctl ledger log"] },
+  );
+}

@@ -1,0 +1,29 @@
+/**
+ * What the verbs that change one secret have in common: the env file that holds it, and what has to
+ * run before programs see the change.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { isHostOpKey } from "core/secrets/resolve.ts";
+import type { SecretRef } from "core/secrets/shards.ts";
+import { callerAgent } from "core/verbs/caller.ts";
+
+/** Returns the env file that a secret is rendered into. */
+export function envPath({ paths }: VerbContext, ref: SecretRef): string {
+  if (ref.agent !== undefined) return paths.agentEnv(ref.agent);
+  return isHostOpKey(ref.key) ? paths.hostOpKeys : paths.sharedEnv;
+}
+
+/** Names the shard of a secret for people. */
+export function shardText(ref: SecretRef): string {
+  return ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`;
+}
+
+/** First the files and units that the value changes, then the agents that have read older ones. */
+export function laterLines({ target, caller }: VerbContext): readonly string[] {
+  const own = target.kind === "agent" && target.agent === callerAgent(caller);
+  const agent = target.kind !== "agent" ? "<agent>" : own ? "self" : target.agent;
+  return [own ? "  fleetctl apply self" : "  fleetctl apply", `  fleetctl agents restart ${agent}`];
+}

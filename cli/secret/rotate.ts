@@ -1,0 +1,77 @@
+/**
+ * `fleetctl secret rotate`: a new key of this host in place of the old one, and what reads it
+ * rendered again (decision 20). `recipient` replaces the host's own key to the secret store.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { linesReport, type VerbReport } from "cli/output.ts";
+import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { rotateHostKey } from "core/secrets/recovery.ts";
+import { rotateKeys, type Rotation } from "core/secrets/rotate.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** Which keys, and what becomes of what they signed. */
+export interface Options {
+  readonly what: Rotation | "recipient";
+  readonly isRevoked: boolean;
+}
+
+/** What is void after each, for people. */
+const ENDS: Readonly<Record<Rotation, string>> = {
+  "hmac": "every browser session of this host has ended",
+  "assertion": "requests that were on their way to the cockpit are refused",
+  "host-op": "verbs that were granted and not begun are refused",
+};
+
+/** Parses the argument; a key that is replaced in any case takes no `--revoke`. */
+export function parseOptions({ args, switches }: Invocation): Result<Options> {
+  const what = args.what as Options["what"];
+  const isRevoked = switches.has("revoke");
+  if (!isRevoked || what === "hmac" || what === "assertion") return ok({ what, isRevoked });
+  return err(refusal(
+    "options-invalid",
+    `Cannot rotate "${what}" with --revoke: nothing of the old key is kept in any case`,
+    { kind: "usage", hints: [`fleetctl secret rotate ${what}`] },
+  ));
+}
+
+/** Replaces the key, then makes the host follow it. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  const { what, isRevoked } = options;
+  const author = authorOf(context, `secret rotate ${what}`);
+  return await underVerbLock(context, async () => {
+    if (what === "recipient") {
+      const done = await rotateHostKey(ports, paths, { ...author, hostname: ports.hostname });
+      return done.ok
+        ? ok(linesReport({ what, commit: done.value.commit }, [
+          `rotated  the key of this host to the secret store, ${paths.hostKey}`,
+          "copies of the old key still open the older stores in the history of the ledger;",
+          "where somebody may have one, replace the secrets too: fleetctl secret list",
+        ]))
+        : done;
+    }
+    const rotated = await rotateKeys(ports, paths, { what, isRevoked, ...author });
+    if (!rotated.ok) return rotated;
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: false,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const isVoid = isRevoked || what === "host-op";
+    return ok(planReport(report.value, gathered.value, {
+      json: { what, revoked: isRevoked, commit: rotated.value.commit },
+      last: [
+        isVoid
+          ? `rotated  ${what}: ${ENDS[what]}`
+          : `rotated  ${what}: the key before still verifies, until the next rotation`,
+      ],
+    }));
+  });
+}

@@ -1,0 +1,194 @@
+/**
+ * Taking one change of the ledger back by a new one: each file that the change touched goes back to
+ * what it was before, and keeps what later changes did to other lines of it. Refused as a whole
+ * when a later change touched the same lines, and when the ledger would not be sound afterwards.
+ *
+ * Secrets are never touched: the store cannot be merged, and an older one would bring back keys that
+ * were replaced and readers that were dropped. `secret set`, `unset` and `rotate` are for that.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { NO_COMMIT } from "core/ledger/commit.ts";
+import { type Git, type LedgerPorts, openGit } from "core/ledger/git.ts";
+import { type ComputedFile, isLedgerName, type LedgerEdit } from "core/ledger/stage.ts";
+import { takeBackFields } from "core/ledger/revert_shard.ts";
+import type { LedgerAuthor } from "core/ledger/agents.ts";
+import { commitChange, type Committed } from "core/ledger/repository.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What to take back. */
+export interface RevertOptions extends LedgerAuthor {
+  /** A commit's id, at least its first four digits. */
+  readonly commit: string;
+  /** Asked about the files as they would be. */
+  readonly accept: (computed: readonly ComputedFile[]) => Promise<Result<void>>;
+}
+
+/** What was taken back. */
+export interface Reverted extends Committed {
+  /** Full id and subject of the change that was taken back. */
+  readonly reverted: string;
+  readonly subject: string;
+}
+
+/** A file of the change, before and after it. */
+interface TouchedFile {
+  readonly name: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+const COMMIT_ID = /^[0-9a-f]{4,64}$/;
+const FILE_MODE = "100644";
+const NO_MODE = "000000";
+
+/** Takes a change back. */
+export async function revertChange(
+  ports: LedgerPorts,
+  paths: Paths,
+  { commit, verb, caller, accept }: RevertOptions,
+): Promise<Result<Reverted>> {
+  const git = await openGit(ports, paths);
+  if (!git.ok) return git;
+  const found = await findChange(git.value, commit);
+  if (!found.ok) return found;
+  const { id, parent, subject } = found.value;
+  const touched = await readTouched(git.value, paths, { id, parent });
+  if (!touched.ok) return touched;
+  const conflicts: string[] = [];
+  const edits = touched.value.map((file): LedgerEdit => ({
+    path: `${paths.repo}/${file.name}`,
+    mode: file.name.startsWith("agents.d/") ? 0o600 : 0o644,
+    change: async (current) => {
+      const merged = await takeBack(ports, paths, git.value, { file, current });
+      if (merged.ok) return ok(merged.value);
+      conflicts.push(file.name);
+      return ok(current);
+    },
+  }));
+  const done = await commitChange(ports, paths, {
+    verb,
+    caller,
+    summary: `${id.slice(0, 12)} (${subject})`,
+    accept: async (computed) =>
+      conflicts.length > 0 ? err(conflictRefusal(id, conflicts)) : await accept(computed),
+    edits,
+  });
+  if (!done.ok) return done;
+  // Files that a conflict left alone are no change, and then nobody was asked.
+  if (conflicts.length > 0) return err(conflictRefusal(id, conflicts));
+  return ok({ ...done.value, reverted: id, subject });
+}
+
+async function findChange(
+  git: Git,
+  given: string,
+): Promise<Result<{ readonly id: string; readonly parent: string; readonly subject: string }>> {
+  const shown = JSON.stringify(given.slice(0, 80));
+  const bad = (state: string) =>
+    err(refusal("commit-unusable", `Cannot revert ${shown}: ${state}`, {
+      hints: ["fleetctl ledger log"],
+    }));
+  if (!COMMIT_ID.test(given)) return bad("it is no commit, must be an id that ledger log shows");
+  const named = await git.run(["rev-parse", "--verify", "--quiet", `${given}^{commit}`]);
+  if (!named.ok) return bad("the ledger has no such commit, or more than one");
+  const id = named.value.trim();
+  const isIn = await git.run(["merge-base", "--is-ancestor", id, "HEAD"]);
+  if (!isIn.ok) return bad("it is not part of the history of this ledger");
+  const told = await git.run(["log", "-1", "--format=%P%x00%s", id]);
+  if (!told.ok) return told;
+  const [parents = "", subject = ""] = told.value.trim().split("\0");
+  const [parent = "", second] = parents.split(" ");
+  if (parent === "") return bad("it is the first commit, which changed nothing");
+  if (second !== undefined) return bad("it is a merge of several changes, must be one change");
+  return ok({ id, parent, subject });
+}
+
+async function readTouched(
+  git: Git,
+  paths: Paths,
+  { id, parent }: { readonly id: string; readonly parent: string },
+): Promise<Result<readonly TouchedFile[]>> {
+  const diff = await git.run(["diff-tree", "-r", "-z", "--no-renames", parent, id]);
+  if (!diff.ok) return diff;
+  const parts = diff.value.split("\0").filter((part) => part !== "");
+  const touched: TouchedFile[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [was = "", is = "", before = "", after = ""] = (parts[at] ?? "").slice(1).split(" ");
+    const name = parts[at + 1] ?? "";
+    if ([paths.secretsFile, paths.recipientsFile].includes(`${paths.repo}/${name}`)) {
+      return err(secretsRefusal(id, name));
+    }
+    const isPlain = [was, is].every((mode) => mode === FILE_MODE || mode === NO_MODE);
+    if (!isPlain || !isLedgerName(name)) return err(oddFile(id, name));
+    const texts: (string | undefined)[] = [];
+    for (const blob of [before, after]) {
+      const text = blob === NO_COMMIT ? ok(undefined) : await git.run(["cat-file", "blob", blob]);
+      if (!text.ok) return text;
+      texts.push(text.value);
+    }
+    touched.push({ name, before: texts[0], after: texts[1] });
+  }
+  return ok(touched);
+}
+
+/** The text after the change is taken back; a refusal stands for a conflict. */
+async function takeBack(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  { file, current }: { readonly file: TouchedFile; readonly current: string | undefined },
+): Promise<Result<string | undefined>> {
+  const { before, after } = file;
+  if (current === after || current === before) return ok(before);
+  const conflict = () => err(conflictRefusal(file.name, [file.name]));
+  if (current === undefined || after === undefined || before === undefined) return conflict();
+  const scratch = ["ours", "base", "theirs"].map((name) => `${paths.repo}/.git/fleetctl.${name}`);
+  try {
+    for (const [index, text] of [current, after, before].entries()) {
+      await ports.files.write(scratch[index] ?? "", text, { mode: 0o600 });
+    }
+    // Ends with the number of conflicts.
+    const merged = await git.run(["merge-file", "-p", "-q", ...scratch]);
+    if (merged.ok) return merged;
+    const isShard = file.name.startsWith("agents.d/");
+    const fields = isShard ? takeBackFields({ before, after, current }, file.name) : undefined;
+    return fields === undefined ? conflict() : ok(fields);
+  } finally {
+    for (const path of scratch) await ports.files.remove(path);
+  }
+}
+
+function conflictRefusal(id: string, files: readonly string[]): Refusal {
+  return refusal(
+    "revert-conflict",
+    `Cannot revert "${id}": later changes touched the same lines of ${files.length} ` +
+      `${files.length === 1 ? "file" : "files"}; nothing was changed`,
+    {
+      details: files.map((name) => `${name}: conflicts`),
+      hints: [`fleetctl ledger log`, `edit ${files[0]}, then run: fleetctl apply`],
+    },
+  );
+}
+
+function secretsRefusal(id: string, name: string): Refusal {
+  return refusal(
+    "revert-secrets",
+    `Cannot revert "${id}": it changed "${name}", and an older secret store would bring back ` +
+      "keys that were replaced and readers that were dropped",
+    {
+      hints: ["fleetctl secret set <KEY>", "fleetctl secret unset <KEY>", "fleetctl secret list"],
+    },
+  );
+}
+
+function oddFile(id: string, name: string): Refusal {
+  return refusal(
+    "revert-odd-file",
+    `Cannot revert "${id}": it changed ${JSON.stringify(name.slice(0, 200))}, which is no plain ` +
+      "file of the ledger",
+  );
+}

@@ -1,0 +1,61 @@
+/**
+ * Taking a change of one shard back field by field, where its lines cannot be told apart from those
+ * of a later change. Pure. A field that a later change touched too is a conflict.
+ *
+ * @module
+ */
+
+import type { AgentRecord } from "core/ledger/agent.ts";
+import { editShard, parseShard, type ShardEdit } from "core/ledger/shard.ts";
+
+/** The texts of one shard: before the change, after it, and now. */
+export interface ShardTexts {
+  readonly before: string;
+  readonly after: string;
+  readonly current: string;
+}
+
+const FIELDS = [
+  "channel",
+  "userEmail",
+  "ownerAad",
+  "ownerEmail",
+  "runtime",
+  "provider",
+  "model",
+  "runOn",
+  "isAdmin",
+] as const satisfies readonly (keyof AgentRecord & keyof ShardEdit)[];
+
+/** Returns the shard without the change, comments and order kept; undefined for a conflict. */
+export function takeBackFields(texts: ShardTexts, file: string): string | undefined {
+  const [before, after, current] = [texts.before, texts.after, texts.current]
+    .map((text) => parseShard(text, file));
+  if (!before?.ok || !after?.ok || !current?.ok) return undefined;
+  const [was, became, is] = [before.value, after.value, current.value];
+  const edit: Record<string, unknown> = {};
+  for (const field of FIELDS) {
+    if (was[field] === became[field]) continue;
+    if (is[field] !== became[field] && is[field] !== was[field]) return undefined;
+    edit[field] = was[field];
+  }
+  // An enrolled key has a meaning of its own, absent and empty included: lines or nothing.
+  if (JSON.stringify(was.dialKeys) !== JSON.stringify(became.dialKeys)) return undefined;
+  if (was.created !== became.created || was.name !== became.name) return undefined;
+  edit.tools = {
+    add: takeBackItems(was.tools.add, became.tools.add, is.tools.add),
+    remove: takeBackItems(was.tools.remove, became.tools.remove, is.tools.remove),
+  };
+  const edited = editShard(texts.current, edit as ShardEdit, file);
+  return edited.ok ? edited.value : undefined;
+}
+
+function takeBackItems(
+  was: readonly string[],
+  became: readonly string[],
+  is: readonly string[],
+): readonly string[] {
+  const kept = is.filter((item) => was.includes(item) || !became.includes(item));
+  const back = was.filter((item) => !became.includes(item) && !kept.includes(item));
+  return [...kept, ...back];
+}

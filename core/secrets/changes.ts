@@ -1,0 +1,43 @@
+/**
+ * Which commit changed a secret last, read off the subjects that the store gives its commits. Pure.
+ *
+ * @module
+ */
+
+import type { LedgerEntry } from "core/ledger/history.ts";
+import { ROLE_KEYS } from "core/secrets/init.ts";
+import { isHostOpKey } from "core/secrets/resolve.ts";
+import type { SecretRef } from "core/secrets/shards.ts";
+
+const PLACED = /: ([A-Z][A-Z0-9_]*) (?:in the shared shard|of agent "([a-z][a-z0-9-]*)")$/;
+const ROTATED = /: the host-op keys$/;
+/** The commit that made the store, or completed it with keys that it lacked. */
+const MADE = /: secrets of host "[^"]*"$/;
+
+/** Returns a function from a place to the newest change of it that the history knows. */
+export function lastChanges(
+  newestFirst: readonly LedgerEntry[],
+): (ref: SecretRef) => LedgerEntry | undefined {
+  const found = new Map<string, LedgerEntry>();
+  let made: LedgerEntry | undefined;
+  for (const entry of newestFirst) {
+    const [, key, agent] = PLACED.exec(entry.subject) ?? [];
+    if (key !== undefined) remember(found, placeOf(key, agent), entry);
+    else if (ROTATED.test(entry.subject)) remember(found, "host-op", entry);
+    else if (MADE.test(entry.subject)) made = entry;
+  }
+  return ({ key, agent }) => {
+    const placed = found.get(placeOf(key, agent));
+    if (placed !== undefined || agent !== undefined) return placed;
+    if (isHostOpKey(key) && found.has("host-op")) return found.get("host-op");
+    return (ROLE_KEYS as readonly string[]).includes(key) ? made : undefined;
+  };
+}
+
+function placeOf(key: string, agent: string | undefined): string {
+  return `${agent ?? ""} ${key}`;
+}
+
+function remember(found: Map<string, LedgerEntry>, place: string, entry: LedgerEntry): void {
+  if (!found.has(place)) found.set(place, entry);
+}

@@ -1,0 +1,182 @@
+/**
+ * Rows of the verb table: what a host keeps, and who changed it: markers, defaults, ledger,
+ * secrets. Data only.
+ *
+ * @module
+ */
+
+import type { Verb } from "core/verbs/verb.ts";
+
+type Row = Omit<Verb, "args" | "options" | "runs" | "mutates" | "scope"> & Partial<Verb>;
+
+/** An operator's verb that changes the host; fields of the row win. */
+function operatorRow(row: Row): Verb {
+  return { args: [], options: [], scope: "operator", runs: "root", mutates: true, ...row };
+}
+
+const KEY = { name: "KEY", summary: "Name of the secret" } as const;
+const MARKER = {
+  name: "marker",
+  choices: ["webview_gateway", "teams_gateway"],
+  summary: "Name of a marker",
+} as const;
+
+/** Verbs about markers, defaults and the ledger. */
+const LEDGER_ROWS: readonly Verb[] = [
+  operatorRow({
+    path: ["defaults", "add", "tools"],
+    args: [{ name: "mcp", summary: "Name of a catalog entry" }],
+    summary: "Give an MCP to every agent of this host, from the next apply on",
+    example: "fleetctl defaults add tools git",
+  }),
+  operatorRow({
+    path: ["defaults", "list", "tools"],
+    mutates: false,
+    summary: "List the MCPs that agents of this host have without asking",
+    example: "fleetctl defaults list tools",
+  }),
+  operatorRow({
+    path: ["defaults", "remove", "tools"],
+    args: [{ name: "mcp", summary: "Name of an MCP that was added" }],
+    summary: "Take an MCP out of the host's own additions, from the next apply on",
+    example: "fleetctl defaults remove tools git",
+  }),
+  operatorRow({
+    path: ["host", "list"],
+    mutates: false,
+    summary: "List the markers of this host and what they mean for it",
+    example: "fleetctl host list",
+  }),
+  operatorRow({
+    path: ["host", "set"],
+    args: [MARKER, {
+      name: "hostname",
+      summary: "A hostname, never an address; wss://<hostname> for a webview gateway behind TLS",
+    }],
+    summary: "Set a marker of this host",
+    example: "fleetctl host set webview_gateway atlas",
+  }),
+  operatorRow({
+    path: ["host", "unset"],
+    args: [MARKER],
+    summary: "Take a marker of this host away",
+    example: "fleetctl host unset webview_gateway",
+  }),
+  operatorRow({
+    path: ["ledger", "log"],
+    mutates: false,
+    options: [
+      { name: "agent", value: "name", summary: "Only changes of this agent's shard" },
+      { name: "limit", value: "n", summary: "The newest so many (default 50)" },
+    ],
+    summary: "List the changes of the ledger: when, who, by which verb, which files",
+    example: "fleetctl ledger log --agent ada",
+  }),
+  operatorRow({
+    path: ["ledger", "revert"],
+    args: [{ name: "commit", summary: "A change that ledger log names" }],
+    summary: "Take one change back by a new one; never touches secrets",
+    example: "fleetctl ledger revert 4f2a9c1",
+  }),
+];
+
+/** Verbs about secrets. */
+const SECRET_ROWS: readonly Verb[] = [
+  {
+    path: ["secret", "get"],
+    args: [KEY],
+    options: [{ name: "agent", value: "name|self", summary: "Shard to read" }],
+    scope: "self_or_host",
+    target: { from: "option", name: "agent", absent: "caller_or_host" },
+    runs: "root",
+    mutates: false,
+    summary: "Print one secret",
+    example: "fleetctl secret get CODEHOST_TOKEN --agent self",
+  },
+  {
+    path: ["secret", "list"],
+    args: [],
+    options: [{ name: "agent", value: "name|self", summary: "Only what this agent gets" }],
+    scope: "self_or_host",
+    target: { from: "option", name: "agent", absent: "caller_or_host" },
+    runs: "root",
+    mutates: false,
+    summary: "List the secrets: where each lives, its fingerprint, its last change; never a value",
+    example: "fleetctl secret list --agent self",
+  },
+  operatorRow({
+    path: ["secret", "recover"],
+    options: [{
+      name: "key",
+      value: "key",
+      secret: true,
+      summary: 'The recovery key; "-" reads its file from stdin, left out asks for it',
+    }],
+    summary: "Give this host a new key after its own was lost, with the recovery key",
+    example: "fleetctl secret recover --key - < recovery.key",
+  }),
+  operatorRow({
+    path: ["secret", "recovery", "add"],
+    args: [{
+      name: "recipient",
+      optional: true,
+      summary: "Public half of a key made elsewhere; left out makes a key and prints it once",
+    }],
+    summary: "Let an offline recovery key open the secret store",
+    example: "fleetctl secret recovery add > recovery.key",
+  }),
+  operatorRow({
+    path: ["secret", "rewrap"],
+    summary: "Encrypt the secret store to every recipient of the ledger, and to nobody else",
+    example: "fleetctl secret rewrap",
+  }),
+  operatorRow({
+    path: ["secret", "rotate"],
+    args: [{
+      name: "what",
+      choices: ["hmac", "assertion", "host-op", "recipient"],
+      summary: "Which keys of the host",
+    }],
+    options: [{
+      name: "revoke",
+      summary: "End what the old key signed: without it, the key before still verifies",
+    }],
+    summary: "Replace a key of this host and render what reads it",
+    example: "fleetctl secret rotate hmac --revoke",
+  }),
+  {
+    path: ["secret", "set"],
+    args: [KEY],
+    options: [
+      {
+        name: "value",
+        value: "value",
+        secret: true,
+        summary: 'The value; "-" reads stdin, left out asks for it',
+      },
+      { name: "agent", value: "name|self", summary: "Shard to write; the shared one without" },
+    ],
+    scope: "self_or_host",
+    target: { from: "option", name: "agent", absent: "host" },
+    runs: "root",
+    mutates: true,
+    summary: "Store one secret in an agent's shard or in the shared one",
+    example: "fleetctl secret set CODEHOST_TOKEN --agent self",
+  },
+  {
+    path: ["secret", "unset"],
+    args: [KEY],
+    options: [
+      { name: "agent", value: "name|self", summary: "Shard to change; the shared one without" },
+    ],
+    scope: "self_or_host",
+    target: { from: "option", name: "agent", absent: "host" },
+    runs: "root",
+    mutates: true,
+    summary: "Take one secret out of an agent's shard or of the shared one",
+    example: "fleetctl secret unset CODEHOST_TOKEN --agent self",
+  },
+];
+
+/** All of them. */
+export const STORE_VERBS: readonly Verb[] = [...LEDGER_ROWS, ...SECRET_ROWS];
