@@ -10,6 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
 import { type Gathered, gatherFacts, type HostSite, type TriedFacts } from "cli/facts.ts";
 import { reconcilePorts } from "cli/reconcile_ports.ts";
+import { sweepTempFiles } from "cli/sweep.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { err, type Result } from "core/result.ts";
@@ -67,6 +68,7 @@ export async function underVerbLock<T>(
     await files.ensureDir(locks, { mode: 0o700 });
     const lock = await files.tryLock(`${locks}/verb.lock`) ?? await waitForLock(context);
     try {
+      await sweepTempFiles(context.ports, context.paths);
       return await work();
     } finally {
       await lock.release();

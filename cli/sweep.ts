@@ -1,0 +1,28 @@
+/**
+ * Temp files that a killed process left beside the files of a host: they may hold a key that was
+ * about to be written, so that they go as soon as nobody can be writing them any more.
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import type { Clock, Files } from "core/ports.ts";
+
+const TEMP_FILE = /^\..*\.fleetctl-tmp$/;
+/** Nobody takes this long between making a temp file and renaming it. */
+const AGE_MS_MIN = 10 * 60 * 1000;
+
+/** Removes old temp files from the folders that hold keys and settings. */
+export async function sweepTempFiles(
+  { files, clock }: { readonly files: Files; readonly clock: Clock },
+  paths: Paths,
+): Promise<void> {
+  for (const folder of [paths.etc, paths.envDir]) {
+    for (const name of await files.list(folder)) {
+      if (!TEMP_FILE.test(name)) continue;
+      const stat = await files.stat(`${folder}/${name}`);
+      const isOld = stat !== undefined && clock.now() - stat.mtimeMs >= AGE_MS_MIN;
+      if (isOld && stat.kind === "file") await files.remove(`${folder}/${name}`);
+    }
+  }
+}
