@@ -21,7 +21,6 @@ import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import {
   NO_SECRETS,
   printStore,
-  readSecret,
   type SecretShards,
   type StoreText,
   withSecret,
@@ -182,7 +181,9 @@ function withRoleKeys(random: Random, shards: SecretShards): Result<SecretShards
   let next = shards;
   for (const name of ROLE_KEYS) {
     const key = name as string as KeyName;
-    if (readSecret(next, { key }) !== undefined) continue;
+    // A key that is there and empty could not be read where it was written: the roles keep the
+    // files that they have until somebody looks (spec "Errors").
+    if (next.shared.has(key)) continue;
     const added = withSecret(next, { key }, toBase64Url(random.bytes(ROLE_KEY_BYTES)));
     if (!added.ok) return added;
     next = added.value;

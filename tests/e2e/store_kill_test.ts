@@ -7,43 +7,17 @@
  */
 
 import assert from "node:assert/strict";
-import { readLedger } from "core/ledger/ledger.ts";
 import { readHistory } from "core/ledger/history.ts";
-import { commitChange } from "core/ledger/repository.ts";
-import type { KeyName } from "core/names.ts";
-import { openHost } from "core/os/host.ts";
-import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
-import { readHostKey } from "core/secrets/host_key.ts";
-import { openText } from "core/secrets/store.ts";
 import { parseKeyRing } from "core/signed_value.ts";
-import { recordingLog } from "tests/fakes/log.ts";
-import { TREE } from "tests/support/module_graph.ts";
-import { plainEnv } from "tests/support/up_process.ts";
-
-const BROWSER = `name: browser
-summary: Stands in for the browser, so that nothing is installed
-source:
-  builtin: agent-message
-auth: none
-scope: per_user
-`;
-
-interface Bench {
-  readonly root: string;
-  readonly host: Host;
-  readonly paths: Paths;
-}
-
-/** What a reader of the host sees. */
-interface State {
-  readonly markers: string;
-  readonly defaults: string;
-  readonly agents: unknown;
-  /** Undefined when this host cannot open the store. */
-  readonly secrets: Readonly<Record<string, string>> | undefined;
-  readonly readers: number | undefined;
-}
+import {
+  type Bench,
+  finish,
+  heal,
+  openBench,
+  readState,
+  runAt,
+  type State,
+} from "tests/support/store_bench.ts";
 
 interface Verb {
   readonly words: (round: number) => readonly string[] | Promise<readonly string[]>;
@@ -150,91 +124,10 @@ let lastChange = "";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? Object.keys(VERBS).length);
 
-function start({ root }: Bench, words: readonly string[]): Deno.ChildProcess {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "-A", "--no-check", "--cached-only", "cli/main.ts", ...words],
-    cwd: TREE,
-    clearEnv: true,
-    env: plainEnv({ FLEETCTL_ROOT: root }),
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-}
-
-/** Runs a verb, ended after `killAfterMs` when that comes first. */
-async function run(
-  bench: Bench,
-  words: readonly string[],
-  options: { readonly stdin?: string | undefined; readonly killAfterMs?: number } = {},
-): Promise<{ readonly code: number | undefined; readonly out: string }> {
-  const child = start(bench, words);
-  const timer = options.killAfterMs === undefined
-    ? undefined
-    : setTimeout(() => child.kill("SIGKILL"), options.killAfterMs);
-  const writer = child.stdin.getWriter();
-  // A killed child does not read its input.
-  await writer.write(new TextEncoder().encode(options.stdin ?? "")).catch(() => {});
-  await writer.close().catch(() => {});
-  const { code, signal, stdout, stderr } = await child.output();
-  clearTimeout(timer);
-  const out = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-  return { code: signal === null ? code : undefined, out };
-}
-
-async function finish(bench: Bench, words: readonly string[]): Promise<string> {
-  const ended = await run(bench, words);
-  assert.equal(ended.code, 0, `${words.join(" ")}\n${ended.out}`);
-  return ended.out;
-}
-
-async function readState({ host, paths }: Bench): Promise<State> {
-  const ledger = await readLedger(host.files, paths);
-  assert(ledger.ok && ledger.value.faults.length === 0, JSON.stringify(ledger));
-  const key = await readHostKey(host, paths);
-  assert(key.ok, "the host key is torn");
-  const sealed = await host.files.readText(paths.secretsFile) ?? "";
-  const store = key.value === undefined ? undefined : await openText(paths, sealed, key.value);
-  const shards = store?.ok ? store.value.shards : undefined;
-  return {
-    markers: await host.files.readText(paths.hostFile) ?? "",
-    defaults: await host.files.readText(paths.defaultsFile) ?? "",
-    agents: [...ledger.value.agents.values()],
-    secrets: shards === undefined ? undefined : Object.fromEntries([
-      ...shards.shared,
-      ...[...shards.agents].flatMap(([agent, shard]) =>
-        [...shard].map(([name, value]) => [`${agent} ${name}` as KeyName, value] as const)
-      ),
-    ]),
-    readers: store?.ok ? store.value.recipients.length : undefined,
-  };
-}
-
-/** What the next verb does first, and what git says of the result. */
-async function heal({ host, paths }: Bench): Promise<void> {
-  const healed = await commitChange(host, paths, {
-    verb: "test",
-    caller: "root",
-    summary: "nothing",
-    edits: [],
-  });
-  assert(healed.ok && !healed.value.hasRecovered, JSON.stringify(healed));
-  const git = async (...args: readonly string[]) =>
-    await new Deno.Command("git", { args: ["-C", paths.repo, ...args] }).output();
-  const status = await git("status", "--porcelain");
-  assert.equal(new TextDecoder().decode(status.stdout), "");
-  assert((await git("fsck", "--strict")).success);
-}
-
 Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, async () => {
   const root = await Deno.makeTempDir({ prefix: "store-kill-" });
   try {
-    const paths = pathsUnder(root);
-    const host = { ...openHost({ log: { program: "test" } }), log: recordingLog() };
-    const bench = { root, host, paths };
-    await Deno.mkdir(`${paths.overlayCatalog}/browser`, { recursive: true });
-    await Deno.writeTextFile(`${paths.overlayCatalog}/browser/mcp.yaml`, BROWSER);
-    await finish(bench, ["agents", "add", "ada", "--channel", "webview"]);
+    const bench = await openBench(root);
     recoveryKey = await finish(bench, ["secret", "recovery", "add"]);
     const names = Object.keys(VERBS);
     const tookMs = new Map<string, number>();
@@ -247,7 +140,7 @@ Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, 
       // The first run of a verb says how long it takes; later ones are cut somewhere within.
       const whole = tookMs.get(name) ?? 600;
       const begun = performance.now();
-      const ended = await run(bench, await verb.words(round), {
+      const ended = await runAt(bench, await verb.words(round), {
         stdin: verb.stdin?.(),
         killAfterMs: whole * (0.2 + 0.9 * Math.random()),
       });
@@ -263,7 +156,7 @@ Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, 
       if (isNew) seen.changed++;
       // A host whose key is gone is recovered in any case.
       if (now.secrets === undefined) {
-        const again = await run(bench, await verb.words(round), { stdin: recoveryKey });
+        const again = await runAt(bench, await verb.words(round), { stdin: recoveryKey });
         assert.equal(again.code, 0, again.out);
       }
     }
