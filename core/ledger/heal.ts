@@ -10,7 +10,13 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { commitTree, NO_COMMIT, publish, refreshPersonsIndex } from "core/ledger/commit.ts";
+import {
+  commitTree,
+  NO_COMMIT,
+  publish,
+  readHead,
+  refreshPersonsIndex,
+} from "core/ledger/commit.ts";
 import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
 import { parseShard } from "core/ledger/shard.ts";
 import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
@@ -26,6 +32,8 @@ export interface Healed {
   readonly leftOut: readonly string[];
 }
 
+/** One git is left by one killed process; each move of `HEAD` is seen once. */
+const ATTEMPTS_MAX = 3;
 const COMMIT_LINE = /^[0-9a-f]{40,64}\n$/;
 
 /** Returns the file that names the commit whose files are being switched. */
@@ -33,8 +41,19 @@ export function pendingFile(paths: Paths): string {
   return `${paths.repo}/.git/fleetctl.pending`;
 }
 
-/** Brings files and `HEAD` together. For the holder of the ledger's lock. */
+/**
+ * Brings files and `HEAD` together. For the holder of the ledger's lock. A git that a killed process
+ * has left may still move `HEAD` to where that process wanted it: then it is looked at again.
+ */
 export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
+  for (let attempt = 1;; attempt++) {
+    const before = await readHead(git);
+    const healed = await healOnce(ports, paths, git);
+    if (healed.ok || attempt === ATTEMPTS_MAX || await readHead(git) === before) return healed;
+  }
+}
+
+async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
   if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
     return err(
       refusal("ledger-missing", `Cannot use the ledger: there is none in "${paths.repo}"`, {

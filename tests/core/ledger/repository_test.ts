@@ -272,6 +272,26 @@ repoTest(
   },
 );
 
+repoTest("commitChange() lets a git that outlived its process move the head", async (bench) => {
+  const { host, paths, git } = bench;
+  assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
+  const old = await git("rev-parse", "HEAD");
+  const promised = await commitChange(host, paths, pairChange(paths, "new"));
+  assert(promised.ok);
+  const { commit } = promised.value;
+  await git("update-ref", "HEAD", old);
+  await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${commit}\n`);
+  // Between looking at the head and moving it, the other git moves it to the same place.
+  const spawn: LedgerPorts["processes"]["spawn"] = async (spec) => {
+    if (spec.args.includes("--stdin")) await git("update-ref", "HEAD", commit);
+    return await host.processes.spawn(spec);
+  };
+  const ports = { ...host, processes: { ...host.processes, spawn } };
+  const next = await commitChange(ports, paths, { ...ROOT, summary: "x", edits: [] });
+  assert.deepEqual(next.ok && [next.value.commit, next.value.hasRecovered], [commit, false]);
+  await assertSound(bench);
+});
+
 repoTest("commitChange() drops a promise that a hand has changed since", async (bench) => {
   const { host, paths, git } = bench;
   assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);

@@ -4,6 +4,7 @@ _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
     "") next="access agents apply approvals audit completion doctor gc help logs mcp secret status up webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -31,9 +32,23 @@ _fleetctl_at() {
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "defaults") next="add list remove"; options="--json --as --help" ;;
+    "defaults add") next="tools"; options="--json --as --help" ;;
+    "defaults add tools") next=""; options="--json --as --help" ;;
+    "defaults list") next="tools"; options="--json --as --help" ;;
+    "defaults list tools") next=""; options="--json --as --help" ;;
+    "defaults remove") next="tools"; options="--json --as --help" ;;
+    "defaults remove tools") next=""; options="--json --as --help" ;;
     "doctor") next=""; options="--json --as --help" ;;
     "gc") next=""; options="--events --logs --trees --dry-run --json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
+    "host") next="list set unset"; options="--json --as --help" ;;
+    "host list") next=""; options="--json --as --help" ;;
+    "host set") next="webview_gateway teams_gateway"; options="--json --as --help" ;;
+    "host unset") next="webview_gateway teams_gateway"; options="--json --as --help" ;;
+    "ledger") next="log revert"; options="--json --as --help" ;;
+    "ledger log") next=""; options="--agent --limit --json --as --help" ;;
+    "ledger revert") next=""; options="--json --as --help" ;;
     "logs") next=""; options="--request --lines --follow --json --as --help" ;;
     "mcp") next="add call catalog doctor read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
@@ -51,9 +66,16 @@ _fleetctl_at() {
     "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
-    "secret") next="get set"; options="--json --as --help" ;;
+    "secret") next="get list recover recovery rewrap rotate set unset"; options="--json --as --help" ;;
     "secret get") next=""; options="--agent --json --as --help" ;;
+    "secret list") next=""; options="--agent --json --as --help" ;;
+    "secret recover") next=""; options="--key --json --as --help" ;;
+    "secret recovery") next="add"; options="--json --as --help" ;;
+    "secret recovery add") next=""; options="--json --as --help" ;;
+    "secret rewrap") next=""; options="--json --as --help" ;;
+    "secret rotate") next="hmac assertion host-op recipient"; options="--revoke --json --as --help" ;;
     "secret set") next=""; options="--value --agent --json --as --help" ;;
+    "secret unset") next=""; options="--agent --json --as --help" ;;
     "status") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;
