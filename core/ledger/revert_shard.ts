@@ -39,9 +39,14 @@ export function takeBackFields(texts: ShardTexts, file: string): string | undefi
     if (is[field] !== became[field] && is[field] !== was[field]) return undefined;
     edit[field] = was[field];
   }
-  // An enrolled key has a meaning of its own, absent and empty included: lines or nothing.
-  if (JSON.stringify(was.dialKeys) !== JSON.stringify(became.dialKeys)) return undefined;
-  if (was.created !== became.created || was.name !== became.name) return undefined;
+  // An enrolled key has a meaning of its own, absent and empty included: lines or nothing. So has
+  // every field that no edit of a shard sets.
+  const known: readonly string[] = [...FIELDS, "tools"];
+  const others = [...new Set([...Object.keys(was), ...Object.keys(became)])]
+    .filter((field) => !known.includes(field)) as (keyof AgentRecord)[];
+  for (const field of others) {
+    if (JSON.stringify(was[field]) !== JSON.stringify(became[field])) return undefined;
+  }
   edit.tools = {
     add: takeBackItems(was.tools.add, became.tools.add, is.tools.add),
     remove: takeBackItems(was.tools.remove, became.tools.remove, is.tools.remove),
