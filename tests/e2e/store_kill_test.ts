@@ -106,7 +106,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     words: () => ["defaults", "add", "tools", "agent-message"],
     before: async (bench) =>
       void await finish(bench, ["defaults", "remove", "tools", "agent-message"]),
-    isNew: (old, now) => isSameBut(old, now, "defaults") && /- agent-message\n/.test(now.defaults),
+    isNew: (old, now) => isSameBut(old, now, "defaults") && now.defaults.includes("agent-message"),
   },
   "ledger revert": {
     words: () => ["ledger", "revert", lastChange],
