@@ -115,10 +115,8 @@ export async function recoverHostKey(
         { hints: ["fleetctl secret rotate recipient"] },
       ));
     }
-    const opened = await openText(paths, sealed, given.value);
-    if (!opened.ok) {
-      return err({ ...opened.error, hints: ["fleetctl secret recover --key - < recovery.key"] });
-    }
+    const opened = await openText(paths, sealed, given.value, "the recovery key");
+    if (!opened.ok) return opened;
     const listed = parseRecipients(
       await ports.files.readText(paths.recipientsFile),
       paths.recipientsFile,

@@ -106,24 +106,24 @@ export async function rewrapSecrets(
   return done.ok ? ok(plan) : done;
 }
 
-/** Opens sealed text; the refusal says what is wrong with it and what to do. */
+/**
+ * Opens sealed text; the refusal says what is wrong with it and what to do. `keyText` names the key
+ * for people.
+ */
 export async function openText(
   paths: Paths,
   sealed: string,
-  key: HostKey,
+  key: Pick<HostKey, "identities">,
+  keyText = `the key "${paths.hostKey}" of this host`,
 ): Promise<Result<StoreText>> {
   const text = await unseal(sealed, key.identities);
   if (!text.ok) {
     return err(
       text.error.reason === "foreign"
-        ? unreadable(
-          paths,
-          `the key "${paths.hostKey}" of this host is not among its recipients`,
-          [
-            "fleetctl secret recover --key - < recovery.key",
-            'run "fleetctl secret rewrap" on a host that is already a recipient',
-          ],
-        )
+        ? unreadable(paths, `${keyText} is not among its recipients`, [
+          "fleetctl secret recover --key - < recovery.key",
+          'run "fleetctl secret rewrap" on a host that is already a recipient',
+        ])
         : corrupt(paths, text.error.detail),
     );
   }

@@ -111,16 +111,18 @@ const VERBS: Readonly<Record<string, Verb>> = {
   "ledger revert": {
     words: () => ["ledger", "revert", lastChange],
     before: async (bench) => {
+      agentsBefore = JSON.stringify((await readState(bench)).agents);
       await finish(bench, ["agents", "set", "ada", "--model", `m-${crypto.randomUUID()}`]);
       const history = await readHistory(bench.host, bench.paths, { limit: 1 });
       assert(history.ok);
       lastChange = history.value[0]?.commit ?? "";
     },
     isNew: (old, now) =>
-      isSameBut(old, now, "agents") && !JSON.stringify(now.agents).includes("m-"),
+      isSameBut(old, now, "agents") && JSON.stringify(now.agents) === agentsBefore,
   },
 };
 let lastChange = "";
+let agentsBefore = "";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? Object.keys(VERBS).length);
 

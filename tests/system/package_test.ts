@@ -264,6 +264,36 @@ async function checkModelFromPage(scene: PackagedHost): Promise<void> {
   assert.match((await scene.turn("what can you do")).answer, /demo/i);
 }
 
+/** What the store's verbs do through the daemon and its permission sets, for ada and for root. */
+async function checkStore(scene: PackagedHost): Promise<void> {
+  const listed = await scene.ada("secret list");
+  assert.match(listed.out, /^K +agents\.ada +[0-9a-f]{10} +\S+ \S+ +ada$/m, listed.err);
+  assert.doesNotMatch(listed.out, /WEBVIEW_|FLEETCTL_|v 1/);
+  for (const line of ["ledger log", "host set teams_gateway x", "secret rotate hmac"]) {
+    assert.equal((await scene.ada(line)).code, 4, line);
+  }
+  await scene.must("fleetctl", "host", "set", "teams_gateway", "boreas");
+  // The daemon signs its next grant with the new key, and the child believes it.
+  await scene.must("fleetctl", "secret", "rotate", "host-op");
+  await scene.must("fleetctl", "host", "unset", "teams_gateway");
+  await scene.must("fleetctl", "secret", "rotate", "assertion", "--revoke");
+  assert.match((await scene.turn("what can you do")).answer, /demo/i);
+  const recovery = await scene.must("fleetctl", "secret", "recovery", "add");
+  await scene.must("fleetctl", "secret", "rotate", "recipient");
+  await scene.must("rm", "/etc/fleetctl/host.key");
+  const lost = await scene.ada("secret get K --agent self");
+  assert.match(lost.err, /Cannot use the host key .*: it does not exist/);
+  const words = ["fleetctl", "secret", "recover", "--key", "-"];
+  const recovered = await scene.run(words, { input: recovery });
+  assert.equal(recovered.code, 0, recovered.err);
+  assert.equal((await scene.ada("secret get K --agent self")).out, "v 1\n");
+  for (const path of ["/etc/fleetctl/host.key", "/etc/fleetctl/host-op.env"]) {
+    assert.equal(await scene.modeOf(path), "600 root:root");
+  }
+  assert.match(await scene.must("fleetctl", "ledger", "log"), /secret recover: the key of host/);
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
+}
+
 async function checkWithoutDaemon(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "stop", DAEMON);
   const ended = await scene.ada("status");
@@ -347,6 +377,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       "the agent's verbs go through the daemon, others are refused and audited",
       () => checkVerbsOfAda(scene),
     );
+    await step("secrets, markers and the ledger through the daemon", () => checkStore(scene));
     await step("an owner chooses a model in the page", () => checkModelFromPage(scene));
     await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
