@@ -47,9 +47,9 @@ export function pendingFile(paths: Paths): string {
  */
 export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
   for (let attempt = 1;; attempt++) {
-    const before = await readHead(git);
     const healed = await healOnce(ports, paths, git);
-    if (healed.ok || attempt === ATTEMPTS_MAX || await readHead(git) === before) return healed;
+    const mayBeOver = !healed.ok && healed.error.code === "git-failed";
+    if (!mayBeOver || attempt === ATTEMPTS_MAX) return healed;
   }
 }
 
