@@ -10,13 +10,7 @@
  */
 
 import { refusal } from "core/errors.ts";
-import {
-  commitTree,
-  NO_COMMIT,
-  publish,
-  readHead,
-  refreshPersonsIndex,
-} from "core/ledger/commit.ts";
+import { commitTree, NO_COMMIT, publish, refreshPersonsIndex } from "core/ledger/commit.ts";
 import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
 import { parseShard } from "core/ledger/shard.ts";
 import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
