@@ -234,7 +234,13 @@ function loginRole(
   readKey: ReadKey,
 ): LoginRole {
   const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
-  const assertionKey = secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName });
+  // The cockpit of this host believes signed statements only, so that a login without the key would
+  // let nobody in; elsewhere there may be none.
+  const isSigning = roles.gateway?.trust === "assertion" ||
+    secrets.shards.shared.has("WEBVIEW_ASSERTION_KEY" as KeyName);
+  const assertionKey = isSigning
+    ? readKey("WEBVIEW_ASSERTION_KEY", paths.env(LOGIN_ENV))
+    : undefined;
   const basicUsers = secrets.get({ key: "WEBVIEW_BASIC_USERS" as KeyName });
   const clientSecret = secrets.get({ key: "WEBVIEW_OIDC_CLIENT_SECRET" as KeyName });
   return {

@@ -100,7 +100,8 @@ export function desiredRoles(facts: Facts): DesiredPart {
     const unit = renderLogin(facts.paths);
     const file = unitFile(unit, facts.paths);
     files.push({ file });
-    if (env.ok) {
+    // A key that could not be read is no key that is not wanted.
+    if (env.ok && !heldPaths.has(facts.paths.env(LOGIN_ENV))) {
       files.push({ file: env.value });
       units.push({
         name: unit.name,
