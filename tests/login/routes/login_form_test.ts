@@ -330,5 +330,5 @@ test("at an insecure address there is no form, but the way to a secure one", asy
     headers: { ...NAVIGATION, "x-forwarded-proto": "https" },
     peer: "10.1.1.1:1",
   });
-  assert.equal(foreign.status, 403, "a peer that is no proxy of ours cannot say https");
+  assert.equal(foreign.status, 421, "a peer that is no proxy of ours cannot say https");
 });
