@@ -2,8 +2,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion doctor gc help logs mcp secret status up webview-gateway webview-login"; options="--json --as --help --version" ;;
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status up webview-gateway"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status up webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
