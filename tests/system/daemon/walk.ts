@@ -70,8 +70,9 @@ async function walkAs(scene: DaemonScene, name: string, caller: Caller): Promise
   assert.ok(asked.length > 40, "the table is not empty");
   const last = (await scene.audit()).at(-1)?.id ?? 0;
   const answers = await scene.ask(caller.uid, asked.map(({ request }) => request));
+  // A bound on the pace has a row of its own and is no answer: the client asks again.
   const rows = (await scene.audit("--caller", String(caller.uid)))
-    .filter(({ id, via }) => id > last && via === "daemon");
+    .filter(({ id, via, code }) => id > last && via === "daemon" && code !== "daemon-busy");
   assert.equal(rows.length, asked.length, `${name}: one row for each decision`);
   for (const [at, { verb, want, request }] of asked.entries()) {
     const line = `${name}: ${request.argv.join(" ")}`;
