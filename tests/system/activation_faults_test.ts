@@ -73,8 +73,6 @@ async function checkDyingRole(host: BootedHost): Promise<void> {
   assert.match(failed.err, /Cannot start fleetctl-gateway\.service: it ended before it was ready/);
   assert.match(failed.err, /no database today/);
   assert.match(failed.err, /^hint: journalctl -u fleetctl-gateway\.service -n 50$/m);
-  const status = await host.exec(["fleetctl", "status"]);
-  assert.match(status.out, /gateway is/);
   await repair(host, GATEWAY);
   await host.must("systemctl", "restart", GATEWAY);
   await host.must("fleetctl", "apply");
