@@ -199,6 +199,24 @@ test("F81: five hundred guesses in one go get eight checks", async () => {
   assert.deepEqual(rig.seen, []);
 });
 
+test("what the cockpit and its page say to each other passes untouched", async () => {
+  const said = { "x-webauthn-state": "a.b|c", "last-event-id": "e1:42", "accept-encoding": "br" };
+  const rig = await createLoginRig({
+    cockpit: () =>
+      new Response("x", { headers: { ...said, "x-accel-buffering": "no", etag: '"1"' } }),
+  });
+  const cookie = await rig.session();
+  const answer = await rig.ask("/api/passkeys/x", { headers: { ...said, cookie } });
+  for (const [name, value] of Object.entries(said)) {
+    assert.equal(rig.seen.at(-1)?.headers.get(name), value, name);
+    assert.equal(answer.headers.get(name), value, name);
+  }
+  assert.deepEqual([answer.headers.get("x-accel-buffering"), answer.headers.get("etag")], [
+    "no",
+    '"1"',
+  ]);
+});
+
 test("no secret of a login is in any line of the log", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();

@@ -1,0 +1,59 @@
+/**
+ * What an operator's verb ends in the store, a running proxy cuts, though nobody tells it: streams that are
+ * open, and the next request. Real files, real sockets, two connections to one database.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { openHost } from "core/os/host.ts";
+import { openLoginStore } from "core/login_store.ts";
+import { cookieOf, MIA, startTestLogin } from "tests/support/login_fixture.ts";
+
+async function logIn(url: string): Promise<string> {
+  const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
+  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
+  const done = await fetch(`${url}/auth/login`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: url, cookie: cookieOf(form, "wv_login_csrf") ?? "" },
+    body: new URLSearchParams({ csrf, user: MIA.name, password: MIA.password }),
+  });
+  await done.body?.cancel();
+  return cookieOf(done, "wv_session") ?? "";
+}
+
+Deno.test("a session that another program ends is cut here", async () => {
+  const root = await Deno.makeTempDir({ prefix: "login-revoke-" });
+  const host = openHost({ log: { program: "login-revoke", level: "error" } });
+  const first = new TextEncoder().encode("data: 1\n\n");
+  const cockpit = await host.sockets.serveHttp(
+    { hostname: "127.0.0.1", port: 0 },
+    () =>
+      new Response(
+        new ReadableStream({ start: (made) => made.enqueue(first) }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  );
+  const { proxy, url } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`, {
+    FLEETCTL_ROOT: root,
+  });
+  try {
+    const cookie = await logIn(url);
+    const stream = await fetch(`${url}/events`, { headers: { cookie } });
+    const reader = stream.body!.getReader();
+    await reader.read();
+    const store = await openLoginStore(host.databases, `${root}/var/lib/fleetctl/login/login.db`);
+    assert.deepEqual(store.list().map(({ principal }) => principal), [MIA.name]);
+    assert.deepEqual(store.endAll(MIA.name), { ok: true, value: 1 });
+    store.close();
+    await assert.rejects(reader.read(), "the stream is cut, not left to end by itself");
+    const after = await fetch(`${url}/events`, { headers: { cookie } });
+    await after.body?.cancel();
+    assert.equal(after.status, 401);
+  } finally {
+    await proxy.close();
+    await cockpit.close(0);
+    await Deno.remove(root, { recursive: true });
+  }
+});
