@@ -5,6 +5,7 @@
  */
 
 import { benchApply } from "tests/bench/apply.ts";
+import { benchCalls } from "tests/bench/calls.ts";
 import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
@@ -16,6 +17,7 @@ import { benchMemory, benchUp } from "tests/bench/up.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
+  calls: benchCalls,
   catalog: benchCatalog,
   help: benchHelp,
   page: benchPage,

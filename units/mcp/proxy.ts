@@ -22,6 +22,7 @@ import type { GateReader } from "core/risk/gate_file.ts";
 import { createHandshake } from "units/mcp/handshake.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
 import {
+  isRecord,
   type Message,
   type MessageId,
   printError,
@@ -73,6 +74,11 @@ export async function runProxy(target: ProxyTarget, ports: ProxyPorts): Promise<
   } finally {
     await session.close();
   }
+}
+
+function callShape(params: Request["params"]): Readonly<Record<string, string>> {
+  const keys = Object.keys(isRecord(params["arguments"]) ? params["arguments"] : {});
+  return { tool: String(params["name"]).slice(0, 128), arguments: keys.slice(0, 32).join(",") };
 }
 
 /** One client, and the server it has at the moment. */
@@ -157,6 +163,8 @@ class ProxySession {
     }
     this.#handshake.onForwarded(request);
     this.#pending.add(request);
+    // Which tool and which arguments by name: their values are nobody's business here.
+    if (request.method === "tools/call") this.#log.info("call", callShape(request.params));
     this.#stopIdle();
     await this.#writeServer(ready.value, bytes);
   }
