@@ -16,6 +16,7 @@ import { type DemoEndpoint, startDemoEndpoint } from "units/agent_loop/demo/endp
 import { parseClientConfig, type ServerFault } from "units/agent_loop/mcp/config.ts";
 import { type McpPool, mcpPool } from "units/agent_loop/mcp/pool.ts";
 import { mcpServer } from "units/agent_loop/mcp/server.ts";
+import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
 import {
   MODEL_KEY_NAMES,
@@ -83,7 +84,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     home: options.home,
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
-    prepareTools: (signal) => pool.prepare(signal),
+    prepareTools: (signal, tell) => pool.prepare(signal, tell),
     toolsFor(cwd): readonly Tool[] {
       const place = { cwd, home: options.home };
       return nameTools([
@@ -113,7 +114,13 @@ async function readPool(
 ): Promise<{ readonly pool: McpPool; readonly byUrl: ReadonlySet<string> }> {
   const { servers, faults } = await readServers(options, host);
   const ports = { ...host, env: only(options.env, SERVER_ENV), cwd: options.home };
-  const pool = mcpPool(servers.map((config) => mcpServer(config, ports)), faults, host.clock);
+  const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
+  const site = {
+    ...{ files: host.files, clock: host.clock, log: host.log, gate: paths.gate },
+    folder: `${options.home}/.runtime-b/agent/tools`,
+  };
+  const made = servers.map((config) => mcpServer(config, ports, toolsCache(config, site)));
+  const pool = mcpPool(made, faults, host.clock);
   const byUrl = servers.filter((config) => config.kind === "http").map((config) => config.name);
   return { pool, byUrl: new Set(byUrl) };
 }

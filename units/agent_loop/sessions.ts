@@ -13,7 +13,7 @@ import {
   createConversation,
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
-import type { ServerFault } from "units/agent_loop/mcp/config.ts";
+import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { printInstructions } from "units/agent_loop/turn/instructions.ts";
 import { type ModelSource, runTurn, type TurnSite } from "units/agent_loop/turn/run_turn.ts";
@@ -25,7 +25,7 @@ export interface SessionSite {
   readonly home: string;
   readonly sessionsDir: string;
   readonly model: ModelSource;
-  readonly prepareTools: (signal: AbortSignal) => Promise<readonly ServerFault[]>;
+  readonly prepareTools: McpPool["prepare"];
   /** Tools for a working folder, under their final names. */
   readonly toolsFor: (cwd: string) => readonly Tool[];
   readonly ports: {

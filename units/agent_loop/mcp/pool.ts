@@ -5,23 +5,29 @@
  * @module
  */
 
-import { MCP_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { McpServer, ServerTool } from "units/agent_loop/mcp/server.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 
-/** What came of getting the servers ready. */
+/** Told of a server that cannot be used, as soon as that is known. */
+export type TellFault = (fault: ServerFault) => void;
+
+/** Getting the servers ready. */
 export interface McpPool {
   /**
-   * Opens what is not open. The first time it waits for every server, but no longer than a
-   * handshake may take; later it waits for none. Each reason is told once until it changes.
+   * Opens what is not open and whose tools are not known from the last time. The first time it
+   * waits for these, but not for a slow one; later it waits for none. Each reason is told at once,
+   * and once until it changes.
    */
-  prepare(signal: AbortSignal): Promise<readonly ServerFault[]>;
+  prepare(signal: AbortSignal, tell: TellFault): Promise<void>;
   /** Tools of all servers that are or were reachable, in the order of the config. */
   tools(): readonly Tool[];
   close(): Promise<void>;
 }
+
+/** A first turn does not wait longer for any server; the tools of a slow one come with a later step. */
+const SLOW_MS = 10_000;
 
 /** Creates the pool; `faults` are servers whose config entry is unusable. */
 export function mcpPool(
@@ -30,11 +36,21 @@ export function mcpPool(
   clock: Clock,
 ): McpPool {
   const told = new Map<string, string>();
-  const reasons = new Map<string, string>();
+  const reasons = new Map(faults.map(({ name, reason }) => [name, reason]));
   const ready = new Set<string>();
   const opening = new Map<string, Promise<void>>();
   let isFirst = true;
-  for (const fault of faults) reasons.set(fault.name, fault.reason);
+  let tell: TellFault | undefined;
+
+  /** Nobody listens between turns: what is found there is told by the next one. */
+  function sayNews(): void {
+    if (tell === undefined) return;
+    for (const [name, reason] of reasons) {
+      if (told.get(name) === reason) continue;
+      told.set(name, reason);
+      tell({ name, reason });
+    }
+  }
 
   function open(server: McpServer): Promise<void> {
     const running = opening.get(server.name);
@@ -46,12 +62,19 @@ export function mcpPool(
         reasons.delete(server.name);
         told.delete(server.name);
       } else reasons.set(server.name, opened.error);
+      sayNews();
     });
     opening.set(server.name, attempt);
     return attempt;
   }
 
+  /** A server whose tools are known is started by its first call. */
+  async function recall(server: McpServer): Promise<void> {
+    if (await server.recall()) ready.add(server.name);
+  }
+
   async function openAll(signal: AbortSignal): Promise<void> {
+    if (isFirst) await Promise.all(servers.map(recall));
     const attempts = servers.filter((server) => !ready.has(server.name)).map(open);
     if (!isFirst) return;
     isFirst = false;
@@ -60,18 +83,19 @@ export function mcpPool(
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     const all = Promise.all(attempts).then(onAbort);
-    await Promise.race([all, clock.sleep(MCP_LIMITS.handshakeSeconds * 1000, enough.signal)]);
+    await Promise.race([all, clock.sleep(SLOW_MS, enough.signal)]);
     signal.removeEventListener("abort", onAbort);
     enough.abort();
     for (const name of opening.keys()) reasons.set(name, "it is still starting");
   }
 
   return {
-    async prepare(signal) {
+    async prepare(signal, teller) {
+      tell = teller;
+      sayNews();
       await openAll(signal);
-      const news = [...reasons].filter(([name, reason]) => told.get(name) !== reason);
-      for (const [name, reason] of news) told.set(name, reason);
-      return news.map(([name, reason]) => ({ name, reason }));
+      sayNews();
+      tell = undefined;
     },
     tools: () => servers.flatMap((server) => server.tools().map((tool) => toolOf(server, tool))),
     async close() {

@@ -12,6 +12,7 @@ import type { Clock, HttpClient, Log, Processes } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { childTransport } from "units/agent_loop/mcp/child_transport.ts";
 import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
+import type { ToolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { toOutcome } from "units/agent_loop/mcp/result_text.ts";
 import { failed, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
@@ -39,7 +40,9 @@ export interface McpServer {
   readonly name: string;
   /** Connects if need be and returns the tools; concurrent calls share one attempt. */
   open(): Promise<Result<readonly ServerTool[], string>>;
-  /** Tools of the last successful `open`; they stay while the server is away. */
+  /** Takes the tools of the last time; false when they are not known. Starts nothing. */
+  recall(): Promise<boolean>;
+  /** Tools of the last successful `open` or `recall`; they stay while the server is away. */
   tools(): readonly ServerTool[];
   call(tool: string, input: unknown, signal: AbortSignal): Promise<ToolOutcome>;
   close(): Promise<void>;
@@ -52,21 +55,58 @@ interface Connection {
 
 const DESCRIPTION_LENGTH_MAX = 4_096;
 
+/** A connection without a call is let go after this, and with it the programs behind it. */
+const IDLE_MS = 15 * 60_000;
+
 /** Creates a server; nothing is started before `open` or `call`. */
-export function mcpServer(config: ServerConfig, ports: ServerPorts): McpServer {
+export function mcpServer(
+  config: ServerConfig,
+  ports: ServerPorts,
+  cache?: ToolsCache,
+): McpServer {
   let current: Promise<Result<Connection, string>> | undefined;
   let known: readonly ServerTool[] = [];
   let isClosed = false;
+  let isRecalled = false;
+  let calls = 0;
+  let stopIdle = () => {};
+
+  const visible = (tools: readonly ServerTool[]) =>
+    tools.filter((each) => !config.isHidden(each.name));
+  /** Lists the tools anew; the list stands for the next time, too. */
+  async function list(of: Connection): Promise<Result<readonly ServerTool[], string>> {
+    const listed = await listTools(of);
+    if (!listed.ok) return listed;
+    known = visible(listed.value);
+    await cache?.save(listed.value);
+    return ok(known);
+  }
+  function armIdle(): void {
+    stopIdle();
+    if (calls > 0 || isClosed) return;
+    stopIdle = ports.clock.after(IDLE_MS, () => {
+      const idle = current;
+      current = undefined;
+      void idle?.then((connected) => connected.ok ? connected.value.client.close() : undefined)
+        .catch(() => {/* it ended by itself */});
+    });
+  }
 
   function connection(): Promise<Result<Connection, string>> {
     if (current !== undefined) return current;
-    const attempt = connect(config, ports, () => {
-      if (current === attempt) current = undefined;
+    const attempt = connect(config, ports, {
+      onLost: () => {
+        if (current === attempt) current = undefined;
+      },
+      onListChanged: () => {
+        void attempt.then((connected) => connected.ok ? list(connected.value) : undefined);
+      },
     });
     current = attempt;
     void attempt.then((connected) => {
       // A failed attempt is not remembered: the next call tries again.
       if (!connected.ok && current === attempt) current = undefined;
+      armIdle();
     });
     return attempt;
   }
@@ -78,28 +118,50 @@ export function mcpServer(config: ServerConfig, ports: ServerPorts): McpServer {
       if (isClosed) return err("the runtime is ending");
       const connected = await connection();
       if (!connected.ok) return connected;
-      const listed = await listTools(connected.value);
-      if (listed.ok) known = listed.value.filter((each) => !config.isHidden(each.name));
-      return listed.ok ? ok(known) : listed;
+      return await list(connected.value);
+    },
+    async recall() {
+      const found = await cache?.load();
+      if (found === undefined) return false;
+      known = visible(found);
+      isRecalled = true;
+      return true;
     },
     async call(tool, input, signal) {
       if (isClosed) return failed("The runtime is ending");
-      const connected = await connection();
-      if (!connected.ok) return failed(`MCP "${config.name}" is not available: ${connected.error}`);
-      return await callTool(connected.value, { server: config.name, tool, input, signal });
+      calls++;
+      stopIdle();
+      try {
+        const connected = await connection();
+        if (!connected.ok) return failed(unavailable(config.name, connected.error));
+        // The list was that of the last time: the next step sees what it is now.
+        if (isRecalled) void list(connected.value);
+        isRecalled = false;
+        return await callTool(connected.value, { server: config.name, tool, input, signal });
+      } finally {
+        calls--;
+        armIdle();
+      }
     },
     async close() {
       isClosed = true;
+      stopIdle();
       const connected = await current;
       if (connected?.ok) await connected.value.client.close().catch(() => {});
     },
   };
 }
 
+/** What a model and a person read of a server that cannot be used, with what to run. */
+export function unavailable(name: string, reason: string): string {
+  const hint = /^[a-z][a-z0-9-]*$/.test(name) ? ` (try: fleetctl mcp doctor ${name} self)` : "";
+  return `MCP "${name}" is not available: ${reason}${hint}`;
+}
+
 async function connect(
   config: ServerConfig,
   ports: ServerPorts,
-  onLost: () => void,
+  on: { readonly onLost: () => void; readonly onListChanged: () => void },
 ): Promise<Result<Connection, string>> {
   const opened = await openTransport(config, ports);
   if (!opened.ok) return opened;
@@ -109,7 +171,8 @@ async function connect(
   const client = new Client({ name: "fleetctl-runtime", version: "0.1.0" }, {
     versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
   });
-  client.onclose = onLost;
+  client.onclose = on.onLost;
+  client.setNotificationHandler("notifications/tools/list_changed", on.onListChanged);
   try {
     await client.connect(transport, { timeout: MCP_LIMITS.handshakeSeconds * 1000 });
     return ok({ client, ending });

@@ -18,6 +18,8 @@ import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
 import { runCalls } from "units/agent_loop/turn/run_calls.ts";
+import type { McpPool } from "units/agent_loop/mcp/pool.ts";
+import { unavailable } from "units/agent_loop/mcp/server.ts";
 import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** The model of a runtime, loaded when it is first needed. */
@@ -32,7 +34,7 @@ export interface TurnSite {
   readonly instructions: string;
   readonly model: ModelSource;
   /** Gets MCP servers ready and tells what is wrong with them. */
-  readonly prepareTools: (signal: AbortSignal) => Promise<readonly ServerFault[]>;
+  readonly prepareTools: McpPool["prepare"];
   /** Tools as they are now; a server that comes up late joins at the next step. */
   readonly tools: () => readonly Tool[];
   readonly ports: AskPorts & { readonly log: Log };
@@ -75,10 +77,15 @@ export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd
 async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
   const { conversation, ports } = site;
   const { signal, sink } = input;
-  const [faults, model] = await Promise.all([site.prepareTools(signal), site.model()]);
-  for (const { name, reason } of faults) {
-    await sink.notice("warning", `MCP "${name}" is not available: ${reason}`);
-  }
+  const notices: Promise<void>[] = [];
+  const tell = ({ name, reason }: ServerFault) => {
+    const told = sink.notice("warning", unavailable(name, reason));
+    // A client that went away is noticed below.
+    told.catch(() => {});
+    notices.push(told);
+  };
+  const [, model] = await Promise.all([site.prepareTools(signal, tell), site.model()]);
+  await Promise.all(notices);
   if (!model.ok) return refused(model.error);
   for (let step = 0; step < RUNTIME_LIMITS.stepsMax; step++) {
     if (signal.aborted) return stopped("cancelled");

@@ -1,0 +1,89 @@
+/**
+ * Tool lists from the last time, so that an agent has its tools while their servers sleep: nothing is
+ * started for a list that is known. A list belongs to one way of starting a server and to one state of
+ * its gate, which names the pinned version; with either changed, it is asked for again.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { errorText } from "core/errors.ts";
+import type { Clock, Files, Log } from "core/ports.ts";
+import { canonicalJson, sha256 } from "core/risk/call.ts";
+import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
+import type { ServerTool } from "units/agent_loop/mcp/server.ts";
+
+/** The list of one server. */
+export interface ToolsCache {
+  /** Undefined when there is none, or one that does not count any more. */
+  load(): Promise<readonly ServerTool[] | undefined>;
+  /** Never rejects: a list that is not kept costs a start and nothing else. */
+  save(tools: readonly ServerTool[]): Promise<void>;
+}
+
+/** What a cache is made of. */
+export interface ToolsCacheSite {
+  readonly files: Pick<Files, "readText" | "write" | "ensureDir" | "stat">;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+  /** Folder of the lists, in the agent's home. */
+  readonly folder: string;
+  /** Gate file of an MCP. */
+  readonly gate: (mcp: string) => string;
+}
+
+/** A server that changes its tools without a word is asked again after this. */
+const AGE_MS_MAX = 24 * 3600 * 1000;
+const TOOLS_MAX = 2_000;
+
+const cached = z.object({
+  key: z.string(),
+  at: z.number(),
+  tools: z.array(z.object({
+    name: z.string(),
+    description: z.string(),
+    inputSchema: z.record(z.string(), z.unknown()),
+    isReadOnly: z.boolean(),
+  })).max(TOOLS_MAX),
+});
+
+/** Opens the list of one server; nothing is read before it is asked for. */
+export function toolsCache(config: ServerConfig, site: ToolsCacheSite): ToolsCache {
+  const { files, clock, log, folder } = site;
+  const path = `${folder}/${config.name}.json`;
+  const keyOf = async () => {
+    const gate = await files.readText(site.gate(config.name)).catch(() => undefined);
+    return await sha256(canonicalJson([reachOf(config), gate ?? ""]));
+  };
+  return {
+    async load() {
+      try {
+        const text = await files.readText(path);
+        const parsed = text === undefined ? undefined : cached.safeParse(JSON.parse(text));
+        if (parsed?.success !== true) return undefined;
+        const { key, at, tools } = parsed.data;
+        const age = clock.now() - at;
+        return age >= 0 && age < AGE_MS_MAX && key === await keyOf() ? tools : undefined;
+      } catch (thrown) {
+        log.debug("tool list not read", { mcp: config.name, error: errorText(thrown) });
+        return undefined;
+      }
+    },
+    async save(tools) {
+      try {
+        if (await files.stat(folder) === undefined) await files.ensureDir(folder, { mode: 0o700 });
+        const text = JSON.stringify({ key: await keyOf(), at: clock.now(), tools });
+        await files.write(path, `${text}\n`, { mode: 0o600 });
+      } catch (thrown) {
+        log.debug("tool list not kept", { mcp: config.name, error: errorText(thrown) });
+      }
+    },
+  };
+}
+
+/** How a server is reached, without the values of its variables. */
+function reachOf(config: ServerConfig): unknown {
+  return config.kind === "http"
+    ? [config.kind, config.url.origin + config.url.pathname]
+    : [config.kind, config.command, config.args, Object.keys(config.env).sort()];
+}
