@@ -14,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 
 /** A server that stays silent to the probe of the newer revision gets the older handshake. */
-const PROBE_MS = 5_000;
+const PROBE_MS = 20_000;
 const NEWLINE = 0x0a;
 const TOOLS_MAX = 2_000;
 

@@ -7,7 +7,7 @@
 
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files } from "core/ports.ts";
+import { type Clock, FileFault, type Files } from "core/ports.ts";
 import { err, type Result } from "core/result.ts";
 import { type Gate, parseGate } from "core/risk/rules.ts";
 
@@ -16,24 +16,38 @@ export interface GateReader {
   current(): Promise<Result<Gate>>;
 }
 
-/** Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. */
+/** Calls that follow one another this fast are judged by one look at the file. */
+const FRESH_MS = 20;
+
+/**
+ * Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. With a clock, calls in quick succession share
+ * a look: a look costs as much as the rest of the gate.
+ */
 export function createGateReader(
   files: Pick<Files, "readText" | "stat">,
   path: string,
   mcp: string,
+  clock?: Pick<Clock, "monotonic">,
 ): GateReader {
+  let lookedAt = -Infinity;
   let version: string | undefined;
   let gate: Result<Gate> | undefined;
-  const unreadable = (state: string) =>
-    err(refusal(
+  const unreadable = (state: string) => {
+    // The rules of before do not stand in for a file that is not there.
+    lookedAt = -Infinity;
+    return err(refusal(
       "gate-unreadable",
       `Cannot use MCP ${
         JSON.stringify(mcp)
       }: its permission gate ${state}, so every call is refused`,
       { hints: ["fleetctl apply"] },
     ));
+  };
   return {
     async current() {
+      const now = clock?.monotonic() ?? Infinity;
+      if (gate !== undefined && now - lookedAt < FRESH_MS) return gate;
+      lookedAt = now;
       try {
         const stat = await files.stat(path);
         if (stat === undefined) return unreadable("is missing");

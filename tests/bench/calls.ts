@@ -8,7 +8,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { quantile } from "tests/bench/measure.ts";
 
 const ROUNDS = 3_000;
@@ -68,12 +68,15 @@ async function calleeOf(
 /** A socket that starts a server for each connection, as `Accept=yes` does. */
 async function serve(path: string): Promise<() => Promise<void>> {
   const children: ReturnType<typeof spawn>[] = [];
+  const sockets: Socket[] = [];
   const listener = createServer({ pauseOnConnect: true }, (socket) => {
+    sockets.push(socket);
     children.push(spawn(Deno.execPath(), SERVER, { stdio: [socket, socket, "ignore"] }));
   });
   await new Promise<void>((resolve) => listener.listen(path, resolve));
   return async () => {
     for (const child of children) child.kill("SIGKILL");
+    for (const socket of sockets) socket.destroy();
     await new Promise<void>((resolve) => listener.close(() => resolve()));
   };
 }

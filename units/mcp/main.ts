@@ -52,7 +52,10 @@ async function proxy(target: { readonly mcp: string; readonly socket: string }):
     client: { readable: Deno.stdin.readable, writable: Deno.stdout.writable },
     clock: systemClock(),
     log: stderrLog({ program: "fleetctl-mcp" }),
-    gate: createGateReader(denoFiles(), pathsUnder(root()).gate(target.mcp), target.mcp),
+    gate: createGateReader(
+      ...[denoFiles(), pathsUnder(root()).gate(target.mcp), target.mcp] as const,
+      systemClock(),
+    ),
     dialSocket: `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`,
     connect: connectUnix,
   });

@@ -79,3 +79,19 @@ Deno.test("GateReader.current() refuses when the file may not be read", async ()
   const read = await reader.current();
   assert.ok(!read.ok && /cannot be read \(EACCES\)/.test(read.error.message));
 });
+
+Deno.test("createGateReader() with a clock looks again soon, and never makes up for a missing file", async () => {
+  const files = memoryFiles({ "/gate.json": JSON.stringify(GOOD) });
+  let now = 0;
+  const reader = createGateReader(files, "/gate.json", "git", { monotonic: () => now });
+  assert.ok((await reader.current()).ok);
+  const blocked = { ...GOOD, rules: { git_log: "block", git_clean: "block" } };
+  await files.write("/gate.json", JSON.stringify(blocked), { mode: 0o644 });
+  now = 20;
+  const changed = await reader.current();
+  assert.ok(changed.ok && changed.value.rules.get("git_log") === "block");
+  await files.remove("/gate.json");
+  now = 40;
+  assert.ok(!(await reader.current()).ok);
+  assert.ok(!(await reader.current()).ok, "at the same moment");
+});

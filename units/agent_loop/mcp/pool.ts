@@ -27,7 +27,7 @@ export interface McpPool {
 }
 
 /** A first turn does not wait longer for any server; the tools of a slow one come with a later step. */
-const SLOW_MS = 10_000;
+const SLOW_MS = 15_000;
 
 /** Creates the pool; `faults` are servers whose config entry is unusable. */
 export function mcpPool(

@@ -186,7 +186,7 @@ async function connect(
 }
 
 /** A server that stays silent to the probe of the newer revision gets the older handshake. */
-const PROBE_MS = 5_000;
+const PROBE_MS = 20_000;
 
 async function openTransport(
   config: ServerConfig,

@@ -71,7 +71,7 @@ Deno.test("a broken MCP is told at once, while another one hangs and a third one
   assert.deepEqual(told, ["wrong: its entry is unusable", "broken: it ended with exit code 3"]);
   assert.deepEqual(made.tools().map(({ mcp, tool }) => `${mcp} ${tool}`), ["fine look"]);
   // The one that hangs delays the first turn once, and not for long.
-  await clock.advance(10_000);
+  await clock.advance(15_000);
   await ready;
   assert.equal(told.at(-1), "hanging: it is still starting");
   const again = prepare();
