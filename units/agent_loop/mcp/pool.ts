@@ -7,7 +7,8 @@
 
 import type { Clock } from "core/ports.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
-import type { McpServer, ServerTool } from "units/agent_loop/mcp/server.ts";
+import type { McpServer } from "units/agent_loop/mcp/server.ts";
+import type { ServerTool } from "units/agent_loop/mcp/tools_cache.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 
 /** Told of a server that cannot be used, as soon as that is known. */

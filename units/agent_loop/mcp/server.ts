@@ -12,7 +12,7 @@ import type { Clock, HttpClient, Log, Processes } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { childTransport } from "units/agent_loop/mcp/child_transport.ts";
 import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
-import type { ToolsCache } from "units/agent_loop/mcp/tools_cache.ts";
+import type { ServerTool, ToolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { toOutcome } from "units/agent_loop/mcp/result_text.ts";
 import { failed, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
@@ -25,14 +25,6 @@ export interface ServerPorts {
   /** Environment that every server gets besides its own. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-}
-
-/** A tool as its server describes it. */
-export interface ServerTool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly isReadOnly: boolean;
 }
 
 /** A server, connected or not. */

@@ -11,7 +11,14 @@ import { errorText } from "core/errors.ts";
 import type { Clock, Files, Log } from "core/ports.ts";
 import { canonicalJson, sha256 } from "core/risk/call.ts";
 import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
-import type { ServerTool } from "units/agent_loop/mcp/server.ts";
+
+/** A tool as its server describes it. */
+export interface ServerTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly isReadOnly: boolean;
+}
 
 /** The list of one server. */
 export interface ToolsCache {

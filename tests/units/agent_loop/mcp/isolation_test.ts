@@ -12,8 +12,8 @@ import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import type { ServerConfig, ServerFault } from "units/agent_loop/mcp/config.ts";
 import { mcpPool } from "units/agent_loop/mcp/pool.ts";
-import { type McpServer, type ServerTool, unavailable } from "units/agent_loop/mcp/server.ts";
-import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
+import { type McpServer, unavailable } from "units/agent_loop/mcp/server.ts";
+import { type ServerTool, toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 
 const LOOK: ServerTool = {
   ...{ name: "look", description: "Looks", isReadOnly: true },
