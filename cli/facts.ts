@@ -8,6 +8,7 @@
 
 import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
+import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
 import { registerUrl } from "core/dial/register_url.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -31,6 +32,7 @@ import {
   type GatewayRole,
   type LoginRole,
   type Roles,
+  type TeamchatRole,
 } from "units/reconcile/facts.ts";
 import { LOGIN_ENV } from "units/render/roles/login_env.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
@@ -106,7 +108,14 @@ export async function gatherFacts(
     defaults,
     definitions,
   };
-  const built = buildFacts(sources, site);
+  const agents = [...sources.ledger.agents.values()];
+  const secret = (key: KeyName) => sources.secrets.get({ key });
+  const teamchat = await teamchatRole(files, {
+    ...{ ...sources, agents, secret },
+    root: paths.root,
+  });
+  if (!teamchat.ok) return teamchat;
+  const built = buildFacts({ ...sources, teamchat: teamchat.value }, site);
   if (!built.ok) return built;
   return ok({
     ...sources,
@@ -125,7 +134,9 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-type Sources = Omit<Gathered, "facts" | "faults">;
+type Sources = Omit<Gathered, "facts" | "faults"> & {
+  readonly teamchat?: TeamchatRole | undefined;
+};
 
 function buildFacts(
   from: Sources,
@@ -136,10 +147,14 @@ function buildFacts(
   const agents = agentsOnHost(from.ledger.agents.values(), hostname);
   const dialUrl = dialUrlOf(from, hostname);
   const hostKeys = renderHostOpKeys(shards, paths, hostname);
-  const found = rolesOf(from, site, dialUrl);
+  const teamsUrl = teamchatUrl({ ...from, marker: from.markers.teamsGateway, hostname });
+  const found = rolesOf(from, site, { dialUrl, teamsUrl });
   const env = renderSecretEnv(
     shards,
-    agents.map((agent) => ({ name: agent.name, environment: channelEnv(agent, dialUrl) })),
+    agents.map((agent) => ({
+      name: agent.name,
+      environment: channelEnv(agent, dialUrl, teamsUrl),
+    })),
     paths,
   );
   return ok({
@@ -179,8 +194,16 @@ function buildFacts(
 }
 
 /** Variables that stand beside an agent's secrets (decision 41). */
-function channelEnv(agent: AgentRecord, dialUrl: string): Readonly<Record<string, string>> {
+function channelEnv(
+  agent: AgentRecord,
+  dialUrl: string,
+  teamsUrl: string | undefined,
+): Readonly<Record<string, string>> {
+  const isInTeams = agent.channel === "teamchat" && agent.ownerAad !== undefined;
   return {
+    ...(isInTeams && teamsUrl !== undefined
+      ? { CHANNEL_TEAMCHAT_GATEWAY_URL: teamsUrl, CHANNEL_OWNER_AAD: agent.ownerAad }
+      : {}),
     CHANNEL_WEBVIEW_GATEWAY_URL: dialUrl,
     ...(agent.userEmail === undefined ? {} : { CHANNEL_USER_EMAIL: agent.userEmail }),
   };
@@ -203,7 +226,11 @@ interface FoundRoles {
   readonly heldPaths: readonly string[];
 }
 
-function rolesOf(from: Sources, site: HostSite, dialUrl: string): FoundRoles {
+function rolesOf(
+  from: Sources,
+  site: HostSite,
+  { dialUrl, teamsUrl }: { readonly dialUrl: string; readonly teamsUrl: string | undefined },
+): FoundRoles {
   const { roles } = from;
   const faults: Refusal[] = [];
   const heldPaths: string[] = [];
@@ -221,7 +248,15 @@ function rolesOf(from: Sources, site: HostSite, dialUrl: string): FoundRoles {
       ...(roles.isDaemonHere ? { daemon: {} } : {}),
       ...(roles.gateway === undefined ? {} : { gateway: gatewayRole(from, site, readKey) }),
       ...(roles.login === undefined ? {} : { login: loginRole(from, site, readKey) }),
-      ...(roles.areDialUnitsHere ? { dial: { registerUrl: dialUrl } } : {}),
+      ...(from.teamchat === undefined ? {} : { teamchat: from.teamchat }),
+      ...(roles.areDialUnitsHere
+        ? {
+          dial: {
+            registerUrl: dialUrl,
+            ...(teamsUrl === undefined ? {} : { teamchatUrl: teamsUrl }),
+          },
+        }
+        : {}),
     },
   };
 }

@@ -22,7 +22,13 @@ import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import { DAEMON_UNIT, dialUnit, GATEWAY_UNIT, LOGIN_UNIT } from "units/render/unit_name.ts";
+import {
+  DAEMON_UNIT,
+  dialUnit,
+  GATEWAY_UNIT,
+  LOGIN_UNIT,
+  TEAMCHAT_UNIT,
+} from "units/render/unit_name.ts";
 
 /** `fleetctl status` takes no options. */
 export type Options = Readonly<Record<never, never>>;
@@ -106,6 +112,7 @@ async function roleLines(context: VerbContext, { roles }: Gathered): Promise<rea
     ...(roles.isDaemonHere ? [["daemon", DAEMON_UNIT] as const] : []),
     ...(roles.gateway === undefined ? [] : [["gateway", GATEWAY_UNIT] as const]),
     ...(roles.login === undefined ? [] : [["login", LOGIN_UNIT] as const]),
+    ...(roles.teamchat === undefined ? [] : [["teamchat", TEAMCHAT_UNIT] as const]),
   ];
   if (wanted.length === 0) return [];
   const statuses = await context.ports.services(context.paths).status(

@@ -15,7 +15,10 @@ import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What was typed; paths become absolute in `run`, which knows the working folder. */
 export function parseOptions(invocation: Invocation): Result<UpOptions> {
-  return parseUpOptions(invocation.options);
+  return parseUpOptions({
+    ...invocation.options,
+    teamchat: invocation.switches.has("teamchat"),
+  });
 }
 
 /** Runs until it is told to stop, or until the turn is over. */

@@ -32,6 +32,8 @@ export function pathsUnder(root: string) {
     hostKey: at("/etc/fleetctl/host.key"),
     /** Name and password of the login that `up` has made, 0600. */
     loginAccount: at("/etc/fleetctl/login.txt"),
+    /** Description of a private cloud of the chat platform; written by `teams-gateway install`. */
+    teamsCloudFile: at("/etc/fleetctl/teams-cloud.yaml"),
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
     runtimesDir: at("/etc/fleetctl/runtimes.d"),
     dialKeys: at("/etc/fleetctl/dial-keys.json"),

@@ -24,6 +24,8 @@ export interface UpPorts {
   readonly cockpit: number;
   readonly dial: number;
   readonly login: number;
+  /** Absent when team chat was not asked for. */
+  readonly teamchat?: number;
 }
 
 /** E-mail address that the cockpit knows the person in front of this machine by. */
@@ -121,6 +123,14 @@ export async function writeRoles(
         listen: `${listen}:${ports.login}`,
         driver: current.value.login?.driver ?? "basic",
       },
+      ...(ports.teamchat === undefined ? {} : {
+        teamchat: {
+          // One listener for both: what asks for /register through a proxy is refused.
+          listen: `127.0.0.1:${ports.teamchat}`,
+          registerListen: `127.0.0.1:${ports.teamchat}`,
+          cloud: current.value.teamchat?.cloud ?? "public",
+        },
+      }),
       workdir: options.workdir ?? current.value.workdir,
       project: up.project,
     };

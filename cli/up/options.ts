@@ -27,6 +27,7 @@ export interface UpArguments {
   readonly agent?: string | undefined;
   readonly "model-from"?: string | undefined;
   readonly model?: string | undefined;
+  readonly teamchat?: boolean | undefined;
 }
 
 /** Parsed options. The root is in the context: every verb of a root finds it the same way. */
@@ -43,6 +44,8 @@ export interface UpOptions {
   readonly modelFrom: string | undefined;
   /** Model id; the first that the endpoint names without it. */
   readonly model: string | undefined;
+  /** Runs the team-chat gateway as well. */
+  readonly isTeamchatHere: boolean;
 }
 
 /** Ports of the listeners for one base. */
@@ -50,8 +53,11 @@ export function portsFrom(base: number): {
   readonly cockpit: number;
   readonly dial: number;
   readonly login: number;
+  readonly teamchat: number;
 } {
-  return { cockpit: base + 1, dial: base + 5, login: base + 6 };
+  // Its described port is far from the others.
+  const teamchat = base === PORT_BASE_DEFAULT ? 3978 : base + 8;
+  return { cockpit: base + 1, dial: base + 5, login: base + 6, teamchat };
 }
 
 /** Returns an absolute path without `.`, `..` and doubled slashes. */
@@ -165,6 +171,7 @@ export function parseUpOptions(given: UpArguments): Result<UpOptions> {
     agent: agent.value,
     modelFrom,
     model: given.model,
+    isTeamchatHere: given.teamchat === true,
   });
 }
 

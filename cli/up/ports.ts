@@ -14,10 +14,12 @@ import { err, ok, type Result } from "core/result.ts";
 /** Returns the ports to use, each free a moment ago. */
 export async function findPorts(
   sockets: Pick<Sockets, "serveHttp">,
-  options: Pick<UpOptions, "listen" | "portBase">,
+  options: Pick<UpOptions, "listen" | "portBase" | "isTeamchatHere">,
 ): Promise<Result<UpPorts>> {
   const isAny = options.portBase === 0;
-  const wanted = isAny ? { cockpit: 0, dial: 0, login: 0 } : portsFrom(options.portBase);
+  const wanted = isAny
+    ? { cockpit: 0, dial: 0, login: 0, teamchat: 0 }
+    : portsFrom(options.portBase);
   const held: Listener[] = [];
   const probe = async (at: ListenAddress): Promise<number> => {
     const listener = await sockets.serveHttp(at, () => new Response(null, { status: 503 }));
@@ -28,7 +30,9 @@ export async function findPorts(
     const cockpit = await probe({ hostname: "127.0.0.1", port: wanted.cockpit });
     const dial = await probe({ hostname: options.listen, port: wanted.dial });
     const login = await probe({ hostname: options.listen, port: wanted.login });
-    return ok({ cockpit, dial, login });
+    if (!options.isTeamchatHere) return ok({ cockpit, dial, login });
+    const teamchat = await probe({ hostname: "127.0.0.1", port: wanted.teamchat });
+    return ok({ cockpit, dial, login, teamchat });
   } catch (thrown) {
     if (!(thrown instanceof AddressFault)) throw thrown;
     return err(portRefusal(thrown, options.portBase));

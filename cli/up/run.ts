@@ -31,6 +31,7 @@ import { findPorts } from "cli/up/ports.ts";
 import { runTurn } from "cli/up/turn.ts";
 import type { EmbeddedManager } from "core/embedded.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
@@ -113,7 +114,8 @@ async function bringUp(
     : absolutePath(options.workdir, context.cwd);
   const looked = await checkWorkdir(ports.files, workdir);
   if (!looked.ok) return looked;
-  const found = await findPorts(ports.sockets, options);
+  const isTeamchatHere = options.isTeamchatHere || await hasTeamchat(context);
+  const found = await findPorts(ports.sockets, { ...options, isTeamchatHere });
   if (!found.ok) return found;
   const prepared = await prepareRoot(ports, paths, ports.hostname);
   if (!prepared.ok) return prepared;
@@ -149,8 +151,18 @@ async function bringUp(
   if (connected.ok && options.turn === undefined) {
     const { listen } = options;
     say(loginLine(account.value, { listen, port: found.value.login }));
+    const { teamchat } = found.value;
+    if (teamchat !== undefined) {
+      say(`team chat, local mode: http://127.0.0.1:${teamchat}/api/messages`);
+    }
   }
   return connected;
+}
+
+/** Whether an earlier start of this root, or a verb, switched team chat on. */
+async function hasTeamchat({ ports, paths }: VerbContext): Promise<boolean> {
+  const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
+  return roles.ok && roles.value.teamchat !== undefined;
 }
 
 /** Says what took long enough to be noticed; a tree that is already there takes no time. */

@@ -8,6 +8,7 @@
  * ```yaml
  * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
  * login: { listen: 127.0.0.1:8736, driver: basic, settings: { WEBVIEW_SESSION_TTL: 7d } }
+ * teamchat: { listen: 127.0.0.1:3978, register_listen: 10.0.0.5:3978, cloud: public }
  * daemon: true
  * dial: true
  * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
@@ -37,6 +38,13 @@ export interface HostRoles {
     readonly settings?: Readonly<Record<string, string>>;
     /** `host:port` of what the provider keeps elsewhere than at its issuer's host. */
     readonly providerHosts?: readonly string[];
+  };
+  readonly teamchat?: {
+    readonly listen: string;
+    /** Where agents register; the private address of this host, or loopback. */
+    readonly registerListen: string;
+    /** Name of a cloud, or the absolute path of a file that describes one. */
+    readonly cloud: string;
   };
   readonly isDaemonHere: boolean;
   readonly areDialUnitsHere: boolean;
@@ -71,6 +79,12 @@ function absoluteRule(text: string): string | undefined {
   return text.startsWith("/") ? undefined : "must be an absolute path";
 }
 
+function cloudRule(text: string): string | undefined {
+  return /^[a-z]{1,16}$/.test(text) || text.startsWith("/")
+    ? undefined
+    : "must be the name of a cloud or an absolute path";
+}
+
 /** Parses `roles.yaml`; an absent or empty file means `DEFAULT_ROLES`. */
 export function parseHostRoles(text: string | undefined, file: string): Result<HostRoles> {
   if (text === undefined) return ok(DEFAULT_ROLES);
@@ -78,7 +92,9 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   if (!yaml.ok) return rolesRefusal(file, yaml.error.details);
   if (yaml.value.value === null) return ok(DEFAULT_ROLES);
   const read = createFieldReader(yaml.value);
-  read.onlyKeys([], ["gateway", "login", "daemon", "dial", "shape", "workdir", "project"]);
+  read.onlyKeys([], [
+    ...["gateway", "login", "teamchat", "daemon", "dial", "shape", "workdir", "project"],
+  ]);
   const top = new Map(read.entries([]));
   const flag = (key: string, absent: boolean) => {
     const value = top.get(key) ?? absent;
@@ -99,6 +115,13 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     driver: read.choice(["login", "driver"], ["basic", "oidc"]) ?? "oidc" as const,
     ...loginExtras(read),
   };
+  const hasTeamchat = read.has(["teamchat"]);
+  if (hasTeamchat) read.onlyKeys(["teamchat"], ["listen", "register_listen", "cloud"]);
+  const teamchat = {
+    listen: read.string(["teamchat", "listen"], listenRule) ?? "127.0.0.1:3978",
+    registerListen: read.string(["teamchat", "register_listen"], listenRule) ?? "127.0.0.1:3978",
+    cloud: read.string(["teamchat", "cloud"], cloudRule) ?? "public",
+  };
   read.onlyKeys(["shape"], ["kind", "dir", "deno_dir"]);
   const shape = {
     kind: read.choice(["shape", "kind"], ["tree", "bundle"]) ?? DEFAULT_ROLES.shape.kind,
@@ -111,6 +134,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   return ok({
     ...(hasGateway ? { gateway: { cockpitListen, dialListen, trust } } : {}),
     ...(hasLogin ? { login } : {}),
+    ...(hasTeamchat ? { teamchat } : {}),
     isDaemonHere,
     areDialUnitsHere,
     shape,
@@ -160,6 +184,13 @@ export function printHostRoles(roles: HostRoles): string {
       },
     }),
     ...(roles.login === undefined ? {} : { login: loginFields(roles.login) }),
+    ...(roles.teamchat === undefined ? {} : {
+      teamchat: {
+        listen: roles.teamchat.listen,
+        register_listen: roles.teamchat.registerListen,
+        cloud: roles.teamchat.cloud,
+      },
+    }),
     daemon: roles.isDaemonHere,
     dial: roles.areDialUnitsHere,
     shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
@@ -179,6 +210,11 @@ export interface RolesEdit {
     readonly listen?: string;
     readonly driver?: "basic" | "oidc";
     readonly settings?: Readonly<Record<string, string>>;
+  };
+  readonly teamchat?: {
+    readonly listen?: string;
+    readonly register_listen?: string;
+    readonly cloud?: string;
   };
 }
 

@@ -126,9 +126,26 @@ export function parseCloud(text: string, file: string): Result<Cloud> {
 }
 
 /** Returns every host that a gateway in this cloud talks to, as `host:port`. */
-export function cloudHosts(cloud: Cloud): readonly string[] {
+function cloudHosts(cloud: Cloud): readonly string[] {
   const urls = [cloud.openidMetadata, cloud.loginUrl, ...[...cloud.serviceOrigins].map(toUrl)];
   return [...new Set(urls.map(hostPortOf))];
+}
+
+/** What the vendor's test client of local mode listens on: any port of this machine. */
+const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
+
+/**
+ * Returns what a gateway may reach. Under a root of its own, which is for trying things, both: which
+ * mode it runs in is decided by a key of the secret store that not everybody may read who renders.
+ */
+export function reachableHosts(
+  cloud: Cloud,
+  mode: "cloud" | "local" | "either",
+): readonly string[] {
+  return [
+    ...(mode === "local" ? [] : cloudHosts(cloud)),
+    ...(mode === "cloud" ? [] : LOOPBACK),
+  ];
 }
 
 function toUrl(origin: string): URL {

@@ -18,6 +18,7 @@
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
+ * | `http 'text'` | whatever is asked by HTTP from now on is answered 200 with this |
  *
  * `$ROOT`, `$HOST` and what was captured are replaced. Files after `-- path --` are written before
  * the first command.
@@ -36,6 +37,7 @@ import { pathsUnder } from "core/paths.ts";
 import { changeStore } from "core/secrets/store.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { err, ok } from "core/result.ts";
+import { fakeHttp } from "tests/fakes/http.ts";
 import { noServices, startsEverything } from "tests/support/no_services.ts";
 import { type ScriptAsks, scriptAsks } from "tests/support/script_asks.ts";
 import type { McpClient } from "core/mcp_port.ts";
@@ -133,6 +135,11 @@ class Runner {
       case "manager":
         this.ports = { ...this.ports, services: startsEverything() };
         return;
+      case "http": {
+        const body = unescape(args[0] ?? "");
+        this.ports = { ...this.ports, http: fakeHttp(() => new Response(body)) };
+        return;
+      }
       case "answer": {
         const client = answers(unescape(args[0] ?? ""), isNot);
         this.ports = { ...this.ports, openMcpClient: async () => client };

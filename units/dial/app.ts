@@ -1,29 +1,29 @@
 /**
- * Wires a dial unit: store, runtime, runner of turns, session with the gateway, local socket. Takes
+ * Wires a dial unit: a line to each gateway, the runtime that they share, the local socket. Takes
  * the runtime's driver and ports; `units/dial/main.ts` and the tests start it the same way.
  *
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
 import type { AgentState } from "core/dial/event.ts";
-import { CLOSE } from "core/dial/frames.ts";
+import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
+import { createLanes } from "core/lanes.ts";
 import type { Host, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "core/runtimes/driver.ts";
-import type { DialConfig } from "units/dial/config.ts";
-import { type GatewayLink, startGatewayLink } from "units/dial/gateway_link.ts";
+import { signRegistration } from "core/teamchat/registration.ts";
+import { joinApprovalStores } from "units/dial/approval_stores.ts";
 import { type Approvals, openApprovals } from "units/dial/approvals.ts";
+import type { DialConfig } from "units/dial/config.ts";
+import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
+import { type DecisionFrame, openLine } from "units/dial/line.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
-import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
+import { createQuestions } from "units/dial/messages.ts";
 import type { PermissionDesk } from "units/dial/permission.ts";
-import { createRecorder } from "units/dial/recorder.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
-import { type DialStore, openDialStore } from "units/dial/store.ts";
-import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
 /** Ports of a dial unit. */
 export type DialPorts = Pick<
@@ -63,53 +63,70 @@ export async function startDialUnit(
   await files.ensureDir(folder, { mode: 0o700 });
   const key = await loadDialKey(files, `${folder}/key.json`);
   if (!key.ok) return err(key.error);
-  const store = await openDialStore(databases, `${folder}/dial.db`, random.uuid());
   const stop = new AbortController();
-
-  const onStored = () => link.wake();
-  const recorder = createRecorder({ store, clock, log, onStored, signal: stop.signal });
   const stateFile = createStateFile({ files, clock, log, folder });
   const tellState = (state: AgentState, reason?: string) => {
     stateFile.tell(state, reason);
     const payload = { state, since: clock.now(), ...(reason === undefined ? {} : { reason }) };
-    recorder.record([{ at: clock.now(), kind: "agent_state", payload }], { isControl: true })
-      .catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
+    cockpit?.recorder.record([{ at: clock.now(), kind: "agent_state", payload }], {
+      isControl: true,
+    }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
   };
-  const questions = createQuestions({ clock, random, send: (frame) => link.send(frame) });
-  const link: GatewayLink = startGatewayLink(
-    {
-      agent: config.agent,
-      userEmail: config.userEmail,
-      host: options.hostname,
-      version: options.version,
-      gatewayUrl: config.gatewayUrl,
-      key: key.value,
-    },
-    {
-      ...{ store, sockets, clock, random, log },
-      onFrame: (frame) => handleFrame(frame, { store, link, runner, questions, approvals, log }),
-      onRegistered: () => questions.askAgain(),
-      onAcknowledged: () => recorder.roomMade(),
-    },
+  const questions = createQuestions({ clock, random, send: (frame) => cockpit?.link.send(frame) });
+  const runOne = createLanes((_name, thrown) =>
+    log.error("turn failed", { error: errorText(thrown) })
   );
   let isBusy = false;
+  const shared = {
+    ...{ databases, sockets, clock, random, log, signal: stop.signal },
+    exclusive: (job: () => Promise<void>) => runOne("runtime", job),
+    onBusy: (busy: boolean) => {
+      isBusy = busy;
+      tellState(busy ? "working" : "idle");
+    },
+    onAnswer: questions.answered,
+  };
+  const identity = { agent: config.agent, host: options.hostname, version: options.version };
+  const { cockpitUrl, userEmail, teamchat } = config;
+  const cockpit = userEmail === undefined ? undefined : await openLine({
+    ...shared,
+    identity: { ...identity, userEmail, gatewayUrl: cockpitUrl, key: key.value },
+    path: `${folder}/dial.db`,
+    onRegistered: () => questions.askAgain(),
+  });
+  const teams = teamchat === undefined ? undefined : await openLine({
+    ...shared,
+    log: log.with({ line: "teamchat" }),
+    identity: {
+      ...identity,
+      userEmail: userEmail ?? "",
+      gatewayUrl: teamchat.url,
+      key: key.value,
+    },
+    opening: () => registration(config.agent, teamchat, { key: key.value, clock, random }),
+    path: `${folder}/teamchat.db`,
+    onRegistered: () => {},
+  });
+  const [first, ...more] = [cockpit, teams].filter((line) => line !== undefined);
+  if (first === undefined) throw new Error("Cannot dial: no gateway is named");
+  const lines = [first, ...more];
   const approvals = openApprovals({
-    ...{ agent: config.agent, store, clock, random, log, onStored },
+    ...{ agent: config.agent, clock, random, log },
+    store: joinApprovalStores(first.store, ...more.map(({ store }) => store)),
+    onStored: () => lines.forEach(({ link }) => link.wake()),
     onWaiting: (isWaiting) =>
       tellState(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
   });
   options.permissions?.open(approvals);
   const { driver } = options;
   const runtime = superviseRuntime({ driver, clock, random, log, onState: tellState });
-  const runner = startTurnRunner({
-    ...{ store, recorder, runtime, clock, log },
-    onPreview: (event) => link.preview(event),
-    onBusy: (busy) => {
-      isBusy = busy;
-      tellState(busy ? "working" : "idle");
-    },
-    onEnded: (turnId) => approvals.turnEnded(turnId),
-  });
+  for (const line of lines) {
+    line.start({
+      runtime,
+      onEnded: (turnId) => approvals.turnEnded(turnId),
+      onDecision: (decision) => decide(approvals, decision, log),
+    });
+  }
   const path = config.paths.dialSocket(config.agent);
   const local = await openLocalSocket(path, {
     ...{ sockets, users: ports.users, questions, approvals, log },
@@ -122,61 +139,35 @@ export async function startDialUnit(
     });
 
   return ok({
-    isConnected: () => link.isRegistered(),
+    isConnected: () => lines.some(({ link }) => link.isRegistered()),
     close: async () => {
       tellState("stopping");
-      const idle = runner.close();
+      const idle = Promise.all(lines.map((line) => line.idle()));
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
       tellState("stopped");
       await local?.close();
-      await link.close(OUTBOX_GRACE_MS);
+      await Promise.all(lines.map((line) => line.close(OUTBOX_GRACE_MS)));
       await stateFile.settled();
       stop.abort();
-      store.close();
     },
   });
 }
 
-/** Does what the gateway says. */
-function handleFrame(
-  frame: InboundFrame,
-  parts: {
-    readonly store: DialStore;
-    readonly link: GatewayLink;
-    readonly runner: TurnRunner;
-    readonly questions: GatewayQuestions;
-    readonly approvals: Approvals;
-    readonly log: Log;
-  },
-): void {
-  const { store, link, runner, questions, approvals, log } = parts;
-  switch (frame.type) {
-    case "turn": {
-      const { turn_id: turnId, text, origin } = frame;
-      const accepted = store.accept({ turnId, text, origin });
-      if (!accepted.ok) {
-        log.error("turn not stored", { turn: turnId, code: accepted.error.code });
-        return link.reconnect(CLOSE.tryAgainLater, "storage");
-      }
-      link.send({ type: "turn_accepted", turn_id: turnId });
-      return runner.wake();
-    }
-    case "cancel":
-      runner.cancel(frame.turn_id)
-        .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));
-      return;
-    case "approval_decision": {
-      const { approval_id: id, digest, decision, by, surface, reason } = frame;
-      const decided = approvals.decide({ id, digest, decision, by, surface, reason });
-      if (!decided.ok) log.info("decision not taken", { id, code: decided.error.code });
-      return;
-    }
-    case "message_result":
-    case "agents_result":
-      return questions.answered(frame);
-    case "ack":
-    case "closing":
-      return;
-  }
+/** What opens a connection to the team-chat gateway: a fresh statement, signed with the dial key. */
+async function registration(
+  agent: string,
+  { url, owner }: NonNullable<DialConfig["teamchat"]>,
+  { key, clock, random }: Pick<DialPorts, "clock" | "random"> & { readonly key: DialKey },
+): Promise<LinkOpening> {
+  const statement = { agent, owner, gateway: url.host, nonce: random.uuid() };
+  const token = await signRegistration(statement, key, clock.now());
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+/** Takes a decision of somebody's at a gateway; which was first is for the approvals to say. */
+function decide(approvals: Approvals, frame: DecisionFrame, log: Log): void {
+  const { approval_id: id, digest, decision, by, surface, reason } = frame;
+  const decided = approvals.decide({ id, digest, decision, by, surface, reason });
+  if (!decided.ok) log.info("decision not taken", { id, code: decided.error.code });
 }

@@ -5,7 +5,14 @@
  */
 
 import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
-import { type AgentName, type Email, parseAgentName, parseEmail } from "core/names.ts";
+import {
+  type AgentName,
+  type Email,
+  type ObjectId,
+  parseAgentName,
+  parseEmail,
+  parseObjectId,
+} from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { parsed, text } from "core/setting_types.ts";
@@ -15,10 +22,24 @@ import { defaulted, type Env, optional, readSettings, required } from "core/sett
 export const DIAL_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
   agent: required("FLEETCTL_AGENT", parsed(parseAgentName), { doc: "The agent of this unit." }),
-  userEmail: required("CHANNEL_USER_EMAIL", parsed(parseEmail), {
-    doc: "Login identity that the ledger maps to the agent.",
+  userEmail: optional("CHANNEL_USER_EMAIL", parsed(parseEmail), {
+    doc: "Login identity that the ledger maps to the agent; without it there is no cockpit.",
+    requiredWhen: {
+      test: (env) => (env.CHANNEL_TEAMCHAT_GATEWAY_URL ?? "") === "",
+      words: "when CHANNEL_TEAMCHAT_GATEWAY_URL is not",
+    },
   }),
-  gatewayUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
+  teamchatUrl: optional("CHANNEL_TEAMCHAT_GATEWAY_URL", parsed(parseRegisterUrl), {
+    doc: "Where the team-chat gateway takes registrations.",
+  }),
+  owner: optional("CHANNEL_OWNER_AAD", parsed(parseObjectId), {
+    doc: "Object id of the owner in team chat.",
+    requiredWhen: {
+      test: (env) => (env.CHANNEL_TEAMCHAT_GATEWAY_URL ?? "") !== "",
+      words: "when CHANNEL_TEAMCHAT_GATEWAY_URL is",
+    },
+  }),
+  cockpitUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
     fallback: `ws://127.0.0.1:${DIAL_PORT}`,
     doc: "Where the gateway takes dial-ins.",
   }),
@@ -30,8 +51,11 @@ export const DIAL_SETTINGS = {
 export interface DialConfig {
   readonly paths: Paths;
   readonly agent: AgentName;
-  readonly userEmail: Email;
-  readonly gatewayUrl: URL;
+  /** Absent for an agent that has no cockpit. */
+  readonly userEmail: Email | undefined;
+  readonly cockpitUrl: URL;
+  /** Present for an agent of channel `teamchat` with a gateway. */
+  readonly teamchat: { readonly url: URL; readonly owner: ObjectId } | undefined;
   readonly runtime: string;
   readonly workdir: string | undefined;
 }
@@ -40,6 +64,9 @@ export interface DialConfig {
 export function readDialConfig(env: Env): Result<DialConfig> {
   const read = readSettings(DIAL_SETTINGS, env);
   if (!read.ok) return read;
-  const { root, ...rest } = read.value;
-  return ok({ paths: pathsUnder(root), ...rest });
+  const { root, teamchatUrl, owner, ...rest } = read.value;
+  const teamchat = teamchatUrl === undefined || owner === undefined
+    ? undefined
+    : { url: teamchatUrl, owner };
+  return ok({ paths: pathsUnder(root), ...rest, teamchat });
 }

@@ -31,8 +31,16 @@ export interface GatewayLink {
   close(graceMs: number): Promise<void>;
 }
 
+/** What an upgrade carries. */
+export interface LinkOpening {
+  readonly protocols?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** What the link is made of. */
 export interface LinkParts extends SessionParts {
+  /** Asked before each try; offers the subprotocol of dial-in when absent. */
+  readonly opening?: () => Promise<LinkOpening>;
   readonly sockets: Pick<Sockets, "connectFrames">;
 }
 
@@ -62,7 +70,7 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
     const url = identity.gatewayUrl.href;
     try {
       const connection = await parts.sockets.connectFrames(url, {
-        protocols: [DIAL_SUBPROTOCOL],
+        ...(await parts.opening?.() ?? { protocols: [DIAL_SUBPROTOCOL] }),
         frameBytesMax: INBOUND_BYTES_MAX,
         timeoutMs: CONNECT_MS,
       });

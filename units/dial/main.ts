@@ -57,7 +57,7 @@ try {
     host.log.error(unit.error.message, { code: unit.error.code });
     Deno.exit(2);
   }
-  host.log.info("ready", { agent, gateway: config.value.gatewayUrl.host });
+  host.log.info("ready", { agent, gateway: config.value.cockpitUrl.host });
   const stop = Promise.withResolvers<void>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     Deno.addSignalListener(signal, () => stop.resolve());

@@ -23,6 +23,8 @@ export interface TurnRunner {
   /** Tells that a turn was accepted. */
   wake(): void;
   cancel(turnId: string): Promise<void>;
+  /** Tells the runtime something with the next turn. */
+  note(text: string): void;
   /** Takes no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
 }
@@ -34,6 +36,8 @@ export interface RunnerParts {
   readonly runtime: SupervisedRuntime;
   readonly clock: Clock;
   readonly log: Log;
+  /** Runs one job at a time, with those of other runners of the same runtime. */
+  readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onBusy: (isBusy: boolean) => void;
   /** Told when the end of a turn is on disk. */
@@ -56,6 +60,9 @@ const CANCELLED: TurnOutcome = {
   reason: "Cancelled before the runtime had it",
 };
 
+/** Notes that wait for a turn; more of them say nothing new. */
+const NOTES_MAX = 8;
+
 /** Characters of a reason, which may hold the last words of a program. */
 const REASON_LENGTH_MAX = 4_000;
 
@@ -69,6 +76,7 @@ export function startTurnRunner(parts: RunnerParts): TurnRunner {
 class SerialRunner implements TurnRunner {
   readonly #parts: RunnerParts;
   readonly #cancelled = new Set<string>();
+  #notes: string[] = [];
   /** Turns whose end is being recorded: a turn has one. */
   readonly #ending = new Set<string>();
   #running: { readonly turnId: string; session?: RuntimeSession } | undefined;
@@ -96,6 +104,10 @@ class SerialRunner implements TurnRunner {
     else await this.#end(turnId, CANCELLED);
   }
 
+  note(text: string): void {
+    if (this.#notes.length < NOTES_MAX) this.#notes.push(text);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wakeUp();
@@ -112,7 +124,7 @@ class SerialRunner implements TurnRunner {
           this.#wakeUp = resolve;
         });
       } else {
-        await this.#run(turn);
+        await this.#parts.exclusive(() => this.#run(turn));
         this.#running = undefined;
       }
     }
@@ -121,6 +133,8 @@ class SerialRunner implements TurnRunner {
   async #run(turn: AcceptedTurn): Promise<void> {
     const { recorder, runtime, clock, onBusy } = this.#parts;
     const { turnId } = turn;
+    // Cancelled while another gateway's turn had the runtime.
+    if (this.#parts.store.stateOf(turnId) !== "accepted" || this.#isClosed) return;
     const running: { readonly turnId: string; session?: RuntimeSession } = { turnId };
     this.#running = running;
     const session = await runtime.session();
@@ -145,8 +159,10 @@ class SerialRunner implements TurnRunner {
   }
 
   async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
-    const { turnId, text } = turn;
+    const { turnId } = turn;
     if (this.#cancelled.has(turnId)) return CANCELLED;
+    const text = [...this.#notes, turn.text].join("\n\n");
+    this.#notes = [];
     const offsets = new Map<string, number>();
     const finished = session.prompt(
       { turnId, text },

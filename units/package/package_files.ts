@@ -21,6 +21,7 @@ const SYSUSERS = `# Accounts of fleetctl; see sysusers.d(5).
 g agents -
 u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
+u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
 `;
 
 /** Folders of a host; those of one role are made by its unit. */

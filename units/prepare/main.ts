@@ -13,7 +13,10 @@ import { denoFiles } from "core/os/files.ts";
 import type { Refusal } from "core/errors.ts";
 import { type HostRoles, parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
 import { pathsUnder } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { ok } from "core/result.ts";
 import { checkRootFolder, rootRefusal } from "core/root_refusal.ts";
+import { knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
 
@@ -44,6 +47,7 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   const roles: HostRoles = { ...parsed.value, shape };
   const text = printHostRoles(roles);
   if (text !== before) await files.write(paths.rolesFile, text, { mode: 0o644 });
+  const teamchat = await teamchatSite(files, roles);
   const site = {
     paths,
     shape: roles.shape,
@@ -51,6 +55,7 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
     roles: {
       ...(roles.gateway === undefined ? {} : { gateway: roles.gateway }),
       ...(roles.login === undefined ? {} : { login: roles.login }),
+      ...(teamchat === undefined ? {} : { teamchat }),
     },
   };
   const sets = hostPermissions(site);
@@ -61,6 +66,20 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
     if (await files.readText(file.path) === file.content) continue;
     await files.write(file.path, file.content, { mode: file.mode });
   }
+}
+
+/** What the team-chat gateway of this root may reach; a cloud that cannot be read is told by `up`. */
+async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRoles) {
+  if (teamchat === undefined) return undefined;
+  const known = knownCloud(teamchat.cloud);
+  const text = known === undefined ? await files.readText(teamchat.cloud) : undefined;
+  const cloud = known === undefined ? parseCloud(text ?? "", teamchat.cloud) : ok(known);
+  return {
+    listen: teamchat.listen,
+    registerListen: teamchat.registerListen,
+    hosts: cloud.ok ? reachableHosts(cloud.value, "either") : [],
+    cloudFile: known === undefined ? teamchat.cloud : undefined,
+  };
 }
 
 const [kind, dir, denoDir, root] = Deno.args;

@@ -109,8 +109,10 @@ function desiredAgent(
   const client = clientConfig(agent, runtime, { manifests, secrets, facts });
   const permissions = renderAgentPermissions(agent, { facts, runtime, manifests, secrets });
   if (!permissions.ok) return permissions;
-  // Without a login identity there is nobody whom the gateway could connect to this agent.
-  const dial = registerUrl === undefined || agent.userEmail === undefined
+  // Without an owner there is nobody whom a gateway could connect to this agent.
+  const isInTeams = agent.channel === "teamchat" && agent.ownerAad !== undefined &&
+    facts.roles.dial?.teamchatUrl !== undefined;
+  const dial = registerUrl === undefined || (agent.userEmail === undefined && !isInTeams)
     ? undefined
     : renderDial(agent, {
       paths,

@@ -16,6 +16,7 @@ import type {
   TaggedFile,
 } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import { desiredTeamchat } from "units/reconcile/desired_teamchat.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
@@ -114,9 +115,13 @@ export function desiredRoles(facts: Facts): DesiredPart {
       });
     }
   }
+  const teamchat = desiredTeamchat(facts, inputsOf("fleetctl-teamchat", "teamchat"));
+  files.push(...teamchat.files);
+  units.push(...teamchat.units);
+  faults.push(...teamchat.faults);
   return {
     files,
-    folders: hostFolders(facts),
+    folders: [...hostFolders(facts), ...teamchat.folders],
     clients: [],
     units,
     faults,

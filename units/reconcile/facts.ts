@@ -62,10 +62,30 @@ export interface LoginRole {
   readonly providerHosts?: readonly string[];
 }
 
+/** The team-chat gateway, when this host runs it (spec "Team-chat gateway", decision 34). */
+export interface TeamchatRole {
+  /** `host:port` of `/api/messages`. */
+  readonly listen: string;
+  /** `host:port` of `/register`. */
+  readonly registerListen: string;
+  /** Name of a cloud, or the path of its file. */
+  readonly cloud: string;
+  readonly cloudFile: string | undefined;
+  /** `host:port` of everything that the gateway talks to. */
+  readonly hosts: readonly string[];
+  /** JSON object, object id of an owner to agent, of the whole fleet (`TEAMS_AGENTS`). */
+  readonly agentsJson: string;
+  /** Further settings; secrets are among them. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly dialKeys: ReadonlyMap<AgentName, readonly string[]>;
+}
+
 /** The dial units of the agents on this host. */
 export interface DialRole {
   /** `ws://127.0.0.1:8735`, `ws://<gateway-host>:8735` or `wss://…`. */
   readonly registerUrl: string;
+  /** `ws://<team-chat gateway>:3978/register`; absent where there is none. */
+  readonly teamchatUrl?: string;
   /**
    * `host:port` entries each agent's runtime may reach for its model, beyond the hosts of the
    * known providers; the demo model's loopback address goes here.
@@ -80,6 +100,7 @@ export interface Roles {
   readonly daemon?: Readonly<Record<never, never>>;
   readonly gateway?: GatewayRole;
   readonly login?: LoginRole;
+  readonly teamchat?: TeamchatRole;
   readonly dial?: DialRole;
 }
 

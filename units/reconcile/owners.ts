@@ -15,6 +15,7 @@ import { type OwnerIds, ownerKey } from "units/reconcile/observe.ts";
 import type { Scope } from "units/reconcile/scope.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
 import { LOGIN_USER } from "units/render/roles/login_env.ts";
+import { TEAMCHAT_USER } from "units/render/roles/teamchat_env.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 
 /** Accounts of this host. */
@@ -50,6 +51,10 @@ export async function findOwners(
     ...(scope !== undefined || facts.roles.login === undefined ? [] : [
       { user: "root", group: LOGIN_USER },
       { user: LOGIN_USER, group: LOGIN_USER },
+    ]),
+    ...(scope !== undefined || facts.roles.teamchat === undefined ? [] : [
+      { user: "root", group: TEAMCHAT_USER },
+      { user: TEAMCHAT_USER, group: TEAMCHAT_USER },
     ]),
   ];
   const absent: string[] = [];

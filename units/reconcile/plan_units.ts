@@ -45,8 +45,9 @@ const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
   mcp: 0,
   gateway: 1,
   login: 2,
-  dial: 3,
-  daemon: 4,
+  teamchat: 3,
+  dial: 4,
+  daemon: 5,
 };
 
 /** Plans the unit steps; `created` are units whose files are new in this run. */
@@ -163,6 +164,7 @@ function decideAct(
       return state.isHardStale && site.restartAgents ? "restart" : undefined;
     case "gateway":
     case "login":
+    case "teamchat":
       return state.isHardStale ? "restart" : undefined;
     case "daemon":
       return state.isHardStale && !site.keepDaemon ? "restart" : undefined;

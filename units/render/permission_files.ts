@@ -38,8 +38,15 @@ export interface HostSite {
       readonly settings?: Readonly<Record<string, string>>;
       readonly providerHosts?: readonly string[];
     };
+    readonly teamchat?: {
+      readonly listen: string;
+      readonly registerListen: string;
+      readonly hosts: readonly string[];
+      readonly cloudFile: string | undefined;
+    };
     readonly dial?: {
       readonly registerUrl: string;
+      readonly teamchatUrl?: string;
       readonly modelHosts?: ReadonlyMap<string, readonly string[]>;
       readonly settings?: ReadonlyMap<string, Readonly<Record<string, string>>>;
     };
@@ -72,7 +79,7 @@ const COCKPIT_DEFAULT = "127.0.0.1:8731";
 
 /** Fills in the sets of the host's roles; those of gateway and login proxy only where they run. */
 export function hostPermissions(site: HostSite): Result<Sets> {
-  const { gateway, login } = site.roles;
+  const { gateway, login, teamchat } = site.roles;
   const values: PermissionValues = {
     ...hostValues(site),
     // `mcp` of the host is for shared servers, which belong to no agent.
@@ -90,10 +97,17 @@ export function hostPermissions(site: HostSite): Result<Sets> {
         ...login.providerHosts ?? [],
       ],
     }),
+    ...(teamchat === undefined ? {} : {
+      teams_listen: teamchat.listen,
+      teams_register_listen: teamchat.registerListen,
+      teams_hosts: teamchat.hosts,
+      teams_cloud_file: teamchat.cloudFile === undefined ? [] : [teamchat.cloudFile],
+    }),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>
     (!AGENT_SETS.includes(name) || name === "mcp") &&
-    (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined)
+    (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined) &&
+    (name !== "teamchat" || teamchat !== undefined)
   );
   return expandAll(names, values);
 }
@@ -119,6 +133,7 @@ export function renderAgentPermissions(
         "must be ws://host:port or wss://host:port",
     ));
   }
+  const teamchat = hostPort(facts.roles.dial?.teamchatUrl ?? "");
   const stdio = site.manifests.filter((manifest) => manifest.transport === "stdio");
   const sockets = stdio.map((manifest) =>
     mcpSocketPath(paths, manifest.name, manifest.sharing === "shared" ? undefined : agent.name)
@@ -128,6 +143,7 @@ export function renderAgentPermissions(
     agent: agent.name,
     home,
     register_host: register,
+    teamchat_host: teamchat === undefined ? [] : [teamchat],
     runtime_command: site.runtime.command.replaceAll("{lib}", paths.lib)
       .replaceAll("{home}", home).replaceAll("{agent}", agent.name),
     model_hosts: modelHosts(agent, site),

@@ -11,12 +11,15 @@ export const DAEMON_UNIT = "fleetctl-daemon.service";
 export const GATEWAY_UNIT = "fleetctl-gateway.service";
 /** The login proxy. */
 export const LOGIN_UNIT = "fleetctl-login.service";
+/** The team-chat gateway. */
+export const TEAMCHAT_UNIT = "fleetctl-teamchat.service";
 
 /** Units of the host's roles, by the word that people use for them. */
 export const ROLE_UNITS: Readonly<Record<string, string>> = {
   daemon: DAEMON_UNIT,
   gateway: GATEWAY_UNIT,
   login: LOGIN_UNIT,
+  teamchat: TEAMCHAT_UNIT,
 };
 
 /** Returns the name of an agent's dial unit. */

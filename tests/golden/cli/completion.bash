@@ -2,7 +2,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status up webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway up webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -75,7 +75,12 @@ _fleetctl_at() {
     "secret set") next=""; options="--value --agent --json --as --help" ;;
     "secret unset") next=""; options="--agent --json --as --help" ;;
     "status") next=""; options="--json --as --help" ;;
-    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --json --as --help" ;;
+    "teams-gateway") next="doctor explain install status"; options="--json --as --help" ;;
+    "teams-gateway doctor") next=""; options="--public-url --json --as --help" ;;
+    "teams-gateway explain") next=""; options="--json --as --help" ;;
+    "teams-gateway install") next=""; options="--cloud --listen --register-listen --dry-run --json --as --help" ;;
+    "teams-gateway status") next=""; options="--json --as --help" ;;
+    "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;

@@ -126,6 +126,7 @@ const STARTS: readonly (readonly [string, string[], Record<string, string>, numb
   ["fleetctld", ["--check-config"], { FLEETCTL_ROOT: "relative" }, 2, /FLEETCTL_ROOT/],
   ["fleetctl-gateway", ["--check-config"], {}, 2, /WEBVIEW_/],
   ["fleetctl-login", ["--check-config"], {}, 2, /WEBVIEW_/],
+  ["fleetctl-teamchat", ["--check-config"], {}, 2, /TEAMS_AGENTS/],
   ["fleetctl-dial", ["--check-config"], {}, 2, /\n.+\n/],
   ["fleetctl-runtime", ["--check-config"], {}, 0, /^ok$/m],
   ["fleetctl-runtime", ["--check-config"], { FLEETCTL_BASE_URL: "no url" }, 2, /FLEETCTL_BASE_URL/],

@@ -19,6 +19,7 @@ Deno.test("whyBundled() lets programs with one permission set be compiled where 
     "fleetctl-exec",
     "fleetctl-gateway",
     "fleetctl-login",
+    "fleetctl-teamchat",
   ]);
   for (const program of PROGRAMS) assert.ok(whyBundled(program, undefined) !== undefined);
 });

@@ -13,7 +13,13 @@ import { accounts, createRig, type Rig } from "tests/units/reconcile/rig.ts";
 import { isUnchanged } from "units/reconcile/report.ts";
 
 const WIRED = { ada: ["git", "notes"], bea: ["notes"] };
-const GROUPS = { root: 0, agents: 500, "fleetctl-gateway": 1000, "fleetctl-login": 1500 };
+const GROUPS = {
+  root: 0,
+  agents: 500,
+  "fleetctl-gateway": 1000,
+  "fleetctl-login": 1500,
+  "fleetctl-teamchat": 1501,
+};
 
 /** A host whose `setpriv` works on the files in memory. */
 function realHost(...agents: readonly string[]): Rig & { readonly children: readonly string[] } {
@@ -156,6 +162,8 @@ Deno.test("reconcile() refuses when the product's own accounts are missing", asy
     "useradd --system --user-group --no-create-home fleetctl-gateway",
     "groupadd --system fleetctl-login",
     "useradd --system --user-group --no-create-home fleetctl-login",
+    "groupadd --system fleetctl-teamchat",
+    "useradd --system --user-group --no-create-home fleetctl-teamchat",
   ]);
 });
 

@@ -110,7 +110,10 @@ async function snapshot(files: MemoryFiles): Promise<Readonly<Record<string, str
 
 /** Accounts of a real host with the given agents. */
 export function accounts(...agents: readonly string[]): readonly User[] {
-  return ["root", "fleetctl-gateway", ...agents, "fleetctl-login"].map((name, index) => ({
+  return ["root", "fleetctl-gateway", ...agents, "fleetctl-login", "fleetctl-teamchat"].map((
+    name,
+    index,
+  ) => ({
     name,
     uid: index === 0 ? 0 : 999 + index,
     gid: index === 0 ? 0 : 999 + index,

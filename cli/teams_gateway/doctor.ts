@@ -1,0 +1,139 @@
+/**
+ * `fleetctl teams-gateway doctor`: walks the gateway from the roles file to the platform, one line for
+ * each step with its remedy: settings, unit, agents and keys, clock, public front. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { teamsProblems } from "cli/teams_gateway/problems.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { ok, type Result } from "core/result.ts";
+import { knownCloud } from "core/teamchat/cloud.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** Where the public front is, when it is to be looked at. */
+export interface Options {
+  readonly publicUrl: string | undefined;
+}
+
+/** Takes the option; what it must be is said when it is used. */
+export function parseOptions({ options }: Invocation): Result<Options> {
+  return ok({ publicUrl: options["public-url"] });
+}
+
+/** Walks. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const look = await lookAtTeams(context);
+  if (!look.ok) return look;
+  const problems = [
+    ...teamsProblems(look.value, context.paths),
+    ...await clockProblems(context, look.value),
+    ...options.publicUrl === undefined ? [] : await frontProblems(context, options.publicUrl),
+  ];
+  const lines: Cell[] = problems.length === 0
+    ? [{ text: "nothing is wrong with the team-chat gateway", tone: "good" }]
+    : [];
+  const last = look.value.health?.last_inbound_seconds;
+  const inbound = typeof last === "number"
+    ? `last message from the platform ${last} s ago`
+    : "no message from the platform since the gateway started";
+  return ok({
+    json: {
+      ok: problems.length === 0,
+      health: look.value.health ?? null,
+      problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
+    },
+    blocks: [{
+      kind: "lines",
+      lines: look.value.health === undefined ? lines : [...lines, inbound],
+    }],
+    faults: problems,
+  });
+}
+
+const ASK_MS_MAX = 5_000;
+
+/** Compares this machine's clock with the `Date` of the identity provider. */
+async function clockProblems(
+  { ports }: VerbContext,
+  { gathered: { roles }, rendered }: TeamsLook,
+): Promise<readonly Refusal[]> {
+  const cloud = knownCloud(roles.teamchat?.cloud ?? "");
+  if (cloud === undefined || (rendered?.get("TEAMS_APP_ID") ?? "") === "") return [];
+  const host = cloud.openidMetadata.host;
+  try {
+    const response = await ports.http.fetch(cloud.openidMetadata, {
+      signal: AbortSignal.timeout(ASK_MS_MAX),
+      redirect: "error",
+    });
+    await response.body?.cancel();
+    const theirs = Date.parse(response.headers.get("date") ?? "");
+    const skew = Math.abs(theirs - ports.clock.now()) / 1000;
+    if (!(skew > TEAMCHAT_LIMITS.clockSkewSeconds / 2)) return [];
+    return [refusal(
+      "clock-skewed",
+      `The clock of this host and that of ${host} differ by ${Math.round(skew)} s, must agree`,
+      { hints: ["timedatectl set-ntp true"] },
+    )];
+  } catch {
+    return [refusal(
+      "platform-unreachable",
+      `Cannot reach ${host}: the connector's keys cannot be fetched from here`,
+      { hints: [`curl -sS https://${host}/`] },
+    )];
+  }
+}
+
+/** The public front must bring `/api/messages` here and nothing else. */
+async function frontProblems(
+  { ports }: VerbContext,
+  publicUrl: string,
+): Promise<readonly Refusal[]> {
+  if (!/^https:\/\/[^/?#]+\/?$/.test(publicUrl)) {
+    return [refusal(
+      "public-url-invalid",
+      `Cannot look at "${publicUrl}": must be https://<host>`,
+      { kind: "usage" },
+    )];
+  }
+  const base = publicUrl.replace(/\/$/, "");
+  const statusOf = async (path: string, method: string): Promise<number> => {
+    const response = await ports.http.fetch(`${base}${path}`, {
+      method,
+      redirect: "manual",
+      signal: AbortSignal.timeout(ASK_MS_MAX),
+    });
+    await response.body?.cancel();
+    return response.status;
+  };
+  try {
+    const problems: Refusal[] = [];
+    const inbound = await statusOf("/api/messages", "POST");
+    if (inbound !== 401) {
+      problems.push(refusal(
+        "front-closed",
+        `${base}/api/messages answers ${inbound} to a request without a token, must answer 401`,
+        { hints: ["see docs/teamchat.md, The HTTPS front"] },
+      ));
+    }
+    for (const path of ["/register", "/healthz", "/metrics", "/"]) {
+      const status = await statusOf(path, "GET");
+      if (status !== 404) {
+        problems.push(refusal(
+          "front-open",
+          `${base}${path} answers ${status}, must answer 404: only /api/messages is public`,
+          { hints: ["see docs/teamchat.md, The HTTPS front"] },
+        ));
+      }
+    }
+    return problems;
+  } catch {
+    return [refusal("front-unreachable", `Cannot reach ${base}: no answer`, {
+      hints: [`curl -sS -X POST ${base}/api/messages`],
+    })];
+  }
+}

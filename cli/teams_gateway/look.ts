@@ -1,0 +1,81 @@
+/**
+ * What `teams-gateway status` and `teams-gateway doctor` look at: roles, ledger, rendered settings,
+ * unit, and the health that the running gateway tells. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import { readFacts } from "cli/planner.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import { renderTeamsAgents } from "core/ledger/maps.ts";
+import type { UnitStatus } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
+import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+
+/** What was found. */
+export interface TeamsLook {
+  readonly gathered: Gathered;
+  readonly unit: UnitStatus | undefined;
+  /** Settings that the gateway was rendered; undefined when there are none. */
+  readonly rendered: ReadonlyMap<string, string> | undefined;
+  /** `TEAMS_AGENTS` as it should be. */
+  readonly wanted: ReturnType<typeof renderTeamsAgents>;
+  /** `/healthz` of the running gateway; undefined when it does not answer. */
+  readonly health: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Looks. */
+export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLook>> {
+  const { ports, paths } = context;
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const services = ports.services(paths);
+  const [unit] = await services.isRunning() ? await services.status([TEAMCHAT_UNIT]) : [];
+  const text = await ports.files.readText(paths.env(TEAMCHAT_ENV));
+  const parsed = text === undefined ? undefined : parseEnvFile(text);
+  const { teamchat } = gathered.value.roles;
+  return ok({
+    gathered: gathered.value,
+    unit,
+    rendered: parsed?.ok ? parsed.value : undefined,
+    wanted: renderTeamsAgents(gathered.value.ledger.agents.values()),
+    health: teamchat === undefined ? undefined : await healthAt(context, teamchat.listen),
+  });
+}
+
+/** Longest wait for an answer on this machine. */
+const HEALTH_MS_MAX = 2_000;
+
+async function healthAt(
+  { ports }: VerbContext,
+  listen: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    const at = listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
+    const response = await ports.http.fetch(`http://${at}/healthz`, {
+      signal: AbortSignal.timeout(HEALTH_MS_MAX),
+      redirect: "error",
+    });
+    const value: unknown = await response.json();
+    return response.status === 200 && typeof value === "object" && value !== null
+      ? value as Record<string, unknown>
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Agents by their owners' object ids, as `TEAMS_AGENTS` has them. */
+export function agentsOf(text: string | undefined): readonly (readonly [string, string])[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.entries(value).map(([owner, agent]) => [owner, String(agent)] as const)
+      : [];
+  } catch {
+    return [];
+  }
+}

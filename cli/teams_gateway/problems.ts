@@ -1,0 +1,151 @@
+/**
+ * What is wrong with the team-chat gateway of a host, each with the command that mends it. Pure.
+ *
+ * @module
+ */
+
+import type { TeamsLook } from "cli/teams_gateway/look.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { logHint } from "core/log_hint.ts";
+import type { Paths } from "core/paths.ts";
+import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+
+/** Names everything that is wrong, the cause before what follows from it. */
+export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
+  const { roles, markers } = look.gathered;
+  if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
+  return [
+    ...unitProblems(look, paths),
+    ...ledgerProblems(look),
+    ...secretProblems(look),
+    ...healthProblems(look, paths),
+    ...look.wanted.faults,
+  ];
+}
+
+function notInstalled(marker: string | undefined): Refusal {
+  const where = marker === undefined ? "" : `; the marker teams_gateway names "${marker}"`;
+  return refusal(
+    "teams-gateway-absent",
+    `The team-chat gateway is not installed on this host${where}`,
+    { hints: ["fleetctl teams-gateway install"] },
+  );
+}
+
+function unitProblems({ unit }: TeamsLook, paths: Paths): readonly Refusal[] {
+  if (unit?.active === "active") return [];
+  const state = unit === undefined
+    ? "not to be asked for: no service manager answers"
+    : unit.load === "not-found"
+    ? "not installed"
+    : unit.active;
+  return [
+    refusal("teams-gateway-down", `Unit "${TEAMCHAT_UNIT}" is ${state}, must be active`, {
+      hints: unit?.load === "loaded" ? [logHint(paths, TEAMCHAT_UNIT)] : ["fleetctl apply"],
+    }),
+  ];
+}
+
+function ledgerProblems({ rendered, wanted, gathered }: TeamsLook): readonly Refusal[] {
+  const isDifferent = rendered !== undefined && rendered.get("TEAMS_AGENTS") !== wanted.text;
+  const inTeams = [...gathered.ledger.agents.values()].filter(({ channel }) =>
+    channel === "teamchat"
+  );
+  const ownerless = inTeams.filter(({ ownerAad }) => ownerAad === undefined);
+  const keyless = inTeams.filter(({ dialKeys }) => (dialKeys ?? []).length === 0);
+  return [
+    ...(isDifferent
+      ? [refusal(
+        "teams-agents-differ",
+        "The team-chat gateway was given other agents than the ledger of this host has now",
+        { hints: ["fleetctl apply"] },
+      )]
+      : []),
+    ...(inTeams.length === 0
+      ? [refusal(
+        "teams-agents-none",
+        "The ledger of this host has no agent of channel teamchat: every message is ignored, " +
+          "and every registration refused",
+        { hints: ["fleetctl agents add <name> --channel teamchat --owner-aad <object id>"] },
+      )]
+      : []),
+    ...ownerless.map(({ name }) =>
+      refusal("teams-owner-missing", `Agent "${name}" has no owner in team chat`, {
+        hints: [`fleetctl agents set ${name} --owner-aad <object id>`],
+      })
+    ),
+    ...keyless.map(({ name }) =>
+      refusal("teams-key-missing", `Agent "${name}" has no enrolled dial key: it cannot register`, {
+        hints: [`fleetctl agents key list ${name}`, `fleetctl agents restart ${name}`],
+      })
+    ),
+  ];
+}
+
+/** Keys that cloud mode needs. */
+const CLOUD_KEYS = ["TEAMS_APP_ID", "TEAMS_APP_PASSWORD", "TEAMS_APP_TENANT_ID"];
+
+function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
+  if (rendered === undefined) return [];
+  const missing = CLOUD_KEYS.filter((key) => (rendered.get(key) ?? "") === "");
+  if (missing.length === 0 || missing.length === CLOUD_KEYS.length) return [];
+  return [
+    refusal(
+      "teams-keys-incomplete",
+      `Cloud mode is half configured: ${missing.join(", ")} absent`,
+      {
+        hints: missing.map((key) => `fleetctl secret set ${key} --value <value>`),
+      },
+    ),
+  ];
+}
+
+/** Words and remedies for the problems that the gateway names itself. */
+const HEALTH_WORDS: Readonly<Record<string, readonly [words: string, hint: string]>> = {
+  "keys-never-fetched": [
+    "the connector's keys could not be fetched: every message is answered 503",
+    "fleetctl logs teamchat",
+  ],
+  "keys-old": ["the connector's keys are older than two days", "fleetctl logs teamchat"],
+  "app-token-secret-expired": [
+    "the client secret has expired: no answer goes out",
+    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+  ],
+  "app-token-secret-invalid": [
+    "the identity provider refuses the client secret",
+    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+  ],
+  "app-token-tenant-unknown": [
+    "the identity provider does not know the tenant",
+    "fleetctl secret set TEAMS_APP_TENANT_ID --value <value>",
+  ],
+  "app-token-unavailable": ["the identity provider gives no token", "fleetctl logs teamchat"],
+  "secret-ended": [
+    "the client secret has ended",
+    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+  ],
+  "secret-ends-soon": [
+    "the client secret ends within thirty days",
+    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+  ],
+};
+
+function healthProblems({ health, unit }: TeamsLook, paths: Paths): readonly Refusal[] {
+  if (health === undefined) {
+    if (unit?.active !== "active") return [];
+    return [
+      refusal("teams-gateway-silent", "The team-chat gateway runs and does not answer /healthz", {
+        hints: [logHint(paths, TEAMCHAT_UNIT)],
+      }),
+    ];
+  }
+  const named = Array.isArray(health.problems) ? health.problems.map(String) : [];
+  return named.flatMap((name) => {
+    const known = HEALTH_WORDS[name];
+    if (known === undefined) return [];
+    const [words, hint] = known;
+    return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
+      hints: [hint],
+    })];
+  });
+}

@@ -1,0 +1,83 @@
+/**
+ * `fleetctl teams-gateway status`: the unit, its mode, where it listens, and the agents that the
+ * running gateway was given. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { agentsOf, lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { teamsProblems } from "cli/teams_gateway/problems.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+
+/** `fleetctl teams-gateway status` takes no options. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Looks and tells. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const look = await lookAtTeams(context);
+  if (!look.ok) return look;
+  const { roles, markers } = look.value.gathered;
+  const agents = agentsOf(look.value.rendered?.get("TEAMS_AGENTS"));
+  const problems = teamsProblems(look.value, context.paths);
+  const state = roles.teamchat === undefined
+    ? "not installed"
+    : look.value.unit?.active ?? "unknown";
+  return ok({
+    json: {
+      unit: TEAMCHAT_UNIT,
+      state,
+      marker: markers.teamsGateway ?? null,
+      mode: modeOf(look.value) ?? null,
+      cloud: roles.teamchat?.cloud ?? null,
+      listen: roles.teamchat?.listen ?? null,
+      register_listen: roles.teamchat?.registerListen ?? null,
+      agents: Object.fromEntries(agents),
+      connected: connectedOf(look.value) ?? null,
+      problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
+    },
+    blocks: [
+      { kind: "lines", lines: headLines(state, look.value, agents.length) },
+      {
+        kind: "table",
+        columns: ["owner", "agent"],
+        rows: agents.map(([owner, agent]) => [owner, agent]),
+        empty: "The gateway was given no agents",
+      },
+    ],
+    faults: problems,
+  });
+}
+
+function headLines(state: string, look: TeamsLook, agents: number): readonly Cell[] {
+  const { roles: { teamchat }, markers } = look.gathered;
+  const connected = connectedOf(look);
+  return [
+    { text: `unit      ${TEAMCHAT_UNIT} ${state}`, tone: state === "active" ? "good" : "bad" },
+    ...(teamchat === undefined ? [] : [
+      `messages  ${teamchat.listen}/api/messages, ${modeOf(look)} mode, cloud ${teamchat.cloud}`,
+      `register  ${teamchat.registerListen}/register`,
+    ]),
+    `agents    ${agents} in the ledger it was given` +
+    (connected === undefined ? "" : `, ${connected} connected`),
+    `marker    ${markers.teamsGateway ?? "none: this host is its own gateway"}`,
+  ];
+}
+
+function modeOf({ rendered }: TeamsLook): "cloud" | "local" | undefined {
+  if (rendered === undefined) return undefined;
+  return (rendered.get("TEAMS_APP_ID") ?? "") === "" ? "local" : "cloud";
+}
+
+function connectedOf({ health }: TeamsLook): number | undefined {
+  const agents = health?.agents as { connected?: unknown } | undefined;
+  return typeof agents?.connected === "number" ? agents.connected : undefined;
+}

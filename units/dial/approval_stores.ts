@@ -1,0 +1,30 @@
+/**
+ * Where approvals of an agent with several gateways are stored: with the turn that asked, so that its
+ * owner is asked where the question came up. Reads all, writes to the one.
+ *
+ * @module
+ */
+
+import type { ApprovalParts } from "units/dial/approvals.ts";
+import type { DialStore } from "units/dial/store.ts";
+
+type ApprovalStore = ApprovalParts["store"];
+
+/** Joins the stores of all lines; the first takes what no turn asked for. */
+export function joinApprovalStores(first: DialStore, ...more: readonly DialStore[]): ApprovalStore {
+  const all = [first, ...more];
+  const holderOf = (id: string) => all.find((store) => store.approvals.find(id) !== undefined);
+  const atWork = () => all.find((store) => store.runningTurns().length > 0);
+  return {
+    runningTurns: () => all.flatMap((store) => store.runningTurns()),
+    append: (drafts, move, approval) => {
+      const holder = approval === undefined ? undefined : holderOf(approval.id);
+      return (holder ?? atWork() ?? first).append(drafts, move, approval);
+    },
+    approvals: {
+      find: (id) => holderOf(id)?.approvals.find(id),
+      open: () => all.flatMap((store) => [...store.approvals.open()]),
+      newest: (count) => all.flatMap((store) => [...store.approvals.newest(count)]).slice(0, count),
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * One gateway and what belongs to it alone: its outbox and turns, the session, the runner. An agent
+ * has a line for the cockpit, one for team chat, or both; they share the runtime, which runs one turn
+ * at a time, and nothing else: what was said on one is not told on the other.
+ *
+ * @module
+ */
+
+import type { InboundFrame } from "core/dial/client_session.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import { errorText } from "core/errors.ts";
+import type { Clock, Databases, Log, Random, Sockets } from "core/ports.ts";
+import { type GatewayLink, type LinkOpening, startGatewayLink } from "units/dial/gateway_link.ts";
+import type { LinkIdentity } from "units/dial/gateway_session.ts";
+import { createRecorder, type Recorder } from "units/dial/recorder.ts";
+import type { SupervisedRuntime } from "units/dial/runtime.ts";
+import { type DialStore, openDialStore } from "units/dial/store.ts";
+import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
+
+/** A line. */
+export interface GatewayLine {
+  readonly store: DialStore;
+  readonly link: GatewayLink;
+  readonly recorder: Recorder;
+  /** Begins to run turns; not before the runtime is there. */
+  start(work: LineWork): void;
+  /** Takes no further turn; resolves when the running one has ended. */
+  idle(): Promise<void>;
+  /** Sends what waits, says good-bye. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** What a line needs to run turns. */
+export interface LineWork {
+  readonly runtime: SupervisedRuntime;
+  /** Told once a turn has its end. */
+  readonly onEnded: (turnId: string) => void;
+  /** Somebody decided about an approval. */
+  readonly onDecision: (frame: DecisionFrame) => void;
+}
+
+/** What a line is made of. */
+export interface LineParts {
+  readonly identity: LinkIdentity;
+  /** What the upgrade carries; the subprotocol of dial-in when absent. */
+  readonly opening?: () => Promise<LinkOpening>;
+  /** Path of its database. */
+  readonly path: string;
+  readonly databases: Databases;
+  readonly sockets: Pick<Sockets, "connectFrames">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Runs one job at a time, all lines together. */
+  readonly exclusive: (job: () => Promise<void>) => Promise<void>;
+  readonly onBusy: (isBusy: boolean) => void;
+  readonly onRegistered: () => void;
+  /** Answers to questions of the agent's programs. */
+  readonly onAnswer: (frame: AnswerFrame) => void;
+}
+
+/** Frames that answer a question. */
+export type AnswerFrame = Extract<InboundFrame, { type: "message_result" | "agents_result" }>;
+
+/** Frames that decide about an approval. */
+export type DecisionFrame = Extract<InboundFrame, { type: "approval_decision" }>;
+
+/** Outcomes of a delivery that the agent need not be told about. */
+const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["delivered", "cancelled"]);
+
+/** Opens a line and begins to dial; rejects when its database cannot be opened. */
+export async function openLine(parts: LineParts): Promise<GatewayLine> {
+  const { databases, random, clock, log, signal } = parts;
+  const store = await openDialStore(databases, parts.path, random.uuid());
+  const recorder = createRecorder({ store, clock, log, onStored: () => link.wake(), signal });
+  let runner: TurnRunner | undefined;
+  let work: LineWork | undefined;
+  const link: GatewayLink = startGatewayLink(parts.identity, {
+    ...{ store, sockets: parts.sockets, clock, random, log },
+    ...(parts.opening === undefined ? {} : { opening: parts.opening }),
+    onFrame: (frame) => handleFrame(frame, { store, link, runner, work, log, parts }),
+    onRegistered: parts.onRegistered,
+    onAcknowledged: () => recorder.roomMade(),
+  });
+  return {
+    ...{ store, link, recorder },
+    start: (given) => {
+      work = given;
+      runner = startTurnRunner({
+        ...{ store, recorder, runtime: given.runtime, clock, log },
+        onEnded: given.onEnded,
+        exclusive: parts.exclusive,
+        onPreview: (event) => link.preview(event),
+        onBusy: parts.onBusy,
+      });
+    },
+    idle: async () => await runner?.close(),
+    close: async (graceMs) => {
+      await link.close(graceMs);
+      store.close();
+    },
+  };
+}
+
+/** Does what the gateway says. */
+function handleFrame(
+  frame: InboundFrame,
+  at: {
+    readonly store: DialStore;
+    readonly link: GatewayLink;
+    readonly runner: TurnRunner | undefined;
+    readonly work: LineWork | undefined;
+    readonly log: Log;
+    readonly parts: LineParts;
+  },
+): void {
+  const { store, link, runner, work, log, parts } = at;
+  switch (frame.type) {
+    case "turn": {
+      const { turn_id: turnId, text, origin } = frame;
+      const accepted = store.accept({ turnId, text, origin });
+      if (!accepted.ok) {
+        log.error("turn not stored", { turn: turnId, code: accepted.error.code });
+        return link.reconnect(CLOSE.tryAgainLater, "storage");
+      }
+      link.send({ type: "turn_accepted", turn_id: turnId });
+      return runner?.wake();
+    }
+    case "cancel":
+      runner?.cancel(frame.turn_id)
+        .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));
+      return;
+    case "delivery": {
+      const { turn_id: turn, outcome, reason } = frame;
+      log.info("answer delivered", { turn, outcome, reason });
+      if (!EXPECTED_OUTCOMES.has(outcome)) runner?.note(undelivered(outcome, reason));
+      return;
+    }
+    case "approval_decision":
+      return work?.onDecision(frame);
+    case "message_result":
+    case "agents_result":
+      return parts.onAnswer(frame);
+    case "ack":
+    case "closing":
+      return;
+  }
+}
+
+/** What the agent is told with its next turn: it must not believe that a lost answer was read. */
+function undelivered(outcome: string, reason: string | undefined): string {
+  const why = reason === undefined ? "" : `: ${reason.slice(0, 200)}`;
+  return outcome === "ambiguous"
+    ? `[delivery: whether the owner received all of the previous answer is not known${why}]`
+    : `[delivery: the owner did not receive the previous answer, ${outcome}${why}]`;
+}
