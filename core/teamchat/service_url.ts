@@ -51,10 +51,13 @@ function readUrl(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
   const authority = /^https?:\/\/([^/?#]*)/.exec(text)?.[1] ?? "";
-  if (url.username !== "" || url.password !== "" || authority.includes("@")) return undefined;
+  // Any other spelling of a host (octal numbers, a final dot, a user) is not what it seems.
+  const port = url.port || (url.protocol === "http:" ? "80" : "443");
+  const spelled = authority.toLowerCase();
+  if (spelled !== url.host && spelled !== `${url.hostname}:${port}`) return undefined;
   if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) {
     return undefined;
   }
   if (/(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(text.slice(text.indexOf("//") + 2))) return undefined;
-  return url.hostname.endsWith(".") ? undefined : url;
+  return url;
 }

@@ -246,7 +246,7 @@ export async function untilWith(clock: FakeClock, test: () => boolean): Promise<
   while (!test()) {
     if (clock.monotonic() > end) throw new Error("it did not happen within an hour");
     // What is on its way over loopback comes first.
-    for (let turn = 0; turn < 8 && !test(); turn++) await settle();
-    if (!test()) await clock.advance(250);
+    for (let turn = 0; turn < 3 && !test(); turn++) await settle();
+    if (!test()) await clock.advance(500);
   }
 }

@@ -47,12 +47,21 @@ export interface KitKeys {
   token(serviceUrl: string, change?: TokenChange): Promise<string>;
 }
 
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
+const pairs: Promise<Pair>[] = [];
+
+/** Pairs are slow to make, so all kits of a process use the same ones, in order. */
+function pairFor(place: number): Promise<Pair> {
+  return pairs[place] ??= generateKeyPair("RS256", { extractable: true });
+}
+
 /** Makes keys with one that is endorsed for the platform; `now` in milliseconds. */
 export async function createKitKeys(now: () => number): Promise<KitKeys> {
   const published = new Map<string, KitKey>();
+  let made = 0;
   const make: KitKeys["make"] = async (kid, options = {}) => {
     const { endorsements = ["msteams"], isHidden = false } = options;
-    const pair = await generateKeyPair("RS256", { extractable: true });
+    const pair = await pairFor(made++);
     const key = {
       kid,
       privateKey: pair.privateKey as CryptoKey,

@@ -1,0 +1,200 @@
+/**
+ * `kill -9` of the team-chat gateway between accept, hand-off and send, again and again: no accepted
+ * turn is lost, none runs twice, and every answer is read once. `FLEETCTL_ROUNDS` sets how often.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { generateDialKey } from "core/dial/proof.ts";
+import { pathsUnder } from "core/paths.ts";
+import { signRegistration } from "core/teamchat/registration.ts";
+import { connectBare } from "tests/support/gateway_fixture.ts";
+import {
+  APP_ID,
+  APP_SECRET,
+  type ServedKit,
+  serveKit,
+  TENANT,
+} from "tests/teamchat/connector/kit.ts";
+import { agentOf, BEA_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
+
+const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 6);
+/** Where the kill falls: after the answer 202, after the turn was handed out, after the answer began. */
+const PLACES = ["accepted", "handed", "begun", "answered"] as const;
+
+interface RunningTeamchat {
+  readonly messages: string;
+  readonly register: string;
+  kill(): Promise<void>;
+}
+
+async function startProcess(root: string, cloud: string): Promise<RunningTeamchat> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-q", "-A", "--no-check", "teamchat/main.ts"],
+    clearEnv: true,
+    env: {
+      PATH: Deno.env.get("PATH") ?? "",
+      HOME: root,
+      DENO_DIR: Deno.env.get("DENO_DIR") ?? "",
+      FLEETCTL_ROOT: root,
+      TEAMS_APP_ID: APP_ID,
+      TEAMS_APP_PASSWORD: APP_SECRET,
+      TEAMS_APP_TENANT_ID: TENANT,
+      TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
+      TEAMS_CLOUD: cloud,
+      TEAMS_LISTEN: "127.0.0.1:0",
+      TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
+    },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const [ours, rest] = child.stderr.tee();
+  const drained = rest.pipeTo(new WritableStream());
+  let text = "";
+  for await (const chunk of ours.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const ready = text.split("\n").slice(0, -1).find((line) => line.includes('"ready"'));
+    if (ready === undefined) continue;
+    const { messages, register } = JSON.parse(ready) as { messages: string; register: string };
+    return {
+      messages: `http://${messages}/api/messages`,
+      register,
+      kill: async () => {
+        child.kill("SIGKILL");
+        await child.status;
+        await drained;
+      },
+    };
+  }
+  throw new Error(`the gateway did not start: ${text}`);
+}
+
+/** The agent's side, which survives every kill: turns that it has, and what it said of them. */
+interface AgentMemory {
+  readonly ran: Map<string, string>;
+  readonly events: { readonly kind: string; readonly turnId: string; readonly payload: object }[];
+}
+
+Deno.test({
+  name: "a killed gateway loses no accepted turn, runs none twice, and answers each once",
+  sanitizeOps: true,
+  sanitizeResources: true,
+  fn: async () => {
+    const root = await Deno.makeTempDir({ prefix: "ft-" });
+    await using served = await serveKit({ rules: { streamGapMs: 0 } });
+    try {
+      await runRounds(root, served);
+    } finally {
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+});
+
+async function runRounds(root: string, served: ServedKit): Promise<void> {
+  const { kit } = served;
+  const { key } = await generateDialKey();
+  const { dialKeys, etc } = pathsUnder(root);
+  await Deno.mkdir(etc, { recursive: true });
+  await Deno.writeTextFile(dialKeys, JSON.stringify({ bea: [key.publicKey] }));
+  const cloud = `${root}/cloud.yaml`;
+  await Deno.writeTextFile(cloud, kit.cloudFile);
+  const memory: AgentMemory = { ran: new Map(), events: [] };
+  const connect = async (gateway: RunningTeamchat): Promise<TestAgent> => {
+    const nonce = crypto.randomUUID();
+    const statement = { agent: "bea", owner: BEA_OWNER, gateway: gateway.register, nonce };
+    const token = await signRegistration(statement, key, Date.now());
+    const client = await connectBare(`ws://${gateway.register}/register`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return await agentOf(client, "bea", { open_turns: [...memory.ran.keys()] });
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    const place = PLACES[round % PLACES.length] ?? "accepted";
+    const message = messageOf(kit, { text: `turn ${round}` });
+    await untilKilled(await startProcess(root, cloud), { place, message, connect, memory, kit });
+    const gateway = await startProcess(root, cloud);
+    // The platform delivers again what it had no answer to, and sometimes what it had.
+    assert.equal(await deliver(gateway, message, kit), 202);
+    const agent = await connect(gateway);
+    await finish(agent, memory, `turn ${round}`);
+    const room = kit.conversation("a:bea");
+    while (!room.messages.some(({ text }) => text === `answer to turn ${round}`)) {
+      await agent.next("delivery");
+    }
+    await gateway.kill();
+    await agent.closed;
+  }
+  const texts = kit.conversation("a:bea").messages.map(({ text }) => text);
+  const wanted = Array.from({ length: ROUNDS }, (_, round) => `answer to turn ${round}`);
+  assert.deepEqual(texts, wanted, "answers are lost or doubled");
+  assert.deepEqual([...memory.ran.values()], wanted.map((text) => text.slice("answer to ".length)));
+}
+
+async function deliver(
+  gateway: RunningTeamchat,
+  message: unknown,
+  kit: ServedKit["kit"],
+): Promise<number> {
+  const response = await fetch(gateway.messages, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${await kit.keys.token(kit.serviceUrl)}`,
+    },
+    body: JSON.stringify(message),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Brings a turn up to the place and kills the gateway there. */
+async function untilKilled(
+  gateway: RunningTeamchat,
+  at: {
+    readonly place: typeof PLACES[number];
+    readonly message: unknown;
+    readonly connect: (gateway: RunningTeamchat) => Promise<TestAgent>;
+    readonly memory: AgentMemory;
+    readonly kit: ServedKit["kit"];
+  },
+): Promise<void> {
+  assert.equal(await deliver(gateway, at.message, at.kit), 202);
+  if (at.place === "accepted") return await gateway.kill();
+  const agent = await at.connect(gateway);
+  const turn = await agent.next("turn");
+  const turnId = String(turn.turn_id);
+  if (at.place !== "handed") {
+    take(at.memory, turnId, String(turn.text));
+    agent.send({ type: "turn_accepted", turn_id: turnId });
+    agent.event("turn_started", turnId, {});
+    await agent.next("ack");
+  }
+  if (at.place === "answered") {
+    agent.answer(turnId, `answer to ${turn.text}`);
+    await agent.next("ack");
+  }
+  await gateway.kill();
+  await agent.closed;
+}
+
+function take(memory: AgentMemory, turnId: string, text: string): void {
+  assert.ok(!memory.ran.has(turnId), `turn ${turnId} was handed out twice and would run twice`);
+  memory.ran.set(turnId, text);
+}
+
+/** Runs the turn unless it ran, and says its answer unless the gateway has it. */
+async function finish(agent: TestAgent, memory: AgentMemory, text: string): Promise<void> {
+  const known = [...memory.ran].find(([, ran]) => ran === text)?.[0];
+  if (known === undefined) {
+    const turn = await agent.next("turn");
+    take(memory, String(turn.turn_id), String(turn.text));
+    agent.send({ type: "turn_accepted", turn_id: String(turn.turn_id) });
+    agent.event("turn_started", String(turn.turn_id), {});
+    return agent.answer(String(turn.turn_id), `answer to ${turn.text}`);
+  }
+  // An outbox sends on from what the gateway has: the start is there, the answer may be.
+  const registered = agent.frames.find(({ type }) => type === "registered");
+  if (Number(registered?.acked_seq) < 3 * memory.ran.size) agent.answer(known, `answer to ${text}`);
+}

@@ -1,0 +1,206 @@
+/**
+ * Every scripted fault of the connector: the whole answer is there once, at the platform's pace, and
+ * the agent is told the truth about it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import { error } from "tests/teamchat/connector/conversation.ts";
+import type { Fault, FaultEffect } from "tests/teamchat/connector/kit.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+const throttle = error(429, "TooManyRequests", "", { "retry-after": "2" });
+const broken = error(500, "ServiceError", "");
+const late = error(504, "Timeout", "");
+const ended = (message: string) => error(403, "ContentStreamNotAllowed", message);
+const overTime = ended("Content stream exceeded streaming time");
+const notAllowed = ended("Content stream is not allowed");
+const disorder = {
+  status: 202,
+  body: { error: { code: "ContentStreamSequenceOrderPreConditionFailed" } },
+};
+
+function fault(kind: string, effect: FaultEffect, times = 1, skip = 0): Fault {
+  return { kind, effect, times, skip };
+}
+
+function endless(): Response {
+  return new Response(
+    new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) }),
+    { status: 202 },
+  );
+}
+
+/** Faults while an answer of a hundred words is streamed. */
+const STREAM: Readonly<Record<string, readonly Fault[]>> = {
+  "no fault": [],
+  "one 429 on a chunk": [fault("streaming", { answer: throttle }, 1, 1)],
+  "429 on every chunk": [fault("streaming", { answer: throttle }, 99)],
+  "429 on the first request": [fault("informative", { answer: throttle })],
+  "429 on the final": [fault("final", { answer: throttle }, 3)],
+  "exceeded time on a chunk": [fault("streaming", { answer: overTime }, 1, 1)],
+  "exceeded time on the final": [fault("final", { answer: overTime })],
+  "streams not allowed at the first request": [fault("informative", { answer: notAllowed }, 9)],
+  "streams not allowed at a chunk": [fault("streaming", { answer: notAllowed }, 9)],
+  "one 500 on a chunk": [fault("streaming", { answer: broken })],
+  "a chunk that is cut after it was taken": [fault("streaming", { cut: "after" })],
+  "one 500 on the final": [fault("final", { answer: broken })],
+  "500 on every final": [fault("final", { answer: broken }, 99)],
+  "504 after the final was taken": [fault("final", { after: late })],
+  "the final cut before it was taken": [fault("final", { cut: "before" })],
+  "the final cut after it was taken": [fault("final", { cut: "after" })],
+  "an answer to the final that breaks off": [fault("final", { stall: true })],
+  "no id in the answer to the first request": [
+    fault("informative", { answer: { status: 201, body: {} } }),
+  ],
+  "504 on the first request": [fault("informative", { answer: late })],
+  "an order error on a chunk": [fault("streaming", { answer: disorder })],
+  "a refused token": [fault("streaming", { answer: error(401, "Unauthorized", "") })],
+  "a redirect to another host": [
+    fault("streaming", { response: () => Response.redirect("https://evil.test/") }),
+  ],
+  "a gigabyte as an answer": [fault("streaming", { response: endless })],
+};
+
+const WORDS = Array.from({ length: 100 }, (_, n) => `word${n} `);
+const ANSWER = WORDS.join("");
+
+/** Runs one turn whose answer comes in a hundred pieces over five seconds. */
+async function runTurn(at: TestTeamchat): Promise<string> {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  let said = 0;
+  for (const word of WORDS) {
+    agent.delta(turnId, word, said);
+    said += word.length;
+    await at.clock.advance(50);
+  }
+  await at.clock.advance(4_000);
+  agent.answer(turnId, ANSWER);
+  let outcome = "";
+  void agent.next("delivery").then((frame) => outcome = String(frame.outcome));
+  await at.until(() => outcome !== "");
+  return outcome;
+}
+
+for (const [name, faults] of Object.entries(STREAM)) {
+  Deno.test({
+    name: `the whole answer is there once: ${name}`,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat();
+      at.kit.script(...faults);
+      assert.equal(await runTurn(at), "delivered");
+      const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text.trimEnd());
+      assert.deepEqual(texts, [ANSWER.trimEnd()]);
+      assert.deepEqual(at.kit.violations(), []);
+    },
+  });
+}
+
+Deno.test({
+  name: "a turn of three minutes goes on as edits of one message",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const agent = await at.agent();
+    await at.post(at.message("go"));
+    const { turnId } = await at.still(agent.begin());
+    let text = "";
+    for (let second = 0; second < 180; second++) {
+      agent.delta(turnId, `${second} `, text.length);
+      text += `${second} `;
+      await at.clock.advance(1_000);
+    }
+    const room = at.kit.conversation("a:bea");
+    assert.equal(room.messages.length, 1);
+    assert.ok((room.messages[0]?.edits ?? 0) > 3);
+    agent.answer(turnId, text);
+    await at.until(() => room.messages[0]?.text.trimEnd() === text.trimEnd());
+    assert.equal(room.messages.length, 1);
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});
+
+const tooBig = error(413, "MessageSizeTooBig", "");
+/** Faults of a message that is not a stream: what the agent is told, and what people see. */
+const PLAIN: readonly (readonly [string, Fault, outcome: string, shown: number])[] = [
+  ["429 twice", fault("message", { answer: throttle }, 2), "delivered", 1],
+  ["504 after it was taken", fault("message", { after: late }), "ambiguous", 1],
+  ["503", fault("message", { answer: error(503, "Busy", "") }), "ambiguous", 0],
+  ["cut after it was taken", fault("message", { cut: "after" }), "ambiguous", 1],
+  ["blocked", fault("message", { answer: error(403, "MessageWritesBlocked", "") }), "blocked", 0],
+  ["gone", fault("message", { answer: error(404, "NotFound", "") }), "blocked", 0],
+  ["413 once", fault("message", { answer: tooBig }), "delivered", 1],
+  ["413 always", fault("message", { answer: tooBig }, 99), "too_large", 0],
+];
+for (const [name, scripted, outcome, shown] of PLAIN) {
+  Deno.test({
+    name: `a message in a group is told as it is: ${name}`,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat({ env: { TEAMS_CONVERSATIONS: "groupChat" } });
+      at.kit.script(scripted);
+      const agent = await at.agent();
+      const id = "19:g@thread.v2";
+      await at.post(at.message("<at>a</at> hi", {
+        conversation: { id, conversationType: "groupChat" },
+        entities: [{ type: "mention", text: "<at>a</at>", mentioned: at.message("").recipient }],
+      }));
+      const { turnId } = await at.still(agent.begin());
+      agent.answer(turnId, "short");
+      let told = "";
+      void agent.next("delivery").then((frame) => told = String(frame.outcome));
+      await at.until(() => told !== "");
+      assert.equal(told, outcome);
+      assert.equal(at.kit.conversation(id).messages.length, shown);
+    },
+  });
+}
+
+Deno.test({
+  name: "100 KB come in order, fences kept, within the platform's rates",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const agent = await at.agent();
+    await at.post(at.message("go"));
+    const { turnId } = await at.still(agent.begin());
+    const code = Array.from({ length: 4_000 }, (_, n) => `line ${n} of the code 🙂`).join("\n");
+    agent.answer(turnId, `Here:\n\n\`\`\`ts\n${code}\n\`\`\`\n`);
+    let told = "";
+    void agent.next("delivery").then((frame) => told = String(frame.outcome));
+    await at.until(() => told !== "");
+    const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text);
+    assert.equal(told, "delivered");
+    assert.ok(texts.every((text) => text.length <= 4_000 && text.isWellFormed()));
+    const lines = texts.join("\n").split("\n").filter((line) => line.startsWith("line "));
+    assert.equal(lines.join("\n"), code);
+    assert.ok(texts.every((text) => (text.match(/^```/gm)?.length ?? 0) % 2 === 0));
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});
+
+Deno.test({
+  name: "answers share one app token, an expired one is asked for once, and none is logged",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const agent = await at.agent();
+    const room = at.kit.conversation("a:bea");
+    for (let n = 0; n < 10; n++) {
+      await at.post(at.message(`${n}`));
+      const { turnId } = await at.still(agent.begin());
+      agent.answer(turnId, `${n}`);
+      await at.until(() => room.messages.length === n + 1);
+      if (n === 4) at.kit.expireTokens();
+    }
+    assert.equal(at.kit.tokensMinted, 2);
+    assert.deepEqual(at.kit.violations(), []);
+    const logged = JSON.stringify(at.host.log.lines);
+    assert.doesNotMatch(logged, /kit-secret|app-1-|app-2-|eyJ/);
+  },
+});
