@@ -10,6 +10,7 @@ import { CLOSE } from "core/dial/frames.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
+import type { CardDecision } from "core/teamchat/approval_card.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { AgentRouter } from "teamchat/register/connection.ts";
 import type { AgentRegistry, AgentSession } from "teamchat/register/registry.ts";
@@ -24,6 +25,8 @@ export interface Agents extends AgentRouter {
   wake(agent: string): void;
   /** Asks the agent to stop a turn. */
   cancel(turn: Turn): void;
+  /** Hands an owner's decision to the owner's agent; false when it is not connected. */
+  decide(agent: string, owner: string, decision: CardDecision): boolean;
   /** Tells the agent what became of its answers. */
   tell(agent: string): void;
   close(): void;
@@ -142,6 +145,14 @@ class ConnectedAgents implements Agents {
     registry.get(turn.agent)?.send({ type: "cancel", turn_id: turn.turnId });
   }
 
+  decide(agent: string, owner: string, { id, digest, decision }: CardDecision): boolean {
+    return this.#parts.registry.get(agent)?.send({
+      type: "approval_decision",
+      approval_id: id,
+      ...{ digest, decision, by: owner, surface: ORIGIN },
+    }) ?? false;
+  }
+
   tell(agent: string): void {
     const { registry, store } = this.#parts;
     const session = registry.get(agent);
@@ -231,6 +242,8 @@ class ConnectedAgents implements Agents {
         return replies.whole(turnId, effect.messageId);
       case "tool":
         return replies.tool(turnId, effect.tool);
+      case "asked":
+        return replies.ask(turnId, effect.approval);
       case "ended":
         return this.#ended(turnId);
     }

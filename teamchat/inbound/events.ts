@@ -8,17 +8,20 @@
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
 import type { Recent } from "core/recent.ts";
+import { pressAnswer, readPress } from "core/teamchat/approval_card.ts";
+import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 const WELCOME = "Hello. I am your agent: what you write here reaches me and nobody else.";
+const AGENT_AWAY = "Your agent is not connected, so nothing was decided. Please try again.";
 const STRANGER = "There is no agent for you here. An operator can give you one: " +
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
 
 /** Makes it; `strangers` remembers who was told. */
 export function createInboundEvents(parts: {
-  readonly agents: { wake(agent: string): void };
+  readonly agents: Pick<Agents, "wake" | "decide">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
   readonly strangers: Recent<true>;
@@ -33,6 +36,13 @@ export function createInboundEvents(parts: {
       if (isInstall && stored.kind === "new" && stored.isNewConversation && site !== undefined) {
         replies.note(site, WELCOME);
       }
+    },
+    onInvoke: ({ name, value }, { conversation }) => {
+      const decision = name === "adaptiveCard/action" ? readPress(value) : undefined;
+      if (decision === undefined || conversation === undefined) return undefined;
+      const { agent, owner } = conversation;
+      if (!agents.decide(agent, owner, decision)) return pressAnswer(AGENT_AWAY);
+      return pressAnswer(decision.decision === "approved" ? "Approved." : "Denied.");
     },
     onStranger: (activity, { base, conversation }) => {
       const { from, recipient } = activity;

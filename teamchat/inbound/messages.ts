@@ -28,6 +28,8 @@ export interface InboundEvents {
   onTurn(agent: string): void;
   /** Something of the owner that is no turn, such as the press of a button. */
   onAccepted(activity: Activity, delivery: Delivery, stored: Stored): void;
+  /** Answers an invoke of an owner; undefined leaves the usual answer. */
+  onInvoke(activity: Activity, delivery: Delivery): string | undefined;
   /** Somebody without an agent wrote; told at most once in a while. */
   onStranger(activity: Activity, route: Extract<RouteDecision, { kind: "ignore" }>): void;
 }
@@ -166,7 +168,10 @@ async function take(
     }
     events.onAccepted(activity, planned.delivery, stored.value);
   }
-  return respond(planned, stored.value);
+  const said = planned.invoke === undefined || stored.value.kind === "duplicate"
+    ? undefined
+    : events.onInvoke(activity, planned.delivery);
+  return respond(said === undefined ? planned : { ...planned, invoke: said }, stored.value);
 }
 
 function respond(planned: Planned, stored: Stored): Response {

@@ -7,6 +7,7 @@
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { approvalCard, type AskedApproval } from "core/teamchat/approval_card.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -71,6 +72,18 @@ export function messageBody(site: Site, text: string, options: MessageOptions = 
     ...(stream === undefined && replyTo !== undefined ? { replyToId: replyTo } : {}),
     ...(entities.length === 0 ? {} : { entities }),
     ...(isAnswer && isLast ? { channelData: { feedbackLoop: { type: "default" } } } : {}),
+  };
+}
+
+/** The question whether a call may happen. */
+export function approvalBody(site: Site, approval: AskedApproval): Body {
+  return {
+    ...envelope(site),
+    type: "message",
+    attachments: [{
+      contentType: "application/vnd.microsoft.card.adaptive",
+      content: approvalCard(approval),
+    }],
   };
 }
 

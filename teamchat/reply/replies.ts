@@ -8,7 +8,8 @@
 import { errorText, type Refusal } from "core/errors.ts";
 import { createLanes } from "core/lanes.ts";
 import type { Clock, Log } from "core/ports.ts";
-import { messageBody } from "teamchat/reply/activities.ts";
+import type { AskedApproval } from "core/teamchat/approval_card.ts";
+import { approvalBody, messageBody } from "teamchat/reply/activities.ts";
 import { answerText, createShownText, type ShownText } from "teamchat/reply/answer_text.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import { deliverAnswer } from "teamchat/reply/deliver.ts";
@@ -24,6 +25,8 @@ export interface Replies {
   delta(turnId: string, messageId: string, text: string, offset: number | undefined): void;
   whole(turnId: string, messageId: string): void;
   tool(turnId: string, tool: string): void;
+  /** The turn waits for its owner's decision about a call. */
+  ask(turnId: string, approval: AskedApproval): void;
   /** The turn has ended: its answer is delivered. */
   finish(turnId: string): void;
   /** Sends a line of the gateway's own; what becomes of it is only counted. */
@@ -107,6 +110,20 @@ class AllReplies implements Replies {
 
   tool(turnId: string, tool: string): void {
     this.#open.get(turnId)?.live.progress(`Using ${tool.replace(/[^\w .:-]/g, " ").slice(0, 80)}…`);
+  }
+
+  ask(turnId: string, approval: AskedApproval): void {
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn === undefined || turn.state === "closed") return;
+    this.#open.get(turnId)?.live.progress("Waiting for your decision…");
+    const { site } = turn;
+    // Beside the lane: the answer that holds it waits for this very question.
+    const asked = this.#parts.connector.call(
+      { site, method: "POST", body: approvalBody(site, approval), what: "approval" },
+      this.#stop.signal,
+    ).then(() => {});
+    this.#jobs.add(asked);
+    asked.finally(() => this.#jobs.delete(asked));
   }
 
   finish(turnId: string): void {

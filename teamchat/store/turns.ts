@@ -10,6 +10,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Database } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
+import type { AskedApproval } from "core/teamchat/approval_card.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type {
   DeliveryOutcome,
@@ -25,6 +26,7 @@ export type TurnEffect =
   | { readonly kind: "started"; readonly turnId: string }
   | { readonly kind: "message"; readonly turnId: string; readonly messageId: string }
   | { readonly kind: "tool"; readonly turnId: string; readonly tool: string }
+  | { readonly kind: "asked"; readonly turnId: string; readonly approval: AskedApproval }
   | { readonly kind: "ended"; readonly turnId: string };
 
 /** What came of a batch of events. */
@@ -186,6 +188,8 @@ function take(
     }
     case "tool_call":
       return { kind: "tool", turnId, tool: String(payload.tool ?? "") };
+    case "approval_asked":
+      return { kind: "asked", turnId, approval: readAsked(payload) };
     case "turn_ended": {
       const outcome = String(payload.outcome ?? "failed");
       const reason = payload.reason === undefined ? null : String(payload.reason);
@@ -196,6 +200,18 @@ function take(
     default:
       return undefined;
   }
+}
+
+function readAsked(payload: Readonly<Record<string, unknown>>): AskedApproval {
+  const { mcp } = payload;
+  return {
+    id: String(payload.approval_id ?? ""),
+    digest: String(payload.digest ?? ""),
+    mcp: typeof mcp === "string" ? mcp : undefined,
+    tool: String(payload.tool ?? ""),
+    arguments: payload.arguments as Readonly<Record<string, unknown>> ?? {},
+    isDestructive: payload.is_destructive === true,
+  };
 }
 
 function readTurns(rows: readonly Row[]): readonly Turn[] {

@@ -222,3 +222,42 @@ test("an owner without an agent is told once, and nobody's agent hears it", asyn
   assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
   assert.ok(BEA_OWNER !== from.aadObjectId);
 });
+
+test("a call that asks is a card, and only its owner's press reaches the agent", async (at) => {
+  const bea = await at.agent("bea");
+  const cal = await at.agent("cal");
+  await at.post(at.message("delete it"));
+  const { turnId } = await at.still(bea.begin());
+  bea.event("approval_asked", turnId, {
+    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
+    ...{ arguments: { hard: true }, origin: "direct", is_destructive: true, expires: 1 },
+  });
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length === 1);
+  const [card] = room.messages[0]?.body.attachments as { content: { actions: CardAction[] } }[];
+  const approve = card?.content.actions[0];
+  assert.equal(approve?.title, "Approve");
+  const value = { action: { type: "Action.Execute", verb: approve?.verb, data: approve?.data } };
+  const press = { type: "invoke", name: "adaptiveCard/action", value };
+  const stranger = { id: "29:cal", aadObjectId: CAL_OWNER };
+  const foreign = await at.post(at.message("", { ...press, from: stranger }));
+  assert.equal(foreign.status, 200);
+  assert.equal((await at.still(cal.next("approval_decision"))).approval_id, "a1");
+  assert.deepEqual(bea.frames.filter(({ type }) => type === "approval_decision"), []);
+  const own = await at.post(at.message("", press));
+  assert.equal(JSON.parse(own.text).value, "Approved.");
+  const decision = await at.still(bea.next("approval_decision"));
+  assert.deepEqual(
+    [decision.approval_id, decision.digest, decision.decision, decision.by, decision.surface],
+    ["a1", "d1", "approved", BEA_OWNER, "teamchat"],
+  );
+  bea.answer(turnId, "done");
+  await at.until(() => room.messages.length === 2);
+  assert.deepEqual(at.kit.violations(), []);
+});
+
+interface CardAction {
+  readonly title: string;
+  readonly verb: string;
+  readonly data: unknown;
+}

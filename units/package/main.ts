@@ -18,7 +18,9 @@ import { ok, type Result } from "core/result.ts";
 import { type Bundle, bundleProgram } from "units/package/bundle.ts";
 import { compileProgram, findStub, whyBundled } from "units/package/compile.ts";
 import { debianPackage, stageFiles } from "units/package/debian_package.ts";
+import { buildImage, IMAGE } from "units/package/image.ts";
 import type { Shop } from "units/package/shop.ts";
+import { CLOUD_NAMES, knownCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
 
@@ -32,6 +34,15 @@ exec sh "$here/lib/fleetctl-under-root" bundle "$here/lib" "$here/lib/deno" "" f
 /** Listeners that compiled roles may open: their settings' own defaults. */
 const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735" };
 const LOGIN = { listen: "0.0.0.0:8736" };
+const TEAMCHAT = {
+  listen: "127.0.0.1:3978",
+  registerListen: "127.0.0.1:3978",
+  hosts: CLOUD_NAMES.flatMap((name) => {
+    const cloud = knownCloud(name);
+    return cloud === undefined ? [] : [...reachableHosts(cloud, "either")];
+  }),
+  cloudFile: undefined,
+};
 
 const tree = new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
 const files = denoFiles();
@@ -77,7 +88,7 @@ async function compileConfig(path: string): Promise<string> {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
     workdir: DEFAULT_ROLES.workdir,
-    roles: { gateway: GATEWAY, login: LOGIN },
+    roles: { gateway: GATEWAY, login: LOGIN, teamchat: TEAMCHAT },
   };
   await files.write(path, renderHostPermissions(site, need(hostPermissions(site))).content);
   return path;
@@ -156,7 +167,27 @@ async function build(out: string): Promise<void> {
   const path = need(await packageHere(shop, staged));
   if (path === undefined) line("package", "not built", "", "there is no dpkg-deb here");
   else line("package", "built", sizeText((await Deno.stat(path)).size), path);
-  line("image", "not built", "", "the team-chat gateway is not there yet");
+  await image(shop, { out, lib, bundles });
+}
+
+async function image(
+  shop: Shop,
+  made: { readonly out: string; readonly lib: string; readonly bundles: readonly Bundle[] },
+): Promise<void> {
+  const bundle = made.bundles.find(({ name }) => name === IMAGE);
+  if (bundle === undefined || await systemProcesses().which("buildah") === undefined) {
+    return line("image", "not built", "", "there is no buildah here");
+  }
+  const archive = await buildImage(shop, {
+    ...{ out: made.out, lib: made.lib, bundle, denoVersion: Deno.version.deno },
+    copy: async (from, to) => {
+      await Deno.copyFile(from, to);
+      await Deno.chmod(to, ((await Deno.stat(from)).mode ?? 0o644) & 0o755);
+    },
+  });
+  // Where buildah may not run (a container without user namespaces) the rest of the build counts.
+  if (!archive.ok) return line("image", "not built", "", archive.error.details[0] ?? "");
+  line("image", "built", sizeText((await Deno.stat(archive.value)).size), archive.value);
 }
 
 async function packageHere(

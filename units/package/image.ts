@@ -1,0 +1,158 @@
+/**
+ * The container image of the team-chat gateway (docs/teamchat.md, "Container image"): a root file
+ * system from the build's own files and the C library that the shipped Deno is linked with, a list of
+ * what is in it, and buildah to make an image of it. Nothing is pulled.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
+import { pathsUnder } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { CLOUD_NAMES, knownCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { VERSION } from "core/version.ts";
+import type { Bundle } from "units/package/bundle.ts";
+import { runStep, type Shop } from "units/package/shop.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+
+/** Name of the image and of its program. */
+export const IMAGE = "fleetctl-teamchat";
+
+/** What the image is made of. */
+export interface ImageSite {
+  /** Folder for the root file system and the archive. */
+  readonly out: string;
+  /** Folder with the build's programs and the pinned Deno. */
+  readonly lib: string;
+  readonly bundle: Bundle;
+  readonly denoVersion: string;
+  /** Copies a file with its mode, following links. */
+  readonly copy: (from: string, to: string) => Promise<void>;
+}
+
+/** Asks the gateway of the same container how it is; ends with 1 unless it answers. */
+const HEALTH = `const response = await fetch("http://127.0.0.1:3978/healthz");
+Deno.exit(response.ok ? 0 : 1);
+`;
+
+const LISTEN = "0.0.0.0:3978";
+
+/** Builds the archive `fleetctl-teamchat.tar` and returns its path. */
+export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<string>> {
+  const { files, env } = shop;
+  const work = `${site.out}/image`;
+  const lib = `${work}/rootfs/usr/lib/fleetctl`;
+  await files.remove(work, { recursive: true });
+  await files.ensureDir(`${lib}/programs/${IMAGE}`, { mode: 0o755 });
+  await files.ensureDir(`${work}/state/teamchat`, { mode: 0o755 });
+  const programs = `programs/${IMAGE}`;
+  for (const name of await files.list(`${site.lib}/${programs}`)) {
+    await site.copy(`${site.lib}/${programs}/${name}`, `${lib}/${programs}/${name}`);
+  }
+  await site.copy(`${site.lib}/deno`, `${lib}/deno`);
+  await files.write(`${lib}/health.js`, HEALTH, { mode: 0o644 });
+  const permissions = imagePermissions();
+  if (!permissions.ok) return permissions;
+  await files.write(`${lib}/permissions.json`, permissions.value, { mode: 0o644 });
+  const libraries = await linkedLibraries(shop, `${lib}/deno`);
+  if (!libraries.ok) return libraries;
+  for (const path of libraries.value) {
+    await files.ensureDir(`${work}/rootfs${path.slice(0, path.lastIndexOf("/"))}`, { mode: 0o755 });
+    await site.copy(path, `${work}/rootfs${path}`);
+  }
+  await files.ensureDir(`${work}/rootfs/etc`, { mode: 0o755 });
+  const user = "fleetctl:x:65532:65532::/var/lib/fleetctl:/nonexistent\n";
+  await files.write(`${work}/rootfs/etc/passwd`, user, { mode: 0o644 });
+  const contents = `${JSON.stringify(contentsOf(site, libraries.value), null, 2)}\n`;
+  await files.ensureDir(`${work}/rootfs/usr/share/fleetctl`, { mode: 0o755 });
+  await files.write(`${work}/rootfs/usr/share/fleetctl/sbom.json`, contents, { mode: 0o644 });
+  await files.write(`${site.out}/${IMAGE}.sbom.json`, contents, { mode: 0o644 });
+  const containerfile = await files.readText(`${shop.tree}/teamchat/Containerfile`) ?? "";
+  await files.write(`${work}/Containerfile`, containerfile, { mode: 0o644 });
+  const created = Number(env.SOURCE_DATE_EPOCH ?? 0);
+  const archive = `${site.out}/${IMAGE}.tar`;
+  const buildah = ["buildah", "--storage-driver", "vfs", "--root", `${work}/store`] as const;
+  const steps: readonly (readonly [string, ...string[]])[] = [
+    [
+      ...buildah,
+      ...["bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "-q"],
+      ...["--timestamp", String(created), "--build-arg", `VERSION=${VERSION}`],
+      ...["--build-arg", `CREATED=${new Date(created * 1000).toISOString()}`],
+      ...["-t", `${IMAGE}:${VERSION}`, work],
+    ],
+    [
+      ...buildah,
+      "push",
+      "-q",
+      `${IMAGE}:${VERSION}`,
+      `docker-archive:${archive}:${IMAGE}:${VERSION}`,
+    ],
+  ];
+  await files.remove(archive);
+  for (const step of steps) {
+    const done = await runStep(shop, "build the image", [...step] as [string, ...string[]]);
+    if (!done.ok) return done;
+  }
+  await files.remove(work, { recursive: true });
+  return ok(archive);
+}
+
+/** Every described cloud and loopback: which one it will be is decided where the image runs. */
+function imagePermissions(): Result<string> {
+  const hosts = CLOUD_NAMES.flatMap((name) => {
+    const cloud = knownCloud(name);
+    return cloud === undefined ? [] : [...reachableHosts(cloud, "either")];
+  });
+  const site = {
+    paths: pathsUnder("/"),
+    shape: DEFAULT_ROLES.shape,
+    workdir: DEFAULT_ROLES.workdir,
+    roles: {
+      teamchat: {
+        listen: LISTEN,
+        registerListen: LISTEN,
+        hosts: [...new Set(hosts)],
+        cloudFile: "/etc/fleetctl/teams-cloud.yaml",
+      },
+    },
+  };
+  const sets = hostPermissions(site);
+  if (!sets.ok) return sets;
+  const { teamchat } = sets.value;
+  if (teamchat === undefined) {
+    return err(refusal("build-failed", "Cannot build the image: there is no set teamchat"));
+  }
+  return ok(renderHostPermissions(site, { teamchat }).content);
+}
+
+/** Paths of the shared libraries of a program, as the loader of this machine finds them. */
+async function linkedLibraries(shop: Shop, program: string): Promise<Result<readonly string[]>> {
+  const listed = await runStep(shop, "list the libraries of Deno", ["ldd", program]);
+  if (!listed.ok) return listed;
+  const paths = listed.value.split("\n").flatMap((line) =>
+    /(?:=> )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line.trim())?.[1] ?? []
+  );
+  return ok([...new Set(paths)].sort());
+}
+
+/** What is inside, as CycloneDX 1.6 has it. */
+function contentsOf(site: ImageSite, libraries: readonly string[]): unknown {
+  const packages = site.bundle.packages.map((folder) => {
+    const found = /((?:@[^/]+\/)?[^/]+)\/(\d[^/]*)$/.exec(folder);
+    const [, name = folder, version = ""] = found ?? [];
+    return { type: "library", name, version, purl: `pkg:npm/${name}@${version}` };
+  });
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: { type: "container", name: IMAGE, version: VERSION } },
+    components: [
+      { type: "application", name: IMAGE, version: VERSION },
+      { type: "framework", name: "deno", version: site.denoVersion },
+      ...packages,
+      ...libraries.map((path) => ({ type: "file", name: path })),
+    ],
+  };
+}
