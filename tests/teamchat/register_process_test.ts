@@ -1,0 +1,120 @@
+/**
+ * `/register`, one bad token a test: nobody gets in who is not an owner's agent with its own enrolled
+ * key, at this gateway, once; and a key that is taken away ends its connection.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type DialKey, generateDialKey } from "core/dial/proof.ts";
+import { pathsUnder } from "core/paths.ts";
+import { type Registration, signRegistration } from "core/teamchat/registration.ts";
+import { connectBare } from "tests/support/gateway_fixture.ts";
+import {
+  BEA_OWNER,
+  CAL_OWNER,
+  startTestTeamchat,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+type Stated = Pick<Registration, "agent" | "owner" | "gateway" | "nonce">;
+
+/** Changes of a good token, or of what carries it. */
+interface Given {
+  readonly stated?: Partial<Stated>;
+  readonly key?: () => Promise<DialKey>;
+  readonly offsetMs?: number;
+  readonly header?: (token: string) => string | undefined;
+  readonly more?: Readonly<Record<string, string>>;
+  readonly path?: string;
+}
+
+const stranger = async () => (await generateDialKey()).key;
+const REFUSED: Readonly<Record<string, Given>> = {
+  "no token": { header: () => undefined },
+  "another scheme": { header: (token) => `Basic ${token}` },
+  "a text that is no token": { header: () => "Bearer x" },
+  "a changed statement": {
+    header: (token) => `Bearer ${token.replace(/.register.1.../, ".register.1.xx")}`,
+  },
+  "a signature of another key": { key: stranger },
+  "another agent's name": { stated: { agent: "cal" } },
+  "another owner": { stated: { owner: CAL_OWNER } },
+  "an agent that nobody knows": {
+    stated: { agent: "dan", owner: "00000000-0000-4000-8000-0000000000dd" },
+  },
+  "another gateway": { stated: { gateway: "elsewhere.example:3978" } },
+  "a token of ten minutes ago": { offsetMs: -600_000 },
+  "a token of ten minutes ahead": { offsetMs: 600_000 },
+  "a short nonce": { stated: { nonce: "x" } },
+  "a proxy in between": { more: { "x-forwarded-for": "10.0.0.1" } },
+  "a browser": { more: { "sec-fetch-mode": "websocket" } },
+  "a foreign origin": { more: { origin: "https://evil.test" } },
+  "another path": { path: "/other" },
+};
+
+async function dial(at: TestTeamchat, given: Given) {
+  const gateway = `127.0.0.1:${at.teamchat.register.port}`;
+  const key = await given.key?.() ?? at.keys.bea;
+  assert.ok(key !== undefined);
+  const stated = {
+    ...{ agent: "bea", owner: BEA_OWNER, gateway, nonce: crypto.randomUUID() },
+    ...given.stated,
+  };
+  const token = await signRegistration(stated, key, at.clock.now() + (given.offsetMs ?? 0));
+  const header = given.header === undefined ? `Bearer ${token}` : given.header(token);
+  const headers = { ...given.more, ...(header === undefined ? {} : { authorization: header }) };
+  const connect = () =>
+    at.still(connectBare(`ws://${gateway}${given.path ?? "/register"}`, { headers }));
+  return { connect };
+}
+
+for (const [name, given] of Object.entries(REFUSED)) {
+  Deno.test({
+    name: `a registration is refused: ${name}`,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat();
+      await assert.rejects((await dial(at, given)).connect());
+      assert.equal(at.teamchat.metrics.value("registers", { result: "accepted", reason: "" }), 0);
+    },
+  });
+}
+
+Deno.test({
+  name: "a token that was used does not open a second connection",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const { connect } = await dial(at, {});
+    const first = await connect();
+    await assert.rejects(connect());
+    first.connection.terminate();
+    await at.still(first.closed);
+  },
+});
+
+Deno.test({
+  name: "a register frame that names another agent than the token ends the connection",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const client = await (await dial(at, {})).connect();
+    client.send({ type: "register", user_email: "", agent: "cal" });
+    assert.equal((await at.still(client.closed)).code, 1008);
+  },
+});
+
+Deno.test({
+  name: "a revoked key ends its connection within a second",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const agent = await at.agent();
+    await at.host.files.write(pathsUnder("/r").dialKeys, JSON.stringify({ bea: [] }));
+    await at.clock.advance(1_000);
+    assert.equal((await at.still(agent.closed)).code, 1008);
+    await assert.rejects(at.agent());
+  },
+});
