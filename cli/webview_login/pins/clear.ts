@@ -8,8 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { type AddressOption, parseAddress, withStore } from "cli/webview_login/store.ts";
-import { refusal } from "core/errors.ts";
-import { err, ok, type Result } from "core/result.ts";
+import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** Parses the address. */
@@ -26,11 +25,8 @@ export async function run(
     const cleared = store?.pins.clear(email) ?? ok(false);
     if (!cleared.ok) return cleared;
     if (!cleared.value) {
-      return err(refusal(
-        "pin-unknown",
-        `Cannot clear the pin of ${JSON.stringify(email)}: it has none`,
-        { hints: ["fleetctl webview-login pins list"] },
-      ));
+      const line = `unchanged  ${email} has no pin`;
+      return ok(linesReport({ address: email, sessions_ended: 0 }, [line]));
     }
     const ended = store?.endAll(email) ?? ok(0);
     if (!ended.ok) return ended;
