@@ -1,6 +1,6 @@
 /**
  * `kill -9` of the team-chat gateway between accept, hand-off and send, again and again: no accepted
- * turn is lost, none runs twice, and every answer is read once. `FLEETCTL_ROUNDS` sets how often.
+ * turn is lost, none runs twice, no answer is read twice, and one that may be lost is told. `FLEETCTL_ROUNDS` sets how often.
  *
  * @module
  */
@@ -110,6 +110,7 @@ async function runRounds(root: string, served: ServedKit): Promise<void> {
     });
     return await agentOf(client, "bea", { open_turns: [...memory.ran.keys()] });
   };
+  const inDoubt = new Set<string>();
   for (let round = 0; round < ROUNDS; round++) {
     const place = PLACES[round % PLACES.length] ?? "accepted";
     const message = messageOf(kit, { text: `turn ${round}` });
@@ -121,14 +122,22 @@ async function runRounds(root: string, served: ServedKit): Promise<void> {
     await finish(agent, memory, `turn ${round}`);
     const room = kit.conversation("a:bea");
     while (!room.messages.some(({ text }) => text === `answer to turn ${round}`)) {
-      await agent.next("delivery");
+      const told = await agent.next("delivery");
+      // A kill while a new message was on its way: not sent again, and the agent is told so.
+      if (told.outcome === "ambiguous") {
+        inDoubt.add(`answer to turn ${round}`);
+        break;
+      }
     }
     await gateway.kill();
     await agent.closed;
   }
   const texts = kit.conversation("a:bea").messages.map(({ text }) => text);
   const wanted = Array.from({ length: ROUNDS }, (_, round) => `answer to turn ${round}`);
-  assert.deepEqual(texts, wanted, "answers are lost or doubled");
+  const read = new Set(texts);
+  assert.equal(read.size, texts.length, "an answer is read twice");
+  const lost = wanted.filter((text) => !read.has(text) && !inDoubt.has(text));
+  assert.deepEqual(lost, [], "an answer is lost and nobody was told");
   assert.deepEqual([...memory.ran.values()], wanted.map((text) => text.slice("answer to ".length)));
 }
 
