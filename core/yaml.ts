@@ -6,7 +6,16 @@
  * @module
  */
 
-import { Document, isCollection, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import {
+  Document,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+} from "yaml";
 import { errorText, refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -69,6 +78,9 @@ export function editYaml(
   const { document, value } = parsed.value;
   if (document.contents === null) document.contents = document.createNode({});
   edit(createEditor(document));
+  // A file that was empty fills in block style, also when its emptiness is written as `{}`.
+  const wasEmpty = Object.keys(value ?? {}).length === 0;
+  if (wasEmpty && isMap(document.contents)) document.contents.flow = false;
   const after: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
   if (JSON.stringify(after) === JSON.stringify(value ?? {})) return ok(text);
   return ok(document.toString(printOptions(text)));

@@ -49,6 +49,13 @@ Deno.test("editYaml() keeps comments, order, indent and brackets around an edit"
   );
 });
 
+Deno.test("editYaml() fills an empty file in block style", () => {
+  for (const text of ["", "{}\n"]) {
+    const edited = editYaml(text, (editor) => editor.set(["a"], "b"));
+    assert.deepEqual(edited, { ok: true, value: "a: b\n" }, text);
+  }
+});
+
 Deno.test("editYaml() makes the parents of a new value", () => {
   const text = edited("name: ada\ntools:\n", (editor) => {
     editor.addToList(["tools", "add"], "git");

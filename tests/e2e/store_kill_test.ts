@@ -100,7 +100,22 @@ const VERBS: Readonly<Record<string, Verb>> = {
   "host set": {
     words: (round) => ["host", "set", "teams_gateway", `host-${round}`],
     isNew: (old, now, round) =>
-      isSameBut(old, now, "markers") && now.markers === `teams_gateway: host-${round}\n`,
+      isSameBut(old, now, "markers") && now.markers.includes(`teams_gateway: host-${round}`),
+  },
+  "host unset": {
+    words: () => ["host", "unset", "teams_gateway"],
+    before: async (bench) => void await finish(bench, ["host", "set", "teams_gateway", "here"]),
+    isNew: (old, now) => isSameBut(old, now, "markers") && !now.markers.includes("teams_gateway"),
+  },
+  "secret rewrap": {
+    words: () => ["secret", "rewrap"],
+    isNew: (old, now) => isSameBut(old, now),
+  },
+  "defaults remove": {
+    words: () => ["defaults", "remove", "tools", "agent-message"],
+    before: async (bench) =>
+      void await finish(bench, ["defaults", "add", "tools", "agent-message"]),
+    isNew: (old, now) => isSameBut(old, now, "defaults") && !now.defaults.includes("agent-message"),
   },
   "defaults add": {
     words: () => ["defaults", "add", "tools", "agent-message"],
