@@ -130,7 +130,12 @@ async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<ProxyUpgr
   const principal = principalOf(login);
   if (principal === undefined) return deny(REFUSALS.login(), how);
   const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
-  return { accept: "tunnel", tunnel: await tunnelFor(asked, { principal, lease }, parts) };
+  try {
+    return { accept: "tunnel", tunnel: await tunnelFor(asked, { principal, lease }, parts) };
+  } catch (thrown) {
+    lease?.release();
+    throw thrown;
+  }
 }
 
 /** Refuses who may not pass: nobody, a client past its limit, a page of another site. */

@@ -85,6 +85,11 @@ export async function sendResponse(response: Response, to: ServerResponse): Prom
   await sendMessage(response, to);
 }
 
+/** Whether the peer of an answer has left; `close` does not come again for who asks later. */
+export function isGone(to: ServerResponse): boolean {
+  return to.destroyed || to.req.socket.destroyed;
+}
+
 /** Writes an answer, whole or streamed, and waits until the peer has taken it or is gone. */
 export async function sendMessage(
   { status, headers, body }: {
@@ -94,6 +99,10 @@ export async function sendMessage(
   },
   to: ServerResponse,
 ): Promise<void> {
+  if (isGone(to)) {
+    if (body instanceof ReadableStream) await body.cancel();
+    return;
+  }
   to.writeHead(status, headerPairs(headers));
   const mayHaveBody = to.req.method !== "HEAD" && !BODYLESS_STATUSES.has(status);
   if (body === null || !mayHaveBody) {
@@ -112,7 +121,11 @@ export async function sendMessage(
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done || to.destroyed) break;
+      if (done) break;
+      if (isGone(to)) {
+        await reader.cancel();
+        break;
+      }
       if (!to.write(value)) await drained(to);
     }
     to.end();
@@ -126,6 +139,7 @@ export async function sendMessage(
 
 function drained(to: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
+  if (isGone(to)) return Promise.resolve();
   const finish = () => {
     to.off("drain", finish);
     to.off("close", finish);

@@ -14,7 +14,7 @@ import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
 import type { ProxyHandlers, Proxying, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
-import { peerOf, refuseUpgrade, sendMessage, targetOf } from "core/os/node_http.ts";
+import { isGone, peerOf, refuseUpgrade, sendMessage, targetOf } from "core/os/node_http.ts";
 import { CLOSE_GRACE_MS, listenOn, type ServerTimes, timedServer } from "core/os/node_server.ts";
 import { openUpstream } from "core/os/upstream.ts";
 import { openTunnel } from "core/os/upgrade_tunnel.ts";
@@ -72,6 +72,8 @@ async function answer(
   { authority, handlers, log }: Serving,
 ): Promise<void> {
   const onGone = (run: () => void) => {
+    // Who left before anybody asked is told of no more.
+    if (isGone(response)) return run();
     response.once("close", () => {
       if (!response.writableFinished) run();
     });

@@ -29,6 +29,8 @@ export interface TunnelClient {
 export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
   const { socket } = client;
   const { to, signal } = tunnel;
+  // Its `close` has been told already, and would free nothing.
+  if (socket.destroyed) return tunnel.onClose();
   const asked = request({
     host: to.hostname,
     port: to.port,

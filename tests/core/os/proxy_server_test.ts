@@ -1,0 +1,111 @@
+/**
+ * What the listener of a proxy lets go of when its peer leaves, also one that leaves while the
+ * proxy still decides: the connection behind and whatever counts it must not outlive the peer.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { systemProxying } from "core/os/proxy_server.ts";
+import type { ListenAddress, Listener } from "core/ports.ts";
+import type { ProxyAnswer, ProxyHandlers } from "core/proxy_port.ts";
+import { HeaderList } from "core/header_list.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { fakeProcesses } from "tests/fakes/processes.ts";
+
+const GET = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
+const UPGRADE =
+  "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+async function serve(handlers: Partial<ProxyHandlers>): Promise<Listener> {
+  const proxying = systemProxying({ processes: fakeProcesses(), log: recordingLog() });
+  return await proxying.serve({ hostname: "127.0.0.1", port: 0 }, {
+    handle: () => Promise.reject(new Error("not asked for")),
+    upgrade: () => Promise.reject(new Error("not asked for")),
+    ...handlers,
+  });
+}
+
+/** Sends a request and leaves once `seen` resolves. */
+async function askAndLeave(to: ListenAddress, text: string, seen: Promise<void>): Promise<void> {
+  const peer = await Deno.connect(to);
+  await peer.write(new TextEncoder().encode(text));
+  await seen;
+  peer.close();
+}
+
+/** A handler's view of the peer's end, however early it came. */
+function leaver() {
+  const seen = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  return { seen, left };
+}
+
+Deno.test("onGone() calls back for a peer that left before anybody asked", async () => {
+  const { seen, left } = leaver();
+  const told = Promise.withResolvers<void>();
+  const listener = await serve({
+    handle: async (request) => {
+      request.onGone(left.resolve);
+      seen.resolve();
+      await left.promise;
+      // The same question once more, when the close has passed.
+      request.onGone(told.resolve);
+      return new Response("late");
+    },
+  });
+  await askAndLeave(listener.address, GET, seen.promise);
+  await told.promise;
+  await listener.close();
+});
+
+Deno.test("an answer whose peer has left is given up, its body cancelled", async () => {
+  const { seen, left } = leaver();
+  const cancelled = Promise.withResolvers<void>();
+  const listener = await serve({
+    handle: async (request): Promise<ProxyAnswer> => {
+      request.onGone(left.resolve);
+      seen.resolve();
+      await left.promise;
+      const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+        cancel: () => cancelled.resolve(),
+      });
+      return { status: 200, headers: HeaderList.ofRaw([]), body };
+    },
+  });
+  await askAndLeave(listener.address, GET, seen.promise);
+  await cancelled.promise;
+  await listener.close();
+});
+
+Deno.test("an upgrade whose peer has left while it was decided closes its tunnel", async () => {
+  const decided = Promise.withResolvers<void>();
+  const seen = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const listener = await serve({
+    handle: () => Promise.resolve(new Response("ok")),
+    upgrade: async () => {
+      seen.resolve();
+      await decided.promise;
+      return {
+        accept: "tunnel",
+        tunnel: {
+          to: { hostname: "127.0.0.1", port: 9 },
+          ...{ target: "/socket", headers: new Headers(), timeoutMs: 60_000 },
+          signal: new AbortController().signal,
+          unreachable: (reason: string) => new Response(reason, { status: 502 }),
+          onClose: closed.resolve,
+        },
+      };
+    },
+  });
+  await askAndLeave(listener.address, UPGRADE, seen.promise);
+  // Whoever comes later is served after the close was seen.
+  const { hostname, port } = listener.address;
+  for (let time = 0; time < 3; time++) {
+    assert.equal(await (await fetch(`http://${hostname}:${port}/`)).text(), "ok");
+  }
+  decided.resolve();
+  await closed.promise;
+  await listener.close();
+});
