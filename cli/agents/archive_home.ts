@@ -1,6 +1,7 @@
 /**
  * The home of a removed agent as one file that only root can read. Links are kept as links, and other
- * file systems below the home are left out. A second run replaces an archive that was cut short.
+ * file systems below the home are left out; of a sparse file only what is there is read. A second
+ * run replaces an archive that was cut short.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 const ARCHIVE_MS_MAX = 3_600_000;
 /** The umask keeps the archive from everybody while it grows; it is whole once it has its name. */
 const ARCHIVE = `set -eu; umask 077
-tar --create --gzip --one-file-system --file "$1.part" --directory "$2" -- "$3"
+tar --create --gzip --sparse --one-file-system --file "$1.part" --directory "$2" -- "$3"
 sync -- "$1.part"; mv -fT -- "$1.part" "$1"`;
 
 /** Archives the home; undefined when there is none. */
