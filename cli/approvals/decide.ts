@@ -49,6 +49,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const sent = await sendDecision({
     socket: paths.dialSocket(agent),
     connect: (path) => ports.sockets.connectUnix(path),
+    clock: ports.clock,
   }, { id, digest, decision, by: callerText(caller), ...(reason === undefined ? {} : { reason }) });
   if (!sent.ok) return sent;
   const name = mcp === "" ? tool : `${mcp} ${tool}`;

@@ -39,7 +39,11 @@ export async function readApprovals(
     const socket = paths.dialSocket(name);
     // An agent that does not run has nobody who waits.
     if (await ports.files.stat(socket) === undefined) return ok([]);
-    return await listApprovals({ socket, connect: (path) => ports.sockets.connectUnix(path) });
+    const connect = (path: string) => ports.sockets.connectUnix(path);
+    const listed = await listApprovals({ socket, connect, clock: ports.clock });
+    // Whoever holds the socket speaks for this agent alone: under another name it could have its own
+    // call approved by itself, or lead the decision to another path.
+    return listed.ok ? ok(listed.value.filter(({ agent }) => agent === name)) : listed;
   }));
   return ok({
     approvals: found.flatMap((each) => each.ok ? each.value : []),

@@ -15,7 +15,7 @@ import {
 } from "core/dial/local_frames.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream, Clock } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
 import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
@@ -44,6 +44,14 @@ const LINE_BYTES_MAX = 64 * 1024;
 /** A list of approvals holds their arguments. */
 const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
 
+/** The dial unit answers these out of its memory; an agent may have put another program there. */
+const ANSWER_MS_MAX = 3_000;
+
+/** Where a short question is put: one that waits for no human. */
+export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
+  readonly clock: Clock;
+}
+
 /** Creates the question of a door. */
 export function humanAsker(parts: AskParts): AskHuman {
   return async (call) => {
@@ -66,7 +74,7 @@ export function humanAsker(parts: AskParts): AskHuman {
 
 /** Looks at the approvals of one agent. */
 export async function listApprovals(
-  at: Pick<AskParts, "socket" | "connect">,
+  at: ShortQuestion,
 ): Promise<Result<readonly ApprovalView[]>> {
   const answer = await askLine(at, { type: "approvals" });
   if (!answer.ok) return answer;
@@ -77,7 +85,7 @@ export async function listApprovals(
 
 /** Decides about one approval; the first decision counts. */
 export async function sendDecision(
-  at: Pick<AskParts, "socket" | "connect">,
+  at: ShortQuestion,
   decision: Omit<Extract<LocalRequest, { type: "approval_decide" }>, "type">,
 ): Promise<Result<ApprovalView>> {
   const answer = await askLine(at, { type: "approval_decide", ...decision });
@@ -135,13 +143,32 @@ interface Line {
   close(): void;
 }
 
-async function askLine(
-  at: Pick<AskParts, "socket" | "connect">,
+/** Asks one short question; who does not answer it in time is not waited for. */
+async function askLine(at: ShortQuestion, request: LocalRequest): Promise<Result<LocalAnswer>> {
+  const late = Promise.withResolvers<Result<LocalAnswer>>();
+  const giveUp = new AbortController();
+  const cancel = at.clock.after(ANSWER_MS_MAX, () => {
+    giveUp.abort();
+    late.resolve(err(unreachable(`it did not answer within ${ANSWER_MS_MAX / 1_000} s`)));
+  });
+  try {
+    return await Promise.race([late.promise, exchange(at, request, giveUp.signal)]);
+  } finally {
+    cancel();
+  }
+}
+
+/** Never rejects, because nobody may be there any more to see it. */
+async function exchange(
+  at: ShortQuestion,
   request: LocalRequest,
+  giveUp: AbortSignal,
 ): Promise<Result<LocalAnswer>> {
   const line = await openLine(at.socket, at.connect, LIST_BYTES_MAX);
   if (!line.ok) return err(unreachable(line.error));
+  giveUp.addEventListener("abort", () => line.value.close(), { once: true });
   try {
+    giveUp.throwIfAborted();
     await line.value.send(request);
     const answer = await line.value.receive();
     return answer.type === "error" ? err(refusalOf(answer)) : ok(answer);

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { listApprovals, sendDecision } from "core/dial/ask_human.ts";
+import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { seededRandom } from "tests/fakes/random.ts";
 import type { ShownApproval } from "tests/support/approval_scene.ts";
@@ -122,7 +123,7 @@ async function decide(
   const { approval_id: id, digest } = shown;
   const { decision } = of;
   if (of.surface === "cli") {
-    const at = { socket: parts.socket, connect: connectUnix };
+    const at = { socket: parts.socket, connect: connectUnix, clock: systemClock() };
     return void await sendDecision(at, { id, digest, decision, by: "the operator" });
   }
   const response = await fetch(`http://127.0.0.1:${parts.ports[0]}/api/approvals/decide`, {
@@ -162,7 +163,7 @@ async function playRound(parts: Parts, round: Round): Promise<void> {
   // A killed gateway may have answered nobody: what was decided counts, so it is said again.
   if (victim === "gateway") await decide(parts, shown, { ...round, surface: "cli" });
   const state = await until("end of the approval", async () => {
-    const at = { socket: parts.socket, connect: connectUnix };
+    const at = { socket: parts.socket, connect: connectUnix, clock: systemClock() };
     const listed = await listApprovals(at);
     const found = listed.ok ? listed.value.find(({ id }) => id === shown.approval_id) : undefined;
     const isOver = found !== undefined && found.state !== "asked" && found.state !== "decided" &&

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { listApprovals, sendDecision } from "core/dial/ask_human.ts";
+import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { Gate } from "core/risk/rules.ts";
@@ -80,7 +81,7 @@ Deno.test("a prompt is on every surface at once, and the first decision wins", S
   await using scene = await approvalScene();
   const answer = scene.call(1, "write", { n: 1 });
   const [shown] = await scene.asked(1);
-  const at = { socket: scene.socket, connect: connectUnix };
+  const at = { socket: scene.socket, connect: connectUnix, clock: systemClock() };
   const listed = await listApprovals(at);
   assert.ok(listed.ok, JSON.stringify(listed));
   const waiting = listed.value.filter(({ state }) => state === "asked");
