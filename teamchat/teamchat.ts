@@ -60,10 +60,10 @@ export async function startTeamchat(
   ports: TeamchatPorts,
   options: TeamchatOptions,
 ): Promise<Teamchat> {
-  const { files, databases, clock } = ports;
+  const { files, databases, clock, log } = ports;
   const folder = config.paths.role("teamchat");
   await files.ensureDir(folder, { mode: 0o700 });
-  const store = await openTeamchatStore(databases, `${folder}/teamchat.db`, clock);
+  const store = await openTeamchatStore(databases, `${folder}/teamchat.db`, clock, log);
   try {
     return await serve(config, { ...ports, store }, options);
   } catch (thrown) {

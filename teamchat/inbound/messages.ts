@@ -28,7 +28,7 @@ export interface InboundEvents {
   onTurn(agent: string): void;
   /** Something of the owner that is no turn, such as the press of a button. */
   onAccepted(activity: Activity, delivery: Delivery, stored: Stored): void;
-  /** Answers an invoke of an owner; undefined leaves the usual answer. */
+  /** Answers an invoke of an owner, repeated or not; undefined leaves the usual answer. */
   onInvoke(activity: Activity, delivery: Delivery): string | undefined;
   /** Somebody without an agent wrote; told at most once in a while. */
   onStranger(activity: Activity, route: Extract<RouteDecision, { kind: "ignore" }>): void;
@@ -168,17 +168,20 @@ async function take(
     }
     events.onAccepted(activity, planned.delivery, stored.value);
   }
-  const said = planned.invoke === undefined || stored.value.kind === "duplicate"
+  // A repetition too: the first may have come to nobody, and the agent settles which press counts.
+  const said = planned.invoke === undefined
     ? undefined
     : events.onInvoke(activity, planned.delivery);
-  return respond(said === undefined ? planned : { ...planned, invoke: said }, stored.value);
+  return respond(planned, stored.value, said);
 }
 
-function respond(planned: Planned, stored: Stored): Response {
+function respond(planned: Planned, stored: Stored, said: string | undefined): Response {
   if (planned.invoke === undefined) return accepted();
   if (planned.invoke === "unknown") return deny("invoke-unknown");
-  const body = stored.kind === "duplicate" ? stored.answer ?? planned.invoke : planned.invoke;
-  return new Response(body, { headers: { "content-type": "application/json" } });
+  const kept = stored.kind === "duplicate" ? stored.answer : undefined;
+  return new Response(said ?? kept ?? planned.invoke, {
+    headers: { "content-type": "application/json" },
+  });
 }
 
 function accepted(): Response {

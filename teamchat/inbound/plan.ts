@@ -8,7 +8,7 @@
  * | `messageUpdate` (edited) | the new text of a turn that still waits; else nothing |
  * | `messageDelete` | the end of a turn that still waits |
  * | `installationUpdate`, `conversationUpdate` | the conversation is known, or blocked |
- * | `invoke` | its answer, the same for a repetition |
+ * | `invoke` | its answer |
  * | anything else | counted |
  *
  * @module
@@ -50,12 +50,15 @@ export interface PlanSite {
 }
 
 /** Answers to invokes that need nothing else; the body that the platform expects. */
-const INVOKE_ANSWERS: Readonly<Record<string, string>> = {
-  "adaptiveCard/action":
+const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
+  // A map: the name is the peer's, and an object answers to "constructor" as well.
+  [
+    "adaptiveCard/action",
     '{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":""}',
-  "fileConsent/invoke": "{}",
-  "message/submitAction": "{}",
-};
+  ],
+  ["fileConsent/invoke", "{}"],
+  ["message/submitAction", "{}"],
+]);
 
 /** Plans one activity that was routed. */
 export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
@@ -86,8 +89,7 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
         }
         : { delivery: { ...base, conversation }, what: "installed" };
     case "invoke": {
-      const answer = INVOKE_ANSWERS[activity.name ?? ""];
-      const invoke = answer ?? "unknown";
+      const invoke = INVOKE_ANSWERS.get(activity.name ?? "") ?? "unknown";
       return { delivery: { ...base, conversation, answer: invoke }, what: "invoke", invoke };
     }
     default:

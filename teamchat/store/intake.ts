@@ -7,8 +7,8 @@
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { refusal } from "core/errors.ts";
-import type { Clock, Database } from "core/ports.ts";
+import { errorText, refusal } from "core/errors.ts";
+import type { Clock, Database, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
@@ -31,7 +31,7 @@ export interface Delivery {
   readonly withdraw?: { readonly conversation: string; readonly activity: string };
   /** The bot was taken out of a conversation. */
   readonly block?: { readonly conversation: string; readonly why: string };
-  /** Answer of an invoke, given again to its repetition. */
+  /** Usual answer of an invoke, given again to its repetition. */
   readonly answer?: string;
 }
 
@@ -42,7 +42,7 @@ export type Stored =
 
 /** Storing deliveries. */
 export interface Intake {
-  /** Resolves after the write is on the disk. */
+  /** Resolves after the write is on the disk; never rejects. */
   store(delivery: Delivery): Promise<Result<Stored>>;
   /** Forgets keys that do not count any more. */
   sweep(now: number): void;
@@ -54,17 +54,17 @@ interface Waiting {
 }
 
 /** Opens the intake over prepared tables. */
-export function openIntake(db: Database, clock: Pick<Clock, "after">): Intake {
+export function openIntake(db: Database, clock: Pick<Clock, "after">, log: Log): Intake {
   const sql = statements(db);
   let waiting: Waiting[] = [];
 
   const flush = () => {
     const batch = waiting;
     waiting = [];
-    const written = writeSql(
+    const written = writeBatch(
       db,
-      "the message",
       () => batch.map(({ delivery }) => storeOne(sql, delivery)),
+      log,
     );
     batch.forEach(({ resolve }, index) => {
       const stored = written.ok ? written.value[index] : undefined;
@@ -82,6 +82,20 @@ export function openIntake(db: Database, clock: Pick<Clock, "after">): Intake {
       sql.forget.run(now);
     },
   };
+}
+
+/**
+ * Writes in one transaction. A fault of the program is a refusal here too: this runs in a timer,
+ * where a throw ends the process, and a peer that repeats its delivery would end each next one.
+ */
+function writeBatch<T>(db: Database, work: () => T, log: Log): Result<T> {
+  try {
+    return writeSql(db, "the message", work);
+  } catch (thrown) {
+    const error = errorText(thrown);
+    log.error("deliveries not stored", { error });
+    return err(refusal("storage-failed", `Cannot store the message: ${error}`));
+  }
 }
 
 function queueFull() {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock, Database, Databases } from "core/ports.ts";
+import type { Clock, Database, Databases, Log } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
@@ -44,6 +44,7 @@ export async function openTeamchatStore(
   databases: Databases,
   path: string,
   clock: Pick<Clock, "after">,
+  log: Log,
 ): Promise<TeamchatStore> {
   const db = await databases.open(path);
   prepareSchema(db);
@@ -59,7 +60,7 @@ export async function openTeamchatStore(
       );
       return taken.ok && taken.value;
     },
-    intake: openIntake(db, clock),
+    intake: openIntake(db, clock, log),
     turns: openTurnBook(db),
     conversations: openConversations(db),
     absences: openAbsences(db),

@@ -1,0 +1,82 @@
+/**
+ * Invokes of an owner: names that nobody knows, and presses of an approval's buttons that come again.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { approvalCard } from "core/teamchat/approval_card.ts";
+import { startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+const NAMES: readonly (readonly [string | undefined, number])[] = [
+  ["fileConsent/invoke", 200],
+  ["composeExtension/query", 501],
+  [undefined, 501],
+  ["", 501],
+  // What every object answers to.
+  ...["__proto__", ...Object.getOwnPropertyNames(Object.prototype)].map((name) =>
+    [name, 501] as const
+  ),
+];
+
+Deno.test({
+  name: "an invoke is known by its name alone, and so is its repetition",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    for (const [name, status] of NAMES) {
+      const invoke = at.message("", { type: "invoke", name });
+      const answers = [await at.post(invoke), await at.post(invoke)];
+      assert.deepEqual(answers.map((each) => each.status), [status, status], String(name));
+    }
+  },
+});
+
+Deno.test({
+  name: "a press while the agent is away is not swallowed: the next one reaches the agent",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const first = pressOf(at);
+    // The platform repeats what got no answer; neither it nor the owner is told of a decision.
+    for (const press of [first, first, pressOf(at)]) {
+      assert.match(await said(at, press), /nothing was decided/);
+    }
+    const agent = await at.agent();
+    assert.equal(await said(at, pressOf(at)), "Approved.");
+    assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
+  },
+});
+
+Deno.test({
+  name: "a press that comes again reaches the agent again, which settles what was first",
+  ...SAFE,
+  fn: async () => {
+    await using at = await startTestTeamchat();
+    const agent = await at.agent();
+    const press = pressOf(at);
+    for (const each of [press, press, pressOf(at)]) {
+      assert.equal(await said(at, each), "Approved.");
+      assert.equal((await at.still(agent.next("approval_decision"))).digest, "d1");
+    }
+  },
+});
+
+/** A press of the button that approves, each under an id of its own. */
+function pressOf(at: TestTeamchat): Record<string, unknown> {
+  const card = approvalCard({
+    ...{ id: "a1", digest: "d1", mcp: "git", tool: "git_reset", arguments: {} },
+    isDestructive: false,
+  });
+  const [{ verb, data }] = card.actions as [{ verb: string; data: unknown }];
+  const value = { action: { type: "Action.Execute", verb, data } };
+  return at.message("", { type: "invoke", name: "adaptiveCard/action", value });
+}
+
+async function said(at: TestTeamchat, press: Record<string, unknown>): Promise<string> {
+  const { status, text } = await at.post(press);
+  assert.equal(status, 200);
+  return String(JSON.parse(text).value);
+}
