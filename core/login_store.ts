@@ -110,8 +110,11 @@ export interface PinStore {
 export interface RefreshStore {
   add(row: RefreshRow): Result<void>;
   find(digest: string): RefreshRow | undefined;
-  /** Marks one as used and adds the next of its family, both or neither. */
-  rotate(digest: string, next: RefreshRow): Result<void>;
+  /**
+   * Marks one as used and adds the next of its family, both or neither: false when it was used or
+   * ended since it was looked up.
+   */
+  rotate(digest: string, next: RefreshRow): Result<boolean>;
   endFamily(family: string): Result<void>;
 }
 
@@ -232,7 +235,9 @@ function pinsOf(db: Database): PinStore {
 function refreshesOf(db: Database): RefreshStore {
   const find = db.prepare("select * from refreshes where digest = ?");
   const add = db.prepare("insert into refreshes values (?, ?, ?, ?, ?, ?)");
-  const use = db.prepare("update refreshes set used = 1, sealed = '' where digest = ?");
+  const use = db.prepare(
+    "update refreshes set used = 1, sealed = '' where digest = ? and used = 0",
+  );
   const drop = db.prepare("delete from refreshes where family = ?");
   const insert = (row: RefreshRow) => {
     const { digest, family, principal, sealed, expires, isUsed } = row;
@@ -253,8 +258,9 @@ function refreshesOf(db: Database): RefreshStore {
     },
     rotate: (digest, next) =>
       writeSql(db, "the refresh reference", () => {
-        use.run(digest);
+        if (use.run(digest).changes !== 1) return false;
         insert(next);
+        return true;
       }),
     endFamily: (family) =>
       writeSql(db, "the end of a refresh reference", () => {

@@ -11,6 +11,8 @@ export interface Recent<T> {
   /** Keeps a value until `untilMs`. */
   keep(key: string, value: T, untilMs: number): void;
   forget(key: string): void;
+  /** Forgets everything. */
+  clear(): void;
 }
 
 /** Creates an empty memory for at most `max` values. */
@@ -28,5 +30,6 @@ export function createRecent<T>(max: number): Recent<T> {
       kept.set(key, { value, untilMs });
     },
     forget: (key) => void kept.delete(key),
+    clear: () => kept.clear(),
   };
 }

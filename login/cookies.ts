@@ -66,7 +66,16 @@ export function createCookieJar(prefix: CookiePrefix): CookieJar {
 
 /** Tells whether a name is one of ours in any spelling that somebody could take for it. */
 export function isOwnCookie(name: string): boolean {
-  return /^\s*(?:__(?:host|secure|http|host-http)-)?wv_/i.test(name);
+  return /^[\s=]*(?:__(?:host|secure|http|host-http)-)?wv_/i.test(name);
+}
+
+/**
+ * Tells whether the cockpit may set this cookie. One without a name is sent back as its bare value, so
+ * that `=wv_session=x` comes again as `wv_session=x`.
+ */
+export function isForOthers(setCookie: string): boolean {
+  const isNamed = /^\s*[^\s=;][^=;]*=/.test(setCookie);
+  return isNamed && !isOwnCookie(setCookie);
 }
 
 /** Returns a `Cookie` header without the cookies of the login proxy; undefined when none is left. */

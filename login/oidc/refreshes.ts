@@ -33,8 +33,8 @@ export interface Refreshes {
   add(of: { readonly principal: string; readonly token: string }): Promise<Result<string>>;
   /** Looks one up; one that was used before ends its family. */
   open(reference: string): Promise<Refresh | undefined>;
-  /** Uses one up and makes the next of its family. */
-  rotate(reference: string, to: Refresh): Promise<Result<string>>;
+  /** Uses one up and makes the next of its family; undefined when it does not hold any more. */
+  rotate(reference: string, to: Refresh): Promise<Result<string | undefined>>;
   /** Ends the family of a reference. */
   end(reference: string): Promise<Result<void>>;
 }
@@ -119,7 +119,7 @@ export async function createRefreshes(
     rotate: async (reference, to) => {
       const next = await make(to);
       const rotated = store.rotate(await digestOf(reference), next.row);
-      return rotated.ok ? ok(next.reference) : rotated;
+      return rotated.ok ? ok(rotated.value ? next.reference : undefined) : rotated;
     },
     end: async (reference) => {
       const row = REFERENCE.test(reference) ? store.find(await digestOf(reference)) : undefined;

@@ -1,11 +1,12 @@
 /**
  * Refreshes that are under way: tabs that come with one reference at once share one refresh and its
- * outcome, for a few seconds, so that an honest browser never looks like a thief. Bounded.
+ * outcome, until a few seconds after it, so that an honest browser never looks like a thief. Bounded.
  *
  * @module
  */
 
 import type { Clock } from "core/ports.ts";
+import { createRecent } from "core/recent.ts";
 
 /** What a refresh came to. */
 export type Refreshed =
@@ -29,21 +30,21 @@ const KEPT_MAX = 1_024;
 
 /** Creates an empty set. */
 export function createRefreshing(clock: Pick<Clock, "monotonic">): Refreshing {
-  const kept = new Map<
-    string,
-    { readonly outcome: Promise<Refreshed>; readonly until: number }
-  >();
+  // As many as there are requests under way; what has settled is bounded by itself.
+  const running = new Map<string, Promise<Refreshed>>();
+  const settled = createRecent<Promise<Refreshed>>(KEPT_MAX);
   return {
     share: (reference, work) => {
-      const now = clock.monotonic();
-      for (const [key, { until }] of kept) {
-        if (until > now && kept.size < KEPT_MAX) break;
-        kept.delete(key);
-      }
-      const found = kept.get(reference);
-      if (found !== undefined) return found.outcome;
+      const found = running.get(reference) ?? settled.get(reference, clock.monotonic());
+      if (found !== undefined) return found;
       const outcome = work();
-      kept.set(reference, { outcome, until: now + KEPT_MS });
+      running.set(reference, outcome);
+      // Not from its start on: a provider may take longer than this to answer.
+      const settle = () => {
+        running.delete(reference);
+        settled.keep(reference, outcome, clock.monotonic() + KEPT_MS);
+      };
+      outcome.then(settle, settle);
       return outcome;
     },
   };

@@ -10,7 +10,7 @@ import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import type { Caller } from "login/caller.ts";
 import { HeaderList } from "core/header_list.ts";
 import type { HeaderPairs } from "core/proxy_port.ts";
-import { isOwnCookie, withoutOwnCookies } from "login/cookies.ts";
+import { isForOthers, withoutOwnCookies } from "login/cookies.ts";
 
 /** Header with the identity of the viewer. */
 export const IDENTITY_HEADER = "X-User-Email";
@@ -102,7 +102,7 @@ export function responseHeaders(from: HeaderPairs): HeaderList {
   const to = new HeaderList();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name)) continue;
-    if (name === "set-cookie" && isOwnCookie(value)) continue;
+    if (name === "set-cookie" && !isForOthers(value)) continue;
     if (OURS.includes(folded(name))) continue;
     to.append(name, value);
   }

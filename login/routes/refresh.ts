@@ -61,12 +61,21 @@ async function refresh(
   }
   const token = proven.value.refreshToken ?? kept.token;
   const next = await driver.refreshes.rotate(reference, { ...kept, token });
+  if (!next.ok) {
+    parts.log.error("refresh not stored", { request_id: requestId, why: next.error.message });
+    return { kind: "refused" };
+  }
+  // A logout while the provider was asked has ended it: no session may come after that.
+  if (next.value === undefined) {
+    parts.log.warning("refresh refused", { request_id: requestId, reason: "ended-meanwhile" });
+    return { kind: "refused" };
+  }
   const opened = await parts.sessions.open(kept.principal, {
     client: caller.address,
     agent: asked.request.headers.get("user-agent") ?? "",
   });
-  if (!next.ok || !opened.ok) {
-    parts.log.error("session not stored", { request_id: requestId });
+  if (!opened.ok) {
+    parts.log.error("session not stored", { request_id: requestId, why: opened.error.message });
     return { kind: "refused" };
   }
   parts.log.info("session refreshed", { principal: kept.principal, client: caller.address });

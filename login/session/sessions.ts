@@ -90,6 +90,8 @@ export function createSessions(parts: SessionParts): Sessions {
     const now = store.version();
     if (now === version) return;
     version = now;
+    // A session that is still remembered could be taken again, and nothing would cut that lease.
+    held.clear();
     for (const id of leases.sessions()) {
       const row = store.find(id);
       if (row === undefined) leases.cut(id);
@@ -139,6 +141,8 @@ export function createSessions(parts: SessionParts): Sessions {
       if (row === undefined || row.principal !== principal) return err("unknown");
       if (row.expires <= now) return err("expired");
       if (!await isOfItsUser(row)) return err("password-changed");
+      // It may have ended meanwhile, and whoever ended it has cut and forgotten already.
+      if (store.find(id) === undefined) return err("unknown");
       const session = { id: row.id, principal, expires: Math.min(row.expires, expiresAt * 1000) };
       const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
       held.keep(id, { session, at: now }, until);

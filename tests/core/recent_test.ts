@@ -17,6 +17,14 @@ Deno.test("createRecent() keeps a value until its time and not at it", () => {
   ]);
 });
 
+Deno.test("clear() forgets every value, and new ones are kept as before", () => {
+  const recent = createRecent<number>(2);
+  for (const key of ["a", "b"]) recent.keep(key, 1, 100);
+  recent.clear();
+  recent.keep("c", 1, 100);
+  assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [undefined, undefined, 1]);
+});
+
 Deno.test("createRecent() lets the oldest go, and an old key is new when it is kept again", () => {
   const recent = createRecent<number>(2);
   for (const key of ["a", "b", "a", "c"]) recent.keep(key, 1, 100);

@@ -21,6 +21,8 @@ const APP = "tests/login/app_test.ts";
 const FORM = "tests/login/routes/login_form_test.ts";
 const LOGOUT = "tests/login/routes/logout_test.ts";
 const SESSIONS = "tests/login/session/sessions_test.ts";
+const ENDED = "tests/login/session/ended_elsewhere_test.ts";
+const COOKIES = "tests/login/cookies_test.ts";
 const SIGN_IN = "tests/login/oidc/sign_in_test.ts";
 const LIES = "tests/login/oidc/lies_test.ts";
 const PRINCIPAL = "tests/login/oidc/principal_test.ts";
@@ -99,9 +101,37 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "our cookies on the way from the cockpit",
     file: "login/proxy/headers.ts",
-    from: 'if (name === "set-cookie" && isOwnCookie(value)) continue;',
+    from: 'if (name === "set-cookie" && !isForOthers(value)) continue;',
     to: "",
     tests: [APP],
+  },
+  {
+    check: "cookies without a name from the cockpit",
+    file: "login/cookies.ts",
+    from: "return isNamed && !isOwnCookie(setCookie);",
+    to: "return !isOwnCookie(setCookie);",
+    tests: [COOKIES],
+  },
+  {
+    check: "the memory of sessions that another process ends",
+    file: "login/session/sessions.ts",
+    from: "held.clear();",
+    to: "",
+    tests: [ENDED],
+  },
+  {
+    check: "a session that ends while it is looked up",
+    file: "login/session/sessions.ts",
+    from: 'if (store.find(id) === undefined) return err("unknown");',
+    to: "",
+    tests: [ENDED],
+  },
+  {
+    check: "a refresh that is overtaken",
+    file: "core/login_store.ts",
+    from: "if (use.run(digest).changes !== 1) return false;",
+    to: "use.run(digest);",
+    tests: [REFRESH],
   },
   {
     check: "other spellings of the identity",

@@ -77,6 +77,41 @@ test("tabs that come at once share one refresh", async (rig, browser) => {
   assert.equal(refreshes(rig), 2);
 });
 
+const ENDS: readonly (readonly [string, (rig: OidcRig, browser: Browser) => unknown])[] = [
+  ["a logout", (_, { ask }) => ask("/auth/logout", { headers: { "sec-fetch-site": "none" } })],
+  ["the end of all sessions", ({ store }) => store.endAll("ada@example.org")],
+  ["a refresh of another process", async (rig) => {
+    const db = await rig.host.databases.open("/r/login.db");
+    db.exec("update refreshes set used = 1");
+  }],
+];
+
+for (const [name, end] of ENDS) {
+  test(`a refresh under way opens nothing after ${name}`, async (rig, browser) => {
+    const tab = rig.browser();
+    for (const [key, value] of browser.cookies) tab.cookies.set(key, value);
+    const before = rig.store.list().length;
+    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    rig.provider.lies.token = async (token) => {
+      asked.resolve();
+      await gate.promise;
+      return token;
+    };
+    const answer = tab.ask("/x");
+    await asked.promise;
+    await end(rig, browser);
+    gate.resolve();
+    assert.match((await answer).headers.get("location") ?? "", /^\/auth\/login/);
+    assert.deepEqual(["wv_session", "wv_refresh_ref"].map((one) => tab.cookies.has(one)), [
+      false,
+      false,
+    ]);
+    assert.ok(rig.store.list().length <= before, "no session was opened");
+    const db = await rig.host.databases.open("/r/login.db");
+    assert.equal(db.prepare("select * from refreshes where used = 0").all().length, 0);
+  });
+}
+
 test("a provider that says no ends it", async (rig, browser) => {
   rig.provider.endRefreshTokens();
   const answer = await browser.ask("/");
