@@ -9,6 +9,9 @@
 import type { FieldReader } from "core/field_reader.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
 
+/** The name in a rule of the gate that stands for every tool, listed or not. */
+export const EVERY_TOOL = "*";
+
 /** Kinds of permission, in the order of Deno's flags. */
 export const PERMISSION_KINDS = ["net", "read", "write", "env", "run", "sys"] as const;
 

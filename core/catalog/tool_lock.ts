@@ -9,7 +9,7 @@
  */
 
 import { hashText } from "core/catalog/lock.ts";
-import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
+import { EVERY_TOOL, PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -26,14 +26,17 @@ export interface HeldBack {
   readonly tools: ReadonlyMap<string, LockedTool & { readonly why: readonly string[] }>;
   /** Permissions that the server asked for and does not have. */
   readonly permissions: Partial<Record<keyof ServerPermissions, readonly string[]>>;
-  /** Findings in the package's own code; while there is one, every tool is held back. */
+  /**
+   * Findings in the package's own code, and that it could not be tried out; while there is one, the
+   * whole MCP is held back.
+   */
   readonly findings: readonly string[];
 }
 
 /** The whole file. */
 export interface ToolLock {
-  /** The pinned version that listed these tools. */
   readonly version: string;
+  /** What was accepted last; of a version that could not be tried out, that of the one before. */
   readonly tools: ReadonlyMap<string, LockedTool>;
   readonly held: HeldBack;
 }
@@ -82,11 +85,12 @@ export function isHeld(held: HeldBack): boolean {
     Object.values(held.permissions).some((list) => list.length > 0);
 }
 
-/** Returns the tools that may not be called: those held back, or all of them on a finding. */
+/**
+ * Returns the tools that may not be called: those held back, or every one on a finding. Not by
+ * name then: a server need not list what it answers.
+ */
 export function heldTools(lock: ToolLock): readonly string[] {
-  const names = new Set(lock.held.tools.keys());
-  if (lock.held.findings.length > 0) { for (const name of lock.tools.keys()) names.add(name); }
-  return [...names].sort();
+  return lock.held.findings.length > 0 ? [EVERY_TOOL] : [...lock.held.tools.keys()].sort();
 }
 
 /** Returns the hash that a review accepts: of the version and of everything held back. */

@@ -10,6 +10,7 @@
  * @module
  */
 
+import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { refusedKey } from "core/risk/argument_keys.ts";
 import type { ToolCall } from "core/risk/call.ts";
@@ -28,13 +29,13 @@ export function strongest(...decisions: readonly Decision[]): Decision {
 /**
  * Decides about one tool. Names are compared without case, outer space and full-width forms: a
  * lenient server must not be reached by a spelling of a ruled tool's name that the gate does not
- * know.
+ * know. A rule of `*` is one of every tool.
  */
 export function decideTool(rules: ReadonlyMap<string, Risk>, tool: string): Decision {
   const folded = foldName(tool);
   let decision: Decision = "allow";
   for (const [name, risk] of rules) {
-    if (foldName(name) === folded) decision = strongest(decision, risk);
+    if (name === EVERY_TOOL || foldName(name) === folded) decision = strongest(decision, risk);
   }
   return decision;
 }
@@ -55,7 +56,7 @@ export type Verdict =
  */
 export function decideCall(gate: Gate, call: ToolCall): Verdict {
   if (call.mcp !== gate.mcp || call.version !== gate.version) return block(otherPin(gate, call));
-  if (decideTool(gate.rules, call.tool) === "block") return block(blocked(call));
+  if (decideTool(gate.rules, call.tool) === "block") return block(blocked(gate, call));
   if (call.origin.kind === "verb" || call.origin.kind === "relayed") {
     const key = refusedKey(call.arguments);
     if (key !== undefined) return block(keyRefused(call, key));
@@ -85,12 +86,13 @@ function block(why: Refusal): Verdict {
   return { decision: "block", why };
 }
 
-function blocked(call: ToolCall): Refusal {
+function blocked(gate: Gate, call: ToolCall): Refusal {
+  const isWhole = gate.rules.get(EVERY_TOOL) === "block";
   return refusal(
     "tool-blocked",
     `Cannot call tool ${toolText(call)}: the tool is declared "risk: block", and no approval ` +
       `can allow it`,
-    { kind: "denied" },
+    { kind: "denied", hints: isWhole ? [`fleetctl mcp catalog review ${gate.mcp}`] : [] },
   );
 }
 

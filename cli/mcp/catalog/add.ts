@@ -17,7 +17,7 @@ import {
 import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
 import { chooseLayer, isShipped, type Layer, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
-import type { VerbReport } from "cli/output.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { readCatalog } from "core/catalog/catalog.ts";
 import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catalog/edit.ts";
@@ -205,6 +205,14 @@ async function addPackage(
   return ok(await addReport(options, pin, layer, { candidate: candidate.value, toolLock }));
 }
 
+/** Said, not held: a first version has nothing that it could widen. */
+const UNTRIED: Cell = {
+  text:
+    "tools  unknown: it could not be tried out (it may need a network or real keys), so nobody " +
+    "has seen its tools, and none of its tools is held back",
+  tone: "warn",
+};
+
 async function addReport(
   { mcp, requiredEnv }: Options,
   pin: Pin,
@@ -231,7 +239,7 @@ async function addReport(
       lines: [
         `added  ${mcp} at ${pin.package}@${pin.version} to the ${layer}`,
         tried.tools === undefined
-          ? "tools  it lists none without a network and real keys"
+          ? UNTRIED
           : `tools  ${tried.tools.length}: ${tried.tools.map(({ name }) => name).join(", ")}`,
         ...undeclared.map((key) =>
           `key    it looked for ${key}, which is not declared (--env ${key})`

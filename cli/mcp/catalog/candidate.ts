@@ -16,6 +16,7 @@ import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import { diffTools, type ToolChange } from "core/catalog/tool_diff.ts";
 import { type LockedTool, lockTools, type ToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
+import type { Refusal } from "core/errors.ts";
 import { ok, type Result } from "core/result.ts";
 
 /** A version that is installed and was tried out. */
@@ -39,11 +40,15 @@ export interface Baseline {
   readonly lock?: string;
 }
 
+const FAULT_LENGTH_MAX = 300;
+
 /** What is new in a version. */
 export interface Comparison {
   readonly changes: readonly ToolChange[];
   readonly code: CodeDiff | undefined;
   readonly packages: readonly string[];
+  /** It listed no tools where another version is compared with. */
+  readonly isUnknown: boolean;
   readonly toolLock: ToolLock;
 }
 
@@ -122,12 +127,15 @@ export async function compare(
   const name = "package" in manifest.source ? manifest.source.package : "";
   const version = "version" in manifest.source ? manifest.source.version : "";
   // A first version is what the operator asked for by name: its tools are the baseline.
-  const changes = before === undefined ? [] : diffTools(before.tools, tools);
+  const isUnknown = before !== undefined && tried.tools === undefined;
+  // Without a list nobody knows what is gone: the whole MCP is held, not its old tools removed.
+  const changes = before === undefined || isUnknown ? [] : diffTools(before.tools, tools);
   const widened = new Set(changes.filter((one) => one.widens).map((one) => one.tool));
   const code = before?.tree === undefined
     ? undefined
     : await diffCode(context.ports.files, { before: before.tree, after: tree }, name);
   const findings = [
+    ...(isUnknown ? [untried(tried.fault)] : []),
     ...(code?.newAddresses ?? [])
       .map((address) => `its code names the new address ${JSON.stringify(address)}`),
     ...(code?.newPowers ?? []).map((power) => `its code ${power}, the version before did not`),
@@ -141,6 +149,7 @@ export async function compare(
   return {
     changes,
     code,
+    isUnknown,
     packages: before?.lock === undefined
       ? []
       : newPackages(before.lock, manifest.lock ?? "{}").filter((one) =>
@@ -148,7 +157,7 @@ export async function compare(
       ),
     toolLock: {
       version,
-      tools: new Map([...tools].filter(([tool]) => !widened.has(tool))),
+      tools: isUnknown ? before.tools : new Map([...tools].filter(([tool]) => !widened.has(tool))),
       held: {
         tools: new Map(heldEntries),
         permissions: beyond(tried.asked.permissions, known),
@@ -156,6 +165,12 @@ export async function compare(
       },
     },
   };
+}
+
+/** The fault may quote the server: one line, and nothing that a terminal would act on. */
+function untried(fault: Refusal | undefined): string {
+  const why = (fault?.message ?? "it listed no tools").replace(/[\s\p{C}]+/gu, " ").trim();
+  return `it could not be tried out: ${why.slice(0, FAULT_LENGTH_MAX)}`;
 }
 
 /** Removes the tree of a candidate that was not pinned after all. */

@@ -71,8 +71,8 @@ export async function heldLines(mcp: string, lock: ToolLock): Promise<readonly C
   const isWhole = held.findings.length > 0;
   return [
     { text: "held back until it is reviewed:", tone: "warn" },
-    ...held.findings.map((text) => `  code        ${text}`),
-    ...(isWhole ? ["  tools       all of them, because of its code"] : []),
+    ...held.findings.map((text) => `  version     ${text}`),
+    ...(isWhole ? ["  tools       all of them, whatever they are called"] : []),
     ...[...held.tools].flatMap(([tool, { why }]) =>
       why.map((text) => `  tool        ${tool}: ${text}`)
     ),

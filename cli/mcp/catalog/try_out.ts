@@ -19,10 +19,11 @@ import {
 import type { Grants } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { treePath } from "core/catalog/vendor.ts";
-import type { Refusal } from "core/errors.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import type { McpTool } from "core/mcp_port.ts";
 import type { AgentName } from "core/names.ts";
 import type { ProcessSpec } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
 import { expandPlaceholders, serverCommand } from "units/render/mcp/command.ts";
 
 /** What a try showed. */
@@ -48,7 +49,11 @@ export async function tryOut(
 ): Promise<Tried> {
   const { files } = context.ports;
   const home = `${context.paths.deploy(manifest.name)}/.stage-${context.ports.random.uuid()}`;
-  const confine = await confinement(context);
+  const confined = await confinement(context);
+  if (!confined.ok) {
+    return { tools: undefined, asked: readAudit("", { home, tree }), fault: confined.error };
+  }
+  const confine = confined.value;
   const owner = confine.length === 0 ? {} : { uid: NOBODY, gid: NOBODY };
   try {
     await files.ensureDir(home, { mode: 0o700, ...owner });
@@ -144,17 +149,32 @@ function programOf(context: VerbContext, manifest: Manifest, at: TryPlace): Proc
   };
 }
 
-/** The words before a server's own that take rights and network from it; none without root. */
-async function confinement(context: VerbContext): Promise<readonly string[]> {
+/**
+ * The words before a server's own that take rights and network from it; none without root. As root
+ * nothing is tried without them: it is a stranger's code.
+ */
+export async function confinement(
+  context: Pick<VerbContext, "paths"> & {
+    readonly ports: Pick<VerbContext["ports"], "users" | "processes">;
+  },
+): Promise<Result<readonly string[]>> {
   const { ports, paths } = context;
   // Under another root the owner of the root is the operator, and folders above it are closed.
-  if (ports.users.currentUid() !== 0 || paths.root !== "/") return [];
+  if (ports.users.currentUid() !== 0 || paths.root !== "/") return ok([]);
   const unshare = await ports.processes.which("unshare");
   const setpriv = await ports.processes.which("setpriv");
-  if (unshare === undefined || setpriv === undefined) return [];
-  return [
+  if (unshare === undefined || setpriv === undefined) {
+    const missing = unshare === undefined ? "unshare" : "setpriv";
+    return err(refusal(
+      "try-unconfined",
+      `Cannot try out the server: ${missing} is not on this host, must be there to take the ` +
+        `rights of root and the network from it`,
+      { hints: ["apt-get install util-linux"] },
+    ));
+  }
+  return ok([
     ...[unshare, "--net", "--"],
     ...[setpriv, "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"],
     ...["--no-new-privs", "--"],
-  ];
+  ]);
 }

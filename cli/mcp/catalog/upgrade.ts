@@ -36,7 +36,7 @@ import { parseNpmPin } from "core/catalog/pin.ts";
 import { resolvePin } from "core/catalog/resolve.ts";
 import { lockTools, parseToolLock, printToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
-import { refusal } from "core/errors.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
@@ -172,8 +172,14 @@ async function upgrade(
     },
     blocks: [{ kind: "lines", lines: [...lines, ...settled.value.lines] }],
     faults: settled.value.faults,
-    warnings: candidate.value.tried.fault === undefined ? [] : [candidate.value.tried.fault],
+    warnings: untriedWarnings(mcp, candidate.value),
   });
+}
+
+function untriedWarnings(mcp: McpName, { tried }: Candidate): readonly Refusal[] {
+  if (tried.fault === undefined) return [];
+  const { fault } = tried;
+  return [{ ...fault, hints: [...fault.hints, `fleetctl mcp catalog review ${mcp}`] }];
 }
 
 /** What an operator has accepted: the lock of the tools, or else what the pinned old version says. */
@@ -224,7 +230,7 @@ async function reportLines(
   { mcp, version }: Options,
   before: string,
   layer: Layer,
-  { changes, code, packages, toolLock }: Comparison,
+  { changes, code, packages, isUnknown, toolLock }: Comparison,
 ): Promise<readonly Cell[]> {
   const count = (list: readonly unknown[] | undefined) => list?.length ?? 0;
   const files = code === undefined
@@ -239,7 +245,9 @@ async function reportLines(
     ...(packages.length === 0
       ? []
       : [`below   ${packages.length} new packages: ${packages.slice(0, 20).join(", ")}`]),
-    `tools   ${changes.length === 0 ? "unchanged" : `${changes.length} changes`}`,
+    `tools   ${
+      isUnknown ? "unknown" : changes.length === 0 ? "unchanged" : `${changes.length} changes`
+    }`,
     ...changes.map((one): Cell => ({
       text: `  ${one.kind.padEnd(16)}${one.tool}  ${one.text}`,
       tone: one.widens ? "warn" : "dim",

@@ -23,6 +23,7 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { McpTool } from "core/mcp_port.ts";
 import type { McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { decideTool } from "core/risk/decide.ts";
 import { gateOf } from "core/risk/rules.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
@@ -267,7 +268,8 @@ function checkTools(
     }));
   }
   const { rules } = gateOf(manifest.value);
-  const count = (risk: string) => tools.filter(({ name }) => rules.get(name) === risk).length;
+  const count = (risk: string) =>
+    tools.filter(({ name }) => decideTool(rules, name) === risk).length;
   const names = tools.slice(0, TOOLS_SHOWN).map(({ name }) => name).join(", ");
   const more = tools.length > TOOLS_SHOWN ? ", …" : "";
   return ok(

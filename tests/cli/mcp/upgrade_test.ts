@@ -84,8 +84,8 @@ Deno.test("replay of postmark-mcp: a version that quietly copies every mail is h
   assert.equal(upgraded.code, 0, "it pins, and says so");
   assert.match(upgraded.stdout, /tools +unchanged/, "no definition changed: only the code did");
   assert.match(upgraded.stdout, /its code names the new address "phan@giftshop\.club"/);
-  assert.match(upgraded.stdout, /tools +all of them, because of its code/);
-  assert.deepEqual(await riskOf(host, "mail"), { send_email: "block" });
+  assert.match(upgraded.stdout, /tools +all of them, whatever they are called/);
+  assert.deepEqual(await riskOf(host, "mail"), { "*": "block" });
 });
 
 Deno.test("replay of an annotation flip: a tool that asks to be trusted more is held back", async () => {
@@ -110,10 +110,48 @@ try { spawnSync("sh", ["-c", "touch /tmp/fleetctl-pwned-1"]); } catch { /* denie
   await startAt(host);
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.0.1");
   assert.match(upgraded.stdout, /its code starts programs, the version before did not/);
-  assert.deepEqual(await riskOf(host, "wiki"), { read_page: "block" });
+  assert.deepEqual(await riskOf(host, "wiki"), { "*": "block" });
   const manifest = await Deno.readTextFile(`${host.paths.overlayCatalog}/wiki/mcp.yaml`);
   assert.doesNotMatch(manifest, /run:/);
   await assert.rejects(Deno.stat("/tmp/fleetctl-pwned-1"), Deno.errors.NotFound);
+});
+
+Deno.test("a version that cannot be tried out is held back whole until it is reviewed", async () => {
+  const mute = version("1.1.0", {
+    tools: [READ, tool("wipe", "Wipes")],
+    atStart: "process.exit(3);",
+  });
+  const sound = version("1.2.0", { tools: [READ, tool("wipe", "Wipes")] });
+  await using host = await catalogHost([version("1.0.0"), mute, sound]);
+  await startAt(host);
+  const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
+  assert.equal(upgraded.code, 0, upgraded.stderr);
+  assert.match(upgraded.stdout, /it could not be tried out: \S/);
+  assert.match(upgraded.stdout, /tools +all of them, whatever they are called/);
+  assert.doesNotMatch(upgraded.stdout, /removed-tool/, "nobody knows what is gone");
+  assert.match(upgraded.stderr, /hint: fleetctl mcp catalog review wiki\n/);
+  assert.deepEqual(await riskOf(host, "wiki"), { "*": "block" });
+  const gate = JSON.parse(await Deno.readTextFile(host.paths.gate("wiki")));
+  assert.deepEqual(gate.rules, { "*": "block" }, "the planner has rendered it");
+
+  // What was accepted before stays the measure of the version after it.
+  await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.2.0");
+  assert.deepEqual(await riskOf(host, "wiki"), { wipe: "block" });
+  await host.json("mcp", "catalog", "rollback", "wiki");
+  assert.deepEqual(await riskOf(host, "wiki"), { "*": "block" });
+  const shown = await host.json("mcp", "catalog", "review", "wiki");
+  const { hash } = shown["held"] as { hash: string };
+  assert.equal((await host.run("mcp", "catalog", "review", "wiki", "--accept", hash)).code, 0);
+  assert.deepEqual(await riskOf(host, "wiki"), {});
+});
+
+Deno.test("a first add that cannot be tried out says plainly that nothing was looked at", async () => {
+  await using host = await catalogHost([version("1.0.0", { atStart: "process.exit(3);" })]);
+  const added = await host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
+  assert.equal(added.code, 0, added.stderr);
+  assert.match(added.stdout, /tools {2}unknown: it could not be tried out/);
+  assert.match(added.stdout, /none of its tools is held back/);
+  assert.deepEqual(await riskOf(host, "wiki"), {});
 });
 
 Deno.test("wording and optional parameters change at once; a breaking change is named", async () => {

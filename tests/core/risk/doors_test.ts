@@ -15,6 +15,7 @@ import { err, ok } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { refusedKey } from "core/risk/argument_keys.ts";
+import { decideCommand } from "core/risk/command.ts";
 import { decideCall, type Decision, strongest } from "core/risk/decide.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 import { refusal } from "core/errors.ts";
@@ -25,6 +26,8 @@ import { judgeClientFrame } from "units/mcp/client_side.ts";
 
 const RUNS = 10_000;
 const NAMES = ["look", "write", "wipe", "WIPE", " write", "ｗｉｐｅ", "Look", "push", ""] as const;
+/** Rules may be of every tool, too. */
+const RULED = [...NAMES, ...NAMES, "*"] as const;
 const KEYS = ["path", "text", "output_path", "outputPath", "CONFIRM", "nested"] as const;
 
 interface Case {
@@ -34,7 +37,7 @@ interface Case {
 }
 
 const gates = fc.array(
-  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom<Risk>("block", "ask")),
+  fc.tuple(fc.constantFrom(...RULED), fc.constantFrom<Risk>("block", "ask")),
   { maxLength: 6 },
 ).map((rows): Gate => ({
   mcp: "bench" as McpName,
@@ -145,6 +148,23 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
     }),
     { numRuns: RUNS },
   );
+});
+
+Deno.test("an MCP that is held whole answers no tool at any door, whatever it is called", async () => {
+  const gate: Gate = {
+    ...{ mcp: "bench" as McpName, version: "1.0.0", rules: new Map([["*", "block"]]) },
+    idleStopSeconds: undefined,
+  };
+  for (const tool of [...NAMES, "*", "never-listed", "__proto__"]) {
+    const of: Case = { gate, tool, arguments: {} };
+    const verdict = decideCall(gate, callOf(of, { kind: "direct" }));
+    assert.ok(verdict.decision === "block" && verdict.why.code === "tool-blocked", tool);
+    assert.deepEqual(verdict.why.hints, ["fleetctl mcp catalog review bench"]);
+    assert.equal(atProxy(of), "block", tool);
+    assert.equal(await atRuntime(of), "block", tool);
+    assert.equal(await atVerb(of, { kind: "verb", verb: "mcp call" }), "block", tool);
+  }
+  assert.equal(decideCommand([gate], "fleetctl mcp call bench never-listed"), "block");
 });
 
 Deno.test("a call that names another version than the gate's is blocked at every door", () => {
