@@ -70,10 +70,9 @@ export interface Files {
   readText(path: string): Promise<string | undefined>;
   /** Bytes, or undefined when there is no such file. */
   readBytes(path: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /**
-   * Writes atomically: temp file in the same folder, mode and owner set, fsync, rename, fsync of
-   * the folder. A crash leaves the old file or the new one. Never follows a link at `path`.
-   */
+  /** Text of a plain file of at most `bytesMax`; undefined for a link and anything else. Never waits. */
+  readPlain(path: string, bytesMax: number): Promise<string | undefined>;
+  /** Writes atomically and durably: a crash leaves the old file or the new one. Never follows a link at `path`. */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<void>;
   /** Appends, creating the file with `mode`. Not atomic across crashes; for logs only. */
   append(path: string, data: string, mode?: number): Promise<void>;

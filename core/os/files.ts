@@ -14,6 +14,7 @@ import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { fileLocks } from "core/os/file_lock.ts";
 import { isSame, permissionBits, setMeta } from "core/os/file_meta.ts";
 import { makeLink } from "core/os/link.ts";
+import { readPlain } from "core/os/plain_file.ts";
 
 const FILE_MODE = 0o644;
 const FOLDER_MODE = 0o755;
@@ -32,6 +33,7 @@ export function denoFiles(): Files {
       return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
     },
     readBytes,
+    readPlain: async (path, bytesMax) => readPlain(path, bytesMax),
     write: (path, data, options) => writeAtomically(path, data, options ?? {}),
     append: (path, data, mode) => append(path, data, { mode: mode ?? FILE_MODE, sync: false }),
     appendDurably: (path, data, mode) =>

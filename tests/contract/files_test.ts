@@ -77,6 +77,27 @@ contract("answers undefined for what is not there", async (files, root) => {
   await files.remove(`${root}/none`);
 });
 
+contract(
+  "readPlain() reads a plain file within its bound and nothing else",
+  async (files, root) => {
+    await files.write(`${root}/a`, "grüße");
+    await files.write(`${root}/empty`, "");
+    await files.ensureDir(`${root}/dir`);
+    await files.symlink(`${root}/a`, `${root}/link`);
+    const cases: readonly (readonly [string, number, string | undefined])[] = [
+      ["a", 7, "grüße"],
+      ["a", 6, undefined],
+      ["empty", 0, ""],
+      ["dir", 1_000_000, undefined],
+      ["link", 7, undefined],
+      ["none", 7, undefined],
+    ];
+    for (const [name, bytesMax, text] of cases) {
+      assert.equal(await files.readPlain(`${root}/${name}`, bytesMax), text, name);
+    }
+  },
+);
+
 contract("sets the mode asked for and 0644 otherwise", async (files, root) => {
   await files.write(`${root}/default`, "");
   await files.write(`${root}/open`, "", { mode: 0o666 });

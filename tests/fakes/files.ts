@@ -69,7 +69,7 @@ export function memoryFiles(
 
 function readingOf(
   tree: FileTree,
-): Pick<Files, "readBytes" | "readText" | "list" | "stat" | "readLink"> {
+): Pick<Files, "readBytes" | "readText" | "readPlain" | "list" | "stat" | "readLink"> {
   const readBytes = async (path: string) => {
     const node = tree.find(path, true);
     if (node === undefined) return undefined;
@@ -81,6 +81,11 @@ function readingOf(
     readText: async (path) => {
       const bytes = await readBytes(path);
       return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+    },
+    readPlain: async (path, bytesMax) => {
+      const node = tree.find(path, false);
+      if (node?.kind !== "file" || node.bytes.length > bytesMax) return undefined;
+      return new TextDecoder().decode(node.bytes);
     },
     list: async (path) => {
       const node = tree.find(path, true);

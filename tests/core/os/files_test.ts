@@ -154,3 +154,28 @@ Deno.test("tryLock() sees the lock of another process, until that is killed", ()
     await reader.cancel();
     await lock.release();
   }));
+
+Deno.test("readPlain() neither waits for a pipe nor reads a socket or what grows", () =>
+  withFolder(async (files, root) => {
+    assert.equal(await shell(`mkfifo ${root}/pipe && ln -s ${root}/pipe ${root}/link`), 0);
+    using _socket = Deno.listen({ transport: "unix", path: `${root}/socket` });
+    for (const name of ["pipe", "link", "socket"]) {
+      assert.equal(await files.readPlain(`${root}/${name}`, 1_000), undefined, name);
+    }
+    // The size of what the kernel makes up is 0, however much can be read of it.
+    assert.equal(await files.readPlain("/proc/version", 1_000), "");
+  }));
+
+Deno.test("readPlain() survives a file that is swapped for a pipe and back", () =>
+  withFolder(async (files, root) => {
+    const path = `${root}/a`;
+    const swap = `cd ${root}; for i in $(seq 300); do mkfifo p; mv p a; echo x > q; mv q a; done`;
+    const swapping = shell(swap);
+    let isOver = false;
+    swapping.finally(() => isOver = true);
+    while (!isOver) {
+      assert.ok([undefined, "x\n"].includes(await files.readPlain(path, 10)));
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    assert.equal(await swapping, 0);
+  }));
