@@ -18,6 +18,8 @@ export interface HomeFiles {
   /** Mode of a folder, or undefined when there is none. */
   folderMode(path: string): Promise<number | undefined>;
   ensureFolder(path: string, mode: number): Promise<void>;
+  /** Whether there is a folder with something in it. */
+  isFilled(path: string): Promise<boolean>;
 }
 
 /** Works on a home with this process's own rights. */
@@ -40,6 +42,10 @@ export function ownHomeFiles(files: Files): HomeFiles {
       await ensurePrivate(files, path);
       await files.ensureDir(path, { mode });
     },
+    isFilled: async (path) => {
+      const stat = await files.stat(path);
+      return stat?.kind === "directory" && (await files.list(path)).length > 0;
+    },
   };
 }
 
@@ -58,6 +64,9 @@ trap 'rm -f -- "$t"' EXIT; cat > "$t"; [ "$(wc -c < "$t")" -eq "$3" ]
 chmod "$2" -- "$t"; sync -- "$t"; mv -fT -- "$t" "$1"; trap - EXIT`;
 const FOLDER_MODE = `[ -d "$1" ] || exit ${ABSENT}; exec stat -c %a -- "$1"`;
 const FOLDER = `set -eu; umask 077; mkdir -p -- "$1"; chmod "$2" -- "$1"`;
+/** The first entry is enough: there may be any number of them. */
+const FIRST = `[ -d "$1" ] && [ ! -L "$1" ] || exit ${ABSENT}
+exec find "$1" -mindepth 1 -maxdepth 1 -print -quit`;
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" } as const;
 const CHILD_MS_MAX = 20_000;
 
@@ -108,5 +117,6 @@ export function agentHomeFiles(processes: Processes, user: User): HomeFiles {
     ensureFolder: async (path, mode) => {
       await run(FOLDER, [path, mode.toString(8)]);
     },
+    isFilled: async (path) => (await run(FIRST, [path]) ?? "") !== "",
   };
 }

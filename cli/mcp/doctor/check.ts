@@ -15,6 +15,7 @@ import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
 import { endpointOf } from "cli/mcp/call_tool.ts";
 import { wiredMcps } from "cli/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
+import { unixUserOf } from "cli/unix_user.ts";
 import { findEntry } from "core/catalog/catalog.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
@@ -26,6 +27,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { decideTool } from "core/risk/decide.ts";
 import { gateOf } from "core/risk/rules.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
+import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
@@ -121,15 +123,28 @@ async function checkKeys(patient: Patient): Promise<Result<string>> {
   return ok(found.length === 0 ? "it needs none" : found.join(", "));
 }
 
-async function checkLogin({ context, agent }: Patient, provider: string): Promise<Result<string>> {
+async function checkLogin(patient: Patient, provider: string): Promise<Result<string>> {
+  const { context, agent } = patient;
   const folder = `${context.paths.home(agent.name)}/.fleetctl/oauth/${provider}`;
-  const files = await context.ports.files.list(folder);
-  if (files.length > 0) return ok(`signed in to ${provider}`);
+  const home = await homeOf(patient);
+  if (!home.ok) return home;
+  if (await home.value?.isFilled(folder)) return ok(`signed in to ${provider}`);
   return err(refusal(
     "needs-login",
     `Agent "${agent.name}" is not signed in to "${provider}", must be`,
     { hints: [`fleetctl login ${provider} ${agent.name}`] },
   ));
+}
+
+/** The home as its owner sees it, because a link in it may lead anywhere; undefined for no account. */
+async function homeOf(
+  { context, gathered, agent }: Patient,
+): Promise<Result<HomeFiles | undefined>> {
+  const { ports } = context;
+  if (gathered.facts.rootless) return ok(ownHomeFiles(ports.files));
+  const user = await unixUserOf(context, agent.name);
+  if (!user.ok) return user;
+  return ok(user.value === undefined ? undefined : agentHomeFiles(ports.processes, user.value));
 }
 
 async function checkUnits(patient: Patient): Promise<Result<string>> {

@@ -64,6 +64,20 @@ for (const { name, uid, files } of SUBJECTS) {
     });
   });
 
+  Deno.test(`${name} tells a folder with something in it from one without`, async () => {
+    await withHome(uid, async (home) => {
+      const path = `${home}/oauth/office-a`;
+      assert.equal(await files.isFilled(path), false);
+      await files.ensureFolder(path, 0o700);
+      assert.equal(await files.isFilled(path), false);
+      await files.write(`${path}/.token`, "t", 0o600);
+      assert.equal(await files.isFilled(path), true);
+      assert.equal(await files.isFilled(`${path}/.token`), false);
+      await Deno.symlink(path, `${home}/link`);
+      assert.equal(await files.isFilled(`${home}/link`), false);
+    });
+  });
+
   Deno.test(`${name} replaces a link instead of following it`, async () => {
     await withHome(uid, async (home) => {
       const other = `${home}/other.json`;
@@ -89,6 +103,8 @@ Deno.test({
       await assert.rejects(files.write(path, "agent's", 0o600), (thrown) =>
         thrown instanceof FileFault && thrown.code === "EACCES" && thrown.path === path);
       await assert.rejects(files.ensureFolder(`${home}/.runtime-b/new`, 0o700), FileFault);
+      await Deno.mkdir(`${secret}/oauth/token`, { recursive: true });
+      assert.equal(await files.isFilled(`${home}/.runtime-b/oauth`), false);
       assert.equal(await Deno.readTextFile(`${secret}/mcp.json`), "root's");
       await Deno.remove(secret, { recursive: true });
     }),
