@@ -78,9 +78,8 @@ export function openIntake(db: Database, clock: Pick<Clock, "after">, log: Log):
         // After this round of the event loop: what arrived in it goes to the disk together.
         if (waiting.length === 1) clock.after(0, flush);
       }),
-    sweep: (now) => {
-      sql.forget.run(now);
-    },
+    // What a full disk keeps today goes with a later sweep.
+    sweep: (now) => void writeBatch(db, () => sql.forget.run(now), log),
   };
 }
 
