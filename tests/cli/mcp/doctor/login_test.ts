@@ -1,0 +1,44 @@
+/**
+ * Whether an agent is signed in is asked with that agent's rights where there are accounts.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { checksFor, type Patient } from "cli/mcp/doctor/check.ts";
+import { pathsUnder } from "core/paths.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+
+const PATHS = pathsUnder("/");
+const FOLDER = `${PATHS.home("ada")}/.fleetctl/oauth/acme`;
+const ADA = { name: "ada", uid: 1001, gid: 1001, home: PATHS.home("ada") };
+
+/** A real host; `printed` is what the child that became the agent finds in its folder. */
+function patient(printed: string, users = [ADA]): Patient {
+  const ports = memoryHost({
+    // What root would find there.
+    files: { [`${FOLDER}/token`]: "" },
+    programs: { "/usr/bin/setpriv": ({ print }) => print(printed) },
+    users: { users },
+  });
+  const none = { requiredEnv: [], optionalEnv: [], sharing: "per-user" };
+  const manifest = { ...none, name: "mail", oauth: { provider: "acme" } };
+  const catalog = { entries: new Map([["mail", manifest]]), faults: [] };
+  const gathered = { catalog, secrets: { shards: {} }, facts: { rootless: false } };
+  const context = { ports, paths: PATHS };
+  return { context, gathered, agent: { name: "ada" }, mcp: "mail" } as unknown as Patient;
+}
+
+const CASES = [
+  { name: "the agent finds a token", of: patient(`${FOLDER}/token\n`), code: undefined },
+  { name: "root alone would find one", of: patient(""), code: "needs-login" },
+  { name: "the account is gone", of: patient("x", []), code: "needs-login" },
+] as const;
+
+for (const { name, of, code } of CASES) {
+  Deno.test(`the login check of the doctor when ${name}`, async () => {
+    const check = checksFor().find(({ step }) => step === "key");
+    const said = await check!.check(of);
+    assert.equal(said.ok ? undefined : said.error.code, code, JSON.stringify(said));
+  });
+}
