@@ -18,7 +18,7 @@ const TEXT = "word ".repeat(80);
  * What the process may take besides the buffers: the database's cache and what waits for the garbage
  * collector. Held back in full, the events would take 16 × 50 MB.
  */
-const OTHER_BYTES_MAX = 128 * 1024 * 1024;
+const OTHER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Opens a stream and never reads it. */
 async function openSlowTab(cockpit: string): Promise<Deno.TcpConn> {

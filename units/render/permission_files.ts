@@ -133,7 +133,9 @@ export function renderAgentPermissions(
         "must be ws://host:port or wss://host:port",
     ));
   }
-  const teamchat = hostPort(facts.roles.dial?.teamchatUrl ?? "");
+  // Only an agent of that channel dials there: the others neither may, nor restart for its address.
+  const isInTeams = agent.channel === "teamchat";
+  const teamchat = isInTeams ? hostPort(facts.roles.dial?.teamchatUrl ?? "") : undefined;
   const stdio = site.manifests.filter((manifest) => manifest.transport === "stdio");
   const sockets = stdio.map((manifest) =>
     mcpSocketPath(paths, manifest.name, manifest.sharing === "shared" ? undefined : agent.name)

@@ -66,7 +66,8 @@ export function invocationOfRow(verb: Verb, target: string | undefined): Invocat
   const args: Record<string, string> = {};
   const options: Record<string, string> = {};
   for (const row of verb.args) {
-    if (!row.rest && !row.optional) args[row.name] = row.name === "KEY" ? "KEY" : "word";
+    if (row.rest || row.optional) continue;
+    args[row.name] = row.choices?.[0] ?? (row.name === "KEY" ? "KEY" : "word");
   }
   if (verb.target !== undefined && target !== undefined) {
     (verb.target.from === "argument" ? args : options)[verb.target.name] = target;

@@ -105,6 +105,17 @@ Deno.test("a set that names a unix socket may read and write its path, which Den
   assert.deepEqual(missing, []);
 });
 
+Deno.test("only an agent of channel teamchat may reach the team-chat gateway", () => {
+  const dial = { registerUrl: "ws://127.0.0.1:8735", teamchatUrl: "ws://boreas:3978/register" };
+  const given = { ...site("ada"), facts: facts({ ada: [] }, { roles: { dial } }) };
+  for (const channel of ["webview", "teamchat", "messenger", "workchat"] as const) {
+    const file = renderAgentPermissions({ ...agent("ada"), channel }, given);
+    assert.ok(file.ok);
+    const { net } = JSON.parse(file.value.content).permissions.dial;
+    assert.equal(net.includes("boreas:3978"), channel === "teamchat", channel);
+  }
+});
+
 Deno.test("hostPermissions() leaves the gateway's set out where no gateway runs", () => {
   const sets = hostPermissions(facts({ ada: [] }, { roles: {} }));
   assert.ok(sets.ok && sets.value.gateway === undefined && sets.value.daemon !== undefined);
