@@ -5,7 +5,7 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog, selected } from "gateway/web/app/model.ts";
 import { KEYS } from "gateway/web/view/keys.ts";
 import { Palette } from "gateway/web/view/palette.tsx";
@@ -67,7 +67,8 @@ function Dialog(
   { title, children }: { readonly title: string; readonly children: ComponentChildren },
 ) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key comes, which is meant for it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const own = element.current;
     own?.showModal();
@@ -76,19 +77,31 @@ function Dialog(
       if (own?.open === true && before instanceof HTMLElement) before.focus();
     };
   }, []);
+  // At once: a key may open the next one before the browser tells that this one has closed.
+  const close = () => {
+    element.current?.close();
+    dialog.value = undefined;
+  };
   return (
     <dialog
       ref={element}
       aria-labelledby="dialog-title"
-      onClose={() => dialog.value = undefined}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onClose={(event) => {
+        // What was taken away already says nothing about the one that is open now.
+        if (event.currentTarget.isConnected) dialog.value = undefined;
+      }}
       onClick={(event) => {
-        if (event.target === element.current) element.current?.close();
+        if (event.target === element.current) close();
       }}
     >
       <div class="dialog-body">
         <header class="dialog-bar">
           <h2 id="dialog-title">{title}</h2>
-          <button type="button" class="small quiet" onClick={() => element.current?.close()}>
+          <button type="button" class="small quiet" onClick={close}>
             Close
           </button>
         </header>

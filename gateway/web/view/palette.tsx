@@ -63,6 +63,7 @@ export function Palette() {
   const run = (item: PaletteItem | undefined) => {
     if (item === undefined) return;
     field.current?.closest("dialog")?.close();
+    dialog.value = undefined;
     // After the close has given the focus back, so that what opens takes it from there.
     setTimeout(item.run);
   };
