@@ -87,7 +87,7 @@ export async function sendResponse(response: Response, to: ServerResponse): Prom
 
 /** Whether the peer of an answer has left; `close` does not come again for who asks later. */
 export function isGone(to: ServerResponse): boolean {
-  return to.destroyed || to.req.socket.destroyed;
+  return to.destroyed;
 }
 
 /** Writes an answer, whole or streamed, and waits until the peer has taken it or is gone. */
