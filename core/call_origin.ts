@@ -14,7 +14,13 @@ export type CallOrigin =
   /** `fleetctl mcp read` or `mcp call` by the agent itself. */
   | { readonly kind: "verb"; readonly verb: CallVerb }
   /** The same verbs by somebody else: the call runs as the target agent. */
-  | { readonly kind: "relayed"; readonly verb: CallVerb; readonly by: string };
+  | {
+    readonly kind: "relayed";
+    readonly verb: CallVerb;
+    readonly by: string;
+    /** Root asked, who may call anything across agents; anybody else may only read. */
+    readonly root?: true;
+  };
 
 /** The verbs that call a tool. */
 export type CallVerb = "mcp read" | "mcp call";
@@ -44,13 +50,14 @@ export function originText(origin: CallOrigin): string {
  */
 export function readOrigin(value: unknown): CallOrigin {
   if (typeof value !== "object" || value === null) return DIRECT;
-  const { kind, verb, by, script, call } = value as Readonly<Record<string, unknown>>;
+  const { kind, verb, by, script, call, root } = value as Readonly<Record<string, unknown>>;
   if (kind === "script" && isShort(script) && Number.isSafeInteger(call) && Number(call) > 0) {
     return { kind, script, call: Number(call) };
   }
   if (verb !== "mcp read" && verb !== "mcp call") return DIRECT;
   if (kind === "verb") return { kind, verb };
-  return kind === "relayed" && isShort(by) ? { kind, verb, by } : DIRECT;
+  if (kind !== "relayed" || !isShort(by)) return DIRECT;
+  return { kind, verb, by, ...(root === true ? { root } : {}) };
 }
 
 function isShort(value: unknown): value is string {

@@ -20,6 +20,7 @@ export interface FieldReader {
   string(path: YamlPath, rule?: StringRule): string | undefined;
   strings(path: YamlPath, rule?: StringRule): readonly string[];
   integer(path: YamlPath, range: readonly [min: number, max: number]): number | undefined;
+  boolean(path: YamlPath): boolean | undefined;
   choice<const T extends string>(path: YamlPath, choices: readonly T[]): T | undefined;
   /** Entries of a mapping, in order; empty when absent. */
   entries(path: YamlPath): readonly (readonly [string, unknown])[];
@@ -112,6 +113,12 @@ export function createFieldReader(yaml: YamlFile): FieldReader {
         return Number(value);
       }
       fault(path, `is ${shown(String(value))}, must be a whole number from ${min} to ${max}`);
+      return undefined;
+    },
+    boolean: (path) => {
+      const value = at(path);
+      if (!isPresent(value) || typeof value === "boolean") return value as boolean | undefined;
+      fault(path, `is ${kindOf(value)}, must be true or false`);
       return undefined;
     },
     choice: (path, choices) => {

@@ -79,9 +79,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
   if (!gate.ok) return gate;
   const isOwn = callerAgent(caller) === target.agent;
-  const origin: CallOrigin = isOwn
-    ? { kind: "verb", verb }
-    : { kind: "relayed", verb, by: callerText(caller) };
+  const origin: CallOrigin = isOwn ? { kind: "verb", verb } : {
+    ...{ kind: "relayed", verb, by: callerText(caller) },
+    ...(caller.kind === "operator" ? { root: true } : {}),
+  };
   const at = endpointOf(context, mcp, socket.value);
   const call = {
     ...{ agent: target.agent, mcp, version: gate.value.version, tool, origin },

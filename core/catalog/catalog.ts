@@ -10,7 +10,7 @@ import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
 import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
-import { heldTools, parseToolLock } from "core/catalog/tool_lock.ts";
+import { heldTools, parseToolLock, readOnlyTools } from "core/catalog/tool_lock.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
@@ -177,9 +177,12 @@ export function withToolLock(manifest: Manifest, text: string, file: string): Re
     ));
   }
   const held = heldTools(lock.value);
-  if (held.length === 0) return ok(manifest);
+  const readOnly = new Set([...manifest.readOnly, ...readOnlyTools(lock.value)]);
+  for (const tool of held) readOnly.delete(tool);
+  if (held.length === 0) return ok({ ...manifest, readOnly });
   const blocked = held.map((tool) => [tool, "block"] as const);
-  return ok({ ...manifest, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
+  const risk = new Map([...manifest.risk, ...blocked]);
+  return ok({ ...manifest, heldTools: held, risk, readOnly });
 }
 
 function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {

@@ -57,6 +57,11 @@ export interface Manifest {
   readonly exposure: Exposure;
   readonly toolExposure: ReadonlyMap<string, Exposure>;
   readonly risk: ReadonlyMap<string, "block" | "ask">;
+  /**
+   * Tools that an operator has accepted as read-only: `read_only` of the manifest, and what the
+   * accepted definitions in `tools.lock` say of themselves.
+   */
+  readonly readOnly: ReadonlySet<string>;
   readonly engine: "deno" | "node";
   /** Why the server cannot run under Deno; there exactly when `engine` is `node`. */
   readonly engineReason?: string;

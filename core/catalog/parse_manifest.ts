@@ -120,7 +120,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
     sharing: read.choice(["scope"], ["shared", "per_user"]) ?? "per_user",
     transport: read.choice(["transport"], ["stdio", "http"]),
     ...readExposure(read),
-    risk: readRisk(read),
+    ...readTools(read),
     args: readArguments(read),
     environment: readEnvironment(read, declared),
     permissions: parsePermissions(read),
@@ -249,18 +249,22 @@ function readExposure(read: FieldReader) {
   return { exposure: read.choice(["exposure"], EXPOSURES) ?? "codemode" as Exposure, toolExposure };
 }
 
-function readRisk(read: FieldReader): ReadonlyMap<string, "block" | "ask"> {
+function readTools(read: FieldReader): Pick<Manifest, "risk" | "readOnly"> {
   const risk = new Map<string, "block" | "ask">();
+  const readOnly = new Set<string>();
   for (const [tool] of read.entries(["tools"])) {
     const path = ["tools", tool];
     const wanted = checkToolName(tool);
     if (wanted !== undefined) read.fault(path, wanted);
-    read.onlyKeys(path, ["risk"]);
+    read.onlyKeys(path, ["risk", "read_only"]);
     const value = read.choice([...path, "risk"], ["block", "ask"]);
     if (value !== undefined) risk.set(tool, value);
-    else if (!read.has([...path, "risk"])) read.fault(path, "says nothing, must have a risk");
+    if (read.boolean([...path, "read_only"]) === true) readOnly.add(tool);
+    if (!read.has([...path, "risk"]) && !read.has([...path, "read_only"])) {
+      read.fault(path, "says nothing, must have a risk or read_only");
+    }
   }
-  return risk;
+  return { risk, readOnly };
 }
 
 function readArguments(read: FieldReader): readonly string[] {

@@ -93,6 +93,14 @@ export function heldTools(lock: ToolLock): readonly string[] {
   return lock.held.findings.length > 0 ? [EVERY_TOOL] : [...lock.held.tools.keys()].sort();
 }
 
+/** Returns the accepted tools whose definition says that they only read. */
+export function readOnlyTools(lock: ToolLock): readonly string[] {
+  return [...lock.tools].flatMap(([name, { definition }]) => {
+    const hints = definition["annotations"];
+    return isRecord(hints) && hints["readOnlyHint"] === true ? [name] : [];
+  });
+}
+
 /** Returns the hash that a review accepts: of the version and of everything held back. */
 export async function reviewHash(lock: ToolLock): Promise<string> {
   const { version, held } = lock;

@@ -44,7 +44,8 @@ export function canonicalJson(value: unknown, depth = 0): string {
 /** Digest of the rules that a decision was made by; any change of a rule or of the pin changes it. */
 export async function policyDigest(gate: Gate): Promise<string> {
   const rules = [...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
-  return await sha256(canonicalJson(["fleetctl.policy.1", gate.mcp, gate.version, rules]));
+  const reads = [...gate.reads].sort();
+  return await sha256(canonicalJson(["fleetctl.policy.1", gate.mcp, gate.version, rules, reads]));
 }
 
 /**

@@ -61,7 +61,16 @@ export function decideCall(gate: Gate, call: ToolCall): Verdict {
     const key = refusedKey(call.arguments);
     if (key !== undefined) return block(keyRefused(call, key));
   }
+  if (isForeignRead(call.origin) && !gate.reads.has(call.tool)) return block(notReadOnly(call));
   return { decision: decideTool(gate.rules, call.tool) === "ask" ? "ask" : "allow" };
+}
+
+/**
+ * Whether somebody who may not call across agents reads as another one: an admin agent. Then only
+ * tools count that the reviewed catalog calls read-only; what a running server says does not.
+ */
+function isForeignRead(origin: ToolCall["origin"]): boolean {
+  return origin.kind === "relayed" && origin.root !== true;
 }
 
 /** Returns the refusal of a call that asks where nobody can be asked. */
@@ -93,6 +102,15 @@ function blocked(gate: Gate, call: ToolCall): Refusal {
     `Cannot call tool ${toolText(call)}: the tool is declared "risk: block", and no approval ` +
       `can allow it`,
     { kind: "denied", hints: isWhole ? [`fleetctl mcp catalog review ${gate.mcp}`] : [] },
+  );
+}
+
+function notReadOnly(call: ToolCall): Refusal {
+  return refusal(
+    "tool-not-read-only",
+    `Cannot call tool ${toolText(call)}: the reviewed catalog does not declare it read-only, and ` +
+      `for another agent only root may call it`,
+    { kind: "denied", hints: [`fleetctl mcp catalog browse ${call.mcp}`] },
   );
 }
 

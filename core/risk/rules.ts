@@ -20,13 +20,15 @@ export interface Gate {
   /** Pinned version, or the kind of a source without one. */
   readonly version: string;
   readonly rules: ReadonlyMap<string, Risk>;
+  /** Tools that the reviewed catalog calls read-only, by their exact names. */
+  readonly reads: ReadonlySet<string>;
   /** The proxy ends an idle connection after this, so that the server stops (decision 31). */
   readonly idleStopSeconds: number | undefined;
 }
 
 /** Largest gate file; a few hundred rules. */
 const GATE_BYTES_MAX = 256 * 1024;
-const KNOWN_KEYS: readonly string[] = ["mcp", "version", "rules", "idle_stop_seconds"];
+const KNOWN_KEYS: readonly string[] = ["mcp", "version", "rules", "reads", "idle_stop_seconds"];
 
 /** Returns the rules that a manifest declares. */
 export function gateOf(manifest: Manifest): Gate {
@@ -34,6 +36,7 @@ export function gateOf(manifest: Manifest): Gate {
     mcp: manifest.name,
     version: "version" in manifest.source ? manifest.source.version : manifest.source.kind,
     rules: manifest.risk,
+    reads: manifest.readOnly,
     idleStopSeconds: manifest.limits.idleStopSeconds,
   };
 }
@@ -65,10 +68,15 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
   }
   const rules = parseRules(value["rules"]);
   if (rules === undefined) return bad('a rule is neither "block" nor "ask"');
+  const reads = value["reads"] ?? [];
+  if (!Array.isArray(reads) || !reads.every((tool) => typeof tool === "string")) {
+    return bad("reads is not a list of names");
+  }
   return ok({
     mcp: name.value,
     version: value["version"],
     rules,
+    reads: new Set(reads),
     idleStopSeconds: idle === undefined ? undefined : Number(idle),
   });
 }

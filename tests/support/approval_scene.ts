@@ -23,7 +23,7 @@ import type { DialUnit } from "units/dial/app.ts";
 
 /** The gate of the scene: `wipe` is blocked, `write` and `erase` ask. */
 export const SCENE_GATE: Gate = {
-  ...{ mcp: "bench" as McpName, version: "1.0.0", idleStopSeconds: undefined },
+  ...{ mcp: "bench" as McpName, version: "1.0.0", reads: new Set(), idleStopSeconds: undefined },
   rules: new Map([["wipe", "block"], ["write", "ask"], ["erase", "ask"]]),
 };
 

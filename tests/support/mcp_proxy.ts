@@ -74,6 +74,7 @@ export const echoServer: ServerBehavior = async (message, connection) => {
 export const BENCH_GATE: Gate = {
   mcp: "bench" as McpName,
   version: "1.0.0",
+  reads: new Set(),
   rules: new Map([["wipe", "block"], ["write", "ask"]]),
   idleStopSeconds: 60,
 };

@@ -60,6 +60,7 @@ function entryJson(entry: Manifest) {
     optional_env: entry.optionalEnv,
     permissions: entry.permissions,
     risk: Object.fromEntries(entry.risk),
+    read_only: [...entry.readOnly].sort(),
     held_tools: entry.heldTools ?? [],
     limits: entry.limits,
   };
@@ -86,6 +87,7 @@ function entryLines(entry: Manifest): readonly Cell[] {
       : []),
     ...line("block", marked("block")),
     ...line("ask", marked("ask")),
+    ...line("read-only", [...entry.readOnly].sort().join(", ")),
     ...line("held back", (entry.heldTools ?? []).join(", ")),
     ...(entry.transport === "http" ? [] : line(
       "limits",

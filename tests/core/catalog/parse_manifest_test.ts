@@ -156,6 +156,11 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     text: `${NPM}tools:\n  purge: {risk: maybe}\n`,
     fault: /:7: tools\.purge\.risk: is "maybe", must be "block" or "ask"/,
   },
+  {
+    name: "a mark that is no truth value",
+    text: `${NPM}tools:\n  list: {read_only: "yes"}\n`,
+    fault: /:7: tools\.list\.read_only: is the string yes, must be true or false/,
+  },
   { name: "a tool without a risk", text: `${NPM}tools: {purge: {}}\n`, fault: /must have a risk/ },
   {
     name: "a bad tool name",

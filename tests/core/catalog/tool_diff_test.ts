@@ -15,6 +15,7 @@ import {
   NOTHING_HELD,
   parseToolLock,
   printToolLock,
+  readOnlyTools,
   reviewHash,
 } from "core/catalog/tool_lock.ts";
 
@@ -195,3 +196,15 @@ for (
     assert.ok(!parsed.ok && parsed.error.code === "tool-lock-invalid");
   });
 }
+
+Deno.test("only what was accepted counts as read-only, and only when its definition says so", async () => {
+  const says = (name: string, hint: unknown) => ({ name, annotations: { readOnlyHint: hint } });
+  const held = (await locked(says("late", true))).get("late");
+  assert.ok(held !== undefined);
+  const lock = {
+    ...{ version: "1.0.0", tools: await locked(says("list", true), says("put", "true"), SEND) },
+    held: { ...NOTHING_HELD, tools: new Map([["late", { ...held, why: ["new-tool: is new"] }]]) },
+  };
+  assert.deepEqual(readOnlyTools(lock), ["list"]);
+  assert.deepEqual(readOnlyTools(acceptHeld(lock)), ["late", "list"]);
+});

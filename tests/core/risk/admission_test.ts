@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { type CallOrigin, readOrigin } from "core/call_origin.ts";
 import type { McpName } from "core/names.ts";
 import type { McpClient } from "core/mcp_port.ts";
 import { ok } from "core/result.ts";
@@ -16,10 +17,11 @@ const GATE: Gate = {
   mcp: "notes" as McpName,
   version: "1",
   rules: new Map([["purge", "block"], ["publish", "ask"]]),
+  reads: new Set(),
   idleStopSeconds: undefined,
 };
 
-function bench() {
+function bench(gate = GATE) {
   const called: string[] = [];
   const client: McpClient = {
     listTools: () => Promise.resolve(ok([])),
@@ -29,10 +31,15 @@ function bench() {
     },
   };
   const at = { socket: "/run/mcp/notes.sock" };
-  const admit = (tool: string, given: ToolCall["arguments"], ask?: () => boolean) =>
-    callAdmitted(GATE, {
+  const admit = (
+    tool: string,
+    given: ToolCall["arguments"],
+    ask?: () => boolean,
+    origin?: CallOrigin,
+  ) =>
+    callAdmitted(gate, {
       ...{ agent: "ada", mcp: "notes", version: "1", tool, arguments: given },
-      origin: { kind: "verb", verb: "mcp call" },
+      origin: origin ?? { kind: "verb", verb: "mcp call" },
     }, {
       ...{ client, at },
       ...(ask === undefined ? {} : { ask: async () => (ask(), ok(undefined)) }),
@@ -80,4 +87,37 @@ Deno.test("callAdmitted() asks for an asking tool only, and never for a blocked 
   assert.ok((await admit("list", {}, ask)).ok);
   assert.equal(asked, 1);
   assert.deepEqual(called, ["publish", "list"]);
+});
+
+Deno.test("an admin reads as another agent only what the reviewed catalog calls read-only", async () => {
+  const gate = { ...GATE, reads: new Set(["list", "publish", "purge"]) };
+  const relayed = { kind: "relayed", verb: "mcp read", by: 'admin agent "chief"' } as const;
+  for (
+    const [tool, origin, want] of [
+      ["list", relayed, undefined],
+      ["write", relayed, "tool-not-read-only"],
+      // An allow list knows exact names alone: another spelling may be another tool.
+      ["List", relayed, "tool-not-read-only"],
+      ["list ", relayed, "tool-not-read-only"],
+      ["constructor", relayed, "tool-not-read-only"],
+      // A mark takes no rule away.
+      ["purge", relayed, "tool-blocked"],
+      ["publish", relayed, "approval-unavailable"],
+      ["write", { ...relayed, verb: "mcp call" }, "tool-not-read-only"],
+      ["write", { ...relayed, root: true }, undefined],
+      ["write", { kind: "verb", verb: "mcp read" }, undefined],
+    ] as const
+  ) {
+    const { called, admit } = bench(gate);
+    const checked = await admit(tool, {}, undefined, origin);
+    assert.equal(checked.ok ? undefined : checked.error.code, want, `${tool} ${origin.kind}`);
+    assert.deepEqual(called, want === undefined ? [tool] : []);
+  }
+});
+
+Deno.test("readOrigin() takes nobody for root who does not say so", () => {
+  const said = { kind: "relayed", verb: "mcp read", by: "x" } as const;
+  assert.deepEqual(readOrigin(said), said);
+  assert.deepEqual(readOrigin({ ...said, root: "true" }), said);
+  assert.deepEqual(readOrigin({ ...said, root: true }), { ...said, root: true });
 });

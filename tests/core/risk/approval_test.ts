@@ -30,7 +30,7 @@ const CALL: ToolCall = {
   origin: { kind: "direct" },
 };
 const GATE: Gate = {
-  ...{ mcp: "git" as McpName, version: "1.0.0", idleStopSeconds: undefined },
+  ...{ mcp: "git" as McpName, version: "1.0.0", reads: new Set(), idleStopSeconds: undefined },
   rules: new Map([["git_push", "ask"]]),
 };
 const BASE = askFor(CALL, {

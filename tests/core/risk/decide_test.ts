@@ -60,6 +60,7 @@ const GATE: Gate = {
   mcp: "git" as McpName,
   version: "1",
   rules: new Map([["git_clean", "block"], ["git_push", "ask"]]),
+  reads: new Set(),
   idleStopSeconds: undefined,
 };
 

@@ -36,14 +36,15 @@ interface Case {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-const gates = fc.array(
-  fc.tuple(fc.constantFrom(...RULED), fc.constantFrom<Risk>("block", "ask")),
-  { maxLength: 6 },
-).map((rows): Gate => ({
-  mcp: "bench" as McpName,
-  version: "1.0.0",
-  rules: new Map(rows),
-  idleStopSeconds: undefined,
+const gates = fc.record({
+  rows: fc.array(
+    fc.tuple(fc.constantFrom(...RULED), fc.constantFrom<Risk>("block", "ask")),
+    { maxLength: 6 },
+  ),
+  reads: fc.array(fc.constantFrom(...NAMES), { maxLength: 4 }),
+}).map(({ rows, reads }): Gate => ({
+  ...{ mcp: "bench" as McpName, version: "1.0.0", rules: new Map(rows) },
+  ...{ reads: new Set(reads), idleStopSeconds: undefined },
 }));
 const values = fc.oneof(
   fc.string({ maxLength: 8 }),
@@ -104,8 +105,10 @@ async function atRuntime(of: Case): Promise<Decision> {
   const paths = pathsUnder("/");
   const files = memoryFiles();
   await files.ensureDir("/etc/fleetctl/gate", { mode: 0o755 });
-  const { mcp, version, rules } = of.gate;
-  const text = JSON.stringify({ mcp, version, rules: Object.fromEntries(rules) });
+  const { mcp, version, rules, reads } = of.gate;
+  const text = JSON.stringify({
+    ...{ mcp, version, rules: Object.fromEntries(rules), reads: [...reads] },
+  });
   await files.write(paths.gate("bench"), text, { mode: 0o644 });
   let seen: Decision = "block";
   const tool: Tool = {
@@ -142,8 +145,18 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
         const origin: CallOrigin = { kind: "verb", verb: name };
         assert.equal(await atVerb(of, origin), verb, name);
         assert.equal(atProxy(of, { fleetctl: { origin } }), verb, `${name} through the proxy`);
-        const relayed: CallOrigin = { kind: "relayed", verb: name, by: "the operator" };
-        assert.equal(await atVerb(of, relayed), verb, `relayed ${name}`);
+        const relayed = { kind: "relayed", verb: name, by: "somebody" } as const;
+        const byRoot: CallOrigin = { ...relayed, root: true };
+        assert.equal(await atVerb(of, byRoot), verb, `${name} relayed for root`);
+        assert.equal(
+          atProxy(of, { fleetctl: { origin: byRoot } }),
+          verb,
+          `${name} for root, proxy`,
+        );
+        // Anybody but root reaches, as another agent, what the reviewed catalog calls read-only.
+        const foreign = of.gate.reads.has(of.tool) ? verb : strongest(verb, "block");
+        assert.equal(await atVerb(of, relayed), foreign, `${name} relayed for an admin`);
+        assert.equal(atProxy(of, { fleetctl: { origin: relayed } }), foreign, `${name}, proxy`);
       }
     }),
     { numRuns: RUNS },
@@ -153,6 +166,7 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
 Deno.test("an MCP that is held whole answers no tool at any door, whatever it is called", async () => {
   const gate: Gate = {
     ...{ mcp: "bench" as McpName, version: "1.0.0", rules: new Map([["*", "block"]]) },
+    reads: new Set(),
     idleStopSeconds: undefined,
   };
   for (const tool of [...NAMES, "*", "never-listed", "__proto__"]) {
@@ -170,6 +184,7 @@ Deno.test("an MCP that is held whole answers no tool at any door, whatever it is
 Deno.test("a call that names another version than the gate's is blocked at every door", () => {
   const gate: Gate = {
     ...{ mcp: "bench" as McpName, version: "2.0.0", rules: new Map() },
+    reads: new Set(),
     idleStopSeconds: undefined,
   };
   const call = { ...callOf({ gate, tool: "look", arguments: {} }, { kind: "direct" }) };

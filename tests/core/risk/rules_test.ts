@@ -25,6 +25,7 @@ Deno.test("parseGate() reads what the renderer writes, for every shipped entry",
     const parsed = parseGate(file.content, manifest.name);
     assert.ok(parsed.ok, JSON.stringify(parsed));
     assert.deepEqual([...parsed.value.rules].sort(), [...gateOf(manifest).rules].sort());
+    assert.deepEqual([...parsed.value.reads], [...manifest.readOnly].sort());
     assert.equal(parsed.value.idleStopSeconds, manifest.limits.idleStopSeconds);
   }
 });
@@ -43,6 +44,8 @@ Deno.test("parseGate() refuses everything that it does not understand", () => {
       ["an unknown word", JSON.stringify({ ...GOOD, rules: { git_clean: "Block" } })],
       ["no version", JSON.stringify({ mcp: "git", rules: {} })],
       ["an unknown key", JSON.stringify({ ...GOOD, allow: ["git_clean"] })],
+      ["reads that are no list", JSON.stringify({ ...GOOD, reads: { git_log: true } })],
+      ["reads that are no names", JSON.stringify({ ...GOOD, reads: [["git_log"]] })],
       ["a bad idle stop", JSON.stringify({ ...GOOD, idle_stop_seconds: -1 })],
       ["too large", JSON.stringify({ ...GOOD, version: "x".repeat(300_000) })],
     ] as const

@@ -164,7 +164,12 @@ class ProxyClient {
       gate: {
         current: () =>
           Promise.resolve(ok({
-            ...{ mcp: "conformance" as McpName, version: "1.0.0", idleStopSeconds: undefined },
+            ...{
+              mcp: "conformance" as McpName,
+              version: "1.0.0",
+              reads: new Set(),
+              idleStopSeconds: undefined,
+            },
             rules: new Map([["test_never_there", "block"]]),
           })),
       },

@@ -31,6 +31,7 @@ export function manifest(name: string, more: Partial<Manifest> = {}): Manifest {
     exposure: "codemode",
     toolExposure: new Map(),
     risk: new Map(),
+    readOnly: new Set(),
     engine: "deno",
     permissions: { net: [], read: [], write: [], env: [], run: [], sys: [] },
     limits: { memoryBytesMax: 512 * 1024 * 1024, tasksMax: 128, idleStopSeconds: 900 },
@@ -52,6 +53,7 @@ export const MANIFESTS: readonly Manifest[] = [
       sys: ["hostname"],
     },
     risk: new Map([["git_clean", "block"], ["git_push", "ask"]]),
+    readOnly: new Set(["git_status", "git_log"]),
   }),
   manifest("notes", {
     sharing: "shared",
