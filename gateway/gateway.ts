@@ -19,7 +19,7 @@ import { watchKeys } from "core/dial/key_watch.ts";
 import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
 import { ownNames } from "core/host_name.ts";
-import { createRegistry } from "gateway/dial/registry.ts";
+import { createSessionRegistry } from "core/dial/sessions.ts";
 import { createRouter } from "gateway/dial/router.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
@@ -67,7 +67,7 @@ export async function startGateway(
   );
   const metrics = createMetrics();
   const hub = createHub();
-  const registry = createRegistry(clock);
+  const registry = createSessionRegistry(clock);
   const messages = createMessages({ roster, turns: store.turns, clock, random });
   const router = createRouter({ store, hub, registry, metrics, clock, log }, messages);
   const streams = createStreamSet(metrics);
@@ -91,7 +91,7 @@ export async function startGateway(
       isKeyRequired: config.requireKey,
       keys,
       isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...options.hostNames]),
-      events: store.events,
+      ackedSeq: (agent, epoch) => store.events.ackedSeq(agent, epoch),
       router,
       registry,
       metrics,

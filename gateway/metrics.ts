@@ -4,27 +4,23 @@
  * @module
  */
 
+import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
 import { createMetricSet, type MetricSet } from "core/metrics.ts";
 
 const COUNTERS = {
-  registers: "Register frames by result and reason.",
-  events: "Events of agents by result: stored, repeated, foreign.",
+  ...DIAL_COUNTERS,
   turns: "Turns queued.",
   messages: "Messages between agents by result.",
   approvals: "Decisions about approvals by result.",
   requests: "Cockpit requests by route and status.",
   streams: "Event streams by what happened: opened, closed, lagged.",
   previews: "Previews to clients by result: sent, dropped.",
-  skipped: "Frames of unknown type.",
-  refused: "Upgrades that were refused.",
-  evicted: "Connections that made room for another before they registered.",
 } as const;
 /** Name of a counter without its prefix and suffix. */
 export type CounterName = keyof typeof COUNTERS;
 
 const GAUGES = {
-  agents: "Agents connected.",
-  unregistered: "Connections that have not registered yet.",
+  ...DIAL_GAUGES,
   streams_open: "Event streams open.",
 } as const;
 /** Name of a gauge without its prefix. */

@@ -5,22 +5,22 @@
  * @module
  */
 
-import type { DurableEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
+import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
+import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
-import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
 import type { Metrics } from "teamchat/metrics.ts";
-import type { AgentRouter } from "teamchat/register/connection.ts";
-import type { AgentRegistry, AgentSession } from "teamchat/register/registry.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
 import type { TurnEffect } from "teamchat/store/turns.ts";
 
 /** Moving turns and events. */
-export interface Agents extends AgentRouter {
+export interface Agents extends SessionRouter {
   /** A turn is stored for the agent. */
   wake(agent: string): void;
   /** Asks the agent to stop a turn. */
@@ -35,7 +35,7 @@ export interface Agents extends AgentRouter {
 /** What it is made of. */
 export interface AgentsParts {
   readonly store: Pick<TeamchatStore, "turns" | "absences">;
-  readonly registry: AgentRegistry;
+  readonly registry: SessionRegistry;
   readonly replies: Replies;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -50,12 +50,6 @@ const STATE_LOST = "the agent does not hold this turn any more";
 const AWAY = "Your agent is not connected at the moment. The message is kept and handed over " +
   "when it is back.";
 
-interface Inbox {
-  events: DurableEvent[];
-  bytes: number;
-  isBusy: boolean;
-}
-
 /** Makes it; `close` ends its timers. */
 export function createAgents(parts: AgentsParts): Agents {
   return new ConnectedAgents(parts);
@@ -63,19 +57,30 @@ export function createAgents(parts: AgentsParts): Agents {
 
 class ConnectedAgents implements Agents {
   readonly #parts: AgentsParts;
-  readonly #inboxes = new WeakMap<AgentSession, Inbox>();
+  readonly #takeEvent: TakeEvent;
   /** The turn each session was handed and has not confirmed. */
-  readonly #handed = new WeakMap<AgentSession, string>();
+  readonly #handed = new WeakMap<DialSession, string>();
   #isClosed = false;
   #stopTimers: (() => void)[] = [];
 
   constructor(parts: AgentsParts) {
     this.#parts = parts;
+    const { store, metrics, log, clock } = parts;
+    this.#takeEvent = createInboxes({
+      append: ({ agent, epoch }, events) => store.turns.append(agent, epoch, events, clock.now()),
+      onStored: ({ effects }) => effects.forEach((effect) => this.#apply(effect)),
+      // After this round of the event loop: what came with it is one write.
+      run: (_agent, write) =>
+        clock.after(0, () => {
+          if (!this.#isClosed) void write();
+        }),
+      ...{ metrics, log },
+    });
     this.#every(TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent());
     this.#every(TEAMCHAT_LIMITS.sweepMs, () => this.#expire());
   }
 
-  attach(session: AgentSession, openTurns: readonly string[] | undefined): void {
+  attach(session: DialSession, openTurns: readonly string[] | undefined): void {
     const { registry, store } = this.#parts;
     const { agent } = session;
     registry.put(session);
@@ -92,12 +97,14 @@ class ConnectedAgents implements Agents {
     this.wake(agent);
   }
 
-  detach(session: AgentSession): void {
+  detach(session: DialSession, code: number): void {
     const { registry, log } = this.#parts;
-    if (registry.remove(session)) log.info("agent disconnected", { agent: session.agent });
+    if (registry.remove(session, code)) {
+      log.info("agent disconnected", { agent: session.agent, code });
+    }
   }
 
-  receive(session: AgentSession, frame: AgentFrame): void {
+  receive(session: DialSession, frame: AgentFrame): void {
     switch (frame.type) {
       case "event":
         return this.#takeEvent(session, frame.event);
@@ -176,60 +183,12 @@ class ConnectedAgents implements Agents {
     for (const stop of this.#stopTimers) stop();
   }
 
-  #confirm(session: AgentSession, turnId: string): void {
+  #confirm(session: DialSession, turnId: string): void {
     const { store, clock } = this.#parts;
     const stored = store.turns.markDelivered(session.agent, turnId, clock.now());
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
     if (this.#handed.get(session) === turnId) this.#handed.delete(session);
     this.wake(session.agent);
-  }
-
-  #takeEvent(session: AgentSession, event: DurableEvent): void {
-    const inbox = this.#inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
-    this.#inboxes.set(session, inbox);
-    inbox.events.push(event);
-    inbox.bytes += JSON.stringify(event.payload).length;
-    const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
-      inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
-    if (isOver) {
-      this.#parts.log.warning("agent ignores the window", { agent: session.agent });
-      inbox.events = [];
-      return session.close(CLOSE.policyViolation, "too many events");
-    }
-    if (inbox.isBusy) return;
-    inbox.isBusy = true;
-    // After this round of the event loop: what came with it is one write.
-    this.#parts.clock.after(0, () => {
-      inbox.isBusy = false;
-      if (!this.#isClosed) this.#storeInbox(session, inbox);
-    });
-  }
-
-  #storeInbox(session: AgentSession, inbox: Inbox): void {
-    const { store, metrics, log, clock } = this.#parts;
-    const { agent, epoch } = session;
-    const { events } = inbox;
-    inbox.events = [];
-    inbox.bytes = 0;
-    if (events.length === 0) return;
-    const appended = store.turns.append(agent, epoch, events, clock.now());
-    if (!appended.ok) {
-      this.#check(appended, agent);
-      return session.close(CLOSE.tryAgainLater, "storage");
-    }
-    const { ackedSeq, repeated, foreign, hasGap, effects } = appended.value;
-    metrics.count("events", { result: "stored" }, events.length - repeated);
-    metrics.count("events", { result: "repeated" }, repeated);
-    if (foreign > 0) {
-      metrics.count("events", { result: "foreign" }, foreign);
-      log.warning("events name a turn that is not the agent's", { agent, events: foreign });
-    }
-    if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });
-    for (const effect of effects) this.#apply(effect);
-    if (hasGap) {
-      log.warning("event numbers have a gap", { agent, acked: ackedSeq });
-      session.close(CLOSE.policyViolation, "gap");
-    }
   }
 
   #apply(effect: TurnEffect): void {

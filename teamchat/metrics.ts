@@ -4,17 +4,14 @@
  * @module
  */
 
+import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
 import { createMetricSet, type MetricSet } from "core/metrics.ts";
 
 const COUNTERS = {
+  ...DIAL_COUNTERS,
   activities: "Activities by type and what became of them.",
   tokens: "Connector tokens by result: fresh, cached, or why refused.",
   key_fetches: "Fetches of the connector's keys by result.",
-  registers: "Registrations by result and reason.",
-  refused: "Upgrades that were refused.",
-  evicted: "Connections that made room for another before they registered.",
-  skipped: "Frames of unknown type.",
-  events: "Events of agents by result: stored, repeated, foreign.",
   turns: "Turns by outcome.",
   sends: "Requests to the platform by kind and outcome.",
   deliveries: "Answers by outcome.",
@@ -24,8 +21,7 @@ const COUNTERS = {
 export type CounterName = keyof typeof COUNTERS;
 
 const GAUGES = {
-  agents: "Agents connected.",
-  unregistered: "Connections that have not registered yet.",
+  ...DIAL_GAUGES,
   turns_open: "Turns that have not ended.",
   replies_open: "Answers on their way.",
   accept_seconds_max: "Longest time from a request to its durable write since the last reading.",

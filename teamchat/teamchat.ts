@@ -7,6 +7,7 @@
 
 import { openKeyList } from "core/dial/key_list.ts";
 import { watchKeys } from "core/dial/key_watch.ts";
+import { createSessionRegistry, type SessionRegistry } from "core/dial/sessions.ts";
 import { ownNames } from "core/host_name.ts";
 import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Host, ListenAddress, Listener } from "core/ports.ts";
@@ -23,7 +24,6 @@ import { createMessagesRoute } from "teamchat/inbound/messages.ts";
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
 import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
-import { createAgentRegistry } from "teamchat/register/registry.ts";
 import { type AppTokens, createAppTokens } from "teamchat/reply/app_token.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
 import { createReplies, type Replies } from "teamchat/reply/replies.ts";
@@ -84,7 +84,7 @@ async function serve(
   metrics.gauge("turns_open", () => store.turns.openCount());
   const platform = platformOf(config, { ...ports, metrics }, options);
   const connector = createConnector({ ...ports, metrics, ...platform });
-  const registry = createAgentRegistry();
+  const registry = createSessionRegistry(clock);
   const replies: Replies = createReplies({
     ...{ store, connector, metrics, clock, log },
     onStopped: (turn: Turn) => agents.cancel(turn),
@@ -188,7 +188,7 @@ function inboundOf(
     readonly agents: ReturnType<typeof createAgents>;
     readonly replies: Replies;
     readonly platform: Platform;
-    readonly registry: ReturnType<typeof createAgentRegistry>;
+    readonly registry: SessionRegistry;
   },
   options: TeamchatOptions,
 ): { readonly app: TeamchatApp; readonly close: () => void } {

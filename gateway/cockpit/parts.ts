@@ -10,7 +10,7 @@ import type { Clock, Log, Random } from "core/ports.ts";
 import type { ModelDesk } from "gateway/cockpit/model_desk.ts";
 import type { WebFiles } from "gateway/cockpit/web_files.ts";
 import type { StreamSet } from "gateway/cockpit/streams.ts";
-import type { SessionRegistry } from "gateway/dial/registry.ts";
+import type { SessionRegistry } from "core/dial/sessions.ts";
 import type { Router } from "gateway/dial/router.ts";
 import type { GatewayStore } from "gateway/transcript/event_log.ts";
 import type { Hub } from "gateway/transcript/hub.ts";

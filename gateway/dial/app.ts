@@ -5,12 +5,13 @@
  * @module
  */
 
-import { CLOSE, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
+import { DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
 import { browserSign } from "core/dial/browser.ts";
 import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
-import type { SessionRegistry } from "gateway/dial/registry.ts";
+import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
+import type { Metrics } from "gateway/metrics.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
 
 /** The running listener. */
@@ -24,7 +25,7 @@ export interface DialListener {
 export async function startDialListener(
   sockets: Sockets,
   at: ListenAddress,
-  parts: ConnectionParts & { readonly registry: SessionRegistry },
+  parts: ConnectionParts & { readonly registry: SessionRegistry; readonly metrics: Metrics },
 ): Promise<DialListener> {
   const { metrics, log, registry, random } = parts;
   const room = createWaitingRoom((address) => {
@@ -61,11 +62,7 @@ export async function startDialListener(
   return {
     address: listener.address,
     close: async (reason) => {
-      for (const session of registry.all()) {
-        const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
-        session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });
-        session.close(CLOSE.goingAway, reason.slice(0, 100));
-      }
+      sayGoodbye(registry, reason, random);
       await listener.close(1_000);
     },
   };

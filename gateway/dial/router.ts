@@ -6,15 +6,15 @@
  */
 
 import type { AgentFrame } from "core/dial/server_session.ts";
-import type { DurableEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
+import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
+import type { SessionRouter } from "core/dial/serve_session.ts";
+import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import { errorText, refusal } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createLanes, type Lanes } from "core/lanes.ts";
 import type { BookedApproval, GatewayDecision } from "gateway/approvals/book.ts";
-import type { DialSession, SessionRegistry } from "gateway/dial/registry.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
 import type { Hub } from "gateway/transcript/hub.ts";
@@ -31,11 +31,7 @@ export interface RouterParts {
 }
 
 /** Moving events and turns. */
-export interface Router {
-  /** Takes over an accepted session; `openTurns` is what the agent says it holds. */
-  attach(session: DialSession, openTurns: readonly string[] | undefined): void;
-  receive(session: DialSession, frame: AgentFrame): void;
-  detach(session: DialSession, code: number): void;
+export interface Router extends SessionRouter {
   /** Stores a turn and hands it to its agent when that is connected. */
   queueTurn(turn: NewTurn): Promise<Result<Turn>>;
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
@@ -43,13 +39,6 @@ export interface Router {
   decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>>;
   /** Resolves when nothing is under way any more. */
   settled(): Promise<void>;
-}
-
-/** Events of one session that wait to be stored. */
-interface Inbox {
-  events: DurableEvent[];
-  bytes: number;
-  isBusy: boolean;
 }
 
 const AGENT_LOST_TURN = {
@@ -67,7 +56,7 @@ export function createRouter(parts: RouterParts, messages: Messages): Router {
 class AgentRouter implements Router {
   readonly #parts: RouterParts;
   readonly #messages: Messages;
-  readonly #inboxes = new WeakMap<DialSession, Inbox>();
+  readonly #takeEvent: TakeEvent;
   /** The turn each session was handed and has not confirmed. */
   readonly #handed = new WeakMap<DialSession, string>();
   readonly #pending = new Set<Promise<void>>();
@@ -79,6 +68,13 @@ class AgentRouter implements Router {
     this.#lanes = createLanes((agent, thrown) =>
       parts.log.error("gateway fault", { agent, error: errorText(thrown) })
     );
+    const { store, metrics, log } = parts;
+    this.#takeEvent = createInboxes({
+      append: ({ agent, epoch }, events) => store.events.appendFromAgent(agent, epoch, events),
+      onStored: ({ stored }) => this.#publish(stored),
+      run: (agent, write) => this.#run(agent, write),
+      ...{ metrics, log },
+    });
   }
 
   attach(session: DialSession, openTurns: readonly string[] | undefined): void {
@@ -160,57 +156,6 @@ class AgentRouter implements Router {
     hub.publish(stored.map((event) => ({ kind: "event", event })));
     for (const { kind, agent } of stored) {
       if (kind === "agent_state") hub.publish([{ kind: "presence", agent }]);
-    }
-  }
-
-  #takeEvent(session: DialSession, event: DurableEvent): void {
-    const inbox = this.#inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
-    this.#inboxes.set(session, inbox);
-    inbox.events.push(event);
-    inbox.bytes += JSON.stringify(event.payload).length;
-    const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
-      inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
-    if (isOver) {
-      this.#parts.log.warning("agent ignores the window", { agent: session.agent });
-      inbox.events = [];
-      return session.close(CLOSE.policyViolation, "too many events");
-    }
-    if (inbox.isBusy) return;
-    inbox.isBusy = true;
-    this.#run(session.agent, async () => {
-      try {
-        await this.#storeInbox(session, inbox);
-      } finally {
-        inbox.isBusy = false;
-      }
-    });
-  }
-
-  async #storeInbox(session: DialSession, inbox: Inbox): Promise<void> {
-    const { store, metrics, log } = this.#parts;
-    const { agent, epoch } = session;
-    while (inbox.events.length > 0) {
-      const { events } = inbox;
-      inbox.events = [];
-      inbox.bytes = 0;
-      const appended = await store.events.appendFromAgent(agent, epoch, events);
-      if (!appended.ok) {
-        log.error("event not stored", { agent, ...faultFields(appended.error) });
-        return session.close(CLOSE.tryAgainLater, "storage");
-      }
-      const { stored, ackedSeq, repeated, foreign, hasGap } = appended.value;
-      metrics.count("events", { result: "stored" }, events.length - repeated);
-      metrics.count("events", { result: "repeated" }, repeated);
-      if (foreign > 0) {
-        metrics.count("events", { result: "foreign" }, foreign);
-        log.warning("events name a turn of another agent", { agent, events: foreign });
-      }
-      this.#publish(stored);
-      if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });
-      if (hasGap) {
-        log.warning("event numbers have a gap", { agent, acked: ackedSeq });
-        return session.close(CLOSE.policyViolation, "gap");
-      }
     }
   }
 

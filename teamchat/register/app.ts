@@ -6,16 +6,14 @@
  */
 
 import { browserSign } from "core/dial/browser.ts";
-import { CLOSE } from "core/dial/frames.ts";
+import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
 import type { IsOwnName } from "core/host_name.ts";
 import { isPrivate, parsePeer } from "core/ip.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
 import type { Log, UpgradeAnswer } from "core/ports.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
 import { type GateParts, judgeRegistration } from "teamchat/register/gate.ts";
-import type { AgentRegistry } from "teamchat/register/registry.ts";
 
 /** Answering upgrades. */
 export interface RegisterDoor {
@@ -27,7 +25,8 @@ export interface RegisterDoor {
 /** What the door is made of. */
 export interface RegisterParts extends AgentConnectionParts {
   readonly gate: GateParts;
-  readonly registry: AgentRegistry;
+  readonly registry: SessionRegistry;
+  readonly metrics: Metrics;
   readonly isOwnName: IsOwnName;
 }
 
@@ -62,13 +61,7 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
         },
       };
     },
-    sayGoodbye: (reason) => {
-      for (const session of registry.all()) {
-        const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
-        session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });
-        session.close(CLOSE.goingAway, reason.slice(0, 100));
-      }
-    },
+    sayGoodbye: (reason) => sayGoodbye(registry, reason, random),
   };
 }
 

@@ -6,7 +6,8 @@
  */
 
 import { CLOSE, type ServerFrame } from "core/dial/frames.ts";
-import type { Clock } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, Random } from "core/ports.ts";
 
 /** One registered connection. */
 export interface DialSession {
@@ -46,7 +47,7 @@ export interface SessionRegistry {
 }
 
 /** Makes an empty registry. */
-export function createRegistry(clock: Clock): SessionRegistry {
+export function createSessionRegistry(clock: Clock): SessionRegistry {
   const sessions = new Map<string, DialSession>();
   const seen = new Map<string, LastSeen>();
   return {
@@ -65,4 +66,13 @@ export function createRegistry(clock: Clock): SessionRegistry {
     lastSeen: (agent) => seen.get(agent),
     all: () => [...sessions.values()],
   };
+}
+
+/** Tells each agent when to come back, then closes; agents keep running and buffer. */
+export function sayGoodbye(registry: SessionRegistry, reason: string, random: Random): void {
+  for (const session of registry.all()) {
+    const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
+    session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });
+    session.close(CLOSE.goingAway, reason.slice(0, 100));
+  }
 }

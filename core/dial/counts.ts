@@ -1,0 +1,25 @@
+/**
+ * What every gateway that agents dial counts; each adds its own names beside these. No I/O.
+ *
+ * @module
+ */
+
+import type { MetricSet } from "core/metrics.ts";
+
+/** Counters with their help. */
+export const DIAL_COUNTERS = {
+  registers: "Registrations by result and reason.",
+  refused: "Upgrades that were refused.",
+  evicted: "Connections that made room for another before they registered.",
+  skipped: "Frames of unknown type.",
+  events: "Events of agents by result: stored, repeated, foreign.",
+} as const;
+
+/** Gauges with their help. */
+export const DIAL_GAUGES = {
+  agents: "Agents connected.",
+  unregistered: "Connections that have not registered yet.",
+} as const;
+
+/** The counting side of any set of metrics that holds these names. */
+export type DialCounts = Pick<MetricSet<keyof typeof DIAL_COUNTERS, never>, "count">;

@@ -1,0 +1,111 @@
+/**
+ * Events of connected agents on their way to the disk: what arrives together is one write, an event
+ * is acknowledged after it is stored, and an agent that ignores the window is sent away.
+ *
+ * @module
+ */
+
+import type { DialCounts } from "core/dial/counts.ts";
+import type { DurableEvent } from "core/dial/event.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import type { DialSession } from "core/dial/sessions.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Log } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+
+/** What became of events that were handed to a store. */
+export interface AppendedEvents {
+  /** Last number that is stored without a gap before it. */
+  readonly ackedSeq: number;
+  /** Events that were stored before. */
+  readonly repeated: number;
+  /** Events under a turn that is not the agent's. */
+  readonly foreign: number;
+  /** A number is missing; nothing behind it was stored. */
+  readonly hasGap: boolean;
+}
+
+/** What inboxes are made of. */
+export interface InboxParts<Appended extends AppendedEvents> {
+  readonly append: (
+    session: DialSession,
+    events: readonly DurableEvent[],
+  ) => Result<Appended> | Promise<Result<Appended>>;
+  /** Told of what is stored, before it is acknowledged. */
+  readonly onStored: (appended: Appended) => void;
+  /** Runs a write of the agent, soon; what comes until then goes with it. */
+  readonly run: (agent: string, write: () => Promise<void>) => void;
+  readonly metrics: DialCounts;
+  readonly log: Log;
+}
+
+/** Takes an event of a session. */
+export type TakeEvent = (session: DialSession, event: DurableEvent) => void;
+
+/** Events of one session that wait to be stored. */
+interface Inbox {
+  events: DurableEvent[];
+  bytes: number;
+  isBusy: boolean;
+}
+
+/** Makes empty inboxes, one for each session that sends. */
+export function createInboxes<Appended extends AppendedEvents>(
+  parts: InboxParts<Appended>,
+): TakeEvent {
+  const inboxes = new WeakMap<DialSession, Inbox>();
+  return (session, event) => {
+    const inbox = inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
+    inboxes.set(session, inbox);
+    inbox.events.push(event);
+    inbox.bytes += JSON.stringify(event.payload).length;
+    const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
+      inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
+    if (isOver) {
+      parts.log.warning("agent ignores the window", { agent: session.agent });
+      inbox.events = [];
+      return session.close(CLOSE.policyViolation, "too many events");
+    }
+    if (inbox.isBusy) return;
+    inbox.isBusy = true;
+    parts.run(session.agent, async () => {
+      try {
+        await storeAll(session, inbox, parts);
+      } finally {
+        inbox.isBusy = false;
+      }
+    });
+  };
+}
+
+async function storeAll<Appended extends AppendedEvents>(
+  session: DialSession,
+  inbox: Inbox,
+  { append, onStored, metrics, log }: InboxParts<Appended>,
+): Promise<void> {
+  const { agent } = session;
+  while (inbox.events.length > 0) {
+    const { events } = inbox;
+    inbox.events = [];
+    inbox.bytes = 0;
+    const appended = await append(session, events);
+    if (!appended.ok) {
+      const { code, message } = appended.error;
+      log.error("event not stored", { agent, code, error: message });
+      return session.close(CLOSE.tryAgainLater, "storage");
+    }
+    const { ackedSeq, repeated, foreign, hasGap } = appended.value;
+    metrics.count("events", { result: "stored" }, events.length - repeated);
+    metrics.count("events", { result: "repeated" }, repeated);
+    if (foreign > 0) {
+      metrics.count("events", { result: "foreign" }, foreign);
+      log.warning("events name a turn of another agent", { agent, events: foreign });
+    }
+    onStored(appended.value);
+    if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });
+    if (hasGap) {
+      log.warning("event numbers have a gap", { agent, acked: ackedSeq });
+      return session.close(CLOSE.policyViolation, "gap");
+    }
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * One connection of a dialling agent at its gateway, from the upgrade to its end: runs the machine
+ * of `server_session.ts`, keeps the heartbeat, bounds the buffer. Who may register is for the role
+ * to decide; the peer learns nothing but "not authorized".
+ *
+ * @module
+ */
+
+import type { DialCounts } from "core/dial/counts.ts";
+import { CLOSE, DIAL_PROTOCOL, type ServerFrame } from "core/dial/frames.ts";
+import {
+  type AgentFrame,
+  type RegisterFrame,
+  type ServerEffect,
+  type ServerInput,
+  type ServerState,
+  stepServer,
+} from "core/dial/server_session.ts";
+import type { DialSession } from "core/dial/sessions.ts";
+import { errorText } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { Clock, FrameConnection, Log, Random } from "core/ports.ts";
+
+/** Takes what registered agents send. */
+export interface SessionRouter {
+  /** Takes over an accepted session; `openTurns` is what the agent says it holds. */
+  attach(session: DialSession, openTurns: readonly string[] | undefined): void;
+  receive(session: DialSession, frame: AgentFrame): void;
+  detach(session: DialSession, code: number): void;
+}
+
+/** What a role decides about a register frame. */
+export type Admission =
+  | {
+    readonly accept: true;
+    readonly agent: string;
+    /** The key that was proven, if any. */
+    readonly provenKey: string | undefined;
+  }
+  | { readonly accept: false; readonly reason: string };
+
+/** What the peer said it is, not yet believed; both empty before its register frame. */
+export interface RegisterClaim {
+  readonly agent: string;
+  readonly userEmail: string;
+}
+
+/** What the connections of one listener share. */
+export interface SessionParts {
+  readonly router: SessionRouter;
+  /** Last number of an outbox that is stored. */
+  readonly ackedSeq: (agent: string, epoch: string) => number | Promise<number>;
+  readonly metrics: DialCounts;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly version: string;
+}
+
+/** What is particular to one connection. */
+export interface SessionSite {
+  /** Sent first, to a client that may prove a key. */
+  readonly nonce: string | undefined;
+  readonly admit: (frame: RegisterFrame) => Promise<Admission>;
+  /** Words the log lines of the two outcomes. */
+  readonly onAccepted: (agent: string, frame: RegisterFrame) => void;
+  readonly onRejected: (claim: RegisterClaim, reason: string) => void;
+  /** Told once the connection is registered or over. */
+  readonly onSettled: () => void;
+}
+
+/** Missed heartbeats that end a connection. */
+const MISSED_PONGS_MAX = 2;
+/** A peer whose session was closed has this long to take part in closing. */
+const CLOSE_GRACE_MS = 1_000;
+
+/** Serves one connection to its end. */
+export function serveSession(
+  connection: FrameConnection,
+  site: SessionSite,
+  parts: SessionParts,
+): void {
+  new ServedSession(connection, site, parts).serve();
+}
+
+class ServedSession {
+  readonly #connection: FrameConnection;
+  readonly #site: SessionSite;
+  readonly #parts: SessionParts;
+  #state: ServerState = { phase: "waiting" };
+  #session: DialSession | undefined;
+  #isOver = false;
+  #stopGrace = () => {};
+  #claim: RegisterClaim = { agent: "", userEmail: "" };
+
+  constructor(connection: FrameConnection, site: SessionSite, parts: SessionParts) {
+    this.#connection = connection;
+    this.#site = site;
+    this.#parts = parts;
+  }
+
+  serve(): void {
+    const { clock } = this.#parts;
+    const stopHeartbeat = keepHeartbeat(this.#connection, clock);
+    const stopTimer = clock.after(DIAL_LIMITS.registerSeconds * 1000, () => {
+      this.#feed({ kind: "time-is-up" });
+    });
+    this.#connection.onMessage((text) => this.#feed({ kind: "text", text }));
+    this.#connection.onClose((code) => {
+      stopTimer();
+      stopHeartbeat();
+      this.#stopGrace();
+      this.#end(code);
+    });
+    const { nonce } = this.#site;
+    if (nonce !== undefined) this.#send({ type: "challenge", nonce });
+  }
+
+  #feed(input: ServerInput): void {
+    const step = stepServer(this.#state, input);
+    this.#state = step.state;
+    for (const effect of step.effects) this.#act(effect);
+  }
+
+  #act(effect: ServerEffect): void {
+    switch (effect.kind) {
+      case "check":
+        this.#claim = { agent: effect.frame.agent, userEmail: effect.frame.user_email };
+        this.#check(effect.frame).catch((thrown) => {
+          const { agent } = this.#claim;
+          this.#parts.log.error("register check failed", { agent, error: errorText(thrown) });
+          this.#refuse("check-failed");
+        });
+        return;
+      case "reject":
+        return this.#note(effect.reason);
+      case "deliver":
+        if (this.#session !== undefined) this.#parts.router.receive(this.#session, effect.frame);
+        return;
+      case "skip":
+        return this.#parts.metrics.count("skipped");
+      case "close":
+        return this.#close(effect.code, effect.reason);
+    }
+  }
+
+  async #check(frame: RegisterFrame): Promise<void> {
+    const { ackedSeq, random } = this.#parts;
+    const admission = await this.#site.admit(frame);
+    if (!admission.accept) return this.#refuse(admission.reason);
+    const { agent, provenKey } = admission;
+    const epoch = frame.epoch ?? `plain:${random.uuid()}`;
+    const acked = await ackedSeq(agent, epoch);
+    // The peer may have gone, or said too much, while it was looked up.
+    if (this.#isOver || this.#state.phase !== "checking") return;
+    this.#register(frame, { agent, provenKey, epoch, acked });
+  }
+
+  #register(
+    frame: RegisterFrame,
+    as: {
+      readonly agent: string;
+      readonly provenKey: string | undefined;
+      readonly epoch: string;
+      readonly acked: number;
+    },
+  ): void {
+    const { metrics, clock, router, version } = this.#parts;
+    metrics.count("registers", { result: "accepted", reason: "" });
+    this.#site.onAccepted(as.agent, frame);
+    this.#connection.setFrameBytesMax(DIAL_LIMITS.frameBytesMax);
+    const session: DialSession = {
+      agent: as.agent,
+      host: frame.host?.slice(0, 253),
+      version: frame.version?.slice(0, 64),
+      protocol: frame.protocol,
+      epoch: as.epoch,
+      provenKey: as.provenKey,
+      peer: this.#connection.peer,
+      since: clock.now(),
+      send: (answer) => this.#send(answer),
+      close: (code, reason) => this.#close(code, reason),
+      end: (code, reason) => this.#endNow(code, reason),
+    };
+    this.#session = session;
+    this.#site.onSettled();
+    this.#send({
+      type: "registered",
+      version,
+      protocol: DIAL_PROTOCOL,
+      acked_seq: as.acked,
+      heartbeat_seconds: DIAL_LIMITS.heartbeatSeconds,
+    });
+    router.attach(session, frame.open_turns);
+    this.#feed({ kind: "accepted" });
+  }
+
+  #refuse(reason: string): void {
+    if (this.#state.phase !== "checking") return;
+    this.#note(reason);
+    this.#feed({ kind: "rejected" });
+  }
+
+  #note(reason: string): void {
+    this.#parts.metrics.count("registers", { result: "rejected", reason });
+    this.#site.onRejected(this.#claim, reason);
+  }
+
+  #send(frame: ServerFrame): boolean {
+    if (this.#isOver || this.#state.phase === "ended") return false;
+    const text = JSON.stringify(frame);
+    if (this.#connection.bufferedBytes() + text.length > DIAL_LIMITS.socketBufferBytesMax) {
+      this.#parts.log.warning("agent does not read", { agent: this.#claim.agent.slice(0, 80) });
+      this.#connection.terminate();
+      return false;
+    }
+    this.#connection.send(text);
+    return true;
+  }
+
+  #close(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#state = { phase: "ended" };
+    this.#connection.close(code, reason);
+    // A peer that takes no part in closing keeps no place.
+    this.#stopGrace();
+    this.#stopGrace = this.#parts.clock.after(CLOSE_GRACE_MS, () => this.#connection.terminate());
+  }
+
+  /** Ends the session here and now, whether or not the peer takes part in closing. */
+  #endNow(code: number, reason: string): void {
+    if (this.#isOver || this.#session === undefined) return;
+    this.#close(code, reason);
+    this.#parts.router.detach(this.#session, code);
+  }
+
+  #end(code: number): void {
+    this.#isOver = true;
+    if (this.#state.phase === "waiting") {
+      this.#note(code === CLOSE.tooBig ? "first-frame-too-big" : "closed-before-register");
+    }
+    this.#feed({ kind: "closed" });
+    if (this.#session === undefined) this.#site.onSettled();
+    else this.#parts.router.detach(this.#session, code);
+  }
+}
+
+/** Pings at a fixed pace and drops a connection that stayed silent for two of them. */
+function keepHeartbeat(connection: FrameConnection, clock: Clock): () => void {
+  let missed = 0;
+  let stop = () => {};
+  const beat = () => {
+    if (missed >= MISSED_PONGS_MAX) return connection.terminate();
+    missed++;
+    connection.ping();
+    stop = clock.after(DIAL_LIMITS.heartbeatSeconds * 1000, beat);
+  };
+  connection.onAlive(() => {
+    missed = 0;
+  });
+  stop = clock.after(DIAL_LIMITS.heartbeatSeconds * 1000, beat);
+  return () => stop();
+}

@@ -1,0 +1,198 @@
+/**
+ * One served connection with a clock and a peer in the hands of the test: a peer that will not take
+ * part in closing, one that leaves early, one that is looked up too late, one that ignores the window.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { CLOSE } from "core/dial/frames.ts";
+import { createInboxes } from "core/dial/inbox.ts";
+import { type Admission, serveSession } from "core/dial/serve_session.ts";
+import { createSessionRegistry, type DialSession } from "core/dial/sessions.ts";
+import { refusal } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import { createMetricSet } from "core/metrics.ts";
+import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { FrameConnection } from "core/ports.ts";
+import { fakeClock, settle } from "tests/fakes/clock.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { seededRandom } from "tests/fakes/random.ts";
+
+/** A peer whose answers the test gives. */
+function fakePeer() {
+  const sent: { readonly type: string }[] = [];
+  const ends: (number | "terminated")[] = [];
+  let onText = (_text: string) => {};
+  let onGone = (_code: number, _reason: string) => {};
+  const connection: FrameConnection = {
+    protocol: "",
+    peer: "10.0.0.7:1",
+    bufferedBytes: () => 0,
+    send: (text) => void sent.push(JSON.parse(text)),
+    close: (code) => void ends.push(code),
+    terminate: () => {
+      ends.push("terminated");
+      onGone(1006, "");
+    },
+    ping: () => {},
+    onMessage: (handler) => onText = handler,
+    onAlive: () => {},
+    onClose: (handler) => onGone = handler,
+    setFrameBytesMax: () => {},
+  };
+  return {
+    connection,
+    sent,
+    ends,
+    say: (frame: unknown) => onText(JSON.stringify(frame)),
+    leave: (code: number) => onGone(code, ""),
+  };
+}
+
+function serve(admit: () => Promise<Admission>) {
+  const clock = fakeClock();
+  const log = recordingLog();
+  const registry = createSessionRegistry(clock);
+  const metrics = createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES });
+  const peer = fakePeer();
+  const told: string[] = [];
+  serveSession(peer.connection, {
+    nonce: undefined,
+    admit,
+    onAccepted: (agent) => told.push(`accepted ${agent}`),
+    onRejected: ({ agent }, reason) => told.push(`rejected ${agent} ${reason}`),
+    onSettled: () => told.push("settled"),
+  }, {
+    router: {
+      attach: (session) => registry.put(session),
+      receive: () => {},
+      detach: (session, code) => void registry.remove(session, code),
+    },
+    ackedSeq: () => 7,
+    ...{ metrics, clock, log, random: seededRandom(), version: "1.2.3" },
+  });
+  return { clock, log, registry, metrics, peer, told };
+}
+
+const REGISTER = { type: "register", user_email: "mia@example.org", agent: "mia" };
+const accept = () => Promise.resolve({ accept: true, agent: "mia", provenKey: "k" } as const);
+
+Deno.test("serveSession() drops a peer that takes no part in closing, whoever closed", async () => {
+  for (const how of ["close", "end"] as const) {
+    const { clock, registry, peer, told } = serve(accept);
+    peer.say(REGISTER);
+    await settle();
+    assert.deepEqual(told, ["accepted mia", "settled"]);
+    assert.deepEqual(peer.sent, [{
+      type: "registered",
+      version: "1.2.3",
+      protocol: 1,
+      acked_seq: 7,
+      heartbeat_seconds: DIAL_LIMITS.heartbeatSeconds,
+    }]);
+    registry.get("mia")?.[how](CLOSE.policyViolation, "no more");
+    assert.deepEqual(peer.ends, [CLOSE.policyViolation]);
+    // Ended is gone at once; closed is there until the peer has answered, or its time is up.
+    assert.equal(registry.get("mia") === undefined, how === "end");
+    await clock.advance(1_000);
+    assert.deepEqual(peer.ends, [CLOSE.policyViolation, "terminated"]);
+    assert.equal(registry.get("mia"), undefined);
+    assert.equal(clock.pending(), 0);
+  }
+});
+
+Deno.test("serveSession() tells of a peer that left before it said who it is", () => {
+  for (
+    const [code, reason] of [
+      [CLOSE.normal, "closed-before-register"],
+      [CLOSE.tooBig, "first-frame-too-big"],
+    ] as const
+  ) {
+    const { clock, metrics, peer, told } = serve(accept);
+    peer.leave(code);
+    assert.deepEqual(told, [`rejected  ${reason}`, "settled"]);
+    assert.equal(metrics.value("registers", { result: "rejected", reason }), 1);
+    assert.equal(clock.pending(), 0);
+  }
+});
+
+Deno.test("serveSession() registers nobody who left while being looked up", async () => {
+  const looked = Promise.withResolvers<Admission>();
+  const { registry, peer, told } = serve(() => looked.promise);
+  peer.say(REGISTER);
+  peer.leave(1006);
+  looked.resolve({ accept: true, agent: "mia", provenKey: undefined });
+  await settle();
+  assert.equal(registry.get("mia"), undefined);
+  assert.deepEqual(told, ["settled"]);
+});
+
+Deno.test("serveSession() turns away whoever cannot be looked up", async () => {
+  const { log, peer, told } = serve(() => Promise.reject(new Error("disk")));
+  peer.say(REGISTER);
+  await settle();
+  assert.deepEqual(told, ["rejected mia check-failed"]);
+  assert.deepEqual(peer.ends, [CLOSE.policyViolation]);
+  assert.equal(log.of("register check failed")[0]?.fields.error, "disk");
+});
+
+const EVENT = { seq: 1, at: 1, kind: "notice", payload: { text: "n" } } as const;
+const STORED = { ackedSeq: 2, repeated: 0, foreign: 0, hasGap: false };
+
+function inboxes(append: () => Result<typeof STORED>) {
+  const log = recordingLog();
+  const metrics = createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES });
+  const said: unknown[] = [];
+  const session: DialSession = {
+    ...{ agent: "mia", host: undefined, version: undefined, protocol: undefined, epoch: "e" },
+    ...{ provenKey: undefined, peer: "p", since: 0 },
+    send: (frame) => said.push(frame) > 0,
+    close: (code, reason) => void said.push([code, reason]),
+    end: () => {},
+  };
+  const writes: (() => Promise<void>)[] = [];
+  const batches: number[] = [];
+  const take = createInboxes({
+    append: (_session, events) => {
+      batches.push(events.length);
+      return append();
+    },
+    onStored: () => said.push("stored"),
+    run: (_agent, write) => void writes.push(write),
+    ...{ metrics, log },
+  });
+  return { log, said, session, writes, batches, take };
+}
+
+Deno.test("createInboxes() writes together what came together, and acknowledges it after that", async () => {
+  const { said, session, writes, batches, take } = inboxes(() => ok(STORED));
+  take(session, EVENT);
+  take(session, { ...EVENT, seq: 2 });
+  assert.equal(writes.length, 1);
+  assert.deepEqual(said, []);
+  await writes[0]?.();
+  assert.deepEqual(batches, [2]);
+  assert.deepEqual(said, ["stored", { type: "ack", seq: 2 }]);
+});
+
+Deno.test("createInboxes() acknowledges nothing that is not stored", async () => {
+  const { log, said, session, writes, take } = inboxes(() =>
+    err(refusal("storage-failed", "Cannot store events: the disk is full"))
+  );
+  take(session, EVENT);
+  await writes[0]?.();
+  assert.deepEqual(said, [[CLOSE.tryAgainLater, "storage"]]);
+  assert.equal(log.of("event not stored").length, 1);
+});
+
+Deno.test("createInboxes() sends away whoever ignores the window", () => {
+  const { log, said, session, writes, take } = inboxes(() => ok(STORED));
+  for (let seq = 1; seq <= DIAL_LIMITS.unstoredEventsMax + 1; seq++) {
+    take(session, { ...EVENT, seq });
+  }
+  assert.deepEqual(said, [[CLOSE.policyViolation, "too many events"]]);
+  assert.equal(log.of("agent ignores the window").length, 1);
+  assert.equal(writes.length, 1);
+});

@@ -1,0 +1,75 @@
+/**
+ * The unit that the roles with listeners share: an own user, its state folder, nothing else. No I/O.
+ * Design: docs/architecture.md "Programs".
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import { quoteAssignment } from "core/quote.ts";
+import type { Unit, UnitEntry } from "core/unit_file.ts";
+import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
+import { roleHardening } from "units/render/hardening.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+
+/** What tells one such role from another. */
+export interface NetworkRole {
+  /** Word of the role in its program, its state folder and its cache folder. */
+  readonly role: "gateway" | "login" | "teamchat";
+  readonly unit: string;
+  readonly description: string;
+  /** Account it runs as; its group has the same name. */
+  readonly user: string;
+  /** File name of its settings in the env folder. */
+  readonly env: string;
+  /** Units of ours that it starts after. */
+  readonly after?: readonly string[];
+  readonly stopTimeout: Omit<UnitEntry, "key">;
+  /** Why it holds many sockets. */
+  readonly socketsWhy: string;
+}
+
+/** Renders `fleetctl-<role>.service`. */
+export function renderNetworkRole(paths: Paths, site: NetworkRole): Unit {
+  const { role, user } = site;
+  return {
+    name: site.unit,
+    sections: [
+      {
+        name: "Unit",
+        entries: [
+          { key: "Description", value: site.description },
+          { key: "Wants", value: "network-online.target" },
+          { key: "After", value: ["network-online.target", ...site.after ?? []].join(" ") },
+          NEVER_GIVE_UP,
+        ],
+      },
+      {
+        name: "Service",
+        entries: [
+          { key: "Type", value: "exec" },
+          READY_LOG,
+          { key: "ExecStart", value: printCommand([paths.program(`fleetctl-${role}`)]) },
+          { key: "User", value: user },
+          { key: "Group", value: user },
+          ...RESTART_ALWAYS,
+          { key: "EnvironmentFile", value: escapeSpecifiers(paths.env(site.env)) },
+          { key: "Environment", value: quoteAssignment("FLEETCTL_ROOT", paths.root) },
+          {
+            key: "Environment",
+            value: quoteAssignment("DENO_DIR", paths.at(`/var/cache/fleetctl/${role}`)),
+          },
+          { key: "StateDirectory", value: `fleetctl/${role}` },
+          { key: "StateDirectoryMode", value: "0700" },
+          { key: "CacheDirectory", value: `fleetctl/${role}` },
+          { key: "CacheDirectoryMode", value: "0700" },
+          { key: "WorkingDirectory", value: escapeSpecifiers(paths.role(role)) },
+          { key: "TimeoutStopSec", ...site.stopTimeout },
+          { key: "LimitNOFILE", value: "65536", why: site.socketsWhy },
+          ...roleHardening(),
+        ],
+      },
+      { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },
+    ],
+  };
+}
