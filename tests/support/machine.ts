@@ -50,6 +50,13 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["dpkg-deb", "dpkg"],
   ["/usr/bin/python3", "python3"],
   ["sudo", "sudo"],
+  ["buildah", "buildah"],
+  ["podman", "podman"],
+  ["runc", "runc"],
+  ["nginx", "nginx"],
+  ["caddy", "caddy"],
+  ["curl", "curl"],
+  ["openssl", "openssl"],
 ];
 
 /** The same for packages without a program, by a file of theirs. */
@@ -86,7 +93,13 @@ export async function installPackages(say: (line: string) => void): Promise<void
 }
 
 /** What a group of tests may need of the machine. */
-export type MachineNeed = "root" | "chromium" | "booted-hosts" | "network-devices";
+export type MachineNeed =
+  | "root"
+  | "chromium"
+  | "booted-hosts"
+  | "network-devices"
+  | "containers"
+  | "web-servers";
 
 /** Says why a need is not met, or undefined when it is. */
 export async function unmet(need: MachineNeed): Promise<string | undefined> {
@@ -112,6 +125,17 @@ export async function unmet(need: MachineNeed): Promise<string | undefined> {
       ]);
       return cgroup.ok ? undefined : "no right to make control groups";
     }
+    case "containers": {
+      for (const name of ["buildah", "podman", "runc"]) {
+        if (await programPath(name) === undefined) return `no ${name} (apt-get install ${name})`;
+      }
+      return await runsContainers();
+    }
+    case "web-servers":
+      for (const name of ["nginx", "caddy", "curl", "openssl"]) {
+        if (await programPath(name) === undefined) return `no ${name} (apt-get install ${name})`;
+      }
+      return undefined;
     case "network-devices": {
       const made = await quiet("unshare", [
         "-n",
@@ -121,6 +145,34 @@ export async function unmet(need: MachineNeed): Promise<string | undefined> {
       ]);
       return made.ok ? undefined : "no right to make network devices, or no bridge in the kernel";
     }
+  }
+}
+
+/**
+ * Starts a container with one program of this machine in it: what a container needs (mounts,
+ * namespaces, control groups) is told by nothing else. The reason is the runtime's last word.
+ */
+async function runsContainers(): Promise<string | undefined> {
+  const folder = await Deno.makeTempDir({ prefix: "fleetctl-containers-" });
+  try {
+    const rootfs = `${folder}/rootfs`;
+    const filled = await quiet("sh", [
+      "-ec",
+      'mkdir "$1"; cp -L --parents $(ldd /bin/true | grep -o "/[^ ]*") /bin/true "$1"',
+      ...["sh", rootfs],
+    ]);
+    if (!filled.ok) return `no files for a container: ${filled.text.trim()}`;
+    const store = ["--root", `${folder}/s`, "--runroot", `${folder}/r`, "--tmpdir", `${folder}/t`];
+    const ran = await quiet("podman", [
+      ...[...store, "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--runtime", "runc"],
+      ...["run", "--rm", "--network", "host", "--read-only", "--cap-drop", "all"],
+      ...["--ulimit", "nofile=20000:20000", "--ulimit", "nproc=1000:1000"],
+      ...["--rootfs", rootfs, "/bin/true"],
+    ]);
+    if (ran.ok) return undefined;
+    return `containers do not start here: ${ran.text.trim().split("\n").at(-1) ?? ""}`;
+  } finally {
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
   }
 }
 

@@ -80,6 +80,20 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     needs: [],
   },
   {
+    name: "image",
+    what: "the container image, built and run",
+    holds: below(/^tests\/image\/.*_test\.ts$/),
+    quick: false,
+    needs: ["root", "containers"],
+  },
+  {
+    name: "front",
+    what: "HTTPS fronts of Debian before the roles",
+    holds: below(/^tests\/front\/.*_test\.ts$/),
+    quick: false,
+    needs: ["web-servers"],
+  },
+  {
     name: "web",
     what: "headless Chromium",
     holds: below(/^tests\/web\/.*_test\.ts$/),

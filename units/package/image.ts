@@ -27,6 +27,8 @@ export interface ImageSite {
   readonly lib: string;
   readonly bundle: Bundle;
   readonly denoVersion: string;
+  /** Commit of the tree; empty outside a clone. */
+  readonly revision: string;
   /** Copies a file with its mode, following links. */
   readonly copy: (from: string, to: string) => Promise<void>;
 }
@@ -79,6 +81,7 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
       ...["bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "-q"],
       ...["--timestamp", String(created), "--build-arg", `VERSION=${VERSION}`],
       ...["--build-arg", `CREATED=${new Date(created * 1000).toISOString()}`],
+      ...["--build-arg", `REVISION=${site.revision}`],
       ...["-t", `${IMAGE}:${VERSION}`, work],
     ],
     [

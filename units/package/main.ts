@@ -119,13 +119,16 @@ async function buildPrograms(shop: Shop, out: string, lib: string): Promise<read
 
 /** The commit's time stands in the package, so that one commit makes one package. */
 async function commitTime(shop: Shop): Promise<Readonly<Record<string, string>>> {
+  const said = await gitSays(shop, ["log", "-1", "--format=%ct"]);
+  return said === undefined ? {} : { SOURCE_DATE_EPOCH: said };
+}
+
+/** Undefined outside a clone, or where there is no git. */
+async function gitSays(shop: Shop, args: readonly string[]): Promise<string | undefined> {
   const said = await shop.processes.run({
-    command: "git",
-    args: ["log", "-1", "--format=%ct"],
-    cwd: tree,
-    env: shop.env,
+    ...{ command: "git", args: [...args], cwd: tree, env: shop.env },
   }).catch(() => undefined);
-  return said?.code === 0 ? { SOURCE_DATE_EPOCH: said.stdout.trim() } : {};
+  return said?.code === 0 ? said.stdout.trim() : undefined;
 }
 
 /** The page of the cockpit, which `./dev` has built before this program runs. */
@@ -180,6 +183,7 @@ async function image(
   }
   const archive = await buildImage(shop, {
     ...{ out: made.out, lib: made.lib, bundle, denoVersion: Deno.version.deno },
+    revision: await gitSays(shop, ["rev-parse", "HEAD"]) ?? "",
     copy: async (from, to) => {
       await Deno.copyFile(from, to);
       await Deno.chmod(to, ((await Deno.stat(from)).mode ?? 0o644) & 0o755);
