@@ -63,6 +63,8 @@ export function pathsUnder(root: string) {
     deploy: (mcp: string) => at(`/var/lib/fleetctl/deploy/${mcp}`),
     deployDir: at("/var/lib/fleetctl/deploy"),
     vendorCache: at("/var/lib/fleetctl/vendor-cache"),
+    /** Where versions of servers are tried out; one folder a try, gone when it has ended. */
+    tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),
     /** What `agents remove` has begun and not ended, and homes that it has archived. */
     removal: (agent: string) => at(`/var/lib/fleetctl/removing/${agent}.json`),

@@ -203,3 +203,22 @@ export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
     ...(of.startsPrograms ? [...NO_MACHINE_CALLS, SANDBOX_NAMESPACES] : NO_OWN_SANDBOX),
   ];
 }
+
+/**
+ * Returns the block of a server that is tried out: a stranger's code that nobody has looked at. It has
+ * no network, no host but its own folders, and nothing of it is there when it has ended.
+ */
+export function tryHardening(): readonly UnitEntry[] {
+  return [
+    ...COMMON,
+    ...CONFINED,
+    STRICT_SYSTEM,
+    { key: "ProtectHome", value: "yes", why: "It reads no home" },
+    { key: "PrivateNetwork", value: "yes", why: "It reaches nobody, this host included" },
+    { key: "PrivateIPC", value: "yes", why: "Nor by shared memory" },
+    { key: "RemoveIPC", value: "yes", why: "Nothing outlives the try" },
+    ...NO_FOREIGN_PROCESSES,
+    INET_FAMILIES,
+    ...NO_OWN_SANDBOX,
+  ];
+}

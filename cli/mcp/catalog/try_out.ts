@@ -2,6 +2,7 @@
  * Trying out a vendored server: it is started once with made-up keys, in an empty home, with no
  * network where this host can cut it off, as nobody where this program is root; it lists its tools
  * and takes one call of a tool that only reads. What it asked for is in Deno's permission audit.
+ * Under systemd each start is a transient unit (`units/render/mcp/try_unit.ts`).
  *
  * @module
  */
@@ -24,7 +25,10 @@ import type { McpTool } from "core/mcp_port.ts";
 import type { AgentName } from "core/names.ts";
 import type { ProcessSpec } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { expandPlaceholders, serverCommand } from "units/render/mcp/command.ts";
+import { expandPlaceholders, serverCommand, type ServerPlace } from "units/render/mcp/command.ts";
+import { PROGRAM_PATH } from "units/render/mcp/service.ts";
+import { escapeWord, TRY_SLICE, tryUnitWords } from "units/render/mcp/try_unit.ts";
+import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
 /** What a try showed. */
 export interface Tried {
@@ -47,28 +51,28 @@ export async function tryOut(
   manifest: Manifest,
   tree: string,
 ): Promise<Tried> {
-  const { files } = context.ports;
-  const home = `${context.paths.deploy(manifest.name)}/.stage-${context.ports.random.uuid()}`;
+  const { files, random } = context.ports;
+  await sweepTries(context);
+  const folder = `${context.paths.tries}/${random.uuid()}`;
+  const home = `${folder}/home`;
   const confined = await confinement(context);
   if (!confined.ok) {
     return { tools: undefined, asked: readAudit("", { home, tree }), fault: confined.error };
   }
   const confine = confined.value;
-  const owner = confine.length === 0 ? {} : { uid: NOBODY, gid: NOBODY };
+  const owner = confine.kind === "namespaces" ? { uid: NOBODY, gid: NOBODY } : {};
   try {
+    await files.ensureDir(context.paths.tries, { mode: 0o711 });
+    await files.ensureDir(folder, { mode: 0o711 });
     await files.ensureDir(home, { mode: 0o700, ...owner });
     let grants: Grants = {};
     let asked = readAudit("", { home, tree });
     for (let round = 0;; round++) {
-      const audit = `${home}/.audit-${round}`;
-      const program = programOf(context, withGrants(manifest, grants), {
-        tree,
-        home,
-        audit,
-        confine,
+      const start = await startOf(context, withGrants(manifest, grants), {
+        ...{ tree, folder, home, confine, round },
       });
-      const found = await listAndCall(context, manifest, program);
-      const now = readAudit(await files.readText(audit) ?? "", { home, tree });
+      const found = await listAndCall(context, manifest, start);
+      const now = readAudit(await files.readText(start.audit) ?? "", { home, tree });
       asked = joinAsked(asked, now);
       if ("tools" in found) return { tools: found.tools, asked };
       const more = beyond(
@@ -81,8 +85,27 @@ export async function tryOut(
       grants = joinGrants(grants, more);
     }
   } finally {
-    await files.remove(home, { recursive: true });
+    await endTry(context, folder);
   }
+}
+
+/** Ends what a killed verb has left; only one verb tries at a time. */
+async function sweepTries(context: VerbContext): Promise<void> {
+  const { tries } = context.paths;
+  for (const name of await context.ports.files.list(tries)) {
+    await endTry(context, `${tries}/${name}`);
+  }
+}
+
+/** Ends every server that is being tried out, then takes its files away. */
+async function endTry(context: VerbContext, folder: string): Promise<void> {
+  await endServers(context);
+  await context.ports.files.remove(folder, { recursive: true });
+}
+
+async function endServers({ ports, paths }: VerbContext): Promise<void> {
+  const services = ports.services(paths);
+  if (services.name === "systemd" && await services.isRunning()) await services.stop(TRY_SLICE);
 }
 
 function joinAsked(a: Asked, b: Asked): Asked {
@@ -94,87 +117,154 @@ function joinAsked(a: Asked, b: Asked): Asked {
   };
 }
 
+/** One start of a server: the program, and where its audit is read. */
+interface Start {
+  readonly program: () => ProcessSpec;
+  readonly audit: string;
+}
+
 async function listAndCall(
   context: VerbContext,
   manifest: Manifest,
-  program: ProcessSpec,
+  start: Start,
 ): Promise<{ readonly tools: readonly McpTool[] } | { readonly fault: Refusal }> {
   const client = await context.ports.openMcpClient();
-  const listed = await client.listTools(manifest.name, program);
+  const listed = await client.listTools(manifest.name, start.program());
+  await endServers(context);
   if (!listed.ok) return { fault: listed.error };
   const call = trialCall(listed.value);
   if (call !== undefined) {
     // It fails without a real key and a network: what it reached for is in the audit.
-    await client.callTool(manifest.name, program, { ...call, timeoutMs: CALL_MS_MAX });
+    await client.callTool(manifest.name, start.program(), { ...call, timeoutMs: CALL_MS_MAX });
+    await endServers(context);
   }
   return { tools: listed.value };
 }
 
 interface TryPlace {
   readonly tree: string;
+  readonly folder: string;
   readonly home: string;
-  readonly audit: string;
-  readonly confine: readonly string[];
+  readonly confine: Confinement;
+  readonly round: number;
 }
 
-function programOf(context: VerbContext, manifest: Manifest, at: TryPlace): ProcessSpec {
-  const { paths } = context;
-  const inUse = treePath(paths, manifest.name);
-  const place = {
-    paths: { ...paths, home: () => at.home },
-    agent: HOUSE,
-    workdir: at.home,
+async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): Promise<Start> {
+  const { files, random } = context.ports;
+  const name = `.audit-${at.round}`;
+  const seenAs = `${at.home}/${name}`;
+  const words = serverWords(context, manifest, at);
+  const env = serverEnv(context, manifest, { ...at, audit: seenAs });
+  const { confine } = at;
+  if (confine.kind !== "unit") {
+    const [command = "", ...args] = [...confine.words, ...words];
+    return { audit: seenAs, program: () => ({ command, args, cwd: at.home, env }) };
+  }
+  const audit = { file: `${at.folder}/${name}`, seenAs };
+  const root = `${at.folder}/root`;
+  await files.ensureDir(root, { mode: 0o755 });
+  // Its user has no name before it runs; only what is in this folder can be reached by it.
+  await files.write(audit.file, "", { mode: 0o666 });
+  const program = (): ProcessSpec => {
+    const [command = "", ...args] = tryUnitWords(confine.systemdRun, {
+      unit: `fleetctl-try-${random.uuid()}.service`,
+      boundTo: confine.boundTo,
+      limits: manifest.limits,
+      ...{ root, tree: at.tree, home: at.home, audit, env },
+    });
+    return {
+      command,
+      args: [...args, ...words.map(escapeWord)],
+      env: { PATH: env["PATH"] ?? "", LC_ALL: "C" },
+    };
   };
-  // The first two words check the tree in use; this one was hashed a moment ago.
-  const words = serverCommand(manifest, place).slice(2)
-    .map((word) => word.replaceAll(`${inUse}/`, `${at.tree}/`));
-  const [command = "", ...args] = [...at.confine, ...words];
+  return { audit: audit.file, program };
+}
+
+function placeOf({ paths }: VerbContext, home: string): ServerPlace {
+  return { paths: { ...paths, home: () => home }, agent: HOUSE, workdir: home };
+}
+
+/** The first two words check the tree in use; this one was hashed a moment ago. */
+function serverWords(
+  context: VerbContext,
+  manifest: Manifest,
+  { tree, home }: TryPlace,
+): readonly string[] {
+  const inUse = treePath(context.paths, manifest.name);
+  return serverCommand(manifest, placeOf(context, home)).slice(2)
+    .map((word) => word.replaceAll(`${inUse}/`, `${tree}/`));
+}
+
+function serverEnv(
+  context: VerbContext,
+  manifest: Manifest,
+  { home, audit }: TryPlace & { readonly audit: string },
+): Readonly<Record<string, string>> {
+  const place = placeOf(context, home);
   const fixed = Object.entries(manifest.environment)
     .map(([name, value]) => [name, expandPlaceholders(value, manifest, place)] as const);
   const keys = [...manifest.requiredEnv, ...manifest.userEnv].map((key) => [key, "made-up"]);
   return {
-    command,
-    args,
-    cwd: at.home,
-    env: {
-      PATH: "/usr/local/bin:/usr/bin:/bin",
-      HOME: at.home,
-      DENO_DIR: `${at.home}/.deno`,
-      DENO_NO_UPDATE_CHECK: "1",
-      DENO_AUDIT_PERMISSIONS: at.audit,
-      NO_COLOR: "1",
-      ...Object.fromEntries(fixed),
-      ...Object.fromEntries(keys),
-    },
+    PATH: PROGRAM_PATH,
+    HOME: home,
+    DENO_DIR: `${home}/.deno`,
+    DENO_NO_UPDATE_CHECK: "1",
+    DENO_AUDIT_PERMISSIONS: audit,
+    NO_COLOR: "1",
+    ...Object.fromEntries(fixed),
+    ...Object.fromEntries(keys),
   };
 }
 
+/** What keeps a server that is tried out from everything else. */
+export type Confinement =
+  /** Nothing but Deno: who tries it has no more rights than who will run it. */
+  | { readonly kind: "none"; readonly words: readonly [] }
+  /** Words before its own that take rights and network from it. */
+  | { readonly kind: "namespaces"; readonly words: readonly string[] }
+  /** A unit of its own, which the manager makes. */
+  | { readonly kind: "unit"; readonly systemdRun: string; readonly boundTo: string | undefined };
+
 /**
- * The words before a server's own that take rights and network from it; none without root. As root
- * nothing is tried without them: it is a stranger's code.
+ * Chooses how a server is confined; "none" without root. As root nothing is tried without: it is a
+ * stranger's code.
  */
 export async function confinement(
   context: Pick<VerbContext, "paths"> & {
-    readonly ports: Pick<VerbContext["ports"], "users" | "processes">;
+    readonly ports: Pick<VerbContext["ports"], "users" | "processes" | "services">;
   },
-): Promise<Result<readonly string[]>> {
+): Promise<Result<Confinement>> {
   const { ports, paths } = context;
   // Under another root the owner of the root is the operator, and folders above it are closed.
-  if (ports.users.currentUid() !== 0 || paths.root !== "/") return ok([]);
+  if (ports.users.currentUid() !== 0 || paths.root !== "/") return ok({ kind: "none", words: [] });
+  const services = ports.services(paths);
+  if (services.name === "systemd" && await services.isRunning()) {
+    const systemdRun = await ports.processes.which("systemd-run");
+    if (systemdRun === undefined) return err(unconfined("systemd-run", "systemd"));
+    const [daemon] = await services.status([DAEMON_UNIT]);
+    const boundTo = daemon?.active === "active" ? DAEMON_UNIT : undefined;
+    return ok({ kind: "unit", systemdRun, boundTo });
+  }
   const unshare = await ports.processes.which("unshare");
   const setpriv = await ports.processes.which("setpriv");
-  if (unshare === undefined || setpriv === undefined) {
-    const missing = unshare === undefined ? "unshare" : "setpriv";
-    return err(refusal(
-      "try-unconfined",
-      `Cannot try out the server: ${missing} is not on this host, must be there to take the ` +
-        `rights of root and the network from it`,
-      { hints: ["apt-get install util-linux"] },
-    ));
-  }
-  return ok([
-    ...[unshare, "--net", "--"],
-    ...[setpriv, "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"],
-    ...["--no-new-privs", "--"],
-  ]);
+  if (unshare === undefined) return err(unconfined("unshare", "util-linux"));
+  if (setpriv === undefined) return err(unconfined("setpriv", "util-linux"));
+  return ok({
+    kind: "namespaces",
+    words: [
+      ...[unshare, "--net", "--"],
+      ...[setpriv, "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"],
+      ...["--no-new-privs", "--"],
+    ],
+  });
+}
+
+function unconfined(missing: string, install: string): Refusal {
+  return refusal(
+    "try-unconfined",
+    `Cannot try out the server: ${missing} is not on this host, must be there to take the ` +
+      `rights of root and the network from it`,
+    { hints: [`apt-get install ${install}`] },
+  );
 }

@@ -1,0 +1,70 @@
+/**
+ * A package registry of this process, reachable inside a booted host at its own loopback: the host has
+ * no network, so connections pass through a unix socket in its root.
+ *
+ * @module
+ */
+
+import { type BootedHost, poll } from "tests/support/booted_host.ts";
+
+const PORT = 4873;
+const SOCKET = "/srv/registry.sock";
+const UNIT = "test-registry.service";
+
+/** A way out of one host. */
+export interface HostRegistry extends AsyncDisposable {
+  /** Base URL as the host says it, with a final slash. */
+  readonly url: string;
+}
+
+/** Opens the way; `to` is the base URL here. */
+export async function registryInside(host: BootedHost, to: string): Promise<HostRegistry> {
+  const { port } = new URL(to);
+  const listener = Deno.listen({ transport: "unix", path: `${host.root}${SOCKET}` });
+  const open = new Set<Deno.Conn>();
+  const passing = (async () => {
+    for await (const inside of listener) {
+      open.add(inside);
+      void pass(inside, Number(port), open);
+    }
+  })();
+  await host.must(
+    ...["systemd-run", "--quiet", `--unit=${UNIT}`, "--collect", "socat"],
+    ...[`TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr`, `UNIX-CONNECT:${SOCKET}`],
+  );
+  await poll("a registry inside", async () => {
+    const seen = await host.must("ss", "-Hltn", `sport = :${PORT}`);
+    return seen.trim() === "" ? undefined : true;
+  });
+  return {
+    url: `http://127.0.0.1:${PORT}/`,
+    async [Symbol.asyncDispose]() {
+      await host.exec(["systemctl", "stop", UNIT]);
+      listener.close();
+      for (const conn of open) close(conn);
+      await passing.catch(() => {/* the listener is closed */});
+    },
+  };
+}
+
+async function pass(inside: Deno.Conn, port: number, open: Set<Deno.Conn>): Promise<void> {
+  const outside = await Deno.connect({ port });
+  open.add(outside);
+  // Either side may leave first; then the other has nobody to talk to.
+  await Promise.allSettled([
+    inside.readable.pipeTo(outside.writable),
+    outside.readable.pipeTo(inside.writable),
+  ]);
+  for (const conn of [inside, outside]) {
+    open.delete(conn);
+    close(conn);
+  }
+}
+
+function close(conn: Deno.Conn): void {
+  try {
+    conn.close();
+  } catch {
+    // Its streams have closed it.
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * A new version of a server on a real host, tried out through the daemon, whose own sandbox forbids
+ * namespaces: what the try is confined by, what it shows, and that nothing of it is left.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
+import { npmRegistry } from "tests/fakes/npm_registry.ts";
+import { bootHost, poll } from "tests/support/booted_host.ts";
+import { registryInside } from "tests/support/host_registry.ts";
+import { hostSteps } from "tests/support/host_steps.ts";
+import { buildPackage, copyInto, PackagedHost } from "tests/support/packaged_host.ts";
+
+const DAEMON = "fleetctl-daemon.service";
+const TRIES = "/var/lib/fleetctl/tries";
+const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
+const WIPE = tool("wipe_page", "Wipes a page");
+
+function version(number: string, more: Partial<Parameters<typeof serverPackage>[0]> = {}) {
+  return serverPackage({ name: "@acme/wiki", version: number, tools: [READ], ...more });
+}
+
+const PACKAGES = [
+  version("1.0.0"),
+  version("1.1.0", {
+    tools: [READ, WIPE],
+    atStart: `import { hostname } from "node:os"; hostname();
+import { mkdirSync, writeFileSync } from "node:fs";
+mkdirSync(".config/wiki", { recursive: true });
+writeFileSync(".config/wiki/state", "kept");`,
+  }),
+  version("1.2.0", { atStart: `setInterval(() => {}, 1000); await new Promise(() => {});` }),
+];
+
+class Scene extends PackagedHost {
+  catalog(...words: readonly string[]) {
+    return this.run(["fleetctl", "mcp", "catalog", ...words]);
+  }
+
+  async tries(): Promise<readonly string[]> {
+    const list = ["systemctl", "list-units", "--all", "--plain", "--no-legend"];
+    const units = (await this.must(...list, "fleetctl-try-*.service")).trim();
+    return units === "" ? [] : units.split("\n").map((line) => line.split(/\s+/)[0] ?? "");
+  }
+
+  async leftovers(): Promise<readonly string[]> {
+    const found = await this.run(["find", TRIES, "-mindepth", "1", "-maxdepth", "1"]);
+    return found.out.trim() === "" ? [] : found.out.trim().split("\n");
+  }
+
+  /** Starts an upgrade whose try never ends, and returns the unit of that try. */
+  async hang(): Promise<string> {
+    const words = ["systemd-run", "--quiet", "--collect", "--unit=test-upgrade", "fleetctl"];
+    await this.must(...words, "mcp", "catalog", "upgrade", "wiki", "--to", "1.2.0");
+    return await poll("a server that is tried out", async () => {
+      const [unit] = await this.tries();
+      if (unit === undefined) return undefined;
+      return await this.property(unit, "SubState") === "running" ? unit : undefined;
+    });
+  }
+}
+
+async function upgradeShowsIt(scene: Scene): Promise<void> {
+  const added = await scene.catalog(
+    "add",
+    "wiki",
+    "--npm",
+    "@acme/wiki@1.0.0",
+    "--env",
+    "WIKI_KEY",
+  );
+  assert.equal(added.code, 0, added.out + added.err);
+  assert.match(added.out, /tools {2}1: read_page/);
+  const upgraded = await scene.catalog("upgrade", "wiki", "--to", "1.1.0");
+  assert.equal(upgraded.code, 0, upgraded.out + upgraded.err);
+  assert.doesNotMatch(upgraded.out + upgraded.err, /could not be tried out|all of them/);
+  assert.match(upgraded.out, /new-tool +wipe_page +is new/);
+  assert.match(upgraded.out, /permission {2}sys hostname/);
+  assert.match(upgraded.out, /permission {2}write \{home\}\/\.config\/wiki/);
+  const review = ["fleetctl", "mcp", "catalog", "review", "wiki", "--json"];
+  const { held } = JSON.parse(await scene.must(...review));
+  assert.deepEqual([Object.keys(held.tools), held.findings], [["wipe_page"], []]);
+  assert.deepEqual(await scene.tries(), []);
+  assert.deepEqual(await scene.leftovers(), []);
+  const audit = JSON.parse(
+    await scene.must("fleetctl", "audit", "list", "--json", "--limit", "10"),
+  );
+  const upgrade = (audit.decisions as readonly { verb: string; via: string }[])
+    .find(({ verb }) => verb === "mcp catalog upgrade");
+  assert.equal(upgrade?.via, "daemon", "root's verb went through the daemon's own sandbox");
+}
+
+async function isConfined(scene: Scene): Promise<void> {
+  const unit = await scene.hang();
+  const pid = await scene.property(unit, "MainPID");
+  const status = await scene.must("cat", `/proc/${pid}/status`);
+  assert.match(status, /^CapEff:\t0+$/m);
+  assert.match(status, /^CapBnd:\t0+$/m);
+  assert.match(status, /^NoNewPrivs:\t1$/m);
+  assert.match(status, /^Seccomp:\t2$/m);
+  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+  assert.ok(uid >= 61184 && uid <= 65519, `a dynamic user: ${uid}`);
+  const inside = (...words: readonly string[]) =>
+    scene.run(
+      ["nsenter", "-t", pid, "-m", "-n", "--root", "--wd", "--", "setpriv"]
+        .concat([`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--", ...words]),
+    );
+  for (
+    const hidden of [
+      ...["/etc/fleetctl", "/var/lib/fleetctl/repo", "/var/lib/fleetctl/vendor-cache"],
+      ...["/home", "/root", "/run/fleetctl", "/run/mcp", "/run/dbus", "/etc/shadow", "/srv"],
+    ]
+  ) {
+    const seen = await inside("ls", hidden);
+    assert.ok(seen.code !== 0 || seen.out.trim() === "", `${hidden}: ${seen.out}`);
+  }
+  const devices = await inside("cat", "/proc/self/net/dev");
+  assert.ok(!/eth|host0|veth/.test(devices.out), devices.out);
+  const registry = await inside("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/4873");
+  assert.notEqual(registry.code, 0, "it reaches this host's loopback");
+  const environment = (await scene.must("cat", `/proc/${pid}/environ`)).split("\0");
+  assert.ok(environment.includes("WIKI_KEY=made-up"));
+  assert.ok(
+    !environment.some((one) => /4873|registry/i.test(one)),
+    "how this site reaches its registry",
+  );
+  assert.match(await scene.property(unit, "MemoryMax"), /^536870912$/);
+  assert.equal(await scene.property(unit, "TasksMax"), "128");
+  assert.equal(await scene.property(unit, "RuntimeMaxUSec"), "2min");
+}
+
+async function killedInTheMiddle(scene: Scene): Promise<void> {
+  const [unit = ""] = await scene.tries();
+  assert.equal((await scene.leftovers()).length, 1);
+  const daemon = await scene.property(DAEMON, "MainPID");
+  await scene.must("kill", "-9", daemon);
+  await poll(
+    "an end of the try",
+    async () => (await scene.tries()).length === 0 ? true : undefined,
+  );
+  await poll("a daemon again", async () => {
+    const pid = await scene.property(DAEMON, "MainPID");
+    return pid !== "0" && pid !== daemon ? true : undefined;
+  });
+  const shown = await scene.catalog("list", "--json");
+  assert.match(shown.out, /@acme\/wiki@1\.1\.0/, `the pin is as it was (${unit})`);
+  // What is left on the disk is one empty home, which the next try takes away.
+  const next = await scene.catalog("upgrade", "wiki", "--to", "1.0.0");
+  assert.equal(next.code, 0, next.out + next.err);
+  assert.deepEqual(await scene.leftovers(), []);
+  assert.deepEqual(await scene.tries(), []);
+}
+
+Deno.test("a version is tried out through the daemon in a unit of its own", async (t) => {
+  const out = await buildPackage();
+  const host = await bootHost({ target: "multi-user.target", name: "trying" });
+  const step = hostSteps(t, [host]);
+  await using packages = await npmRegistry(PACKAGES);
+  try {
+    const scene = new Scene(host);
+    for (const entry of Deno.readDirSync(out)) {
+      if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
+    }
+    await scene.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+    await using registry = await registryInside(host, packages.url);
+    await Deno.mkdir(`${host.root}/etc/fleetctl/env`, { recursive: true });
+    await Deno.writeTextFile(
+      `${host.root}/etc/fleetctl/env/registry.env`,
+      `NPM_CONFIG_REGISTRY=${registry.url}\n`,
+    );
+    await step(
+      "an upgrade shows its tools and holds back what widened, and no more",
+      () => upgradeShowsIt(scene),
+    );
+    await step("the server that is tried out sees and reaches nothing", () => isConfined(scene));
+    await step("a daemon killed in the middle leaves no server", () => killedInTheMiddle(scene));
+  } finally {
+    await host.stop();
+    await Deno.remove(out, { recursive: true });
+  }
+});
