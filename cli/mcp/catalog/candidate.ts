@@ -38,6 +38,8 @@ export interface Baseline {
   /** Undefined when the tree of the version before cannot be had. */
   readonly tree?: string;
   readonly lock?: string;
+  /** What nobody has reviewed of the version before; it is not forgotten with that version. */
+  readonly unreviewed?: readonly string[];
 }
 
 const FAULT_LENGTH_MAX = 300;
@@ -136,6 +138,7 @@ export async function compare(
     : await diffCode(context.ports.files, { before: before.tree, after: tree }, name);
   const findings = [
     ...(isUnknown ? [untried(tried.fault)] : []),
+    ...(before?.unreviewed ?? []),
     ...(code?.newAddresses ?? [])
       .map((address) => `its code names the new address ${JSON.stringify(address)}`),
     ...(code?.newPowers ?? []).map((power) => `its code ${power}, the version before did not`),
@@ -167,10 +170,22 @@ export async function compare(
   };
 }
 
+const UNTRIED = "it could not be tried out: ";
+
 /** The fault may quote the server: one line, and nothing that a terminal would act on. */
 function untried(fault: Refusal | undefined): string {
   const why = (fault?.message ?? "it listed no tools").replace(/[\s\p{C}]+/gu, " ").trim();
-  return `it could not be tried out: ${why.slice(0, FAULT_LENGTH_MAX)}`;
+  return `${UNTRIED}${why.slice(0, FAULT_LENGTH_MAX)}`;
+}
+
+/**
+ * Returns the findings of a version that hold for what comes after it, too: each names the version
+ * where it was found. That a version could not be tried out says nothing about the next one.
+ */
+export function unreviewedFindings({ version, held }: ToolLock): readonly string[] {
+  const marked = / \(in \S+, not reviewed\)$/;
+  return held.findings.filter((one) => !one.startsWith(UNTRIED))
+    .map((one) => marked.test(one) ? one : `${one} (in ${version}, not reviewed)`);
 }
 
 /** Removes the tree of a candidate that was not pinned after all. */

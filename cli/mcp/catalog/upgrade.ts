@@ -15,6 +15,7 @@ import {
   installOptions,
   makeCandidate,
   stepped,
+  unreviewedFindings,
 } from "cli/mcp/catalog/candidate.ts";
 import { heldJson, heldLines, settle } from "cli/mcp/catalog/settle.ts";
 import {
@@ -197,7 +198,9 @@ async function readBaseline(
   if (stored.tools !== undefined) {
     const accepted = parseToolLock(stored.tools, `${stored.file} (tools.lock)`);
     if (!accepted.ok) return accepted;
-    return ok({ tools: accepted.value.tools, known: old.permissions, ...tree, ...lock });
+    const unreviewed = unreviewedFindings(accepted.value);
+    const { tools } = accepted.value;
+    return ok({ tools, known: old.permissions, unreviewed, ...tree, ...lock });
   }
   if (!vendored.ok) return vendored;
   const tried = await tryOut(context, old, vendored.value.folder);
