@@ -143,11 +143,12 @@ async function readUsable(job: Job, name: string): Promise<TreeRecord | undefine
   const record = text === undefined ? undefined : parseTreeRecord(text);
   if (record === undefined || (await files.stat(tree))?.kind !== "directory") return undefined;
   try {
-    if (await trees.fingerprint(tree) === record.fingerprint) return record;
-    const summary = await trees.summarize(tree);
-    if (summary.treeHash !== record.treeHash) return undefined;
+    const fingerprint = await trees.fingerprint(tree);
+    if (fingerprint !== "" && fingerprint === record.fingerprint) return record;
+    // Taken before the bytes are read: what is written meanwhile has another one.
+    if ((await trees.summarize(tree)).treeHash !== record.treeHash) return undefined;
     // The same bytes on other inodes, as after a restore from a backup.
-    await writeRecord(job, name, { ...record, fingerprint: summary.fingerprint });
+    await writeRecord(job, name, { ...record, fingerprint });
     return record;
   } catch (thrown) {
     if (thrown instanceof FileFault && thrown.code !== "EACCES") return undefined;
@@ -286,7 +287,10 @@ async function switchTo(
   });
 }
 
-/** Checks the tree in use before a server is started from it; reads every byte when in doubt. */
+/**
+ * Checks the tree in use, byte by byte. Before a start it runs when the fingerprint is another one
+ * than the recorded one, which `fleetctl-checked` compares by itself.
+ */
 export async function checkTree(
   mcp: string,
   ports: Pick<VendorPorts, "files" | "trees">,
@@ -304,7 +308,6 @@ export async function checkTree(
     const record = text === undefined ? undefined : parseTreeRecord(text);
     if (record === undefined) return bad("the record of its files cannot be read");
     const tree = `${folder}/${current}`;
-    if (await ports.trees.fingerprint(tree) === record.fingerprint) return ok(record);
     const { treeHash } = await ports.trees.summarize(tree);
     return treeHash === record.treeHash
       ? ok(record)

@@ -8,6 +8,7 @@
 import type { Paths } from "core/paths.ts";
 import { printShell, quoteShell } from "core/quote.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { checkedText } from "units/render/checked.ts";
 import underRoot from "units/prepare/under_root.sh" with { type: "text" };
 
 /** One program: its launcher's name, its entry in the tree and its permission set. */
@@ -84,22 +85,6 @@ echo "Cannot start the browser: Chromium is not installed on this host." >&2
 echo "An operator can install it: apt-get install -y chromium" >&2
 exit 127
 `;
-
-/**
- * Compares a vendored tree with its record, then becomes the server; a tree that somebody altered is
- * not started. Standard input and output belong to the client, so the check gets neither.
- */
-function checkedText(paths: Paths): string {
-  return `#!/bin/sh
-# usage: fleetctl-checked MCP program [arguments]
-# Rendered by fleetctl; changes are overwritten.
-set -eu
-mcp=$1
-shift
-${quoteShell(paths.program("fleetctl-mcp"))} check "$mcp" </dev/null >&2
-exec "$@"
-`;
-}
 
 /** Renders the launchers of every program, and `fleetctl-checked`, `fleetctl-keep-env` and `fleetctl-chromium`. */
 export function renderLaunchers(shape: LauncherShape, paths: Paths): readonly RenderedFile[] {

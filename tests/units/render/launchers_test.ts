@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";
+import { denoTrees } from "core/os/vendor.ts";
 import { type LauncherShape, PROGRAMS, renderLaunchers } from "units/render/launchers.ts";
 import { permissionTemplates } from "units/render/permissions.ts";
 
@@ -154,6 +155,102 @@ Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look 
     assert.equal(ran.code, 0, ran.err);
     assert.equal(variable(ran, "KEPT"), "a");
     assert.doesNotMatch(ran.out, /hidden|TRICKY|KEPT2/);
+  });
+});
+
+interface CheckedTree {
+  readonly folder: string;
+  readonly gate: string;
+  /** Whether the script asked for the whole check. */
+  isAsked(): Promise<boolean>;
+  record(fingerprint?: string): Promise<void>;
+}
+
+/** A tree with its record as vendoring leaves them, and a check that only says that it was asked. */
+async function checkedTree(root: string): Promise<CheckedTree> {
+  const paths = pathsUnder(root);
+  const folder = `${paths.deploy("git")}/1.0.0-abc`;
+  await Deno.mkdir(`${folder}/node_modules/ä b`, { recursive: true });
+  await Deno.mkdir(paths.gates, { recursive: true });
+  await Deno.writeTextFile(paths.gate("git"), '{\n  "rules": {\n    "x": "block"\n  }\n}\n');
+  await Deno.writeTextFile(`${folder}/node_modules/a.js`, "one");
+  await Deno.writeTextFile(`${folder}/node_modules/ä b/line\nbreak`, "two");
+  await Deno.writeTextFile(`${folder}/node_modules/\u{1f600}`, "astral");
+  await Deno.writeTextFile(`${folder}/node_modules/\u{ff21}`, "full width");
+  await Deno.symlink("ä b", `${folder}/node_modules/link`);
+  await Deno.symlink("1.0.0-abc", `${paths.deploy("git")}/current`);
+  const asked = `${root}/asked`;
+  const mcp = paths.program("fleetctl-mcp");
+  await Deno.writeTextFile(mcp, `#!/bin/sh\ntouch "${asked}"\nexit 1\n`);
+  await Deno.chmod(mcp, 0o755);
+  const self: CheckedTree = {
+    folder,
+    gate: paths.gate("git"),
+    async isAsked() {
+      const was = await Deno.stat(asked).then(() => true, () => false);
+      if (was) await Deno.remove(asked);
+      return was;
+    },
+    async record(fingerprint) {
+      const found = fingerprint ?? await denoTrees().fingerprint(folder);
+      const text = JSON.stringify({ mcp: "git", fingerprint: found, files: 4 }, null, 2);
+      await Deno.writeTextFile(`${folder}.json`, `${text}\n`);
+    },
+  };
+  await self.record();
+  return self;
+}
+
+Deno.test("fleetctl-checked starts a recorded tree at once and asks about every other one", async () => {
+  await withRoot(tree, async (run, root) => {
+    const it = await checkedTree(root);
+    const start = async () => (await run("fleetctl-checked", ["git", "/bin/echo", "up"])).out;
+    assert.deepEqual([await start(), await it.isAsked()], ["up\n", false]);
+    const file = `${it.folder}/node_modules/a.js`;
+    const before = await Deno.stat(file);
+    const attacks: Readonly<Record<string, () => Promise<unknown>>> = {
+      "same size, write time set back": async () => {
+        await Deno.writeTextFile(file, "two");
+        await Deno.utime(file, before.atime ?? 0, before.mtime ?? 0);
+      },
+      "another mode": () => Deno.chmod(file, 0o600),
+      "another file in its place": async () => {
+        await Deno.writeTextFile(`${root}/new`, "one");
+        await Deno.rename(`${root}/new`, file);
+      },
+      "one more file": () => Deno.writeTextFile(`${file}.more`, ""),
+      "one file less": () => Deno.remove(`${file}.more`),
+      "one more folder": () => Deno.mkdir(`${it.folder}/more`),
+      "a link elsewhere": async () => {
+        await Deno.remove(`${it.folder}/node_modules/link`);
+        await Deno.symlink("/etc", `${it.folder}/node_modules/link`);
+      },
+      "a record without a fingerprint": () => Deno.writeTextFile(`${it.folder}.json`, "{}\n"),
+      "a record of a list that is empty": () => it.record(""),
+      "no record": () => Deno.remove(`${it.folder}.json`),
+      "a name that leads out": async () => {
+        await Deno.remove(`${it.folder}/../current`);
+        await Deno.symlink("../git/1.0.0-abc", `${it.folder}/../current`);
+      },
+      "no tree": () => Deno.remove(`${it.folder}/../current`),
+    };
+    for (const [name, attack] of Object.entries(attacks)) {
+      await attack();
+      assert.deepEqual([await start(), await it.isAsked()], ["", true], name);
+      if (!/record|tree|leads/.test(name)) {
+        await it.record();
+        assert.deepEqual([await start(), await it.isAsked()], ["up\n", false], `after: ${name}`);
+      }
+    }
+  });
+});
+
+Deno.test("fleetctl-checked asks about an MCP that waits for its review as a whole", async () => {
+  await withRoot(tree, async (run, root) => {
+    const it = await checkedTree(root);
+    await Deno.writeTextFile(it.gate, '{\n  "rules": {\n    "*": "block"\n  }\n}\n');
+    const held = await run("fleetctl-checked", ["git", "/bin/echo", "up"]);
+    assert.deepEqual([held.code, held.out, await it.isAsked()], [1, "", true]);
   });
 });
 
