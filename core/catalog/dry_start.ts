@@ -99,10 +99,9 @@ function parseLine(line: string) {
 /** The folder to grant, undefined for none, or "refused". */
 function folderOf(path: string, kind: "read" | "write", place: DryPlace): string | undefined {
   const absolute = path.startsWith("/") ? path : `${place.home}/${path}`;
-  // Looking for a package upwards from its own files is how modules are found.
-  if (kind === "read" && (isWithin(absolute, place.tree) || isWithin(place.tree, absolute))) {
-    return undefined;
-  }
+  // Looking upwards from its own files and its folder is how modules and settings are found.
+  const isAbove = isWithin(place.tree, absolute) || isWithin(place.home, absolute);
+  if (kind === "read" && (isWithin(absolute, place.tree) || isAbove)) return undefined;
   if (/\/(node_modules|package\.json)(\/|$)/.test(absolute) && kind === "read") return undefined;
   if (!isWithin(absolute, place.home)) return "refused";
   const parts = absolute.slice(place.home.length + 1).split("/").filter((part) => part !== "");
@@ -114,7 +113,7 @@ function folderOf(path: string, kind: "read" | "write", place: DryPlace): string
 }
 
 function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }
 
 /** Returns what is asked for and not granted; `*` grants its whole kind. */
