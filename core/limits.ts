@@ -185,6 +185,8 @@ export const DAEMON_LIMITS = {
   capNewsMs: 60_000,
   /** A client that takes no output for this long is dropped. */
   writeSeconds: 30,
+  /** How often a verb that only reads looks whether anybody still waits for it. */
+  probeSeconds: 2,
   requestSeconds: 5,
   /** Longest path of a unix socket (sockaddr_un, less the terminating NUL). */
   socketPathLengthMax: 107,

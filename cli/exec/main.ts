@@ -18,7 +18,7 @@ const code = await runGranted({
   cwd: "/",
   terminal,
   tokenize: splitArguments,
-  takeOverStop: () => new AbortController().signal,
+  takeOverStop,
   openPorts: async () => openVerbPorts("fleetctl-exec"),
   out: terminal.out,
   err: terminal.err,
@@ -27,3 +27,10 @@ const code = await runGranted({
   promptLine: async () => undefined,
 });
 Deno.exit(code);
+
+/** The daemon ends a verb that nobody reads any more; what it has started ends with it. */
+function takeOverStop(): AbortSignal {
+  const stop = new AbortController();
+  Deno.addSignalListener("SIGTERM", () => stop.abort());
+  return stop.signal;
+}

@@ -66,7 +66,9 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
     "--output=json",
     "--output-fields=MESSAGE,_SYSTEMD_UNIT,UNIT",
     `--lines=${query.lines}`,
-    ...(query.isFollowing ? ["--follow"] : []),
+    // Following keeps to the boot that /proc names, and in a container whose boot id is mounted over,
+    // a service with a /proc of its own reads another one there; `--merge` takes every boot.
+    ...(query.isFollowing ? ["--follow", "--merge"] : []),
     ...query.units.map((unit) => `--unit=${unit.replace("@.", "@*.")}`),
   ];
   await readChild(

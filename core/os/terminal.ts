@@ -21,7 +21,7 @@ export interface CommandTerminal {
   readStdin(bytesMax: number): Promise<Result<string>>;
   /** Asks on stderr without echo; undefined when stdin or stderr is no terminal. */
   promptSecret(label: string): Promise<string | undefined>;
-  /** Asks on stderr for one line; undefined when stdin or stderr is no terminal, or stdin ends. */
+  /** Asks on stderr for one line; "" when its end is typed, undefined when there is no terminal. */
   promptLine(label: string): Promise<string | undefined>;
 }
 
@@ -97,9 +97,10 @@ const LINE_BYTES_MAX = 64 * 1024;
 
 async function promptSecret(label: string): Promise<string | undefined> {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
-  await writeAll(Deno.stderr, label);
+  // Before the label: who types, or pastes, as soon as it shows is not echoed either.
   Deno.stdin.setRaw(true);
   try {
+    await writeAll(Deno.stderr, label);
     return await readHidden();
   } finally {
     Deno.stdin.setRaw(false);
@@ -115,7 +116,7 @@ async function promptLine(label: string): Promise<string | undefined> {
   const count = await Deno.stdin.read(chunk);
   if (count !== null) return new TextDecoder().decode(chunk.subarray(0, count)).trim();
   await writeAll(Deno.stderr, "\n");
-  return undefined;
+  return "";
 }
 
 /** Reads to the end of the line; undefined when it is interrupted. */

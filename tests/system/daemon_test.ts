@@ -18,7 +18,7 @@ import {
   rootProgram,
 } from "tests/system/daemon/promises.ts";
 import { brokenStores, fullDisk, linksAndPipes } from "tests/system/daemon/faults.ts";
-import { failedState, remove, stopAndBoot } from "tests/system/daemon/life.ts";
+import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
 import { walkTable } from "tests/system/daemon/walk.ts";
@@ -46,6 +46,7 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("descriptors in a request go nowhere", () => passedDescriptors(scene));
     await step("a thousand connections of one uid leave others served", () => crowd(scene));
     await step("the root program gets nothing but its request", () => rootProgram(scene));
+    await step("who stops following a log leaves no reader behind", () => noReaders(scene));
     await step("a grant is good once and for one request", () => grants(scene));
     await step("a refusal tells nobody what is there", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));

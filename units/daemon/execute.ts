@@ -7,6 +7,7 @@
  */
 
 import { errorText, refusal } from "core/errors.ts";
+import { DAEMON_LIMITS } from "core/limits.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import type { Child, Clock, Files, Processes, Random } from "core/ports.ts";
@@ -53,11 +54,12 @@ export async function execute(
   } catch (thrown) {
     return err(failed(errorText(thrown), to.paths));
   }
+  const stopProbe = to.mutates ? () => {} : endWhenUnread(child, to.writer, ports.clock);
   const [, , , exit] = await Promise.all([
     feed(child, printEnvelope({ ...subject, grant })),
     passOn(child, "out", to),
     passOn(child, "err", to),
-    child.exited,
+    child.exited.finally(stopProbe),
   ]);
   return exit.code === undefined
     ? err(failed(`it ended by ${exit.signal}`, to.paths))
@@ -88,6 +90,27 @@ async function passOn(
   }
   const rest = decoder.decode();
   if (rest !== "") await to.writer.send({ type, text: rest });
+}
+
+/**
+ * Ends a verb that only reads once its client is gone. A verb that follows a log may say nothing for
+ * hours, so an empty frame goes out now and then: only a write tells a peer that has left from one
+ * that has closed its own writing side and still reads. Nothing is ended in the middle of a change.
+ */
+function endWhenUnread(child: Child, writer: FrameWriter, clock: Clock): () => void {
+  const probeMs = DAEMON_LIMITS.probeSeconds * 1000;
+  let isOver = false;
+  const look = async () => {
+    await writer.send({ type: "out", text: "" });
+    if (isOver) return;
+    if (writer.isGone()) return child.kill("SIGTERM");
+    cancel = clock.after(probeMs, look);
+  };
+  let cancel = clock.after(probeMs, look);
+  return () => {
+    isOver = true;
+    cancel();
+  };
 }
 
 function failed(found: string, paths: Paths) {

@@ -53,6 +53,26 @@ export async function stopAndBoot(scene: DaemonScene): Promise<void> {
   );
 }
 
+/** Whoever follows a log through the daemon and goes away, however, leaves no program behind. */
+export async function noReaders(scene: DaemonScene): Promise<void> {
+  const nothing = async () => (await scene.run(["pgrep", "-x", "journalctl"])).code === 1;
+  for (const signal of ["SIGTERM", "SIGKILL"]) {
+    const follow = `fleetctl logs self --follow > /tmp/followed & echo $!; wait`;
+    const client = await scene.host.processes.spawn({
+      ...{ command: "/usr/sbin/runuser", args: ["-u", "ada", "--", "/bin/sh", "-c", follow] },
+      ...{ env: { PATH: "/usr/bin:/bin", HOME: "/home/ada" }, cwd: "/" },
+    });
+    await poll("its first line", async () => {
+      const ended = await scene.run(["test", "-s", "/tmp/followed"]);
+      return ended.code === 0 ? true : undefined;
+    });
+    await scene.must("pkill", "-u", "ada", `--signal=${signal}`, "-f", "logs self");
+    await poll(`no reader after ${signal}`, async () => (await nothing()) ? true : undefined);
+    await client.exited;
+    await scene.must("rm", "/tmp/followed");
+  }
+}
+
 /** A process that is killed is told with why. */
 export async function failedState(scene: DaemonScene): Promise<void> {
   await scene.must("systemctl", "mask", "--runtime", "--now", DIAL_BOB);

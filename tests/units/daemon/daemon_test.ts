@@ -256,6 +256,57 @@ Deno.test("startDaemon() finishes a change although its client has gone", async 
   });
 });
 
+Deno.test("startDaemon() ends a verb that only reads when its client has gone, however silent", async () => {
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<unknown>();
+  const exec: FakeProgram = async (call) => {
+    await call.input();
+    await call.print("the last line so far\n");
+    started.resolve();
+    call.killed.addEventListener("abort", () => ended.resolve(call.killed.reason));
+    await ended.promise;
+  };
+  await withDaemon(exec, async (it) => {
+    const stream = await it.host.sockets.connectUnix(it.paths.daemonSocket);
+    const writer = stream.writable.getWriter();
+    await writer.write(new TextEncoder().encode(request(["logs", "--follow", "--", "daemon"])));
+    await started.promise;
+    let isEnded = false;
+    void ended.promise.then(() => isEnded = true);
+    await untilTimers(it.host, 1);
+    await it.host.clock.advance(10 * DAEMON_LIMITS.probeSeconds * 1000);
+    assert.equal(isEnded, false, "it goes on while somebody waits");
+    stream.close();
+    while (!isEnded) {
+      await new Promise((resolve) => setTimeout(resolve));
+      await it.host.clock.advance(DAEMON_LIMITS.probeSeconds * 1000);
+    }
+    assert.equal(await ended.promise, "SIGTERM");
+  });
+});
+
+Deno.test("startDaemon() serves a client that has only closed its writing side", async () => {
+  const goOn = Promise.withResolvers<void>();
+  const exec: FakeProgram = async (call) => {
+    await call.input();
+    await goOn.promise;
+    await call.print("late\n");
+  };
+  await withDaemon(exec, async (it) => {
+    const stream = await it.host.sockets.connectUnix(it.paths.daemonSocket);
+    const writer = stream.writable.getWriter();
+    await writer.write(new TextEncoder().encode(request(["logs", "--", "daemon"])));
+    await writer.close();
+    await untilTimers(it.host, 1);
+    await it.host.clock.advance(3 * DAEMON_LIMITS.probeSeconds * 1000);
+    goOn.resolve();
+    const said = await new Response(stream.readable as ReadableStream<Uint8Array<ArrayBuffer>>)
+      .text();
+    assert.match(said, /late/);
+    assert.match(said, /"exit","code":0/);
+  });
+});
+
 Deno.test("startDaemon() finishes a change although its client does not read", async () => {
   const ended = Promise.withResolvers<void>();
   const exec: FakeProgram = async (call) => {
