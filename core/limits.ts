@@ -330,11 +330,13 @@ export const TEAMCHAT_LIMITS = {
   typingMs: 3_000,
   /** Longest wait that a `Retry-After` can ask for. */
   retryAfterMsMax: 60_000,
-  /** An answer that is throttled for this long is given up. */
-  throttledMs: 15 * 60_000,
-  /** Repetitions of a request that can be repeated safely. */
-  repeatsMax: 6,
+  /** An answer that the platform does not take for this long is given up. */
+  deliveryMs: 15 * 60_000,
+  /** Pauses between requests that can be repeated safely double up to the longest. */
   repeatFirstMs: 1_000,
+  repeatMsMax: 30_000,
+  /** Lines that hold the place of one message, when the platform does not confirm them. */
+  linesMax: 4,
   responseBytesMax: 64 * KIB,
   /** The app token is fetched again this long before it ends. */
   appTokenEarlyMs: 300_000,

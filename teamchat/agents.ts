@@ -89,7 +89,7 @@ class ConnectedAgents implements Agents {
       const isHeld = openTurns === undefined || openTurns.includes(turn.turnId);
       if (!isHeld) this.#giveUp(turn);
       else {
-        if (turn.state === "running") this.#parts.replies.begin(turn.turnId);
+        if (turn.state === "running") this.#parts.replies.resume(turn.turnId);
         if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turn.turnId });
       }
     }

@@ -75,6 +75,14 @@ export function messageBody(site: Site, text: string, options: MessageOptions = 
   };
 }
 
+/** What stands in the place of a text until the platform has named the message's id. */
+export const LINE = "Writing the answer…";
+
+/** A message that holds the place of an answer's text. */
+export function lineBody(site: Site, replyTo: string | undefined): Body {
+  return messageBody(site, LINE, { replyTo });
+}
+
 /** The question whether a call may happen. */
 export function approvalBody(site: Site, approval: AskedApproval): Body {
   return {

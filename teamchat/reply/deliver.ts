@@ -1,27 +1,20 @@
 /**
  * Brings a whole answer to the platform, once, and says honestly what became of it. Survives a kill
- * at any point: what was sent for sure is stored after each message.
- *
- * | Message | Request | Can be repeated |
- * |---|---|---|
- * | the first, with a stream | end of the stream | yes: the stream ends once, and says so afterwards |
- * | the first, its stream over or refusing | edit of its message | yes |
- * | any other | a new message | only after 429, or when no connection was made |
- *
- * A new message whose fate is open (a time-out, a 5xx, a kill) is not sent again: the owner would
- * read it twice. The agent is told `ambiguous`.
+ * at any point: where each message stands is stored before the next request. The decisions are in
+ * `part_step.ts`.
  *
  * @module
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
-import { splitMessage } from "core/teamchat/split.ts";
-import { messageBody } from "teamchat/reply/activities.ts";
-import type { Connector } from "teamchat/reply/connector.ts";
+import { lineBody, messageBody } from "teamchat/reply/activities.ts";
+import type { Call, Connector } from "teamchat/reply/connector.ts";
+import { cutAnswer, cutSmaller } from "teamchat/reply/cuts.ts";
 import type { LiveMode } from "teamchat/reply/live.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
-import type { DeliveryOutcome, DeliveryProgress, Turn } from "teamchat/store/turn.ts";
+import { decidePart, type PartPlace } from "teamchat/reply/part_step.ts";
+import type { Cut, DeliveryOutcome, DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 
 /** What became of an answer, or that it waits for the next start. */
 export type Delivered =
@@ -53,6 +46,8 @@ type PartOutcome =
   | { readonly kind: "stopping" }
   | { readonly kind: "over"; readonly outcome: DeliveryOutcome; readonly reason: string };
 
+const UNSHOWN = "The answer could not be shown here.";
+
 /** Delivers an answer. */
 export function deliverAnswer(parts: DeliverParts): Promise<Delivered> {
   return new Delivery(parts).run();
@@ -60,39 +55,42 @@ export function deliverAnswer(parts: DeliverParts): Promise<Delivered> {
 
 class Delivery {
   readonly #parts: DeliverParts;
-  #partLength: number;
+  #cuts: readonly Cut[];
   #partsSent: number;
   #ids: readonly string[];
   /** The first message that could not be told for sure. */
   #doubt: string | undefined;
-  #throttledMs = 0;
+  #waitedMs = 0;
+  /** Id of the message that holds a line instead of the next text. */
+  #held: string | undefined;
 
   constructor(parts: DeliverParts) {
     this.#parts = parts;
-    const { partLength, partsSent, ids } = parts.turn.progress;
-    this.#partLength = partLength ?? TEAMCHAT_LIMITS.messageLengthMax;
+    const { cuts, partsSent, ids, held } = parts.turn.progress;
+    this.#cuts = cuts;
     this.#partsSent = partsSent;
     this.#ids = ids;
+    this.#held = held;
   }
 
   async run(): Promise<Delivered> {
     const { turn, text } = this.#parts;
-    if (turn.progress.isSending) this.#doubtful("the gateway was restarted while it was sent");
-    let messages = splitMessage(text, this.#partLength);
+    if (turn.progress.isSending) {
+      this.#doubt = "the gateway was restarted while it was sent";
+      this.#sent(undefined);
+    }
+    let messages = cutAnswer(text, this.#cuts);
     while (this.#partsSent < messages.length) {
       const at = this.#partsSent;
-      const outcome = await this.#send(messages[at] ?? "", {
-        isFirst: at === 0,
-        isLast: at + 1 === messages.length,
-      });
+      const outcome = await this.#send(messages[at] ?? "", at + 1 === messages.length);
       if (outcome.kind === "stopping") return "stopping";
-      if (outcome.kind === "over") {
-        return { outcome: outcome.outcome, ids: this.#ids, reason: outcome.reason };
-      }
+      if (outcome.kind === "over") return await this.#over(outcome.outcome, outcome.reason);
       if (outcome.kind === "smaller") {
-        const smaller = this.#halve(messages, at);
-        if (smaller === undefined) return { outcome: "too_large", ids: this.#ids, reason: "413" };
-        messages = smaller;
+        const cuts = cutSmaller(this.#cuts, at);
+        if (cuts === undefined) return await this.#over("too_large", "413");
+        this.#cuts = cuts;
+        this.#parts.keep({ cuts });
+        messages = cutAnswer(text, cuts);
       } else this.#sent(outcome.id);
     }
     return this.#doubt === undefined
@@ -102,129 +100,108 @@ class Delivery {
 
   #sent(id: string | undefined): void {
     this.#partsSent++;
+    this.#held = undefined;
     if (id !== undefined) this.#ids = [...this.#ids, id];
-    this.#parts.keep({ partsSent: this.#partsSent, ids: this.#ids, isSending: false });
+    this.#parts.keep({
+      ...{ partsSent: this.#partsSent, ids: this.#ids, isSending: false, held: undefined },
+    });
   }
 
-  #doubtful(why: string): void {
-    this.#doubt ??= why;
-    this.#sent(undefined);
-  }
-
-  /** Cuts what is left into pieces half as long; what is out stays as it is. */
-  #halve(messages: readonly string[], at: number): readonly string[] | undefined {
-    const length = Math.floor(this.#partLength / 2);
-    if (length < TEAMCHAT_LIMITS.messageLengthMin) return undefined;
-    this.#partLength = length;
-    // Only an answer of which nothing is out can be cut anew by a later process as well.
-    if (at === 0) this.#parts.keep({ partLength: length, isSending: false });
-    const rest = messages.slice(at).flatMap((message) => splitMessage(message, length));
-    return [...messages.slice(0, at), ...rest];
-  }
-
-  #send(
-    text: string,
-    place: { readonly isFirst: boolean; readonly isLast: boolean },
-  ): Promise<PartOutcome> {
-    const { stream } = this.#parts.turn.progress;
-    const hasStream = stream !== undefined && place.isFirst;
-    return hasStream ? this.#finish(text, stream, place.isLast) : this.#post(text, place.isLast);
-  }
-
-  /** Ends the stream with the text; once its time is over or it does not answer, edits its message. */
-  async #finish(text: string, stream: string, isLast: boolean): Promise<PartOutcome> {
-    const { turn, connector, signal, clock } = this.#parts;
-    let isEdit = this.#parts.mode === "editing" || this.#isStreamOver();
-    for (let tries = 0; tries < TEAMCHAT_LIMITS.repeatsMax;) {
-      if (signal.aborted) return { kind: "stopping" };
-      const options = { isAnswer: true, isLast, ...(isEdit ? {} : { stream }) };
-      const outcome = await connector.call({
-        site: turn.site,
-        method: isEdit ? "PUT" : "POST",
-        ...(isEdit ? { activity: stream } : {}),
-        body: messageBody(turn.site, text, options),
-        what: isEdit ? "final-edit" : "final",
-      }, signal);
-      switch (outcome.kind) {
-        case "ok":
-          return { kind: "sent", id: stream };
-        case "throttled": {
-          const over = await this.#throttled(outcome.waitMs);
-          if (over !== undefined) return over;
-          continue;
-        }
-        case "stream-ended":
-          if (outcome.why === "completed" && !isEdit) return { kind: "sent", id: stream };
-          if (outcome.why === "cancelled") return over("cancelled", "stopped by the owner");
-          if (outcome.why !== "time" || isEdit) return await this.#post(text, isLast);
-          isEdit = true;
-          continue;
-        case "gone":
-          // Its message was deleted, so nothing of it can be read twice.
-          return await this.#post(text, isLast);
-        case "ambiguous":
-        case "unreachable":
-        case "failed":
-          tries++;
-          if (outcome.kind !== "unreachable" && tries >= REPEATS_BEFORE_EDIT) isEdit = true;
-          await clock.sleep(backOffMs(tries), signal);
-          continue;
-        default:
-          return settled(outcome);
-      }
-    }
-    this.#doubt ??= "the platform did not answer";
-    return { kind: "sent", id: undefined };
-  }
-
-  /** Posts a new message. Its fate is stored as open before it goes. */
-  async #post(text: string, isLast: boolean): Promise<PartOutcome> {
-    const { turn, connector, signal, clock, keep } = this.#parts;
-    keep({ isSending: true });
-    for (let tries = 0; tries < TEAMCHAT_LIMITS.repeatsMax;) {
-      if (signal.aborted) return this.#unsent({ kind: "stopping" });
-      const replyTo = turn.site.type === "personal" ? undefined : turn.activity;
-      const body = messageBody(turn.site, text, { isAnswer: true, isLast, replyTo });
-      const outcome = await connector.call(
-        { site: turn.site, method: "POST", activity: replyTo, body, what: "message" },
+  /** Ends without the rest; a line that waits for its text must not stand there for ever. */
+  async #over(outcome: DeliveryOutcome, reason: string): Promise<Delivered> {
+    const { turn, connector, signal } = this.#parts;
+    if (this.#held !== undefined && (outcome === "too_large" || outcome === "failed")) {
+      const body = messageBody(turn.site, UNSHOWN);
+      await connector.call(
+        { site: turn.site, method: "PUT", activity: this.#held, body, what: "line-end" },
         signal,
       );
-      switch (outcome.kind) {
-        case "ok":
-          return { kind: "sent", id: outcome.id };
-        case "throttled": {
-          const over = await this.#throttled(outcome.waitMs);
-          if (over !== undefined) return this.#unsent(over);
-          continue;
-        }
-        case "unreachable":
-          tries++;
-          await clock.sleep(backOffMs(tries), signal);
-          continue;
-        case "ambiguous":
-          this.#doubt ??= outcome.why;
+    }
+    return { outcome, ids: this.#ids, reason };
+  }
+
+  /** Where the next message stands: as it was stored, or as it was shown. */
+  #place(): PartPlace {
+    if (this.#held !== undefined) return { at: "held", id: this.#held };
+    const { stream } = this.#parts.turn.progress;
+    if (stream === undefined || this.#partsSent > 0) return { at: "absent" };
+    const isOver = this.#parts.mode === "editing" || this.#isStreamOver();
+    return { at: isOver ? "held" : "stream", id: stream };
+  }
+
+  /** Sends one message. */
+  async #send(text: string, isLast: boolean): Promise<PartOutcome> {
+    const { clock, signal, keep } = this.#parts;
+    let place = this.#place();
+    let [open, lines] = [0, 0];
+    for (;;) {
+      if (signal.aborted) return this.#unsent(place, { kind: "stopping" });
+      if (place.at === "plain") keep({ isSending: true });
+      const outcome = await this.#request(place, text, isLast);
+      // Broken off while it waited for its turn: nothing went out.
+      if (signal.aborted && outcome.kind === "unreachable") continue;
+      if (isOpen(outcome)) open++;
+      else open = 0;
+      if (place.at === "absent" && outcome.kind !== "throttled") lines++;
+      const decision = decidePart(place, outcome, { open, lines, waitedMs: this.#waitedMs });
+      switch (decision.then) {
+        case "sent":
+          return { kind: "sent", id: decision.id };
+        case "doubt":
+          this.#doubt ??= decision.reason;
           return { kind: "sent", id: undefined };
-        case "stream-ended":
-          return this.#unsent(over("failed", outcome.why));
-        default:
-          return this.#unsent(settled(outcome));
+        case "smaller":
+          return this.#unsent(place, { kind: "smaller" });
+        case "over":
+          return this.#unsent(place, { ...decision, kind: "over" });
+        case "next":
+          place = this.#moved(place, decision.place);
+          this.#waitedMs += decision.waitMs;
+          if (decision.waitMs > 0) await clock.sleep(decision.waitMs, signal);
       }
     }
-    return this.#unsent(over("failed", "no connection to the platform"));
   }
 
-  /** Notes that a message certainly did not go out. */
-  #unsent(outcome: PartOutcome): PartOutcome {
-    this.#parts.keep({ isSending: false });
+  /** Notes durably where the message stands before anything is done from there. */
+  #moved(from: PartPlace, to: PartPlace): PartPlace {
+    if (from.at === to.at) return to;
+    const isLine = to.at === "held" && from.at === "absent";
+    this.#held = isLine ? to.id : to.at === "held" ? this.#held : undefined;
+    if (isLine || from.at === "held") this.#parts.keep({ held: this.#held });
+    return to;
+  }
+
+  #request(place: PartPlace, text: string, isLast: boolean): Promise<CallOutcome> {
+    const { turn: { site, activity }, connector, signal } = this.#parts;
+    const replyTo = site.type === "personal" ? undefined : activity;
+    const options = { isAnswer: true, isLast };
+    const call = ((): Omit<Call, "site"> => {
+      switch (place.at) {
+        case "absent": {
+          const body = lineBody(site, replyTo);
+          return { method: "POST", activity: replyTo, body, what: "line" };
+        }
+        case "stream": {
+          const body = messageBody(site, text, { ...options, stream: place.id });
+          return { method: "POST", body, what: "final" };
+        }
+        case "held": {
+          const body = messageBody(site, text, options);
+          return { method: "PUT", activity: place.id, body, what: "final-edit" };
+        }
+        case "plain": {
+          const body = messageBody(site, text, { ...options, replyTo });
+          return { method: "POST", activity: replyTo, body, what: "message" };
+        }
+      }
+    })();
+    return connector.call({ site, ...call }, signal);
+  }
+
+  /** Notes that a new message certainly did not go out. */
+  #unsent(place: PartPlace, outcome: PartOutcome): PartOutcome {
+    if (place.at === "plain") this.#parts.keep({ isSending: false });
     return outcome;
-  }
-
-  async #throttled(waitMs: number): Promise<PartOutcome | undefined> {
-    const { clock, signal } = this.#parts;
-    if (this.#throttledMs > TEAMCHAT_LIMITS.throttledMs) return over("throttled", "429");
-    this.#throttledMs += waitMs;
-    await clock.sleep(waitMs, signal);
-    return undefined;
   }
 
   #isStreamOver(): boolean {
@@ -234,34 +211,7 @@ class Delivery {
   }
 }
 
-/** Tries to end a stream before its message is edited instead. */
-const REPEATS_BEFORE_EDIT = 2;
-
-function backOffMs(tries: number): number {
-  return TEAMCHAT_LIMITS.repeatFirstMs * 2 ** (tries - 1);
-}
-
-function over(outcome: DeliveryOutcome, reason: string): PartOutcome {
-  return { kind: "over", outcome, reason };
-}
-
-/** Outcomes that no repetition changes. */
-function settled(
-  outcome: Exclude<
-    CallOutcome,
-    { kind: "ok" | "throttled" | "unreachable" | "ambiguous" | "stream-ended" }
-  >,
-): PartOutcome {
-  switch (outcome.kind) {
-    case "too-large":
-      return { kind: "smaller" };
-    case "blocked":
-      return over("blocked", outcome.why);
-    case "gone":
-      return over("blocked", "the conversation is gone");
-    case "unauthorized":
-      return over("failed", "unauthorized");
-    case "failed":
-      return over("failed", outcome.why);
-  }
+/** Whether nobody knows of a request, or knows that it was not made. */
+function isOpen({ kind }: CallOutcome): boolean {
+  return kind === "ambiguous" || kind === "unreachable" || kind === "failed";
 }

@@ -17,10 +17,10 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
-import { splitMessage } from "core/teamchat/split.ts";
 import { messageBody, streamBody, typingBody } from "teamchat/reply/activities.ts";
 import type { ShownText } from "teamchat/reply/answer_text.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
+import { cutAnswer } from "teamchat/reply/cuts.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 
@@ -30,6 +30,8 @@ export type LiveMode = "opening" | "streaming" | "editing" | "typing" | "silent"
 /** What a live answer is made of. */
 export interface LiveParts {
   readonly turn: Turn;
+  /** No earlier process served it: a stream that one may have opened is the only one there can be. */
+  readonly isFresh: boolean;
   readonly shown: ShownText;
   readonly connector: Connector;
   readonly clock: Clock;
@@ -43,6 +45,8 @@ const WORKING = "Working on it…";
 export class LiveAnswer {
   readonly #parts: LiveParts;
   readonly #stop = new AbortController();
+  /** The gateway stops: nothing more goes out. */
+  readonly #leave = new AbortController();
   #mode: LiveMode;
   #stream: string | undefined;
   #streamAt = 0;
@@ -59,7 +63,7 @@ export class LiveAnswer {
     const { progress, site } = parts.turn;
     this.#stream = progress.stream;
     // A stream of an earlier process: its numbers are not known any more, its message is.
-    const fresh = site.type === "personal" ? "opening" : "typing";
+    const fresh = site.type === "personal" && parts.isFresh ? "opening" : "typing";
     this.#mode = progress.stream === undefined ? fresh : "silent";
   }
 
@@ -85,6 +89,12 @@ export class LiveAnswer {
     this.#wake();
   }
 
+  /** Ends it because the gateway stops: the next start goes on. */
+  leave(): void {
+    this.#leave.abort();
+    this.end();
+  }
+
   /** Shows until the end; resolves when no request is under way. */
   async run(): Promise<void> {
     const { signal } = this.#stop;
@@ -93,11 +103,22 @@ export class LiveAnswer {
       if (call === undefined) await this.#wait();
       else this.#take(call, await this.#send(call));
     }
+    // An answer that was there at once: its text ends a stream, because that can be repeated safely.
+    if (this.#mode === "opening" && !this.#leave.signal.aborted && this.#isFresh()) {
+      const due = this.#streamDue();
+      this.#take(due, await this.#send(due));
+    }
+  }
+
+  /** Nothing was asked of the platform yet, and nobody asked before a restart. */
+  #isFresh(): boolean {
+    return this.#sentAt === -Infinity && this.#parts.isFresh;
   }
 
   async #send(due: Due): Promise<CallOutcome> {
     const { connector, turn, clock } = this.#parts;
-    const outcome = await connector.call({ site: turn.site, ...due.call }, this.#stop.signal);
+    const signal = this.#mode === "opening" ? this.#leave.signal : this.#stop.signal;
+    const outcome = await connector.call({ site: turn.site, ...due.call }, signal);
     this.#sentAt = clock.monotonic();
     return outcome;
   }
@@ -137,8 +158,7 @@ export class LiveAnswer {
   /** The text to show: what the first message of the answer will hold. */
   #text(): string {
     const { turn, shown } = this.#parts;
-    const length = turn.progress.partLength ?? TEAMCHAT_LIMITS.messageLengthMax;
-    return splitMessage(shown.text(), length)[0] ?? "";
+    return cutAnswer(shown.text(), turn.progress.cuts)[0] ?? "";
   }
 
   #isNews(): boolean {

@@ -22,6 +22,8 @@ import type { DeliveryOutcome, DeliveryProgress, Site, Turn } from "teamchat/sto
 export interface Replies {
   /** The agent began the turn: its answer is shown from now on. */
   begin(turnId: string): void;
+  /** The same for a turn that may have been begun by an earlier process. */
+  resume(turnId: string): void;
   delta(turnId: string, messageId: string, text: string, offset: number | undefined): void;
   whole(turnId: string, messageId: string): void;
   tool(turnId: string, tool: string): void;
@@ -53,6 +55,7 @@ interface Open {
   readonly live: LiveAnswer;
   readonly ended: Promise<void>;
   readonly end: () => void;
+  readonly leave: () => void;
 }
 
 /** When the disk did not take the outcome, the next try. */
@@ -79,6 +82,14 @@ class AllReplies implements Replies {
   }
 
   begin(turnId: string): void {
+    this.#show(turnId, true);
+  }
+
+  resume(turnId: string): void {
+    this.#show(turnId, false);
+  }
+
+  #show(turnId: string, isFresh: boolean): void {
     if (this.#open.has(turnId) || this.#stop.signal.aborted) return;
     const turn = this.#parts.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
@@ -86,12 +97,16 @@ class AllReplies implements Replies {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const shown = createShownText(turn.answer);
     const keep = (progress: Partial<DeliveryProgress>) => this.#keep(turnId, progress);
-    const live = new LiveAnswer({ turn, shown, connector, clock, keep });
+    const live = new LiveAnswer({ turn, isFresh, shown, connector, clock, keep });
     const end = () => {
       live.end();
       resolve();
     };
-    this.#open.set(turnId, { shown, live, ended, end });
+    const leave = () => {
+      live.leave();
+      resolve();
+    };
+    this.#open.set(turnId, { shown, live, ended, end, leave });
     this.#run(turn.site.conversation, () => this.#serve(turnId));
   }
 
@@ -127,7 +142,7 @@ class AllReplies implements Replies {
   }
 
   finish(turnId: string): void {
-    this.begin(turnId);
+    this.resume(turnId);
     this.#open.get(turnId)?.end();
   }
 
@@ -141,7 +156,7 @@ class AllReplies implements Replies {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const { end } of this.#open.values()) end();
+    for (const { leave } of this.#open.values()) leave();
     while (this.#jobs.size > 0) await Promise.all([...this.#jobs]);
   }
 

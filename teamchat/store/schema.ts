@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 const TABLES = `
 create table if not exists seen (
@@ -43,7 +43,8 @@ create table if not exists turns (
   stream text,
   stream_at integer,
   parts_sent integer not null default 0,
-  part_size integer,
+  cuts text not null default '[]',
+  held text,
   sending integer not null default 0,
   ids text not null default '[]',
   delivery text,
@@ -69,7 +70,16 @@ create table if not exists absences (
 ) strict, without rowid;
 `;
 
-/** Creates what is missing; refuses tables of a newer version. */
+/** What each version changed in tables that are there; from 1 on. */
+const CHANGES: readonly string[] = [
+  `alter table turns add column cuts text not null default '[]';
+   alter table turns add column held text;
+   update turns set cuts = json_array(json_object('at', 0, 'length', part_size))
+     where part_size is not null;
+   alter table turns drop column part_size;`,
+];
+
+/** Creates what is missing, changes what is older; refuses tables of a newer version. */
 export function prepareSchema(db: Database): void {
   const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
   if (version > SCHEMA_VERSION) {
@@ -79,6 +89,7 @@ export function prepareSchema(db: Database): void {
     );
   }
   db.transaction(() => {
+    if (version > 0) { for (const change of CHANGES.slice(version - 1)) db.exec(change); }
     db.exec(TABLES);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
   });

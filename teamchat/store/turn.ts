@@ -63,6 +63,12 @@ export interface Turn extends NewTurn {
   readonly progress: DeliveryProgress;
 }
 
+/** From the message `at` on, pieces have at most `length` UTF-16 units. */
+export interface Cut {
+  readonly at: number;
+  readonly length: number;
+}
+
 /** How far the delivery of an answer is; survives a kill. */
 export interface DeliveryProgress {
   /** Id of the message that was opened as a stream, and when. */
@@ -70,8 +76,10 @@ export interface DeliveryProgress {
   readonly streamAt: number | undefined;
   /** Messages that the platform has for sure. */
   readonly partsSent: number;
-  /** Length of messages for this answer, once the platform found the usual one too large. */
-  readonly partLength: number | undefined;
+  /** Where messages were cut shorter, because the platform found them too large. */
+  readonly cuts: readonly Cut[];
+  /** Id of a message that holds a line in place of the next text. */
+  readonly held: string | undefined;
   /** A message that cannot be repeated safely was on its way. */
   readonly isSending: boolean;
   /** Ids of the messages, in order. */

@@ -13,6 +13,7 @@ import { writeSql } from "core/sql_write.ts";
 import type { AskedApproval } from "core/teamchat/approval_card.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type {
+  Cut,
   DeliveryOutcome,
   DeliveryProgress,
   Site,
@@ -109,7 +110,8 @@ export function openTurnBook(db: Database): TurnBook {
         const next = { ...turn.progress, ...progress };
         sql.progress.run(
           ...[next.stream ?? null, next.streamAt ?? null, next.partsSent],
-          ...[next.partLength ?? null, next.isSending ? 1 : 0, JSON.stringify(next.ids), turnId],
+          ...[JSON.stringify(next.cuts), next.held ?? null, next.isSending ? 1 : 0],
+          ...[JSON.stringify(next.ids), turnId],
         );
       }),
     close: (turnId, delivery, reason, now) =>
@@ -242,7 +244,8 @@ function readTurn(row: Row | undefined): Turn | undefined {
       stream: text(row.stream ?? null),
       streamAt: number(row.stream_at ?? null),
       partsSent: Number(row.parts_sent),
-      partLength: number(row.part_size ?? null),
+      cuts: JSON.parse(String(row.cuts)) as readonly Cut[],
+      held: text(row.held ?? null),
       isSending: row.sending === 1,
       ids: JSON.parse(String(row.ids)) as readonly string[],
     },
@@ -269,8 +272,8 @@ function statements(db: Database) {
     ),
     cancel: db.prepare("update turns set cancel_requested = 1 where turn_id = ?"),
     progress: db.prepare(
-      "update turns set stream = ?, stream_at = ?, parts_sent = ?, part_size = ?, sending = ?, " +
-        "ids = ? where turn_id = ?",
+      "update turns set stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, " +
+        "sending = ?, ids = ? where turn_id = ?",
     ),
     // The text is not needed any more; the id is, against a late event.
     close: db.prepare(

@@ -48,6 +48,12 @@ export type FaultEffect =
   | { readonly cut: "before" | "after" }
   /** Does it, answers the status and never ends the body. */
   | { readonly stall: true }
+  /** Does it or not, says that it came, and answers nothing until it is released. */
+  | {
+    readonly hold: "before" | "after";
+    readonly reached: () => void;
+    readonly release: Promise<void>;
+  }
   | { readonly response: () => Response };
 
 /** A scripted fault: for requests of a kind, `skip` of them later, `times` times. */
@@ -250,6 +256,12 @@ class Kit implements ConnectorKit {
 async function faulty(effect: FaultEffect, act: () => KitAnswer): Promise<Response> {
   if ("answer" in effect) return answerOf(effect.answer);
   if ("response" in effect) return effect.response();
+  if ("hold" in effect) {
+    if (effect.hold === "after") act();
+    effect.reached();
+    await effect.release;
+    return new Response(null, { status: 503 });
+  }
   if ("cut" in effect) {
     if (effect.cut === "after") act();
     throw new TypeError("connection reset");

@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import { startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
+import { LINE } from "teamchat/reply/activities.ts";
 import type { Fault, FaultEffect } from "tests/teamchat/connector/kit.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
@@ -126,24 +127,55 @@ Deno.test({
 });
 
 const tooBig = error(413, "MessageSizeTooBig", "");
-/** Faults of a message that is not a stream: what the agent is told, and what people see. */
-const PLAIN: readonly (readonly [string, Fault, outcome: string, shown: number])[] = [
-  ["429 twice", fault("message", { answer: throttle }, 2), "delivered", 1],
-  ["504 after it was taken", fault("message", { after: late }), "ambiguous", 1],
-  ["503", fault("message", { answer: error(503, "Busy", "") }), "ambiguous", 0],
-  ["cut after it was taken", fault("message", { cut: "after" }), "ambiguous", 1],
-  ["blocked", fault("message", { answer: error(403, "MessageWritesBlocked", "") }), "blocked", 0],
-  ["gone", fault("message", { answer: error(404, "NotFound", "") }), "blocked", 0],
-  ["413 once", fault("message", { answer: tooBig }), "delivered", 1],
-  ["413 always", fault("message", { answer: tooBig }, 99), "too_large", 0],
+const busy = error(503, "Busy", "");
+const blocked = error(403, "MessageWritesBlocked", "");
+const gone = error(404, "NotFound", "");
+const noId = { status: 201, body: {} };
+const refused = error(400, "BadSyntax", "");
+/**
+ * Faults of an answer that is no stream, of the line that holds its place ("message") and of the
+ * edit that brings the text: what the agent is told, how often the answer is read, and how many
+ * lines stay that the platform never confirmed.
+ */
+const PLAIN: readonly (readonly [string, readonly Fault[], string, number, number])[] = [
+  ["429 twice", [fault("message", { answer: throttle }, 2)], "delivered", 1, 0],
+  ["504 after the line was taken", [fault("message", { after: late })], "delivered", 1, 1],
+  ["503 on the line", [fault("message", { answer: busy })], "delivered", 1, 0],
+  ["503 on every line", [fault("message", { answer: busy }, 99)], "failed", 0, 0],
+  ["the line cut after it was taken", [fault("message", { cut: "after" })], "delivered", 1, 1],
+  ["the line cut before it was taken", [fault("message", { cut: "before" })], "delivered", 1, 0],
+  ["blocked", [fault("message", { answer: blocked })], "blocked", 0, 0],
+  ["gone", [fault("message", { answer: gone })], "blocked", 0, 0],
+  ["504 after the text was taken", [fault("edit", { after: late })], "delivered", 1, 0],
+  ["503 on the text, twenty times", [fault("edit", { answer: busy }, 20)], "delivered", 1, 0],
+  ["503 on the text for ever", [fault("edit", { answer: busy }, 999)], "ambiguous", 0, 1],
+  ["the text cut after it was taken", [fault("edit", { cut: "after" }, 3)], "delivered", 1, 0],
+  ["the text cut before it was taken", [fault("edit", { cut: "before" }, 3)], "delivered", 1, 0],
+  ["an answer to the text that breaks off", [fault("edit", { stall: true })], "delivered", 1, 0],
+  ["429 on the text", [fault("edit", { answer: throttle }, 5)], "delivered", 1, 0],
+  ["the line deleted meanwhile", [fault("edit", { answer: gone })], "delivered", 1, 1],
+  ["the line has no id", [fault("message", { answer: noId })], "delivered", 1, 0],
+  ["edits are not taken", [fault("edit", { answer: refused }, 9)], "delivered", 1, 1],
+  [
+    "edits are not taken, and 504 after the text was taken",
+    [
+      fault("edit", { answer: refused }, 9),
+      fault("message", { after: late }, 1, 1),
+    ],
+    "ambiguous",
+    1,
+    1,
+  ],
+  ["413 once", [fault("edit", { answer: tooBig })], "delivered", 1, 0],
+  ["413 always", [fault("edit", { answer: tooBig }, 99)], "too_large", 0, 1],
 ];
-for (const [name, scripted, outcome, shown] of PLAIN) {
+for (const [name, scripted, outcome, read, lines] of PLAIN) {
   Deno.test({
     name: `a message in a group is told as it is: ${name}`,
     ...SAFE,
     fn: async () => {
       await using at = await startTestTeamchat({ env: { TEAMS_CONVERSATIONS: "groupChat" } });
-      at.kit.script(scripted);
+      at.kit.script(...scripted);
       const agent = await at.agent();
       const id = "19:g@thread.v2";
       await at.post(at.message("<at>a</at> hi", {
@@ -156,7 +188,10 @@ for (const [name, scripted, outcome, shown] of PLAIN) {
       void agent.next("delivery").then((frame) => told = String(frame.outcome));
       await at.until(() => told !== "");
       assert.equal(told, outcome);
-      assert.equal(at.kit.conversation(id).messages.length, shown);
+      const texts = at.kit.conversation(id).messages.map(({ text }) => text);
+      assert.equal(texts.filter((text) => text === "short").length, read);
+      assert.equal(texts.filter((text) => text === LINE).length, lines);
+      assert.equal(texts.length, read + lines);
     },
   });
 }
