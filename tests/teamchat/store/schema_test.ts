@@ -1,0 +1,57 @@
+/**
+ * Tables of an older version: what they hold is there after the change.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { prepareSchema, SCHEMA_VERSION } from "teamchat/store/schema.ts";
+import { openTurnBook } from "teamchat/store/turns.ts";
+import { memoryDatabases } from "tests/fakes/databases.ts";
+
+/** The table of turns as version 1 made it. */
+const VERSION_1 = `
+create table turns (
+  place integer primary key autoincrement, turn_id text not null unique, agent text not null,
+  owner text not null, conversation text not null, activity text, site text not null,
+  text text not null, state text not null, cancel_requested integer not null default 0,
+  created integer not null, expires integer not null, changed integer not null,
+  answer text not null default '', outcome text, reason text, stream text, stream_at integer,
+  parts_sent integer not null default 0, part_size integer, sending integer not null default 0,
+  ids text not null default '[]', delivery text, told integer not null default 0
+) strict;
+insert into turns (turn_id, agent, owner, conversation, site, text, state, created, expires,
+  changed, answer, part_size) values
+  ('t1', 'bea', 'o', 'a:1', '{}', 'q', 'ended', 1, 2, 3, 'an answer', 2000),
+  ('t2', 'bea', 'o', 'a:1', '{}', 'q', 'ended', 1, 2, 3, 'another', null);
+pragma user_version = 1;
+`;
+
+Deno.test("prepareSchema() keeps turns of version 1, and how their answers were cut", async () => {
+  const databases = memoryDatabases();
+  try {
+    const db = await databases.open("/r/teamchat.db");
+    db.exec(VERSION_1);
+    prepareSchema(db);
+    prepareSchema(db);
+    assert.equal(db.prepare("pragma user_version").get()?.user_version, SCHEMA_VERSION);
+    const turns = openTurnBook(db).unanswered();
+    assert.deepEqual(turns.map(({ turnId, answer, progress }) => [turnId, answer, progress.cuts]), [
+      ["t1", "an answer", [{ at: 0, length: 2_000 }]],
+      ["t2", "another", []],
+    ]);
+  } finally {
+    databases.dispose();
+  }
+});
+
+Deno.test("prepareSchema() refuses tables of a newer version", async () => {
+  const databases = memoryDatabases();
+  try {
+    const db = await databases.open("/r/teamchat.db");
+    db.exec(`pragma user_version = ${SCHEMA_VERSION + 1}`);
+    assert.throws(() => prepareSchema(db), /a newer fleetctl-teamchat wrote it/);
+  } finally {
+    databases.dispose();
+  }
+});
