@@ -316,6 +316,10 @@ export const TEAMCHAT_LIMITS = {
   messageLengthMin: 250,
   /** The whole answer; what is longer is cut, and the cut is stated. */
   answerLengthMax: 256 * KIB,
+  /** Sources of an answer (Teams: AI-generated content, citations). */
+  citationsMax: 20,
+  citationNameMax: 80,
+  citationAbstractMax: 160,
   /** Text of a progress line (Teams streaming: informative updates). */
   informativeLengthMax: 1_000,
   /** Pause between two requests of one stream; the platform takes one a second. */

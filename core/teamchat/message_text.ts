@@ -21,53 +21,134 @@ const HTML = "text/html";
 
 /** Tells whether a message mentions the bot. */
 export function isMentioned(activity: Activity, appId: string | undefined): boolean {
-  return mentionsOfBot(activity, appId).length > 0;
+  return mentionsOf(activity).some(ownMention(activity, appId));
 }
 
 /** Returns the text of a message for the agent. */
 export function messageText(activity: Activity, appId: string | undefined): string {
-  let text = activity.text ?? "";
-  for (const mention of mentionsOfBot(activity, appId)) text = text.replaceAll(mention, " ");
-  text = text.replace(/<at[^>]*>([\s\S]*?)<\/at>/gi, "$1");
-  if (activity.textFormat === "xml") text = text.replace(/<[^>]{0,2000}>/g, " ");
+  let text = withoutOwnMention(activity, appId).replace(QUOTE_PLACE, "");
+  if (activity.textFormat === "xml") text = text.replace(TAG, " ");
   text = decodeEntities(text).replace(/[\u00a0\u200b]/g, " ").trim();
-  const quote = quotedText(activity);
   const files = fileNames(activity.attachments ?? []);
   return [
-    ...(quote === undefined ? [] : [quote.split("\n").map((line) => `> ${line}`).join("\n"), ""]),
+    ...quotesOf(activity).flatMap((quote) => [quoteText(quote), ""]),
     ...(text === "" ? [] : [text]),
     ...files.map((name) => `[attachment: ${name}]`),
   ].join("\n").trim();
 }
 
-/** Returns the texts of the mentions of the bot, longest first. */
-function mentionsOfBot(activity: Activity, appId: string | undefined): readonly string[] {
-  const own = new Set([activity.recipient?.id, appId, `28:${appId}`]);
-  own.delete(undefined);
+const TAG = /<[^<>]{0,2000}>/g;
+const MENTION = /<at\b[^<>]{0,200}>([^<>]{0,256})<\/at>/gi;
+/** Where newer clients put a quoted message into the text. */
+const QUOTE_PLACE = /<quoted\b[^<>]{0,200}>/gi;
+
+interface Mention {
+  readonly id: string;
+  readonly text: string;
+}
+
+function mentionsOf(activity: Activity): readonly Mention[] {
   return (activity.entities ?? []).flatMap((entity) => {
     if (entity.type !== "mention") return [];
     const { mentioned, text } = entity as { mentioned?: { id?: unknown }; text?: unknown };
     const id = typeof mentioned === "object" && mentioned !== null ? mentioned.id : undefined;
-    return typeof id === "string" && own.has(id) && typeof text === "string" && text !== ""
-      ? [text]
-      : [];
-  }).sort((a, b) => b.length - a.length);
+    return typeof id === "string" && typeof text === "string" && text !== "" ? [{ id, text }] : [];
+  });
 }
 
-/** Text of the message that this one answers to, as the platform quotes it. */
-function quotedText(activity: Activity): string | undefined {
+/** Tells which mentions are the bot's own, by id: somebody else may have its name. */
+function ownMention(activity: Activity, appId: string | undefined): (mention: Mention) => boolean {
+  const own = new Set([
+    activity.recipient?.id,
+    ...(appId === undefined ? [] : [appId, `28:${appId}`]),
+  ]);
+  return ({ id }) => own.has(id);
+}
+
+/** The text without mentions of the bot; of others the names stay. */
+function withoutOwnMention(activity: Activity, appId: string | undefined): string {
+  const isOwn = ownMention(activity, appId);
+  const open = [...mentionsOf(activity)];
+  const text = (activity.text ?? "").replace(MENTION, (whole, name: string) => {
+    // Mentions stand in the text in the order of their entities; the same name may be two people's.
+    const at = open.findIndex((mention) => mention.text === whole);
+    const [mention] = at < 0 ? [] : open.splice(at, 1);
+    return mention !== undefined && isOwn(mention) ? " " : name;
+  });
+  // Some clients write the name without a tag; the entity says what it is.
+  return open.filter((mention) => isOwn(mention) && !mention.text.startsWith("<"))
+    .reduce((rest, mention) => rest.replace(mention.text, () => " "), text);
+}
+
+/** A message that this one answers to. */
+interface Quote {
+  readonly author: string | undefined;
+  readonly text: string;
+}
+
+function quoteText({ author, text }: Quote): string {
+  const lines = text.split("\n").map((line) => `> ${line}`);
+  return [...(author === undefined ? [] : [`> ${author} wrote:`]), ...lines].join("\n");
+}
+
+/**
+ * The quoted messages: in the rich-text copy as blockquotes of the kind `schema.skype.com/Reply`, or
+ * as entities `quotedReply`, which newer clients send.
+ */
+function quotesOf(activity: Activity): readonly Quote[] {
   const html = (activity.attachments ?? []).find(({ contentType }) => contentType === HTML)
     ?.content;
-  if (typeof html !== "string" || html.length > QUOTE_LENGTH_MAX) return undefined;
-  const quote =
-    /<blockquote[^>]*itemtype="http:\/\/schema\.skype\.com\/Reply"[^>]*>([\s\S]*?)<\/blockquote>/i
-      .exec(html)?.[1];
-  if (quote === undefined) return undefined;
-  const lines = quote.replace(/<(?:br|\/p|\/div)[^>]*>/gi, "\n").replace(/<[^>]{0,2000}>/g, "");
-  const text = decodeEntities(lines).replace(/[ \t]+/g, " ").replace(/\s*\n\s*/g, "\n").trim();
-  return text === "" ? undefined : text;
+  const isReadable = typeof html === "string" && html.length <= QUOTE_LENGTH_MAX;
+  const inHtml = isReadable ? htmlQuotes(html) : [];
+  const found = inHtml.length > 0 ? inHtml : entityQuotes(activity);
+  return found.slice(0, QUOTES_MAX);
 }
 const QUOTE_LENGTH_MAX = 32_768;
+const QUOTES_MAX = 4;
+const BLOCKQUOTE = /<blockquote\b([^<>]{0,1000})>([\s\S]*?)<\/blockquote>/gi;
+const REPLY = /\bitemtype=["']https?:\/\/schema\.skype\.com\/Reply["']/i;
+const AUTHOR =
+  /<strong\b[^<>]{0,500}\bitemprop=["']mri["'][^<>]{0,500}>([\s\S]{0,1000}?)<\/strong>/i;
+/** The whole text is in `copy`, the beginning of a longer one in `preview`. */
+const COPY = /<p\b[^<>]{0,500}\bitemprop=["']copy["'][^<>]{0,500}>([\s\S]*?)<\/p>/i;
+const PREVIEW = /<p\b[^<>]{0,500}\bitemprop=["']preview["'][^<>]{0,500}>([\s\S]*?)<\/p>/i;
+
+function htmlQuotes(html: string): readonly Quote[] {
+  return [...html.matchAll(BLOCKQUOTE)].flatMap(([, attributes = "", inside = ""]) => {
+    if (!REPLY.test(attributes)) return [];
+    const author = AUTHOR.exec(inside)?.[1];
+    const body = COPY.exec(inside)?.[1] ?? PREVIEW.exec(inside)?.[1] ?? inside.replace(AUTHOR, "");
+    const text = plainText(body);
+    return text === "" ? [] : [{ author: nameOf(plainText(author ?? "")), text }];
+  });
+}
+
+function entityQuotes(activity: Activity): readonly Quote[] {
+  return (activity.entities ?? []).flatMap((entity) => {
+    const { type, quotedReply: quoted } = entity;
+    if (type !== "quotedReply" || typeof quoted !== "object" || quoted === null) return [];
+    const { senderName, preview, isReplyDeleted } = quoted as Readonly<Record<string, unknown>>;
+    const text = isReplyDeleted === true
+      ? "(a message that was deleted)"
+      : typeof preview === "string"
+      ? plainText(preview.slice(0, QUOTE_LENGTH_MAX))
+      : "";
+    const author = typeof senderName === "string" ? nameOf(senderName) : undefined;
+    return text === "" ? [] : [{ author, text }];
+  });
+}
+
+/** Text of a piece of HTML: lines kept, everything else taken out. */
+function plainText(html: string): string {
+  const lines = html.replace(/<(?:br|\/p|\/div|\/li)\b[^<>]{0,500}>/gi, "\n").replace(TAG, "");
+  return decodeEntities(lines).replace(/[\u00a0\u200b \t]+/g, " ").replace(/\s*\n\s*/g, "\n")
+    .trim();
+}
+
+function nameOf(text: string): string | undefined {
+  const name = text.replace(/[\p{Cc}\s]+/gu, " ").trim().slice(0, 80);
+  return name === "" ? undefined : name;
+}
 
 function fileNames(attachments: readonly Attachment[]): readonly string[] {
   return attachments

@@ -8,6 +8,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { approvalCard, type AskedApproval } from "core/teamchat/approval_card.ts";
+import type { Citation } from "core/teamchat/citations.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -51,18 +52,20 @@ export interface MessageOptions {
   readonly replyTo?: string | undefined;
   /** Text of the model: it is labelled, and its owner may say how it was. */
   readonly isAnswer?: boolean;
+  /** Sources that this message names. */
+  readonly citations?: readonly Citation[];
   /** The last message of an answer asks for feedback. */
   readonly isLast?: boolean;
 }
 
 /** A message. */
 export function messageBody(site: Site, text: string, options: MessageOptions = {}): Body {
-  const { stream, replyTo, isAnswer = false, isLast = false } = options;
+  const { stream, replyTo, isAnswer = false, isLast = false, citations = [] } = options;
   const entities = [
     ...(stream === undefined
       ? []
       : [{ type: "streaminfo", streamType: "final", streamId: stream }]),
-    ...(isAnswer ? [AI_LABEL] : []),
+    ...(isAnswer ? [answerEntity(citations)] : []),
   ];
   return {
     ...envelope(site),
@@ -72,6 +75,19 @@ export function messageBody(site: Site, text: string, options: MessageOptions = 
     ...(stream === undefined && replyTo !== undefined ? { replyToId: replyTo } : {}),
     ...(entities.length === 0 ? {} : { entities }),
     ...(isAnswer && isLast ? { channelData: { feedbackLoop: { type: "default" } } } : {}),
+  };
+}
+
+/** The one entity of an answer: the platform takes no second one. */
+function answerEntity(citations: readonly Citation[]): Body {
+  if (citations.length === 0) return AI_LABEL;
+  return {
+    ...AI_LABEL,
+    citation: citations.map(({ position, name, url, abstract }) => ({
+      "@type": "Claim",
+      position,
+      appearance: { "@type": "DigitalDocument", name, url, abstract },
+    })),
   };
 }
 

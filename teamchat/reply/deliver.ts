@@ -8,6 +8,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
+import { type Citation, citationsIn, readCitations } from "core/teamchat/citations.ts";
 import { lineBody, messageBody } from "teamchat/reply/activities.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
 import { cutAnswer, cutSmaller } from "teamchat/reply/cuts.ts";
@@ -61,6 +62,7 @@ class Delivery {
   /** The first message that could not be told for sure. */
   #doubt: string | undefined;
   #waitedMs = 0;
+  #citations: readonly Citation[] = [];
   /** Id of the message that holds a line instead of the next text. */
   #held: string | undefined;
 
@@ -74,7 +76,9 @@ class Delivery {
   }
 
   async run(): Promise<Delivered> {
-    const { turn, text } = this.#parts;
+    const { turn } = this.#parts;
+    const { text, citations } = readCitations(this.#parts.text);
+    this.#citations = citations;
     if (turn.progress.isSending) {
       this.#doubt = "the gateway was restarted while it was sent";
       this.#sent(undefined);
@@ -174,7 +178,7 @@ class Delivery {
   #request(place: PartPlace, text: string, isLast: boolean): Promise<CallOutcome> {
     const { turn: { site, activity }, connector, signal } = this.#parts;
     const replyTo = site.type === "personal" ? undefined : activity;
-    const options = { isAnswer: true, isLast };
+    const options = { isAnswer: true, isLast, citations: citationsIn(text, this.#citations) };
     const call = ((): Omit<Call, "site"> => {
       switch (place.at) {
         case "absent": {

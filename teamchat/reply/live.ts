@@ -17,6 +17,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
+import { withoutSources } from "core/teamchat/citations.ts";
 import { messageBody, streamBody, typingBody } from "teamchat/reply/activities.ts";
 import type { ShownText } from "teamchat/reply/answer_text.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
@@ -158,7 +159,7 @@ export class LiveAnswer {
   /** The text to show: what the first message of the answer will hold. */
   #text(): string {
     const { turn, shown } = this.#parts;
-    return cutAnswer(shown.text(), turn.progress.cuts)[0] ?? "";
+    return cutAnswer(withoutSources(shown.text()), turn.progress.cuts)[0] ?? "";
   }
 
   #isNews(): boolean {

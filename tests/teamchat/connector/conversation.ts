@@ -6,6 +6,8 @@
  * @module
  */
 
+import { contentFault } from "tests/teamchat/connector/content_rules.ts";
+
 /** A message as people see it. */
 export interface ShownMessage {
   readonly id: string;
@@ -105,6 +107,8 @@ export class KitConversation {
     if (size > this.#rules.payloadBytesMax) {
       return error(413, "MessageSizeTooBig", "Message size too large");
     }
+    const fault = this.#contentFault(body);
+    if (fault !== undefined) return fault;
     if (info !== undefined) return this.#stream(body, info, now);
     if (body.type === "typing") {
       this.typing++;
@@ -120,6 +124,8 @@ export class KitConversation {
     if (size > this.#rules.payloadBytesMax) {
       return error(413, "MessageSizeTooBig", "Message size too large");
     }
+    const fault = this.#contentFault(body);
+    if (fault !== undefined) return fault;
     const stream = this.#streams.get(id);
     if (stream !== undefined && !stream.isOver && now - stream.begun < this.#rules.streamMs) {
       // An edit takes the message over: the stream takes nothing after it.
@@ -136,6 +142,13 @@ export class KitConversation {
       known.edits++;
     }
     return { status: 200, body: { id } };
+  }
+
+  #contentFault(body: Record<string, unknown>): KitAnswer | undefined {
+    const fault = contentFault(body);
+    if (fault === undefined) return undefined;
+    this.violations.push(fault);
+    return error(400, "BadArgument", fault);
   }
 
   #stream(body: Record<string, unknown>, info: StreamInfo, now: number): KitAnswer {

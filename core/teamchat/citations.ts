@@ -1,0 +1,121 @@
+/**
+ * The sources of an answer. A model names them as Markdown does, `[1]` in the text and a line
+ * `[1]: https://… "Title"` below; the platform shows them as references of the message. Pure.
+ *
+ * | Line | Becomes |
+ * |---|---|
+ * | number 1 to 20, https, `[n]` stands in the text, the first of its number | a citation, and is taken out of the text |
+ * | anything else, and everything inside a code fence | stays as it is |
+ *
+ * Source: Teams "Bot messages with AI-generated content", Citations: at most 20, `name` 80 and
+ * `abstract` 160 characters, `position` is the number in the text.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+
+/** One source. */
+export interface Citation {
+  readonly position: number;
+  readonly name: string;
+  readonly url: string;
+  readonly abstract: string;
+}
+
+const DEFINITION =
+  /^ {0,3}\[(\d{1,2})\]:[ \t]+<?(https:\/\/[^\s<>]{1,2000})>?(?:[ \t]+(?:"([^"]*)"|'([^']*)'|\(([^()]*)\)))?[ \t]*$/;
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+
+/** Takes the sources out of a text. */
+export function readCitations(
+  text: string,
+): { readonly text: string; readonly citations: readonly Citation[] } {
+  const lines = text.split("\n");
+  const isCode = codeLines(lines);
+  const found = new Map<number, Citation & { readonly line: number }>();
+  lines.forEach((each, line) => {
+    const citation = isCode[line] === true ? undefined : readDefinition(each);
+    if (citation !== undefined && !found.has(citation.position)) {
+      found.set(citation.position, { ...citation, line });
+    }
+  });
+  const definitions = new Set([...found.values()].map(({ line }) => line));
+  const prose = lines.filter((_, line) => !definitions.has(line)).join("\n");
+  const cited = [...found.values()].filter(({ position }) => prose.includes(`[${position}]`));
+  if (cited.length === 0) return { text, citations: [] };
+  const taken = new Set(cited.map(({ line }) => line));
+  return {
+    text: lines.filter((_, line) => !taken.has(line)).join("\n").trimEnd(),
+    citations: cited.map(({ line: _, ...citation }) => citation)
+      .sort((a, b) => a.position - b.position),
+  };
+}
+
+/** Those whose number stands in one message of an answer. */
+export function citationsIn(
+  message: string,
+  citations: readonly Citation[],
+): readonly Citation[] {
+  return citations.filter(({ position }) => message.includes(`[${position}]`));
+}
+
+/**
+ * What of an unfinished text may be shown: without its sources, and without a last line that may
+ * become one, because what was shown once must stay.
+ */
+export function withoutSources(text: string): string {
+  const lines = text.split("\n");
+  const isCode = codeLines(lines);
+  const last = lines.length - 1;
+  const isOpen = isCode[last] !== true &&
+    /^ {0,3}\[(?:\d{0,2}|\d{1,2}\](?::.*)?)$/.test(lines[last] ?? "");
+  return lines.filter((line, at) => {
+    if (at === last && isOpen) return false;
+    return isCode[at] === true || readDefinition(line) === undefined;
+  }).join("\n");
+}
+
+function readDefinition(line: string): Citation | undefined {
+  const [, number = "", url = "", ...titles] = DEFINITION.exec(line) ?? [];
+  const position = Number(number);
+  if (!(position >= 1 && position <= TEAMCHAT_LIMITS.citationsMax) || !URL.canParse(url)) {
+    return undefined;
+  }
+  const parsed = new URL(url);
+  // A name in front of the host is there to be mistaken for the host.
+  if (parsed.username !== "" || parsed.password !== "") return undefined;
+  const place = `${parsed.host}${parsed.pathname === "/" ? "" : parsed.pathname}`;
+  const title = oneLine(titles.find((each) => each !== undefined) ?? "") || place;
+  const { citationNameMax, citationAbstractMax } = TEAMCHAT_LIMITS;
+  return {
+    ...{ position, url: parsed.href },
+    name: cut(title, citationNameMax),
+    abstract: cut(title.length > citationNameMax ? title : place, citationAbstractMax),
+  };
+}
+
+/** Tells of each line whether it is in a code fence, or one of its marks. */
+function codeLines(lines: readonly string[]): readonly boolean[] {
+  let fence: string | undefined;
+  return lines.map((line) => {
+    const mark = FENCE.exec(line)?.[1];
+    if (fence === undefined) {
+      fence = mark;
+      return mark !== undefined;
+    }
+    if (mark !== undefined && mark[0] === fence[0] && mark.length >= fence.length) {
+      fence = undefined;
+    }
+    return true;
+  });
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\s]+/gu, " ").trim();
+}
+
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${text.slice(0, max - 1).toWellFormed().replace(/\ufffd$/, "")}…`;
+}

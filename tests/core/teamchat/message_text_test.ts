@@ -1,0 +1,166 @@
+/**
+ * What the agent reads of a message: payloads as the platform's clients send them.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type Activity, parseActivity } from "core/teamchat/activity.ts";
+import { isMentioned, messageText } from "core/teamchat/message_text.ts";
+
+const APP = "00000000-0000-4000-8000-00000000000a";
+const BOT = { id: `28:${APP}`, name: "Agent" };
+
+function message(more: Readonly<Record<string, unknown>>): Activity {
+  const parsed = parseActivity(JSON.stringify({
+    ...{ type: "message", id: "1700000000000", channelId: "msteams" },
+    serviceUrl: "https://smba.trafficmanager.net/emea/",
+    from: { id: "29:1", name: "Owner" },
+    recipient: BOT,
+    conversation: { id: "a:1", conversationType: "personal" },
+    textFormat: "plain",
+    ...more,
+  }));
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.value;
+}
+
+function mention(id: string, text: string) {
+  return { type: "mention", mentioned: { id, name: text.replace(/<[^>]*>/g, "") }, text };
+}
+
+const OWN = mention(BOT.id, "<at>Agent</at>");
+/** A reply as the desktop client sends it: the text is the reply alone. */
+const REPLY = '<blockquote itemscope="" itemtype="http://schema.skype.com/Reply" ' +
+  'itemid="1625136000000">\r\n<strong itemprop="mri" itemid="8:orgid:1">Ann &amp; Bob</strong>' +
+  '<span itemprop="time" itemid="1625136000000"></span>\r\n' +
+  '<p itemprop="preview">First&nbsp;line<br>second <b>line</b></p>\r\n</blockquote>\r\n' +
+  "<p>Yes, do it</p>";
+
+const ROWS: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+  ["plain words", { text: "hello" }, "hello"],
+  ["the bot's mention", { text: "<at>Agent</at> hello", entities: [OWN] }, "hello"],
+  ["a no-break space behind the mention", {
+    text: "<at>Agent</at>&nbsp;hello",
+    entities: [OWN],
+  }, "hello"],
+  ["a mention in the middle", { text: "so <at>Agent</at> go", entities: [OWN] }, "so   go"],
+  ["somebody else's mention", {
+    text: "<at>Agent</at> ask <at>Ann</at>",
+    entities: [OWN, mention("29:ann", "<at>Ann</at>")],
+  }, "ask Ann"],
+  ["somebody with the bot's name, after it", {
+    text: "<at>Agent</at> ask <at>Agent</at>",
+    entities: [OWN, mention("29:other", "<at>Agent</at>")],
+  }, "ask Agent"],
+  ["somebody with the bot's name, before it", {
+    text: "<at>Agent</at> says <at>Agent</at> go",
+    entities: [mention("29:other", "<at>Agent</at>"), OWN],
+  }, "Agent says   go"],
+  ["a tag without an entity is words", { text: "<at>Agent</at> hello" }, "Agent hello"],
+  [
+    "the bot's name without a tag is words",
+    { text: "Agent hello", entities: [OWN] },
+    "Agent hello",
+  ],
+  ["an entity whose text has no tag", {
+    text: "@Agent tell @Agent",
+    entities: [mention(BOT.id, "@Agent")],
+  }, "tell @Agent"],
+  ["the application id alone", {
+    text: "<at>Agent</at> hi",
+    entities: [mention(APP, "<at>Agent</at>")],
+  }, "hi"],
+  ["numbered mentions", {
+    text: '<at id="0">Agent</at> and <at id="1">Ann</at>',
+    entities: [mention(BOT.id, '<at id="0">Agent</at>'), mention("29:a", '<at id="1">Ann</at>')],
+  }, "and Ann"],
+  ["character references", { text: "a &lt;b&gt; &amp; &#39;c&#39; &#x1F642;" }, "a <b> & 'c' 🙂"],
+  ["rich text", { text: "<p>one</p>", textFormat: "xml" }, "one"],
+  ["the copy as rich text says nothing new", {
+    text: "hello",
+    attachments: [{ contentType: "text/html", content: "<p>hello</p>" }],
+  }, "hello"],
+  ["a quoted message", {
+    text: "Yes, do it",
+    attachments: [{ contentType: "text/html", content: REPLY }],
+  }, "> Ann & Bob wrote:\n> First line\n> second line\n\nYes, do it"],
+  ["a quoted message whole", {
+    text: "ok",
+    attachments: [{
+      contentType: "text/html",
+      content: REPLY.replace('"preview"', '"copy"').replaceAll('"', "'"),
+    }],
+  }, "> Ann & Bob wrote:\n> First line\n> second line\n\nok"],
+  ["a quoted message without an author", {
+    text: "ok",
+    attachments: [{
+      contentType: "text/html",
+      content: '<blockquote itemtype="http://schema.skype.com/Reply">so it was</blockquote>',
+    }],
+  }, "> so it was\n\nok"],
+  ["a quote of the owner's own is in the text", {
+    text: "ok",
+    attachments: [{ contentType: "text/html", content: "<blockquote>mine</blockquote>" }],
+  }, "ok"],
+  ["two quoted messages", {
+    text: "both",
+    attachments: [{ contentType: "text/html", content: REPLY + REPLY }],
+  }, `${"> Ann & Bob wrote:\n> First line\n> second line\n\n".repeat(2)}both`],
+  ["a quoted message as an entity", {
+    text: '<quoted messageId="1625"/> and now?',
+    entities: [{
+      type: "quotedReply",
+      quotedReply: { messageId: "1625", senderName: "Ann\nBob", preview: "it &lt;is&gt; done" },
+    }],
+  }, "> Ann Bob wrote:\n> it <is> done\n\nand now?"],
+  ["a quoted message that was deleted", {
+    text: "why?",
+    entities: [{ type: "quotedReply", quotedReply: { isReplyDeleted: true, preview: "secret" } }],
+  }, "> (a message that was deleted)\n\nwhy?"],
+  ["entities that are none", {
+    text: "hi",
+    entities: [
+      { type: "mention" },
+      { type: "mention", mentioned: null, text: 5 },
+      { type: "quotedReply", quotedReply: "x" },
+      { type: "quotedReply", quotedReply: { preview: 7 } },
+    ],
+  }, "hi"],
+];
+
+for (const [name, more, want] of ROWS) {
+  Deno.test(`messageText() of ${name}`, () => {
+    assert.equal(messageText(message(more), APP), want);
+  });
+}
+
+Deno.test("isMentioned() goes by the entity's id, not by the name", () => {
+  const is = (more: Readonly<Record<string, unknown>>) => isMentioned(message(more), APP);
+  assert.ok(is({ text: "<at>Agent</at>", entities: [OWN] }));
+  assert.ok(!is({ text: "<at>Agent</at>" }));
+  assert.ok(
+    !is({
+      text: "<at>Agent</at>",
+      entities: [mention("29:other", "<at>Agent</at>")],
+    }),
+  );
+  assert.ok(
+    !isMentioned(
+      message({ entities: [mention("28:undefined", "<at>x</at>")] }),
+      undefined,
+    ),
+  );
+});
+
+Deno.test("messageText() of a hostile text ends soon", () => {
+  for (const piece of ["<at>", "<", "<at ", "&", "<quoted "]) {
+    const text = piece.repeat(Math.floor(200_000 / piece.length));
+    const html = `${'<blockquote itemtype="http://schema.skype.com/Reply">'}${
+      piece.repeat(Math.floor(32_000 / piece.length))
+    }`;
+    const attachments = [{ contentType: "text/html", content: html }];
+    // Quadratic work would take minutes.
+    messageText(message({ text, textFormat: "xml", attachments }), APP);
+  }
+});
