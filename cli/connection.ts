@@ -103,7 +103,7 @@ async function publicKey(
   { name }: AgentRecord,
 ): Promise<string | undefined> {
   const path = `${context.paths.dialState(name)}/key.json`;
-  const text = await readHomeText(context, path, KEY_FILE_BYTES_MAX);
+  const text = await readHomeText(context, name, { path, bytesMax: KEY_FILE_BYTES_MAX });
   try {
     const { public: key } = JSON.parse(text ?? "null") as { readonly public?: unknown };
     return typeof key === "string" && PUBLIC_KEY.test(key) ? key : undefined;

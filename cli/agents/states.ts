@@ -56,7 +56,7 @@ async function readTold(
   agent: AgentName,
 ): Promise<ToldState | undefined> {
   const path = `${context.paths.dialState(agent)}/${STATE_FILE}`;
-  const text = await readHomeText(context, path, STATE_FILE_BYTES_MAX);
+  const text = await readHomeText(context, agent, { path, bytesMax: STATE_FILE_BYTES_MAX });
   return text === undefined ? undefined : parseToldState(text);
 }
 

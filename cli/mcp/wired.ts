@@ -154,7 +154,7 @@ async function readClientConfig(context: VerbContext, gathered: Gathered, agent:
     home: paths.home(agent.name),
     agent: agent.name,
   });
-  return await readHomeText(context, path, CLIENT_CONFIG_BYTES_MAX);
+  return await readHomeText(context, agent.name, { path, bytesMax: CLIENT_CONFIG_BYTES_MAX });
 }
 
 function socketUnit(manifest: Manifest, agent: AgentRecord): string {

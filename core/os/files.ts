@@ -33,7 +33,7 @@ export function denoFiles(): Files {
       return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
     },
     readBytes,
-    readPlain: async (path, bytesMax) => readPlain(path, bytesMax),
+    readPlain: async (path, of) => readPlain(path, of),
     write: (path, data, options) => writeAtomically(path, data, options ?? {}),
     append: (path, data, mode) => append(path, data, { mode: mode ?? FILE_MODE, sync: false }),
     appendDurably: (path, data, mode) =>

@@ -93,7 +93,10 @@ contract(
       ["none", 7, undefined],
     ];
     for (const [name, bytesMax, text] of cases) {
-      assert.equal(await files.readPlain(`${root}/${name}`, bytesMax), text, name);
+      const uid = (await files.stat(root))?.uid ?? 0;
+      const path = `${root}/${name}`;
+      assert.equal(await files.readPlain(path, { bytesMax, uid }), text, name);
+      assert.equal(await files.readPlain(path, { bytesMax, uid: uid + 1 }), undefined, name);
     }
   },
 );

@@ -82,9 +82,10 @@ function readingOf(
       const bytes = await readBytes(path);
       return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
     },
-    readPlain: async (path, bytesMax) => {
+    readPlain: async (path, { bytesMax, uid }) => {
       const node = tree.find(path, false);
       if (node?.kind !== "file" || node.bytes.length > bytesMax) return undefined;
+      if (statOf(node).uid !== uid) return undefined;
       return new TextDecoder().decode(node.bytes);
     },
     list: async (path) => {
