@@ -75,12 +75,20 @@ function walk(root: string, skip: readonly string[] = []): readonly Entry[] {
   return entries.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-/** A link that leads out of the tree would let the tree's hash say nothing about what runs. */
+/**
+ * A link that leads out of the tree would let the tree's hash say nothing about what runs. Where a
+ * link leads can be told from its words only while they go up before they go down: a folder on the
+ * way may be a link too, and what is above that is somewhere else. So up comes first, or not at all;
+ * what it names below is in the tree, because each link there is looked at in the same way.
+ */
 function innerTarget(root: string, path: string): string {
   const target = Deno.readLinkSync(path);
+  const words = target.split("/").filter((word) => word !== "" && word !== ".");
+  const ups = words.findIndex((word) => word !== "..");
+  const isDirect = ups < 0 || !words.slice(ups).includes("..");
   const within = relative(root, resolve(path, "..", target));
-  if (target.startsWith("/") || within.startsWith("..")) {
-    throw new FileFault("ELOOP", path, `"${path}" is a link that leads out of its tree`);
+  if (target.startsWith("/") || within === ".." || within.startsWith("../") || !isDirect) {
+    throw new FileFault("ELOOP", path, `"${path}" is a link that may lead out of its tree`);
   }
   return target;
 }
