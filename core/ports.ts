@@ -46,13 +46,6 @@ export interface WriteOptions {
   readonly gid?: number;
 }
 
-/** What a file must be for `Files.readPlain` to read it. */
-export interface PlainFile {
-  readonly bytesMax: number;
-  /** Its owner. */
-  readonly uid: number;
-}
-
 /** A held lock; `release` is idempotent. */
 export interface Lock {
   release(): Promise<void>;
@@ -77,11 +70,8 @@ export interface Files {
   readText(path: string): Promise<string | undefined>;
   /** Bytes, or undefined when there is no such file. */
   readBytes(path: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /**
-   * Text of a plain file of at most `bytesMax` that belongs to `uid`; undefined for a link, a file of
-   * somebody else, to which a linked folder may lead, and anything else. Never waits.
-   */
-  readPlain(path: string, of: PlainFile): Promise<string | undefined>;
+  /** Text of a plain file of this size at most and this owner; undefined for anything else. Never waits. */
+  readPlain(path: string, of: { bytesMax: number; uid: number }): Promise<string | undefined>;
   /** Writes atomically and durably: a crash leaves the old file or the new one. Never follows a link at `path`. */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<void>;
   /** Appends, creating the file with `mode`. Not atomic across crashes; for logs only. */

@@ -10,7 +10,9 @@
 
 import fs from "node:fs";
 import { fileFault } from "core/os/file_fault.ts";
-import type { PlainFile } from "core/ports.ts";
+import type { Files } from "core/ports.ts";
+
+type PlainFile = Parameters<Files["readPlain"]>[1];
 
 /** Without waiting, because opening a pipe waits for its writer. */
 const FLAGS = fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK;
