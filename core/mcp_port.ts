@@ -27,9 +27,18 @@ export interface McpAnswer {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** Where an MCP server is: its socket starts it on connect, or it is a program on stdio. */
+/** An MCP server that is reached by URL, with every key filled in. */
+export interface HttpEndpoint {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Texts that may stand in no message: values of keys, as they are and as the URL holds them. */
+  readonly secrets: readonly string[];
+}
+
+/** Where an MCP server is: its socket starts it on connect, it is a program on stdio, or a URL. */
 export type McpEndpoint =
   | { readonly socket: string }
+  | { readonly http: HttpEndpoint }
   | ProcessSpec;
 
 /** A short-lived MCP client: one connection per call. It does not gate: `core/risk/admission.ts` does. */

@@ -7,6 +7,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
+import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_place.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
 import { deniedIn } from "core/catalog/denied.ts";
@@ -20,6 +21,7 @@ import type { McpAnswer, McpEndpoint } from "core/mcp_port.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
+import type { Gate } from "core/risk/rules.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
 import { type Invocation } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
@@ -70,29 +72,30 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!catalog.ok) return catalog;
   const manifest = findEntry(catalog.value, mcp);
   if (!manifest.ok) return manifest;
-  const socket = socketOf(context, manifest.value, target.agent);
-  if (!socket.ok) return socket;
-  if (await ports.files.stat(socket.value) === undefined) {
-    return err(notWired(mcp, target.agent));
-  }
   // The file that the proxy reads, not the manifest: what is not applied yet holds for no door.
   const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
   if (!gate.ok) return gate;
+  const place = await placeOf(
+    context,
+    { manifest: manifest.value, gate: gate.value },
+    target.agent,
+  );
+  if (!place.ok) return place;
+  const at = place.value;
   const isOwn = callerAgent(caller) === target.agent;
   const origin: CallOrigin = isOwn ? { kind: "verb", verb } : {
     ...{ kind: "relayed", verb, by: callerText(caller) },
     ...(caller.kind === "operator" ? { root: true } : {}),
   };
-  const at = endpointOf(context, mcp, socket.value);
   const call = {
     ...{ agent: target.agent, mcp, version: gate.value.version, tool, origin },
     ...{ arguments: options.arguments, timeoutMs: options.timeoutMs },
   };
   const client = await ports.openMcpClient();
   // The agent's own proxy asks by itself: two doors must not ask twice about one call.
-  const ask = "socket" in at
-    ? askerOf(context, mcp, target.agent)
-    : () => Promise.resolve(ok(undefined));
+  const ask = isOwnProxy(context)
+    ? () => Promise.resolve(ok(undefined))
+    : askerOf(context, mcp, target.agent);
   const answer = await callAdmitted(gate.value, call, { client, at, ask });
   if (!answer.ok) return answer;
   const told = report(options, target.agent, answer.value);
@@ -185,40 +188,21 @@ function parseArguments(text: string): Result<Readonly<Record<string, unknown>>,
     : err("--args is JSON of another kind, must be one JSON object");
 }
 
-function socketOf(
-  { paths }: VerbContext,
-  manifest: Manifest,
+/** Where the MCP is, for this caller; a socket that is not there is told as such. */
+async function placeOf(
+  context: VerbContext,
+  of: { readonly manifest: Manifest; readonly gate: Gate },
   agent: AgentName,
-): Result<string> {
-  if (manifest.transport === "http") {
-    return err(refusal(
-      "transport-unsupported",
-      `Cannot call MCP "${manifest.name}" from here: it is reached by URL, must have a socket`,
-      { hints: [`fleetctl mcp wired ${agent}`] },
-    ));
-  }
-  return ok(
-    manifest.sharing === "shared"
-      ? paths.sharedMcpSocket(manifest.name)
-      : paths.agentMcpSocket(manifest.name, agent),
-  );
-}
-
-/**
- * An agent on a real host goes through its own proxy, whose permission set names that agent's
- * sockets; root and the operator of another root connect themselves.
- */
-export function endpointOf(
-  { paths, ports, env }: VerbContext,
-  mcp: McpName,
-  socket: string,
-): McpEndpoint {
-  if (paths.root !== "/" || ports.users.currentUid() === 0) return { socket };
-  return {
-    command: paths.program("fleetctl-mcp"),
-    args: ["proxy", mcp, "--socket", socket],
-    env: { PATH: "/usr/bin:/bin", ...(env.HOME === undefined ? {} : { HOME: env.HOME }) },
-  };
+): Promise<Result<McpEndpoint>> {
+  const { paths, ports } = context;
+  const { name, transport, sharing } = of.manifest;
+  if (transport === "http") return await urlPlace(context, of.gate, agent);
+  const socket = sharing === "shared"
+    ? paths.sharedMcpSocket(name)
+    : paths.agentMcpSocket(name, agent);
+  return await ports.files.stat(socket) === undefined
+    ? err(noSocket(name, agent))
+    : ok(socketPlace(context, name, { socket, agent }));
 }
 
 function badArguments(verb: CallVerb, mcp: McpName, found: string, tool: string) {
@@ -228,7 +212,7 @@ function badArguments(verb: CallVerb, mcp: McpName, found: string, tool: string)
   });
 }
 
-function notWired(mcp: McpName, agent: AgentName) {
+function noSocket(mcp: McpName, agent: AgentName) {
   return refusal(
     "mcp-not-wired",
     `Cannot call MCP "${mcp}" as agent "${agent}": its socket is not there, must be wired first`,

@@ -20,7 +20,9 @@ export interface NewEntry {
   readonly name: string;
   readonly summary: string;
   /** An http entry has a URL and nothing to install. */
-  readonly source: ResolvedPin | { readonly url: string };
+  readonly source:
+    | ResolvedPin
+    | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
   /** Server file of an npm entry, relative to its tree. */
   readonly command?: string;
   readonly args?: readonly string[];
@@ -37,6 +39,7 @@ const SUMMARY_LENGTH_MAX = 200;
 export function newManifest(entry: NewEntry): string {
   const { source, requiredEnv = [], optionalEnv = [], environment = {}, args = [] } = entry;
   const isNpm = "pin" in source;
+  const headers = "url" in source ? source.headers ?? {} : {};
   const keys = [...requiredEnv, ...optionalEnv];
   const granted = PERMISSION_KINDS.filter((kind) => (entry.permissions[kind] ?? []).length > 0);
   return printYaml({
@@ -52,6 +55,7 @@ export function newManifest(entry: NewEntry): string {
     // A list of its own: the printer would write the same one twice as an alias.
     ...(requiredEnv.length === 0 || entry.scope === "shared" ? {} : { user_env: [...requiredEnv] }),
     ...(optionalEnv.length === 0 ? {} : { optional_env: optionalEnv }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(Object.keys(environment).length === 0 ? {} : { environment }),
     ...(granted.length === 0 || !isNpm ? {} : {
       permissions: Object.fromEntries(granted.map((kind) => [kind, entry.permissions[kind]])),

@@ -54,6 +54,8 @@ export interface Manifest {
   /** Manifest key `scope`. */
   readonly sharing: "shared" | "per_user";
   readonly transport: "stdio" | "http";
+  /** What a server that is reached by URL is told with each request; `{KEY}` stands for a key. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly exposure: Exposure;
   readonly toolExposure: ReadonlyMap<string, Exposure>;
   readonly risk: ReadonlyMap<string, "block" | "ask">;

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { readHeaders } from "core/catalog/endpoint.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { type Exposure, EXPOSURES, type Manifest } from "core/catalog/manifest.ts";
 import {
@@ -34,6 +35,7 @@ const KNOWN_KEYS = [
   "optional_env",
   "scope",
   "transport",
+  "headers",
   "exposure",
   "tool_exposure",
   "tools",
@@ -119,6 +121,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
     auth,
     sharing: read.choice(["scope"], ["shared", "per_user"]) ?? "per_user",
     transport: read.choice(["transport"], ["stdio", "http"]),
+    headers: readHeaders(read, declared),
     ...readExposure(read),
     ...readTools(read),
     args: readArguments(read),
@@ -155,6 +158,9 @@ function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: Ma
     for (const key of PROCESS_KEYS) {
       if (read.has([key])) read.fault([key], "has no meaning for an http source");
     }
+  }
+  if (kind !== "http" && read.has(["headers"])) {
+    read.fault(["headers"], `has no meaning for a source of kind "${kind}"`);
   }
   if (kind === "builtin") {
     for (const key of ["command", "args", "engine", "permissions"] as const) {

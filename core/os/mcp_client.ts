@@ -1,6 +1,6 @@
 /**
- * The adapter of `McpClient`: the official SDK's client over a unix socket or a program's stdio, at
- * whichever protocol revision the server speaks. Bounded in time and in bytes; never gates.
+ * The adapter of `McpClient`: the official SDK's client over a unix socket, a program's stdio or a
+ * URL, at whichever protocol revision the server speaks. Bounded in time and in bytes; never gates.
  *
  * @module
  */
@@ -9,19 +9,22 @@ import { Client, type JSONRPCMessage, type Transport } from "@modelcontextprotoc
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
-import type { ByteStream, Processes, Sockets } from "core/ports.ts";
+import { boundedLines } from "core/os/bounded_lines.ts";
+import { openMcpHttp } from "core/os/mcp_http.ts";
+import type { ByteStream, Clock, HttpClient, Processes, Sockets } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 
 /** A server that stays silent to the probe of the newer revision gets the older handshake. */
 const PROBE_MS = 20_000;
-const NEWLINE = 0x0a;
 const TOOLS_MAX = 2_000;
 
 /** What the client needs of the machine. */
 export interface McpClientPorts {
   readonly sockets: Pick<Sockets, "connectUnix">;
   readonly processes: Pick<Processes, "spawn">;
+  readonly http: HttpClient;
+  readonly clock: Pick<Clock, "after">;
 }
 
 /** Creates a client. */
@@ -42,7 +45,7 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
     callTool: (mcp, at, call) =>
       withClient(mcp, at, ports, async (client) => {
         // Only our own proxy is told where a call comes from, and only it waits for a human.
-        const meta = "socket" in at || call.origin === undefined
+        const meta = !("command" in at) || call.origin === undefined
           ? {}
           : { _meta: { fleetctl: { origin: call.origin } } };
         const result = await client.callTool(
@@ -100,6 +103,7 @@ async function withClient<T>(
 
 async function openStream(at: McpEndpoint, ports: McpClientPorts): Promise<ByteStream> {
   if ("socket" in at) return await ports.sockets.connectUnix(at.socket);
+  if ("http" in at) return openMcpHttp(at.http, ports);
   const child = await ports.processes.spawn({ ...at, group: true });
   // What it says on stderr is not ours to show; unread, it would stop the server.
   void child.stderr.pipeTo(new WritableStream()).catch(() => {/* it ended with the process */});
@@ -191,35 +195,4 @@ function parseMessage(line: Uint8Array): JSONRPCMessage | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function* boundedLines(
-  readable: ReadableStream<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  let parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of readable) {
-    let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      yield joined([...parts, chunk.subarray(from, end)]);
-      parts = [];
-      size = 0;
-      from = end + 1;
-    }
-    size += chunk.length - from;
-    if (size > MCP_LIMITS.messageBytesMax) {
-      throw new Error(`its answer has more than ${MCP_LIMITS.messageBytesMax} bytes`);
-    }
-    if (from < chunk.length) parts.push(chunk.slice(from));
-  }
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { endpointOf, type EndpointTemplate } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
@@ -22,21 +23,32 @@ export interface Gate {
   readonly rules: ReadonlyMap<string, Risk>;
   /** Tools that the reviewed catalog calls read-only, by their exact names. */
   readonly reads: ReadonlySet<string>;
+  /** Where an MCP is that is reached by URL; keys are not filled in. */
+  readonly endpoint?: EndpointTemplate;
   /** The proxy ends an idle connection after this, so that the server stops (decision 31). */
   readonly idleStopSeconds: number | undefined;
 }
 
 /** Largest gate file; a few hundred rules. */
 const GATE_BYTES_MAX = 256 * 1024;
-const KNOWN_KEYS: readonly string[] = ["mcp", "version", "rules", "reads", "idle_stop_seconds"];
+const KNOWN_KEYS: readonly string[] = [
+  "mcp",
+  "version",
+  "rules",
+  "reads",
+  "endpoint",
+  "idle_stop_seconds",
+];
 
 /** Returns the rules that a manifest declares. */
 export function gateOf(manifest: Manifest): Gate {
+  const endpoint = endpointOf(manifest);
   return {
     mcp: manifest.name,
     version: "version" in manifest.source ? manifest.source.version : manifest.source.kind,
     rules: manifest.risk,
     reads: manifest.readOnly,
+    ...(endpoint === undefined ? {} : { endpoint }),
     idleStopSeconds: manifest.limits.idleStopSeconds,
   };
 }
@@ -68,6 +80,8 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
   }
   const rules = parseRules(value["rules"]);
   if (rules === undefined) return bad('a rule is neither "block" nor "ask"');
+  const endpoint = parseEndpoint(value["endpoint"]);
+  if (endpoint === "bad") return bad("endpoint has no url, headers or optional");
   const reads = value["reads"] ?? [];
   if (!Array.isArray(reads) || !reads.every((tool) => typeof tool === "string")) {
     return bad("reads is not a list of names");
@@ -77,8 +91,19 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
     version: value["version"],
     rules,
     reads: new Set(reads),
+    ...(endpoint === undefined ? {} : { endpoint }),
     idleStopSeconds: idle === undefined ? undefined : Number(idle),
   });
+}
+
+function parseEndpoint(value: unknown): EndpointTemplate | "bad" | undefined {
+  if (value === undefined) return undefined;
+  if (!isRecord(value) || typeof value["url"] !== "string") return "bad";
+  const { url, headers, optional } = value;
+  if (!isRecord(headers) || !Array.isArray(optional)) return "bad";
+  const texts = [...Object.values(headers), ...optional];
+  if (!texts.every((text) => typeof text === "string")) return "bad";
+  return { url, headers: headers as EndpointTemplate["headers"], optional };
 }
 
 function parseRules(value: unknown): ReadonlyMap<string, Risk> | undefined {

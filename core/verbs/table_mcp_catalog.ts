@@ -36,6 +36,10 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
       PROGRAM,
       { name: "arg", value: "text", repeat: true, summary: "Argument of the server; repeatable" },
       { name: "env", value: "KEY", repeat: true, summary: "Key that it needs; repeatable" },
+      {
+        ...{ name: "header", value: "name: text", repeat: true },
+        summary: "Header for --url, with {KEY} where a key goes; repeatable",
+      },
       GRANT,
       { name: "shared", summary: "One server for every agent, with the shared key" },
       { name: "summary", value: "text", summary: "One line for the catalog" },

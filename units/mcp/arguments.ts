@@ -13,6 +13,8 @@ import { err, ok, type Result } from "core/result.ts";
 /** What the program can be asked for. */
 export type ProgramCommand =
   | { readonly kind: "proxy"; readonly mcp: string; readonly socket: string }
+  /** The same for an MCP that is reached by URL; the gate file knows the URL. */
+  | { readonly kind: "proxy-url"; readonly mcp: string }
   | { readonly kind: "serve"; readonly server: BuiltinServer }
   | { readonly kind: "check"; readonly mcp: string }
   | { readonly kind: "check-config" }
@@ -20,11 +22,13 @@ export type ProgramCommand =
 
 /** Shown for `--help` and after a usage fault. */
 export const USAGE = `usage: fleetctl-mcp proxy <mcp> --socket <path>
+       fleetctl-mcp proxy <mcp> --url
        fleetctl-mcp serve <${BUILTIN_SERVERS.join("|")}>
        fleetctl-mcp check <mcp>
        fleetctl-mcp --check-config
 
-proxy  passes MCP messages between stdio and the socket of an MCP, through the permission gate
+proxy  passes MCP messages between stdio and the socket of an MCP, through the permission gate; with
+       --url an MCP that is reached by URL, with the agent's own keys
 serve  is one of the builtin MCP servers, on stdio
 check  tells whether the installed files of an MCP are those that were installed
 
@@ -51,8 +55,9 @@ export function parseProgramArguments(args: readonly string[]): Result<ProgramCo
       : usage("check takes one name");
   }
   const [option, socket] = rest;
+  if (option === "--url" && rest.length === 1) return ok({ kind: "proxy-url", mcp: mcp.value });
   if (option !== "--socket" || socket === undefined || rest.length !== 2) {
-    return usage("proxy takes --socket <path>");
+    return usage("proxy takes --socket <path> or --url");
   }
   const size = new TextEncoder().encode(socket).length;
   if (!socket.startsWith("/") || size > DAEMON_LIMITS.socketPathLengthMax) {

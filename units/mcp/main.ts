@@ -12,6 +12,7 @@ import { denoFiles } from "core/os/files.ts";
 import { stderrLog } from "core/os/log.ts";
 import { systemClock } from "core/os/clock.ts";
 import { pathsUnder } from "core/paths.ts";
+import type { ByteStream } from "core/ports.ts";
 import { parseProgramArguments, type ProgramCommand, USAGE } from "units/mcp/arguments.ts";
 
 async function main(): Promise<number> {
@@ -33,7 +34,9 @@ async function run(command: ProgramCommand): Promise<number> {
       console.log("ok");
       return 0;
     case "proxy":
-      return await proxy(command);
+      return await proxy(command, connectUnix);
+    case "proxy-url":
+      return await proxy({ mcp: command.mcp, socket: "" }, () => connectUrl(command.mcp));
     case "serve":
       return await serve(command.server);
     case "check":
@@ -45,7 +48,10 @@ function root(): string {
   return Deno.env.get("FLEETCTL_ROOT") ?? "/";
 }
 
-async function proxy(target: { readonly mcp: string; readonly socket: string }): Promise<number> {
+async function proxy(
+  target: { readonly mcp: string; readonly socket: string },
+  connect: (path: string) => Promise<ByteStream>,
+): Promise<number> {
   const { runProxy } = await import("units/mcp/proxy.ts");
   const { createGateReader } = await import("core/risk/gate_file.ts");
   await runProxy({ ...target, agent: Deno.env.get("FLEETCTL_AGENT") ?? "" }, {
@@ -57,9 +63,23 @@ async function proxy(target: { readonly mcp: string; readonly socket: string }):
       systemClock(),
     ),
     dialSocket: `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`,
-    connect: connectUnix,
+    connect: (path) => path === target.socket ? connect(path) : connectUnix(path),
   });
   return 0;
+}
+
+/** Loads the SDK, which no other proxy needs. */
+async function connectUrl(mcp: string): Promise<ByteStream> {
+  const { openMcpHttp } = await import("core/os/mcp_http.ts");
+  const { systemHttp } = await import("core/os/http.ts");
+  const { readOwnEndpoint } = await import("units/mcp/own_endpoint.ts");
+  const paths = pathsUnder(root());
+  const agent = Deno.env.get("FLEETCTL_AGENT") ?? "";
+  const endpoint = await readOwnEndpoint(denoFiles(), paths, { mcp, agent });
+  if (!endpoint.ok) {
+    throw new Error(endpoint.error.message.replace(/^Cannot reach MCP [^:]*: /, ""));
+  }
+  return openMcpHttp(endpoint.value, { http: systemHttp(), clock: systemClock() });
 }
 
 async function serve(server: BuiltinServer): Promise<number> {

@@ -89,9 +89,11 @@ function unreachable(target: { readonly mcp: string; readonly socket: string }, 
     : name === "PermissionDenied" || code === "EACCES"
     ? "belongs to another user"
     : `cannot be used: ${errorText(thrown)}`;
+  // One that is reached by URL has no socket; then the fault says it all.
+  const found = target.socket === "" ? errorText(thrown) : `its socket "${target.socket}" ${state}`;
   return refusal(
     "mcp-unreachable",
-    `Cannot reach MCP ${JSON.stringify(target.mcp)}: its socket "${target.socket}" ${state}`,
+    `Cannot reach MCP ${JSON.stringify(target.mcp)}: ${found}`,
     { hints: ["fleetctl apply self", "fleetctl mcp wired self"] },
   );
 }

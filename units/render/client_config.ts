@@ -63,7 +63,16 @@ export function renderClientEntry(
           ? `\${${key}}`
           : encodeURIComponent(site.secrets.get(key) ?? whole),
     );
-    return { type: "http", url, ...exposure };
+    const headers = Object.entries(manifest.headers).map(([name, text]) => [
+      name,
+      text.replace(
+        PLACEHOLDER,
+        (whole, key: string) =>
+          site.shape === "runtime-b" ? `\${${key}}` : site.secrets.get(key) ?? whole,
+      ),
+    ]);
+    const told = headers.length === 0 ? {} : { headers: Object.fromEntries(headers) };
+    return { type: "http", url, ...told, ...exposure };
   }
   const owner = manifest.sharing === "per_user" ? site.agent : undefined;
   return {

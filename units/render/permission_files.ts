@@ -86,6 +86,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
     home: NO_HOME,
     mcp_nets: [],
     mcp_sockets: [],
+    mcp_env_files: [],
     ...(gateway === undefined
       ? {}
       : { cockpit_listen: gateway.cockpitListen, dial_listen: gateway.dialListen }),
@@ -140,6 +141,7 @@ export function renderAgentPermissions(
   const sockets = stdio.map((manifest) =>
     mcpSocketPath(paths, manifest.name, manifest.sharing === "shared" ? undefined : agent.name)
   );
+  const urlHosts = mcpHosts(site.manifests);
   const values: PermissionValues = {
     ...hostValues(facts),
     agent: agent.name,
@@ -150,7 +152,9 @@ export function renderAgentPermissions(
       .replaceAll("{home}", home).replaceAll("{agent}", agent.name),
     model_hosts: modelHosts(agent, site),
     mcp_sockets: sockets,
-    mcp_nets: sockets.map((path) => `unix:${path}`),
+    mcp_nets: [...sockets.map((path) => `unix:${path}`), ...urlHosts],
+    // Its own keys, and only where a URL takes them: servers on sockets get theirs from their unit.
+    mcp_env_files: urlHosts.length === 0 ? [] : [paths.sharedEnv, paths.agentEnv(agent.name)],
   };
   const sets = expandAll(AGENT_SETS, values);
   return sets.ok
@@ -233,13 +237,20 @@ function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
   const endpoint = baseUrl === undefined
     ? providers.map((name) => PROVIDER_HOSTS[name])
     : [hostPort(baseUrl)];
-  const mcps = site.manifests.map((manifest) =>
-    manifest.source.kind === "http"
-      ? hostPort(manifest.source.url.replace(/\{[A-Z0-9_]+\}/g, "x"))
-      : undefined
-  );
-  const hosts = [...endpoint, ...mcps, ...dial?.modelHosts?.get(agent.name) ?? []];
+  const hosts = [
+    ...endpoint,
+    ...mcpHosts(site.manifests),
+    ...dial?.modelHosts?.get(agent.name) ?? [],
+  ];
   return [...new Set([DEMO_HOST, ...hosts.filter((host) => host !== undefined)])];
+}
+
+/** Hosts of the MCPs that are reached by URL; a key never stands in a host. */
+function mcpHosts(manifests: readonly Manifest[]): readonly string[] {
+  const hosts = manifests.map(({ source }) =>
+    source.kind === "http" ? hostPort(source.url.replace(/\{[A-Z0-9_]+\}/g, "x")) : undefined
+  );
+  return [...new Set(hosts.filter((host) => host !== undefined))];
 }
 
 function hostPort(url: string): string | undefined {

@@ -33,7 +33,9 @@ import { type Invocation, repeated } from "core/verbs/invocation.ts";
 /** What `fleetctl mcp catalog add` was asked for. */
 export interface Options {
   readonly mcp: McpName;
-  readonly source: { readonly pin: Pin } | { readonly url: string };
+  readonly source:
+    | { readonly pin: Pin }
+    | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
   readonly into: string | undefined;
   readonly program: string | undefined;
   readonly args: readonly string[];
@@ -53,7 +55,11 @@ const STEPS = 3;
 export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
   if (!mcp.ok) return mcp;
-  const source = parseSourceOption(invocation.options.npm, invocation.options.url);
+  const source = parseSourceOption(
+    invocation.options.npm,
+    invocation.options.url,
+    repeated(invocation, "header"),
+  );
   if (!source.ok) return source;
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
@@ -76,7 +82,16 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 function parseSourceOption(
   npm: string | undefined,
   url: string | undefined,
+  headerTexts: readonly string[],
 ): Result<Options["source"]> {
+  const headers = parseHeaders(headerTexts);
+  if (headers === undefined || (headerTexts.length > 0 && url === undefined)) {
+    return err(refusal(
+      "header-invalid",
+      "Cannot add to the catalog: a --header is unusable, must be 'Name: text' beside --url",
+      { kind: "usage", hints: ["--header 'Authorization: Bearer {KEY}' --env KEY"] },
+    ));
+  }
   if ((npm === undefined) === (url === undefined)) {
     return err(refusal(
       "source-missing",
@@ -86,7 +101,7 @@ function parseSourceOption(
       { kind: "usage", hints: ["fleetctl mcp catalog add <mcp> --npm <package>@<version>"] },
     ));
   }
-  if (npm === undefined) return ok({ url: url ?? "" });
+  if (npm === undefined) return ok({ url: url ?? "", headers });
   const pin = parseNpmPin(npm);
   return pin.ok ? ok({ pin: pin.value }) : pin;
 }
@@ -99,7 +114,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const free = await checkFree(context, options.mcp);
     if (!free.ok) return free;
     return "url" in options.source
-      ? await addUrl(context, options, options.source.url, layer.value)
+      ? await addUrl(context, options, options.source, layer.value)
       : await addPackage(context, options, options.source.pin, layer.value);
   });
 }
@@ -117,17 +132,28 @@ async function checkFree(context: VerbContext, mcp: McpName): Promise<Result<voi
   ));
 }
 
+function parseHeaders(texts: readonly string[]): Readonly<Record<string, string>> | undefined {
+  const headers: Record<string, string> = {};
+  for (const text of texts) {
+    const [, name, value] = /^([A-Za-z0-9-]+):\s*(\S.*)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined || Object.hasOwn(headers, name)) return undefined;
+    headers[name] = value;
+  }
+  return headers;
+}
+
 async function addUrl(
   context: VerbContext,
   options: Options,
-  url: string,
+  source: Extract<Options["source"], { readonly url: string }>,
   layer: Layer,
 ): Promise<Result<VerbReport>> {
   const { mcp } = options;
+  const { url } = source;
   const manifest = newManifest({
     name: mcp,
     summary: options.summary ?? `Server at ${URL.canParse(url) ? new URL(url).hostname : url}`,
-    source: { url },
+    source,
     requiredEnv: options.requiredEnv,
     optionalEnv: options.optionalEnv,
     permissions: {},

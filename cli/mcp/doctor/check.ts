@@ -12,7 +12,7 @@ import type { Gathered } from "cli/facts.ts";
 import { readLogs } from "cli/logs/source.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
 import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
-import { endpointOf } from "cli/mcp/call_tool.ts";
+import { socketPlace } from "cli/mcp/call_place.ts";
 import { wiredMcps } from "cli/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
 import { unixUserOf } from "cli/unix_user.ts";
@@ -245,7 +245,10 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
   const socket = mcpSocketPath(context.paths, mcp, owner);
   const client = await context.ports.openMcpClient();
   const began = context.ports.clock.monotonic();
-  const tools = await client.listTools(mcp, endpointOf(context, mcp, socket));
+  const tools = await client.listTools(
+    mcp,
+    socketPlace(context, mcp, { socket, agent: agent.name }),
+  );
   const took = Math.round(context.ports.clock.monotonic() - began);
   if (tools.ok) return ok({ tools: tools.value, said: `started and answered in ${took} ms` });
   return err({

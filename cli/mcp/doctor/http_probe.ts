@@ -5,6 +5,7 @@
  * @module
  */
 
+import { endpointOf, fillEndpoint } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
@@ -12,7 +13,6 @@ import type { KeyName } from "core/names.ts";
 import type { Clock, HttpClient } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-const PLACEHOLDER = /\{([A-Z][A-Z0-9_]*)\}/g;
 /** The `initialize` request of MCP 2025-11-25, which servers of the next revision know, too. */
 const INITIALIZE = JSON.stringify({
   jsonrpc: "2.0",
@@ -31,11 +31,11 @@ export async function probeHttp(
   manifest: Manifest,
   valueOf: (key: KeyName) => string | undefined,
 ): Promise<Result<string>> {
-  if (manifest.source.kind !== "http") return ok("");
-  const url = manifest.source.url.replace(
-    PLACEHOLDER,
-    (whole, key: string) => encodeURIComponent(valueOf(key as KeyName) ?? whole),
-  );
+  const template = endpointOf(manifest);
+  if (template === undefined) return ok("");
+  const endpoint = fillEndpoint(manifest.name, template, (key) => valueOf(key as KeyName));
+  if (!endpoint.ok) return endpoint;
+  const { url, headers, secrets } = endpoint.value;
   const { host } = new URL(url);
   const ending = new AbortController();
   const cancel = ports.clock.after(MCP_LIMITS.handshakeSeconds * 1000, () => ending.abort());
@@ -44,6 +44,7 @@ export async function probeHttp(
       method: "POST",
       redirect: "manual",
       headers: {
+        ...headers,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
       },
@@ -66,7 +67,7 @@ export async function probeHttp(
     // The text of a fault may repeat the URL, and with it a key.
     const why = ending.signal.aborted
       ? "no answer in time"
-      : errorText(thrown).split(url).join(host);
+      : [url, ...secrets].reduce((text, part) => text.split(part).join("…"), errorText(thrown));
     return err(refusal("mcp-unreachable", `Cannot reach ${host}: ${why.slice(0, 200)}`, {
       hints: [`curl -sS -o /dev/null -w '%{http_code}\\n' https://${host}/`],
     }));

@@ -253,6 +253,26 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     text: `${NPM}auth: env\nrequired_env: [KEY]\nenvironment: {KEY: x}\n`,
     fault: /environment\.KEY: is also a secret key/,
   },
+  {
+    name: "a key in a header that is not declared",
+    text: `${HTTP}headers: { Authorization: "Bearer {OTHER}" }\n`,
+    fault: /headers\.Authorization: .*holds \{OTHER\}, must declare the key/,
+  },
+  {
+    name: "a header of the protocol",
+    text: `${HTTP}headers: { Mcp-Session-Id: x }\n`,
+    fault: /headers\.Mcp-Session-Id: is no header that a manifest may set/,
+  },
+  {
+    name: "a header with a line break",
+    text: `${HTTP}headers: { X-A: "a\\nb" }\n`,
+    fault: /headers\.X-A: .*must be printable ASCII/,
+  },
+  {
+    name: "headers without a URL",
+    text: `${NPM}headers: { X-A: b }\n`,
+    fault: /headers: has no meaning for a source of kind "npm"/,
+  },
   { name: "http without TLS", text: HTTP.replace("https:", "http:"), fault: /must use https/ },
   {
     name: "a user in the URL",

@@ -164,6 +164,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcom
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l program -x -d 'Which of the package\'s programs is the server'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l arg -x -d 'Argument of the server; repeatable'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l env -x -d 'Key that it needs; repeatable'
+complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l header -x -d 'Header for --url, with {KEY} where a key goes; repeatable'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l grant -x -d 'Permission of the server: net=host:port, read=, write=, run=, sys=, env=; repeatable'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l shared -d 'One server for every agent, with the shared key'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l summary -x -d 'One line for the catalog'

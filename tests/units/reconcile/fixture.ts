@@ -28,6 +28,7 @@ export function manifest(name: string, more: Partial<Manifest> = {}): Manifest {
     optionalEnv: [],
     sharing: "per_user",
     transport: "stdio",
+    headers: {},
     exposure: "codemode",
     toolExposure: new Map(),
     risk: new Map(),
@@ -86,6 +87,7 @@ export const MANIFESTS: readonly Manifest[] = [
   }),
   manifest("maps", {
     source: { kind: "http", url: "https://maps.example/mcp?key={MAPS_KEY}" },
+    headers: { "X-Maps": "key {MAPS_KEY}" },
     transport: "http",
     auth: "env",
     requiredEnv: ["MAPS_KEY" as KeyName],

@@ -68,13 +68,17 @@ const ROWS = [
     want: {
       type: "http",
       url: "https://maps.example/mcp?key=${MAPS_KEY}",
+      headers: { "X-Maps": "key ${MAPS_KEY}" },
       exposure: "codemode",
     },
   },
   {
     name: "maps",
     shape: "runtime-a",
-    want: { type: "http", url: "https://maps.example/mcp?key=k%2Fey%26" },
+    want: {
+      ...{ type: "http", url: "https://maps.example/mcp?key=k%2Fey%26" },
+      headers: { "X-Maps": "key k/ey&" },
+    },
   },
 ] as const;
 for (const row of ROWS) {

@@ -19,6 +19,7 @@ export function renderGate(manifest: Manifest, paths: Paths): RenderedFile {
     version: gate.version,
     rules: Object.fromEntries([...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)),
     ...(gate.reads.size === 0 ? {} : { reads: [...gate.reads].sort() }),
+    endpoint: gate.endpoint,
     idle_stop_seconds: gate.idleStopSeconds,
   };
   return {

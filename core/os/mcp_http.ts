@@ -1,0 +1,248 @@
+/**
+ * An MCP server that is reached by URL, as a byte stream of one JSON-RPC message a line, so that
+ * whoever speaks to a socket speaks to it the same way. Streamable HTTP of both revisions is the
+ * official SDK's; this adds what it leaves to its caller: no redirect is followed, answers are
+ * bounded, every request is answered once, and no fault repeats a key or the URL. Never gates.
+ *
+ * @module
+ */
+
+import {
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { errorText } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { HttpEndpoint } from "core/mcp_port.ts";
+import type { ByteStream, Clock, HttpClient } from "core/ports.ts";
+import { boundedLines } from "core/os/bounded_lines.ts";
+
+/** What the stream needs of the machine. */
+export interface McpHttpPorts {
+  readonly http: HttpClient;
+  readonly clock: Pick<Clock, "after">;
+}
+
+/** The SDK's own codes for a connection that is lost, and JSON-RPC's for an unknown method. */
+const LOST = -32000;
+const UNKNOWN_METHOD = -32601;
+/** How long the end of a session may take to tell the server of it. */
+const FAREWELL_MS = 2_000;
+/** A reconnect to an event stream that a server closed early, as the revision of 2025 allows. */
+const RECONNECT = {
+  initialReconnectionDelay: 500,
+  maxReconnectionDelay: 5_000,
+  reconnectionDelayGrowFactor: 2,
+  maxRetries: 2,
+};
+const FAULT_LENGTH_MAX = 300;
+const STATELESS = "io.modelcontextprotocol/protocolVersion";
+
+type Id = string | number;
+interface Request {
+  readonly id: Id;
+  readonly method: string;
+  readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> };
+}
+
+/** Opens the stream; nothing is sent before the first message. */
+export function openMcpHttp(endpoint: HttpEndpoint, ports: McpHttpPorts): ByteStream {
+  return new HttpStream(endpoint, ports);
+}
+
+/** Requests on their way, and how each is ended. */
+class HttpStream implements ByteStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+  readonly #endpoint: HttpEndpoint;
+  readonly #ports: McpHttpPorts;
+  readonly #transport: StreamableHTTPClientTransport;
+  readonly #open = new Map<Id, { readonly stop: AbortController; readonly isStateless: boolean }>();
+  readonly #encoder = new TextEncoder();
+  #out: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #initialize: Id | undefined;
+  #isClosed = false;
+
+  constructor(endpoint: HttpEndpoint, ports: McpHttpPorts) {
+    this.#endpoint = endpoint;
+    this.#ports = ports;
+    this.#transport = new StreamableHTTPClientTransport(new URL(endpoint.url), {
+      requestInit: { headers: { ...endpoint.headers } },
+      fetch: (url, init) => this.#fetch(url, init),
+      reconnectionOptions: RECONNECT,
+    });
+    const transport: Transport = this.#transport;
+    transport.onmessage = (message) => this.#take(message);
+    // Each fault of a request is told by its own rejection; others concern the listening stream.
+    transport.onerror = () => {};
+    this.readable = new ReadableStream<Uint8Array>({
+      start: (controller) => void (this.#out = controller),
+      cancel: () => this.close(),
+    });
+    const input = new TransformStream<Uint8Array, Uint8Array>();
+    this.writable = input.writable;
+    void this.#sendAll(input.readable);
+  }
+
+  async #sendAll(lines: ReadableStream<Uint8Array>): Promise<void> {
+    try {
+      await this.#transport.start();
+      for await (const line of boundedLines(lines)) await this.#send(line);
+    } catch {
+      // What was written is no message, or the writer gave up: the stream ends either way.
+    }
+    this.close();
+  }
+
+  /** Requests are not waited for, so that one that takes long holds nothing up. */
+  async #send(line: Uint8Array): Promise<void> {
+    const text = new TextDecoder().decode(line);
+    if (text.trim() === "") return;
+    const message = JSON.parse(text) as JSONRPCMessage;
+    if (isRequest(message)) return void this.#request(message);
+    if (this.#cancels(message)) return;
+    await this.#transport.send(message).catch(() => {
+      // Nobody waits for the answer to a notification or a response.
+    });
+  }
+
+  async #request(message: Request & JSONRPCMessage): Promise<void> {
+    const { id, method } = message;
+    const stop = new AbortController();
+    this.#open.set(id, {
+      stop,
+      isStateless: STATELESS in (message.params?._meta ?? {}),
+    });
+    if (method === "initialize") this.#initialize = id;
+    try {
+      await this.#transport.send(message, {
+        requestSignal: stop.signal,
+        onRequestStreamEnd: () => this.#fail(id, LOST, "its answer ended before it was complete"),
+      });
+    } catch (thrown) {
+      const status = (thrown as { data?: { status?: unknown } } | null)?.data?.status;
+      // A server of the revision of 2025 refuses what comes before its handshake.
+      const isProbe = method === "server/discover" && Number(status) >= 400 && Number(status) < 500;
+      const code = isProbe && status !== 401 && status !== 403 ? UNKNOWN_METHOD : LOST;
+      this.#fail(id, code, faultText(thrown, status));
+    }
+  }
+
+  /** In the stateless revision a request is cancelled by ending its exchange. */
+  #cancels(message: JSONRPCMessage): boolean {
+    const { method, params } = message as {
+      readonly method?: unknown;
+      readonly params?: { readonly requestId?: unknown };
+    };
+    if (method !== "notifications/cancelled") return false;
+    const request = this.#open.get(params?.requestId as Id);
+    if (request?.isStateless !== true) return false;
+    this.#open.delete(params?.requestId as Id);
+    request.stop.abort();
+    return true;
+  }
+
+  #take(message: JSONRPCMessage): void {
+    if ("id" in message && !("method" in message) && message.id !== undefined) {
+      // Late, repeated or made up: the request has its answer.
+      if (!this.#open.delete(message.id)) return;
+      if (message.id === this.#initialize && "result" in message) {
+        const version = (message.result as { readonly protocolVersion?: unknown }).protocolVersion;
+        if (typeof version === "string") this.#transport.setProtocolVersion(version);
+      }
+    }
+    this.#print(message);
+  }
+
+  #fail(id: Id, code: number, state: string): void {
+    if (!this.#open.delete(id) || this.#isClosed) return;
+    const message = `${new URL(this.#endpoint.url).host}: ${this.#clean(state)}`;
+    this.#print({ jsonrpc: "2.0", id, error: { code, message } });
+  }
+
+  #print(message: JSONRPCMessage): void {
+    if (this.#isClosed) return;
+    this.#out?.enqueue(this.#encoder.encode(`${JSON.stringify(message)}\n`));
+  }
+
+  /** The text of a fault may repeat the URL or an answer, and with it a key. */
+  #clean(text: string): string {
+    const { url, secrets } = this.#endpoint;
+    const hidden = [url, ...secrets].filter((part) => part !== "")
+      .sort((a, b) => b.length - a.length);
+    return hidden.reduce((rest, part) => rest.split(part).join("…"), text)
+      .replace(/\s+/g, " ").trim().slice(0, FAULT_LENGTH_MAX);
+  }
+
+  async #fetch(url: string | URL, init: RequestInit | undefined): Promise<Response> {
+    const response = await this.#ports.http.fetch(url, { ...init, redirect: "manual" });
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel();
+      throw new Error("it answered with a redirect, which is not followed");
+    }
+    if (response.body === null) return response;
+    const isEvents = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+    return new Response(response.body.pipeThrough(boundedBody(isEvents)), {
+      ...{ status: response.status, statusText: response.statusText },
+      headers: response.headers,
+    });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { stop } of this.#open.values()) stop.abort();
+    this.#open.clear();
+    try {
+      this.#out?.close();
+    } catch {
+      // The reader has gone first.
+    }
+    void this.#farewell();
+  }
+
+  /** Tells a server with sessions that this one is over; it may not care. */
+  async #farewell(): Promise<void> {
+    const stop = this.#ports.clock.after(FAREWELL_MS, () => void this.#transport.close());
+    await this.#transport.terminateSession().catch(() => {/* it forgets the session by itself */});
+    stop();
+    await this.#transport.close();
+  }
+}
+
+function isRequest(message: JSONRPCMessage): message is Request & JSONRPCMessage {
+  const { id, method } = message as { readonly id?: unknown; readonly method?: unknown };
+  return typeof method === "string" && (typeof id === "string" || typeof id === "number");
+}
+
+function faultText(thrown: unknown, status: unknown): string {
+  if (status === 401 || status === 403) {
+    return `it refused the sign-in with status ${status}`;
+  }
+  const text = errorText(thrown);
+  return typeof status === "number" ? `it answered with status ${status}: ${text}` : text;
+}
+
+/**
+ * Bounds an answer: a body as a whole, and each event of an event stream, which may go on for long.
+ * A blank line ends an event.
+ */
+function boundedBody(isEvents: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  let last = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (const byte of isEvents ? chunk : []) {
+        if (byte === 0x0d) continue;
+        size = byte === 0x0a && last === 0x0a ? 0 : size + 1;
+        last = byte;
+      }
+      if (!isEvents) size += chunk.length;
+      if (size > MCP_LIMITS.messageBytesMax) {
+        throw new Error(`its answer has more than ${MCP_LIMITS.messageBytesMax} bytes`);
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}

@@ -1,0 +1,26 @@
+/**
+ * The keys of an agent as they were rendered for its programs: its own file before the shared one.
+ * Reads only; whoever may not read a file does not get its keys. Spec "Key resolution".
+ *
+ * @module
+ */
+
+import { parseEnvFile } from "core/env_file.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** Reads both files; one that is not there holds nothing. */
+export async function readRenderedKeys(
+  files: Pick<Files, "readText">,
+  paths: Paths,
+  agent: string,
+): Promise<Result<ReadonlyMap<string, string>>> {
+  const values = new Map<string, string>();
+  for (const path of [paths.sharedEnv, paths.agentEnv(agent)]) {
+    const parsed = parseEnvFile(await files.readText(path) ?? "");
+    if (!parsed.ok) return parsed;
+    for (const [key, value] of parsed.value) values.set(key, value);
+  }
+  return ok(values);
+}

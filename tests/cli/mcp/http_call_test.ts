@@ -1,0 +1,286 @@
+/**
+ * `mcp call` and `mcp read` of an MCP that is reached by URL: real servers of both revisions, and
+ * servers that answer badly. Admission, decision, keys and refusals are those of every other MCP.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { openHost } from "core/os/host.ts";
+import { systemMcpClient } from "core/os/mcp_client.ts";
+import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
+import {
+  everythingServer,
+  type HttpMcp,
+  KEY,
+  serveMcp,
+  statelessServer,
+} from "tests/support/http_mcp.ts";
+import { projectImports } from "units/render/permissions.ts";
+import { TREE } from "tests/support/module_graph.ts";
+
+const HEADER = "Authorization: Bearer {HUB_TOKEN}";
+
+/** A host whose agent has the server as "hub". */
+async function hubHost(server: { readonly url: string }, key = KEY): Promise<CatalogHost> {
+  const host = await catalogHost([]);
+  const must = async (...argv: readonly string[]) => {
+    const ended = await host.run(...argv);
+    assert.equal(ended.code, 0, `${argv.join(" ")}\n${ended.stdout}\n${ended.stderr}`);
+  };
+  const url = `${server.url}?key={HUB_TOKEN}`;
+  const entry = ["--url", url, "--header", HEADER, "--env", "HUB_TOKEN"];
+  await must("mcp", "catalog", "add", "hub", ...entry);
+  await must("secret", "set", "HUB_TOKEN", "--agent", "ada", "--value", key);
+  await must("mcp", "add", "hub", "ada");
+  return host;
+}
+
+/** Nothing that a person or a log sees may hold the key. */
+function tellsNothing(ended: { readonly stdout: string; readonly stderr: string }): void {
+  for (const text of [KEY, encodeURIComponent(KEY)]) {
+    assert.ok(!`${ended.stdout}${ended.stderr}`.includes(text), ended.stderr);
+  }
+}
+
+for (
+  const [name, open] of [
+    ["the official server of 2025-11-25, with sessions", everythingServer],
+    ["a server of 2026-07-28, without", () => Promise.resolve(statelessServer())],
+  ] as const
+) {
+  Deno.test(`mcp call and mcp read reach ${name}, with the agent's key`, async () => {
+    await using server = await open();
+    await using host = await hubHost(server);
+    for (const verb of ["call", "read"]) {
+      const answer = await host.run(
+        "mcp",
+        verb,
+        "hub",
+        "echo",
+        "ada",
+        "--args",
+        '{"message":"hi"}',
+      );
+      assert.deepEqual([answer.code, answer.stdout], [0, "Echo: hi\n"], answer.stderr);
+    }
+    const unknown = await host.run("mcp", "call", "hub", "no-such-tool", "ada");
+    assert.equal(unknown.code, 1, unknown.stdout);
+    tellsNothing(unknown);
+    const posts = server.seen.filter(({ rpc }) => rpc === "tools/call").length;
+    assert.equal(posts, 3, "one request for each call");
+    if (server.seen.some(({ rpc }) => rpc === "initialize")) {
+      assert.ok(server.seen.some(({ method }) => method === "DELETE"), "a session is ended");
+    }
+  });
+}
+
+Deno.test("the gate stands before a URL as before a socket", async () => {
+  await using server = statelessServer();
+  await using host = await hubHost(server);
+  const manifest = `${host.paths.overlayCatalog}/hub/mcp.yaml`;
+  const text = await Deno.readTextFile(manifest);
+  await Deno.writeTextFile(
+    manifest,
+    `${text}tools: { wipe: { risk: block }, pay: { risk: ask } }\n`,
+  );
+  assert.equal((await host.run("apply")).code, 0);
+  const before = server.seen.length;
+  for (
+    const [argv, code] of [
+      [["call", "hub", "wipe", "ada"], "tool-blocked"],
+      [["read", "hub", "WIPE", "ada"], "tool-blocked"],
+      [["call", "hub", "pay", "ada"], "approval-unavailable"],
+      [["call", "hub", "echo", "ada", "--args", '{"output_path":"/x"}'], "argument-refused"],
+    ] as const
+  ) {
+    const ended = await host.run("mcp", ...argv, "--json");
+    assert.deepEqual([ended.code, JSON.parse(ended.stdout).error.code], [4, code], ended.stdout);
+  }
+  assert.equal(server.seen.length, before, "nothing was sent");
+});
+
+Deno.test("an admin reads as a peer what is read-only, by URL too; an agent without it is refused", async () => {
+  await using server = statelessServer();
+  await using host = await hubHost(server);
+  await Deno.writeTextFile(
+    `${host.paths.agentsDir}/chief.yaml`,
+    "name: chief\nchannel: webview\nruntime: runtime-b\nadmin: true\ntools: { remove: [browser] }\n",
+  );
+  const args = ["--args", '{"message":"hi"}', "--json"];
+  const refused = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
+  assert.equal(JSON.parse(refused.stdout).error.code, "tool-not-read-only");
+  const foreign = await host.run("mcp", "call", "hub", "echo", "chief", ...args);
+  assert.equal(JSON.parse(foreign.stdout).error.code, "mcp-not-wired");
+  const manifest = `${host.paths.overlayCatalog}/hub/mcp.yaml`;
+  const text = await Deno.readTextFile(manifest);
+  await Deno.writeTextFile(manifest, `${text}tools: { echo: { read_only: true } }\n`);
+  assert.equal((await host.run("apply")).code, 0);
+  const read = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
+  assert.equal(read.code, 0, read.stdout);
+});
+
+/** Answers the handshake as a server should, and a call as the test wants. */
+function badServer(
+  answer: (id: unknown, request: Request) => Response | Promise<Response>,
+): HttpMcp {
+  return serveMcp(async (request) => {
+    if (request.method !== "POST") return new Response(null, { status: 405 });
+    const { id, method } = await request.clone().json();
+    if (id === undefined) return new Response(null, { status: 202 });
+    if (method === "tools/call") return await answer(id, request);
+    if (method !== "initialize") {
+      const error = { code: -32601, message: "Method not found" };
+      return Response.json({ jsonrpc: "2.0", id, error });
+    }
+    const result = {
+      ...{ protocolVersion: "2025-11-25", capabilities: { tools: {} } },
+      serverInfo: { name: "bad", version: "1" },
+    };
+    return Response.json({ jsonrpc: "2.0", id, result });
+  });
+}
+
+const endless = (first: string, then: string, type: string) =>
+  new Response(
+    new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(first)),
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(then)),
+    }),
+    { headers: { "content-type": type } },
+  );
+
+Deno.test("a server that answers badly ends one call with a reason, and no key in it", async (t) => {
+  const elsewhere = serveMcp(() => new Response("reached", { status: 200 }));
+  const rows: readonly (readonly [string, Parameters<typeof badServer>[0], RegExp])[] = [
+    [
+      "a redirect to another host",
+      (_, request) =>
+        new Response(null, {
+          status: 307,
+          headers: { location: `${elsewhere.url}${new URL(request.url).search}` },
+        }),
+      /it answered with a redirect, which is not followed/,
+    ],
+    [
+      "a redirect on the same host",
+      () => new Response(null, { status: 308, headers: { location: "/other" } }),
+      /redirect, which is not followed/,
+    ],
+    [
+      "an error that repeats the key",
+      () => new Response(`bad key ${KEY} ${encodeURIComponent(KEY)}`, { status: 500 }),
+      /status 500: .*bad key … …/,
+    ],
+    ["a refused sign-in", () => new Response(null, { status: 403 }), /refused the sign-in .* 403/],
+    [
+      "no JSON",
+      () => new Response("<html>", { headers: { "content-type": "text/html" } }),
+      /content type/,
+    ],
+    [
+      "JSON that is no message",
+      () => Response.json({ hello: KEY }),
+      /Cannot finish the call of MCP "hub"/,
+    ],
+    [
+      "an endless body",
+      () => endless('{"x":"', "x".repeat(1 << 20), "application/json"),
+      /more than 16777216 bytes|Cannot finish/,
+    ],
+    [
+      "an endless event",
+      () => endless("data: {", "x".repeat(1 << 20), "text/event-stream"),
+      /its answer ended before it was complete|more than 16777216 bytes/,
+    ],
+    [
+      "a stream that ends without an answer",
+      () => new Response(": nothing\n\n", { headers: { "content-type": "text/event-stream" } }),
+      /its answer ended before it was complete/,
+    ],
+    [
+      "an answer to another request",
+      () => Response.json({ jsonrpc: "2.0", id: 4711, result: { content: [] } }),
+      /no answer in time/,
+    ],
+  ];
+  for (const [name, answer, want] of rows) {
+    await t.step(name, async () => {
+      await using server = badServer(answer);
+      await using host = await hubHost(server);
+      const ended = await host.run("mcp", "call", "hub", "echo", "ada", "--timeout", "3");
+      assert.equal(ended.code, 1, `${ended.stdout}${ended.stderr}`);
+      assert.match(ended.stderr, want);
+      tellsNothing(ended);
+    });
+  }
+  assert.deepEqual(elsewhere.seen, [], "nobody was sent elsewhere");
+  await elsewhere[Symbol.asyncDispose]();
+});
+
+Deno.test("a wrong key, a key that no header may hold and no server at all are each told plainly", async () => {
+  await using server = statelessServer();
+  const call = ["mcp", "call", "hub", "echo", "ada", "--args", '{"message":"hi"}'];
+  {
+    await using host = await hubHost(server, "another");
+    const ended = await host.run(...call);
+    assert.match(ended.stderr, /refused the sign-in with status 401/);
+    tellsNothing(ended);
+  }
+  {
+    await using host = await hubHost(server, "ключ");
+    assert.match((await host.run(...call)).stderr, /characters that no header may hold/);
+  }
+  {
+    const { url } = server;
+    await using host = await hubHost({ url: url.replace(/:\d+/, ":1") });
+    const ended = await host.run(...call);
+    assert.equal(ended.code, 1);
+    assert.match(ended.stderr, /Cannot (reach|finish)/);
+    tellsNothing(ended);
+  }
+});
+
+Deno.test("an agent's own proxy reaches the URL within its permission set, and no other host", async () => {
+  await using server = statelessServer();
+  await using host = await hubHost(server);
+  const rendered = await Deno.readTextFile(`${host.paths.lib}/permissions-ada.json`);
+  const { mcp } = JSON.parse(rendered).permissions;
+  // The program of this tree with the set as it was rendered.
+  const imports = Object.fromEntries(
+    Object.entries(projectImports()).map(([name, target]) => [
+      name,
+      target.startsWith("./") ? `file://${TREE}${target.slice(2)}` : target,
+    ]),
+  );
+  const config = `${host.root}/deno.json`;
+  const file = { nodeModulesDir: "none", lock: false, imports, permissions: { mcp } };
+  await Deno.writeTextFile(config, JSON.stringify(file));
+  assert.ok(mcp.net.includes(`127.0.0.1:${server.port}`), JSON.stringify(mcp));
+  assert.deepEqual(mcp.read.filter((path: string) => path.includes("/env/")), [
+    host.paths.sharedEnv,
+    host.paths.agentEnv("ada"),
+  ]);
+  const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
+  const proxy = (env: Readonly<Record<string, string>> = {}) => ({
+    command: Deno.execPath(),
+    args: ["run", "-q", "--no-prompt", "--config", config, "-P=mcp", `${TREE}units/mcp/main.ts`]
+      .concat("proxy", "hub", "--url"),
+    env: {
+      ...{ FLEETCTL_ROOT: host.root, FLEETCTL_AGENT: "ada", HOME: host.root },
+      ...{ DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}.cache/deno`, ...env },
+    },
+  });
+  const call = { tool: "echo", arguments: { message: "hi" }, timeoutMs: 20_000 };
+  const answer = await client.callTool("hub", proxy(), call);
+  assert.ok(answer.ok, JSON.stringify(answer));
+  assert.equal(answer.value.text, "Echo: hi");
+  // The keys of another agent are not this program's to read.
+  const foreign = await client.callTool("hub", proxy({ FLEETCTL_AGENT: "bea" }), call);
+  assert.ok(!foreign.ok && /keys of agent "bea" cannot be read/.test(foreign.error.message));
+  const gate = host.paths.gate("hub");
+  const rules = await Deno.readTextFile(gate);
+  await Deno.writeTextFile(gate, rules.replace(`127.0.0.1:${server.port}`, "127.0.0.1:9"));
+  const elsewhere = await client.callTool("hub", proxy(), call);
+  assert.ok(!elsewhere.ok && /127.0.0.1:9: /.test(elsewhere.error.message), `${elsewhere}`);
+});

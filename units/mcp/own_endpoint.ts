@@ -1,0 +1,41 @@
+/**
+ * Where this agent's MCP is that is reached by URL, with the agent's own keys filled in. Reads the
+ * rendered gate and env files, never the catalog. Nobody else's keys can be read: the files' owners
+ * and the permission set of the program say so.
+ *
+ * @module
+ */
+
+import { fillEndpoint } from "core/catalog/endpoint.ts";
+import { refusal } from "core/errors.ts";
+import type { HttpEndpoint } from "core/mcp_port.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files } from "core/ports.ts";
+import { err, type Result } from "core/result.ts";
+import { createGateReader } from "core/risk/gate_file.ts";
+import { readRenderedKeys } from "core/secrets/rendered_keys.ts";
+
+/** Reads where an MCP is, anew each time: keys change while a proxy lives. */
+export async function readOwnEndpoint(
+  files: Pick<Files, "readText" | "stat">,
+  paths: Paths,
+  { mcp, agent }: { readonly mcp: string; readonly agent: string },
+): Promise<Result<HttpEndpoint>> {
+  const gate = await createGateReader(files, paths.gate(mcp), mcp).current();
+  if (!gate.ok) return gate;
+  const { endpoint } = gate.value;
+  if (endpoint === undefined) return err(unusable(mcp, "it is not reached by URL"));
+  try {
+    const keys = await readRenderedKeys(files, paths, agent);
+    return keys.ok ? fillEndpoint(mcp, endpoint, (key) => keys.value.get(key)) : keys;
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return err(unusable(mcp, `the keys of agent "${agent}" cannot be read (${thrown.code})`));
+  }
+}
+
+function unusable(mcp: string, state: string) {
+  return refusal("mcp-unreachable", `Cannot reach MCP ${JSON.stringify(mcp)}: ${state}`, {
+    hints: ["fleetctl mcp wired self"],
+  });
+}
