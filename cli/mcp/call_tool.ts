@@ -21,7 +21,6 @@ import type { McpAnswer, McpEndpoint } from "core/mcp_port.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
-import type { Gate } from "core/risk/rules.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
 import { type Invocation } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
@@ -72,14 +71,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!catalog.ok) return catalog;
   const manifest = findEntry(catalog.value, mcp);
   if (!manifest.ok) return manifest;
+  const socket = await socketOf(context, manifest.value, target.agent);
+  if (!socket.ok) return socket;
   // The file that the proxy reads, not the manifest: what is not applied yet holds for no door.
   const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
   if (!gate.ok) return gate;
-  const place = await placeOf(
-    context,
-    { manifest: manifest.value, gate: gate.value },
-    target.agent,
-  );
+  const place: Result<McpEndpoint> = socket.value === undefined
+    ? await urlPlace(context, gate.value, target.agent)
+    : ok(socketPlace(context, mcp, { socket: socket.value, agent: target.agent }));
   if (!place.ok) return place;
   const at = place.value;
   const isOwn = callerAgent(caller) === target.agent;
@@ -188,21 +187,17 @@ function parseArguments(text: string): Result<Readonly<Record<string, unknown>>,
     : err("--args is JSON of another kind, must be one JSON object");
 }
 
-/** Where the MCP is, for this caller; a socket that is not there is told as such. */
-async function placeOf(
-  context: VerbContext,
-  of: { readonly manifest: Manifest; readonly gate: Gate },
+/** The socket of the MCP; undefined for one that is reached by URL. */
+async function socketOf(
+  { paths, ports }: VerbContext,
+  { name, transport, sharing }: Manifest,
   agent: AgentName,
-): Promise<Result<McpEndpoint>> {
-  const { paths, ports } = context;
-  const { name, transport, sharing } = of.manifest;
-  if (transport === "http") return await urlPlace(context, of.gate, agent);
+): Promise<Result<string | undefined>> {
+  if (transport === "http") return ok(undefined);
   const socket = sharing === "shared"
     ? paths.sharedMcpSocket(name)
     : paths.agentMcpSocket(name, agent);
-  return await ports.files.stat(socket) === undefined
-    ? err(noSocket(name, agent))
-    : ok(socketPlace(context, name, { socket, agent }));
+  return await ports.files.stat(socket) === undefined ? err(noSocket(name, agent)) : ok(socket);
 }
 
 function badArguments(verb: CallVerb, mcp: McpName, found: string, tool: string) {
