@@ -1,7 +1,8 @@
 /**
  * The home of a removed agent as one file that only root can read. Links are kept as links, and other
- * file systems below the home are left out; of a sparse file only what is there is read. A second
- * run replaces an archive that was cut short.
+ * file systems below the home are left out; of a sparse file only what is there is read. What the
+ * agent left may be of any size: it is measured before anything is taken away, and the archive can
+ * not grow past what was free then. One that was cut short has the name of its agent and is replaced.
  *
  * @module
  */
@@ -12,10 +13,65 @@ import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 const ARCHIVE_MS_MAX = 3_600_000;
+/** A home with more entries than can be counted in this time takes hours to archive. */
+const MEASURE_MS_MAX = 60_000;
+/** Part of the free space that an archive may take: the ledger and the roles write there too. */
+const FREE_SHARE_MAX = 0.8;
+/** `ulimit -f` counts blocks of this size. */
+const BLOCK_BYTES = 512;
+const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" } as const;
+/** What the home takes on its disk, and what is free where archives go. */
+const MEASURE = `set -eu; du --summarize --one-file-system --block-size=1 -- "$1" | cut -f1
+df --output=avail --block-size=1 -- "$2" | tail -n 1`;
 /** The umask keeps the archive from everybody while it grows; it is whole once it has its name. */
-const ARCHIVE = `set -eu; umask 077
-tar --create --gzip --sparse --one-file-system --file "$1.part" --directory "$2" -- "$3"
-sync -- "$1.part"; mv -fT -- "$1.part" "$1"`;
+const ARCHIVE = `set -eu; umask 077; ulimit -f "$4"
+nice tar --create --gzip --sparse --one-file-system --file "$5" --directory "$2" -- "$3"
+sync -- "$5"; mv -fT -- "$5" "$1"`;
+
+/** Refuses a home that is too large to archive; nothing is written. */
+export async function checkArchive(context: VerbContext, agent: AgentName): Promise<Result<void>> {
+  const { ports, paths } = context;
+  if (await ports.files.stat(paths.home(agent)) === undefined) return ok(undefined);
+  const sizes = await measure(context, agent);
+  return sizes.ok ? ok(undefined) : sizes;
+}
+
+/** Returns how many bytes the archive may take. */
+async function measure(context: VerbContext, agent: AgentName): Promise<Result<number>> {
+  const { ports, paths } = context;
+  const home = paths.home(agent);
+  const isThere = await ports.files.stat(paths.archiveDir) !== undefined;
+  const done = await ports.processes.run({
+    command: "/bin/sh",
+    args: ["-c", MEASURE, "sh", home, isThere ? paths.archiveDir : paths.state],
+    env: ENV,
+    timeoutMs: MEASURE_MS_MAX,
+  });
+  const [used, free] = done.stdout.trim().split("\n").map(Number);
+  if (done.code !== 0 || used === undefined || free === undefined) {
+    const found = done.timedOut
+      ? `it could not be measured within ${MEASURE_MS_MAX / 1000} s`
+      : "it could not be measured";
+    return err(tooLarge(agent, found, done.stderr.trim().split("\n").slice(0, 5)));
+  }
+  const bytesMax = Math.floor(free * FREE_SHARE_MAX);
+  return used <= bytesMax ? ok(bytesMax) : err(tooLarge(
+    agent,
+    `it holds ${megabytes(used)}, must be at most ${megabytes(bytesMax)}, ` +
+      `${FREE_SHARE_MAX * 100} % of what is free in "${paths.archiveDir}"`,
+  ));
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}
+
+function tooLarge(agent: AgentName, found: string, details: readonly string[] = []) {
+  return refusal("home-too-large", `Cannot archive the home of agent "${agent}": ${found}`, {
+    details: details.filter((line) => line !== ""),
+    hints: [`fleetctl agents remove ${agent} --yes --home keep`],
+  });
+}
 
 /** Archives the home; undefined when there is none. */
 export async function archiveHome(
@@ -29,24 +85,54 @@ export async function archiveHome(
   if (stat.kind !== "directory") {
     return err(failed(agent, `"${home}" is no folder`, []));
   }
+  const bytesMax = await measure(context, agent);
+  if (!bytesMax.ok) return bytesMax;
   await ports.files.ensureDir(paths.archiveDir, { mode: 0o700 });
   const day = new Date(ports.clock.now()).toISOString().replace(/[-:]|\.\d+/g, "");
   const file = `${paths.archiveDir}/${agent}-${day}.tar.gz`;
+  const part = `${paths.archiveDir}/${agent}.part`;
+  const blocks = String(Math.floor(bytesMax.value / BLOCK_BYTES));
   const done = await ports.processes.run({
     command: "/bin/sh",
-    args: ["-c", ARCHIVE, "sh", file, home.slice(0, home.lastIndexOf("/")), agent],
-    env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+    args: ["-c", ARCHIVE, "sh", file, folderOf(home), agent, blocks, part],
+    env: ENV,
     timeoutMs: ARCHIVE_MS_MAX,
   });
   if (done.code === 0) return ok(file);
-  await ports.files.remove(`${file}.part`);
+  await ports.files.remove(part);
   const words = done.stderr.trim().split("\n").slice(0, 5);
   return err(failed(agent, `tar ended with ${done.code ?? done.signal}`, words));
+}
+
+/** Empties an archived home, which may hold any number of files, before the account is deleted. */
+export async function emptyHome(
+  { ports, paths }: VerbContext,
+  agent: AgentName,
+): Promise<Result<void>> {
+  const home = paths.home(agent);
+  if (await ports.files.stat(home) === undefined) return ok(undefined);
+  const done = await ports.processes.run({
+    command: "/usr/bin/find",
+    // Physically and on one file system, so that no link and no mount leads out of the home.
+    args: ["-P", home, "-xdev", "-mindepth", "1", "-delete"],
+    env: ENV,
+    timeoutMs: ARCHIVE_MS_MAX,
+  });
+  if (done.code === 0) return ok(undefined);
+  const words = done.stderr.trim().split("\n").slice(0, 5);
+  return err(failed(agent, `"${home}" could not be emptied after that`, words));
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
 }
 
 function failed(agent: AgentName, found: string, details: readonly string[]) {
   return refusal("archive-failed", `Cannot archive the home of agent "${agent}": ${found}`, {
     details,
-    hints: [`fleetctl agents remove ${agent} --yes`],
+    hints: [
+      `fleetctl agents remove ${agent} --yes`,
+      `fleetctl agents remove ${agent} --yes --home keep`,
+    ],
   });
 }

@@ -3,12 +3,15 @@
  * that a verb that was cut short at any step is finished by running it again.
  *
  * note it · ledger record (from here on nobody is this agent) · secrets · units and rendered files,
- * by the planner · home and Unix user · forget the note
+ * by the planner · account closed · archive of the home · home and Unix user · forget the note
+ *
+ * The archive takes as long as what the agent left is large: meanwhile other verbs go on, and only
+ * another removal of this agent is refused.
  *
  * @module
  */
 
-import { archiveHome } from "cli/agents/archive_home.ts";
+import { archiveHome, checkArchive, emptyHome } from "cli/agents/archive_home.ts";
 import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -24,9 +27,18 @@ import { dialUnit } from "units/render/unit_name.ts";
 
 /** What `fleetctl agents remove` was asked for. */
 export interface Options {
-  readonly home: "keep" | "archive";
-  readonly secrets: "remove" | "keep";
+  /** Absent where nothing was said: then as it was begun, or the default. */
+  readonly home?: "keep" | "archive";
+  readonly secrets?: "remove" | "keep";
 }
+
+/** What was chosen, and what of it is done. */
+interface Removal extends Required<Options> {
+  /** Path of the whole archive, once there is one. */
+  readonly archive?: string;
+}
+
+const DEFAULT: Removal = { home: "keep", secrets: "remove" };
 
 const VERB = "agents remove";
 
@@ -39,52 +51,123 @@ export function parseOptions(invocation: Invocation): Result<Options> {
       hints: ["fleetctl agents remove --help"],
     }));
   }
-  return ok({
-    home: options.home === "archive" ? "archive" : "keep",
-    secrets: options.secrets === "keep" ? "keep" : "remove",
-  });
+  return ok(readOptions(options));
+}
+
+function readOptions(of: { readonly home?: unknown; readonly secrets?: unknown }): Options {
+  const home = (["keep", "archive"] as const).find((one) => one === of.home);
+  const secrets = (["remove", "keep"] as const).find((one) => one === of.secrets);
+  return {
+    ...(home === undefined ? {} : { home }),
+    ...(secrets === undefined ? {} : { secrets }),
+  };
 }
 
 /** Removes the agent, or goes on with a removal that was begun. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const { ports, paths, target } = context;
+  const { target } = context;
   if (target.kind !== "agent") throw new Error("this verb needs an agent as its target");
   const { agent } = target;
-  return await underVerbLock(context, async () => {
-    const begun = await readNote(context, agent);
-    const isInLedger = await ports.files.stat(paths.agentShard(agent)) !== undefined;
-    if (isInLedger || begun === undefined) {
-      const here = await agentHere(context);
-      if (!here.ok) return here;
-    }
-    const chosen = begun ?? options;
-    const user = await unixUserOf(context, agent);
-    if (!user.ok) return user;
-    const readable = await readFacts(context);
-    if (!readable.ok) return readable;
-    await writeNote(context, agent, chosen);
-    const forgotten = await forget(context, agent, { isInLedger, chosen });
-    if (!forgotten.ok) return forgotten;
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
+  return await underRemovalLock(context, agent, async () => {
+    const chosen = await choose(context, agent, options);
+    if (!chosen.ok) return chosen;
+    const taken = await underVerbLock(context, () => takeAway(context, agent, chosen.value));
+    if (!taken.ok) return taken;
+    const stored = await storeHome(context, agent, chosen.value);
+    if (!stored.ok) return stored;
+    return await underVerbLock(context, async () => {
+      const { home, secrets, archive } = stored.value;
+      const left = await leaveHome(context, agent, stored.value);
+      if (!left.ok) return left;
+      await context.ports.files.remove(context.paths.removal(agent));
+      return ok(planReport(taken.value.report, taken.value.gathered, {
+        json: { agent, removed: true, home, secrets, archive: archive ?? null },
+        last: [`agent "${agent}" is removed; ${left.value}; ${secretsText(chosen.value)}`],
+      }));
     });
-    if (!report.ok) return report;
-    const isDown = await checkDown(context, agent);
-    if (!isDown.ok) return isDown;
-    const home = await leaveHome(context, agent, chosen);
-    if (!home.ok) return home;
-    await ports.files.remove(paths.removal(agent));
-    return ok(planReport(report.value, gathered.value, {
-      json: { agent, removed: true, ...chosen, archive: home.value.archive ?? null },
-      last: [`agent "${agent}" is removed; ${home.value.text}; ${secretsText(chosen)}`],
-    }));
   });
 }
 
-function secretsText({ secrets }: Options): string {
+/** Runs `work` while nobody else removes this agent; the kernel frees the lock with its holder. */
+async function underRemovalLock<T>(
+  { ports, paths }: VerbContext,
+  agent: AgentName,
+  work: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+  await ports.files.ensureDir(paths.locks, { mode: 0o700 });
+  const lock = await ports.files.tryLock(`${paths.locks}/removal-${agent}.lock`);
+  if (lock === undefined) {
+    return err(refusal(
+      "removal-running",
+      `Cannot remove agent "${agent}": another removal of it is under way, must have ended`,
+      { hints: ["fleetctl agents list"] },
+    ));
+  }
+  try {
+    return await work();
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Asks everything that can be refused before anything is changed. */
+async function choose(
+  context: VerbContext,
+  agent: AgentName,
+  options: Options,
+): Promise<Result<Removal>> {
+  const begun = await readNote(context, agent);
+  if (begun === undefined || await isInLedger(context, agent)) {
+    const here = await agentHere(context);
+    if (!here.ok) return here;
+  }
+  const chosen = { ...DEFAULT, ...begun, ...options };
+  // What is archived already may have begun to go.
+  if (chosen.archive !== undefined) return ok({ ...chosen, home: "archive" });
+  if (chosen.home === "keep") return ok(chosen);
+  const user = await unixUserOf(context, agent);
+  if (!user.ok) return user;
+  if (user.value !== undefined && user.value.home !== context.paths.home(agent)) {
+    return err(refusal(
+      "home-elsewhere",
+      `Cannot archive the home of agent "${agent}": it is "${user.value.home}", must be ` +
+        `"${context.paths.home(agent)}"`,
+      { hints: [`usermod --home ${context.paths.home(agent)} ${agent}`] },
+    ));
+  }
+  const fits = await checkArchive(context, agent);
+  return fits.ok ? ok(chosen) : fits;
+}
+
+async function isInLedger({ ports, paths }: VerbContext, agent: AgentName): Promise<boolean> {
+  return await ports.files.stat(paths.agentShard(agent)) !== undefined;
+}
+
+/** All but the home: from here on nothing of the agent runs, and nobody is this agent. */
+async function takeAway(context: VerbContext, agent: AgentName, chosen: Removal) {
+  const user = await unixUserOf(context, agent);
+  if (!user.ok) return user;
+  const readable = await readFacts(context);
+  if (!readable.ok) return readable;
+  await writeNote(context, agent, chosen);
+  const forgotten = await forget(context, agent, chosen);
+  if (!forgotten.ok) return forgotten;
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const report = await reconcileFacts(context, gathered.value, {
+    dryRun: false,
+    restartAgents: false,
+  });
+  if (!report.ok) return report;
+  const isDown = await checkDown(context, agent);
+  if (!isDown.ok) return isDown;
+  const closed = user.value === undefined
+    ? ok(undefined)
+    : await closeUnixUser(context, user.value);
+  return closed.ok ? ok({ report: report.value, gathered: gathered.value }) : closed;
+}
+
+function secretsText({ secrets }: Removal): string {
   return secrets === "remove"
     ? "its secrets are removed"
     : "its secrets stay for the next agent of this name";
@@ -94,15 +177,15 @@ function secretsText({ secrets }: Options): string {
 async function forget(
   context: VerbContext,
   agent: AgentName,
-  of: { readonly isInLedger: boolean; readonly chosen: Options },
+  chosen: Removal,
 ): Promise<Result<void>> {
   const { ports, paths } = context;
   const author = authorOf(context, VERB);
-  if (of.isInLedger) {
+  if (await isInLedger(context, agent)) {
     const removed = await removeAgent(ports, paths, { ...author, agent });
     if (!removed.ok) return removed;
   }
-  if (of.chosen.secrets === "keep") return ok(undefined);
+  if (chosen.secrets === "keep") return ok(undefined);
   const secrets = await changeStore(ports, paths, {
     author,
     summary: `the secrets of agent "${agent}"`,
@@ -130,38 +213,40 @@ async function checkDown(context: VerbContext, agent: AgentName): Promise<Result
   ));
 }
 
+/** Archives the home where that was chosen, and empties it; what is archived is noted first. */
+async function storeHome(
+  context: VerbContext,
+  agent: AgentName,
+  chosen: Removal,
+): Promise<Result<Removal>> {
+  if (chosen.home === "keep") return ok(chosen);
+  const archive = chosen.archive === undefined
+    ? await archiveHome(context, agent)
+    : ok(chosen.archive);
+  if (!archive.ok) return archive;
+  if (archive.value === undefined) return ok(chosen);
+  const stored = { ...chosen, archive: archive.value };
+  await writeNote(context, agent, stored);
+  const emptied = await emptyHome(context, agent);
+  return emptied.ok ? ok(stored) : emptied;
+}
+
+/** Says what became of the home; one that is archived goes, with its account. */
 async function leaveHome(
   context: VerbContext,
   agent: AgentName,
-  { home }: Options,
-): Promise<Result<{ readonly text: string; readonly archive?: string }>> {
+  { home, archive }: Removal,
+): Promise<Result<string>> {
+  if (home === "keep") {
+    return ok(`its home "${context.paths.home(agent)}" stays, the account is closed`);
+  }
   const user = await unixUserOf(context, agent);
   if (!user.ok) return user;
-  if (home === "keep") {
-    const closed = user.value === undefined
-      ? ok(undefined)
-      : await closeUnixUser(context, user.value);
-    return closed.ok
-      ? ok({ text: `its home "${context.paths.home(agent)}" stays, the account is closed` })
-      : closed;
-  }
-  if (user.value !== undefined && user.value.home !== context.paths.home(agent)) {
-    return err(refusal(
-      "home-elsewhere",
-      `Cannot archive the home of agent "${agent}": it is "${user.value.home}", must be ` +
-        `"${context.paths.home(agent)}"`,
-      { hints: [`usermod --home ${context.paths.home(agent)} ${agent}`] },
-    ));
-  }
-  const archive = await archiveHome(context, agent);
-  if (!archive.ok) return archive;
   const deleted = user.value === undefined
     ? await removeFolder(context, agent)
     : await deleteUnixUser(context, user.value);
   if (!deleted.ok) return deleted;
-  return archive.value === undefined
-    ? ok({ text: "it had no home" })
-    : ok({ text: `its home is in "${archive.value}"`, archive: archive.value });
+  return ok(archive === undefined ? "it had no home" : `its home is in "${archive}"`);
 }
 
 async function removeFolder(context: VerbContext, agent: AgentName): Promise<Result<void>> {
@@ -174,20 +259,22 @@ async function removeFolder(context: VerbContext, agent: AgentName): Promise<Res
 async function readNote(
   { ports, paths }: VerbContext,
   agent: AgentName,
-): Promise<Options | undefined> {
+): Promise<Removal | undefined> {
   const text = await ports.files.readText(paths.removal(agent));
   if (text === undefined) return undefined;
-  const { home, secrets } = JSON.parse(text) as Partial<Options>;
+  const note = JSON.parse(text) as Partial<Removal>;
+  const { archive } = note;
   return {
-    home: home === "archive" ? "archive" : "keep",
-    secrets: secrets === "keep" ? "keep" : "remove",
+    ...DEFAULT,
+    ...readOptions(note),
+    ...(typeof archive === "string" ? { archive } : {}),
   };
 }
 
 async function writeNote(
   { ports, paths }: VerbContext,
   agent: AgentName,
-  chosen: Options,
+  chosen: Removal,
 ): Promise<void> {
   const path = paths.removal(agent);
   await ports.files.ensureDir(path.slice(0, path.lastIndexOf("/")), { mode: 0o700 });
