@@ -52,6 +52,8 @@ export interface McpClient {
       readonly arguments: Readonly<Record<string, unknown>>;
       /** Since the call or its last sign of life. */
       readonly timeoutMs?: number;
+      /** Judges what the server lists right before the call; a refusal of it is the answer. */
+      readonly admit?: (listed: readonly McpTool[]) => Promise<Result<void>>;
       /** Told to our own proxy, never to a server. */
       readonly origin?: CallOrigin;
     },

@@ -10,7 +10,13 @@ import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
 import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
-import { heldTools, parseToolLock, readOnlyTools } from "core/catalog/tool_lock.ts";
+import {
+  heldTools,
+  isHeld,
+  parseToolLock,
+  readOnlyTools,
+  type ToolLock,
+} from "core/catalog/tool_lock.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
@@ -179,10 +185,28 @@ export function withToolLock(manifest: Manifest, text: string, file: string): Re
   const held = heldTools(lock.value);
   const readOnly = new Set([...manifest.readOnly, ...readOnlyTools(lock.value)]);
   for (const tool of held) readOnly.delete(tool);
-  if (held.length === 0) return ok({ ...manifest, readOnly });
+  const locked: Manifest = { ...manifest, readOnly, ...accepted(lock.value), ...waits(lock.value) };
+  if (held.length === 0) return ok(locked);
   const blocked = held.map((tool) => [tool, "block"] as const);
-  const risk = new Map([...manifest.risk, ...blocked]);
-  return ok({ ...manifest, heldTools: held, risk, readOnly });
+  return ok({ ...locked, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
+}
+
+/** A lock without any tool is that of a first version that could not be tried out. */
+function accepted({ tools }: ToolLock): Pick<Manifest, "acceptedTools"> {
+  if (tools.size === 0) return {};
+  return { acceptedTools: new Map([...tools].map(([name, { hash }]) => [name, hash])) };
+}
+
+function waits({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
+  if (!isHeld(held)) return {};
+  const reasons = [
+    ...held.findings,
+    ...[...held.tools].map(([tool, { why }]) => `tool ${JSON.stringify(tool)}: ${why.join("; ")}`),
+    ...Object.entries(held.permissions).flatMap(([kind, list]) =>
+      list.map((value) => `it asked for ${kind} ${JSON.stringify(value)}`)
+    ),
+  ];
+  return { heldBack: { reasons, ...(heldSince === undefined ? {} : { since: heldSince }) } };
 }
 
 function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {

@@ -83,4 +83,8 @@ export interface Manifest {
    * `block`, too, so that every door refuses them.
    */
   readonly heldTools?: readonly string[];
+  /** Everything that waits for a review, in words, and since when (ISO 8601). */
+  readonly heldBack?: { readonly reasons: readonly string[]; readonly since?: string };
+  /** Tool → hash of its accepted definition; absent where nothing was locked. */
+  readonly acceptedTools?: ReadonlyMap<string, string>;
 }

@@ -39,6 +39,8 @@ export interface ToolLock {
   /** What was accepted last; of a version that could not be tried out, that of the one before. */
   readonly tools: ReadonlyMap<string, LockedTool>;
   readonly held: HeldBack;
+  /** When it was held back, ISO 8601; no part of what a review accepts. */
+  readonly heldSince?: string;
 }
 
 /** Nothing is held back. */
@@ -61,6 +63,15 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value) ?? "null";
 }
 
+/**
+ * Returns the hash of one definition, of everything in it but `execution`: that key says whether a
+ * call may run as a task, and only the older of the two protocol revisions has it.
+ */
+export async function toolHash(definition: Readonly<Record<string, unknown>>): Promise<string> {
+  const { execution: _, ...rest } = definition;
+  return await hashText(canonicalJson(rest));
+}
+
 /** Locks definitions as a server lists them, sorted by name. A name listed twice is refused. */
 export async function lockTools(
   definitions: readonly Readonly<Record<string, unknown>>[],
@@ -74,7 +85,7 @@ export async function lockTools(
         `Cannot lock the tools of the server: it lists ${JSON.stringify(name.slice(0, 80))} twice`,
       ));
     }
-    tools.set(name, { hash: await hashText(canonicalJson(definition)), definition });
+    tools.set(name, { hash: await toolHash(definition), definition });
   }
   return ok(new Map([...tools].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)));
 }
@@ -133,12 +144,15 @@ export function printToolLock(lock: ToolLock): string {
   const block = (map: ReadonlyMap<string, unknown>) =>
     map.size === 0 ? "{}" : `{\n${line(map)}\n  }`;
   const { permissions, findings } = lock.held;
+  const since = lock.heldSince === undefined
+    ? ""
+    : `,\n  "held_since": ${JSON.stringify(lock.heldSince)}`;
   return `{
   "version": ${JSON.stringify(lock.version)},
   "tools": ${block(lock.tools)},
   "held_tools": ${block(lock.held.tools)},
   "held_permissions": ${canonicalJson(permissions)},
-  "held_findings": ${canonicalJson(findings)}
+  "held_findings": ${canonicalJson(findings)}${since}
 }
 `;
 }
@@ -157,7 +171,9 @@ export function parseToolLock(text: string, file: string): Result<ToolLock> {
     return bad("it is not valid JSON");
   }
   if (!isRecord(value) || typeof value["version"] !== "string") return bad("it has no version");
-  const known = ["version", "tools", "held_tools", "held_permissions", "held_findings"];
+  const known = [
+    ...["version", "tools", "held_tools", "held_permissions", "held_findings", "held_since"],
+  ];
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) return bad(`it has the unknown key ${JSON.stringify(unknown)}`);
   const tools = readTools(value["tools"]);
@@ -167,6 +183,10 @@ export function parseToolLock(text: string, file: string): Result<ToolLock> {
   if (tools === undefined || held === undefined) return bad("a tool has no hash or no definition");
   if (permissions === undefined) return bad("held_permissions are not lists by kind");
   if (findings === undefined) return bad("held_findings is not a list of texts");
+  const since = value["held_since"];
+  if (since !== undefined && (typeof since !== "string" || Number.isNaN(Date.parse(since)))) {
+    return bad("held_since is not a time");
+  }
   const heldMap = new Map(
     [...held].map(([name, tool]) => [name, { ...tool, why: tool.why ?? [] }]),
   );
@@ -174,6 +194,7 @@ export function parseToolLock(text: string, file: string): Result<ToolLock> {
     version: value["version"],
     tools: new Map([...tools].map(([name, { hash, definition }]) => [name, { hash, definition }])),
     held: { tools: heldMap, permissions, findings },
+    ...(since === undefined ? {} : { heldSince: since }),
   });
 }
 

@@ -31,19 +31,11 @@ export interface McpClientPorts {
 export function systemMcpClient(ports: McpClientPorts): McpClient {
   return {
     listTools: (mcp, at) =>
-      withClient(mcp, at, ports, async (client) => {
-        const { tools } = await client.listTools(undefined, {
-          timeout: MCP_LIMITS.handshakeSeconds * 1000,
-        });
-        return tools.slice(0, TOOLS_MAX).map((tool): McpTool => ({
-          name: tool.name,
-          description: tool.description ?? tool.title ?? "",
-          inputSchema: tool.inputSchema as Readonly<Record<string, unknown>>,
-          definition: tool as unknown as Readonly<Record<string, unknown>>,
-        }));
-      }),
+      withClient(mcp, at, ports, async (client, sent) => ok(await listTools(client, sent))),
     callTool: (mcp, at, call) =>
-      withClient(mcp, at, ports, async (client) => {
+      withClient(mcp, at, ports, async (client, sent) => {
+        const admitted = await call.admit?.(await listTools(client, sent)) ?? ok(undefined);
+        if (!admitted.ok) return admitted;
         // Only our own proxy is told where a call comes from, and only it waits for a human.
         const meta = !("command" in at) || call.origin === undefined
           ? {}
@@ -56,9 +48,34 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
             onprogress: () => {/* a sign of life, and the deadline starts anew */},
           },
         );
-        return toAnswer(result as unknown as Readonly<Record<string, unknown>>);
+        return ok(toAnswer(result as unknown as Readonly<Record<string, unknown>>));
       }),
   };
+}
+
+type Definition = Readonly<Record<string, unknown>>;
+
+/**
+ * The SDK leaves out what it does not know. What is locked and compared is what the server sent:
+ * another client may show its model more than the SDK does.
+ */
+async function listTools(
+  client: Client,
+  sent: readonly Definition[],
+): Promise<readonly McpTool[]> {
+  const before = sent.length;
+  const { tools } = await client.listTools(undefined, {
+    timeout: MCP_LIMITS.handshakeSeconds * 1000,
+  });
+  const whole = sent.slice(before);
+  return tools.slice(0, TOOLS_MAX).map((tool, at): McpTool => ({
+    name: tool.name,
+    description: tool.description ?? tool.title ?? "",
+    inputSchema: tool.inputSchema as Definition,
+    definition: whole[at]?.["name"] === tool.name
+      ? whole[at]
+      : whole.find(({ name }) => name === tool.name) ?? tool as unknown as Definition,
+  }));
 }
 
 function toAnswer(result: Readonly<Record<string, unknown>>): McpAnswer {
@@ -74,7 +91,7 @@ async function withClient<T>(
   mcp: string,
   at: McpEndpoint,
   ports: McpClientPorts,
-  work: (client: Client) => Promise<T>,
+  work: (client: Client, sent: readonly Definition[]) => Promise<Result<T>>,
 ): Promise<Result<T>> {
   let stream: ByteStream;
   try {
@@ -86,13 +103,13 @@ async function withClient<T>(
       { hints: ["fleetctl apply"] },
     ));
   }
-  const { transport, fault } = streamTransport(stream);
+  const { transport, fault, sent } = streamTransport(stream);
   const client = new Client({ name: "fleetctl", version: VERSION }, {
     versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
   });
   try {
     await client.connect(transport, { timeout: MCP_LIMITS.handshakeSeconds * 1000 });
-    return ok(await work(client));
+    return await work(client, sent);
   } catch (thrown) {
     return err(callRefusal(mcp, thrown, fault()));
   } finally {
@@ -147,6 +164,7 @@ function streamTransport(stream: ByteStream) {
   const writer = stream.writable.getWriter();
   writer.closed.catch(() => {/* the reader sees the end too */});
   const encoder = new TextEncoder();
+  const sent: Definition[] = [];
   let fault: string | undefined;
   let isClosing = false;
 
@@ -170,7 +188,9 @@ function streamTransport(stream: ByteStream) {
     try {
       for await (const line of boundedLines(stream.readable)) {
         const message = parseMessage(line);
-        if (message !== undefined) transport.onmessage?.(message);
+        if (message === undefined) continue;
+        if (sent.length < TOOLS_MAX) sent.push(...toolsIn(message));
+        transport.onmessage?.(message);
       }
       if (!isClosing) fault = "the server ended";
     } catch (thrown) {
@@ -182,7 +202,15 @@ function streamTransport(stream: ByteStream) {
     transport.onclose?.();
   }
 
-  return { transport, fault: () => fault };
+  return { transport, fault: () => fault, sent };
+}
+
+/** The definitions in an answer, as they were sent. */
+function toolsIn(message: JSONRPCMessage): readonly Definition[] {
+  const { result } = message as { readonly result?: { readonly tools?: unknown } };
+  const tools: readonly unknown[] = Array.isArray(result?.tools) ? result.tools : [];
+  return tools.filter((one): one is Definition => typeof one === "object" && one !== null)
+    .slice(0, TOOLS_MAX);
 }
 
 /** A server may print other things on stdout; they are not ours to judge. */

@@ -6,8 +6,9 @@
  * @module
  */
 
-import type { McpAnswer, McpClient, McpEndpoint } from "core/mcp_port.ts";
+import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
 import { err, type Result } from "core/result.ts";
+import { admitListed } from "core/risk/accepted.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
@@ -27,5 +28,9 @@ export async function callAdmitted(
     const asked = to.ask === undefined ? err(nobodyToAsk(call)) : await to.ask(call);
     if (!asked.ok) return asked;
   }
-  return await to.client.callTool(gate.mcp, to.at, call);
+  // The agent's own proxy watches by itself; where there is none, what is listed is judged here.
+  const watched = !("command" in to.at) && gate.accepted !== undefined
+    ? { admit: (listed: readonly McpTool[]) => admitListed(gate, call, listed) }
+    : {};
+  return await to.client.callTool(gate.mcp, to.at, { ...call, ...watched });
 }

@@ -96,12 +96,34 @@ function block(why: Refusal): Verdict {
 }
 
 function blocked(gate: Gate, call: ToolCall): Refusal {
-  const isWhole = gate.rules.get(EVERY_TOOL) === "block";
+  if (isHeldWhole(gate)) return heldWhole(gate.mcp, `Cannot call tool ${toolText(call)}`);
+  const folded = foldName(call.tool);
+  if ([...gate.held ?? []].some((tool) => foldName(tool) === folded)) {
+    return refusal(
+      "tool-held",
+      `Cannot call tool ${toolText(call)}: it is held back until an operator has reviewed it`,
+      { kind: "denied", hints: [`fleetctl mcp catalog review ${gate.mcp}`] },
+    );
+  }
   return refusal(
     "tool-blocked",
     `Cannot call tool ${toolText(call)}: the tool is declared "risk: block", and no approval ` +
       `can allow it`,
-    { kind: "denied", hints: isWhole ? [`fleetctl mcp catalog review ${gate.mcp}`] : [] },
+    { kind: "denied" },
+  );
+}
+
+/** Whether everything of an MCP waits for a review: its tools, resources, prompts and the rest. */
+export function isHeldWhole(gate: Gate): boolean {
+  return gate.rules.get(EVERY_TOOL) === "block";
+}
+
+/** Returns the refusal of anything that an MCP is asked for while it waits for its review. */
+export function heldWhole(mcp: string, action = `Cannot use MCP ${JSON.stringify(mcp)}`): Refusal {
+  return refusal(
+    "mcp-held",
+    `${action}: the MCP as a whole is held back until an operator has reviewed it`,
+    { kind: "denied", hints: [`fleetctl mcp catalog review ${mcp}`] },
   );
 }
 

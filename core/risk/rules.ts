@@ -25,19 +25,21 @@ export interface Gate {
   readonly reads: ReadonlySet<string>;
   /** Where an MCP is that is reached by URL; keys are not filled in. */
   readonly endpoint?: EndpointTemplate;
+  /**
+   * Tool → hash of the definition that an operator has accepted. Where it is there, a running server
+   * may list these and no others; absent where nothing was locked.
+   */
+  readonly accepted?: ReadonlyMap<string, string>;
+  /** Names in `rules` that block only until they are reviewed; `*` for the whole MCP. */
+  readonly held?: ReadonlySet<string>;
   /** The proxy ends an idle connection after this, so that the server stops (decision 31). */
   readonly idleStopSeconds: number | undefined;
 }
 
-/** Largest gate file; a few hundred rules. */
-const GATE_BYTES_MAX = 256 * 1024;
+/** Largest gate file; two thousand tools with long names. */
+const GATE_BYTES_MAX = 512 * 1024;
 const KNOWN_KEYS: readonly string[] = [
-  "mcp",
-  "version",
-  "rules",
-  "reads",
-  "endpoint",
-  "idle_stop_seconds",
+  ...["mcp", "version", "rules", "reads", "endpoint", "accepted", "held", "idle_stop_seconds"],
 ];
 
 /** Returns the rules that a manifest declares. */
@@ -49,6 +51,8 @@ export function gateOf(manifest: Manifest): Gate {
     rules: manifest.risk,
     reads: manifest.readOnly,
     ...(endpoint === undefined ? {} : { endpoint }),
+    ...(manifest.acceptedTools === undefined ? {} : { accepted: manifest.acceptedTools }),
+    ...(manifest.heldTools === undefined ? {} : { held: new Set(manifest.heldTools) }),
     idleStopSeconds: manifest.limits.idleStopSeconds,
   };
 }
@@ -86,12 +90,20 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
   if (!Array.isArray(reads) || !reads.every((tool) => typeof tool === "string")) {
     return bad("reads is not a list of names");
   }
+  const accepted = parseHashes(value["accepted"] ?? {});
+  if (accepted === undefined) return bad("accepted does not name a hash for each tool");
+  const held = value["held"] ?? [];
+  if (!Array.isArray(held) || !held.every((tool) => rules.get(tool) === "block")) {
+    return bad("held names a tool that no rule blocks");
+  }
   return ok({
     mcp: name.value,
     version: value["version"],
     rules,
     reads: new Set(reads),
     ...(endpoint === undefined ? {} : { endpoint }),
+    ...(value["accepted"] === undefined ? {} : { accepted }),
+    ...(held.length === 0 ? {} : { held: new Set(held) }),
     idleStopSeconds: idle === undefined ? undefined : Number(idle),
   });
 }
@@ -114,6 +126,14 @@ function parseRules(value: unknown): ReadonlyMap<string, Risk> | undefined {
     rules.set(tool, risk);
   }
   return rules;
+}
+
+function parseHashes(value: unknown): ReadonlyMap<string, string> | undefined {
+  if (!isRecord(value)) return undefined;
+  const pairs = Object.entries(value);
+  return pairs.every((pair): pair is [string, string] => typeof pair[1] === "string")
+    ? new Map(pairs)
+    : undefined;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -10,7 +10,7 @@ import { MCP_LIMITS } from "core/limits.ts";
 import type { Result } from "core/result.ts";
 import { type CallOrigin, DIRECT, readOrigin } from "core/call_origin.ts";
 import type { ToolCall } from "core/risk/call.ts";
-import { decideCall } from "core/risk/decide.ts";
+import { decideCall, heldWhole, isHeldWhole } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
@@ -71,12 +71,18 @@ export function judgeClientFrame(
     };
   }
   if (!gate.ok) return refused(message, gate.error);
+  // Resources, prompts and completions are the server's words as much as its tools are.
+  if (isHeldWhole(gate.value) && !isToolCall(message)) return refused(message, heldWhole(mcp));
   if (message.kind === "response") return { kind: "forward", message, bytes };
   if (message.method === "tools/call") return judgeCall(message, bytes, owner, gate.value);
   // A lenient server must not be reached by another spelling of the one gated method.
   return message.method.normalize("NFKC").trim().toLowerCase() === "tools/call"
     ? refused(message, unusable(mcp, '"method" is spelled in another way'))
     : { kind: "forward", message, bytes };
+}
+
+function isToolCall(message: Message): boolean {
+  return message.kind === "request" && message.method === "tools/call";
 }
 
 function judgeCall(

@@ -6,7 +6,9 @@
  * @module
  */
 
+import { err, ok, type Result } from "core/result.ts";
 import { isRecord, type Message, type MessageId, printMessage } from "units/mcp/message.ts";
+import type { OwnRequests } from "units/mcp/own_requests.ts";
 
 /** The recorded handshake of one client. */
 export interface Handshake {
@@ -14,8 +16,10 @@ export interface Handshake {
   onForwarded(message: Message): void;
   /** Looks at an answer of the server. */
   onAnswered(id: MessageId, value: Readonly<Record<string, unknown>>): void;
-  /** The `initialize` to send to a new server; undefined when there was none, or none succeeded. */
-  replay(id: string): Uint8Array<ArrayBuffer> | undefined;
+  /** Whether there was a handshake that succeeded. */
+  isAgreed(): boolean;
+  /** The `initialize` to send to a new server, once there was an agreement. */
+  replay(id: string): Uint8Array<ArrayBuffer>;
   /** Says what is wrong with the new server's answer, or undefined. */
   checkReplay(value: Readonly<Record<string, unknown>>): string | undefined;
   /** The `notifications/initialized` that follows; undefined when the client has not sent it. */
@@ -46,10 +50,9 @@ export function createHandshake(): Handshake {
       }
       asked = undefined;
     },
+    isAgreed: () => agreed !== undefined,
     replay: (id) =>
-      agreed === undefined
-        ? undefined
-        : printMessage({ jsonrpc: "2.0", id, method: "initialize", params: agreed.params }),
+      printMessage({ jsonrpc: "2.0", id, method: "initialize", params: agreed?.params }),
     checkReplay(value) {
       const { result } = value;
       if (!isRecord(result)) return "it refused the handshake that it had accepted before";
@@ -62,4 +65,20 @@ export function createHandshake(): Handshake {
         ? printMessage({ jsonrpc: "2.0", method: "notifications/initialized" })
         : undefined,
   };
+}
+
+/** Tells a new server what its client has agreed with the one before; an error is a sentence part. */
+export async function replayHandshake(
+  handshake: Handshake,
+  own: Pick<OwnRequests, "ask">,
+  send: (bytes: Uint8Array<ArrayBuffer>) => Promise<void>,
+): Promise<Result<void, string>> {
+  if (!handshake.isAgreed()) return ok(undefined);
+  const answer = await own.ask((id) => handshake.replay(id), send);
+  if (!answer.ok) return answer;
+  const wrong = handshake.checkReplay(answer.value);
+  if (wrong !== undefined) return err(wrong);
+  const confirmation = handshake.confirmation();
+  if (confirmation !== undefined) await send(confirmation);
+  return ok(undefined);
 }

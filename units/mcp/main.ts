@@ -13,6 +13,7 @@ import { stderrLog } from "core/os/log.ts";
 import { systemClock } from "core/os/clock.ts";
 import { pathsUnder } from "core/paths.ts";
 import type { ByteStream } from "core/ports.ts";
+import { err } from "core/result.ts";
 import { parseProgramArguments, type ProgramCommand, USAGE } from "units/mcp/arguments.ts";
 
 async function main(): Promise<number> {
@@ -96,16 +97,21 @@ async function serve(server: BuiltinServer): Promise<number> {
   return 0;
 }
 
+/** Whether a server may start: its files are those that were installed, and no review of it waits. */
 async function check(mcp: string): Promise<number> {
+  const { createGateReader } = await import("core/risk/gate_file.ts");
+  const { heldWhole, isHeldWhole } = await import("core/risk/decide.ts");
   const { checkTree } = await import("core/catalog/vendor.ts");
   const { denoTrees } = await import("core/os/vendor.ts");
-  const checked = await checkTree(
-    mcp,
-    { files: denoFiles(), trees: denoTrees() },
-    pathsUnder(root()),
-  );
+  const paths = pathsUnder(root());
+  const files = denoFiles();
+  const gate = await createGateReader(files, paths.gate(mcp), mcp).current();
+  const checked = gate.ok && isHeldWhole(gate.value)
+    ? err(heldWhole(mcp, `Cannot start MCP ${JSON.stringify(mcp)}`))
+    : await checkTree(mcp, { files, trees: denoTrees() }, paths);
   if (checked.ok) return 0;
   console.error(`fleetctl-mcp: ${checked.error.message}`);
+  for (const hint of checked.error.hints) console.error(`hint: ${hint}`);
   return 1;
 }
 

@@ -17,9 +17,12 @@ import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { ByteStream, Clock, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { type ClientVerdict, judgeClientFrame } from "units/mcp/client_side.ts";
+import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
-import { createHandshake } from "units/mcp/handshake.ts";
+import { unreviewed } from "core/risk/accepted.ts";
+import { requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
+import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
+import { type ListReaders, readList, shownList } from "units/mcp/listed.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
 import {
   isRecord,
@@ -36,9 +39,12 @@ import {
   PENDING_MAX,
   type PendingTable,
 } from "units/mcp/pending.ts";
+import { isOwnId } from "units/mcp/own_requests.ts";
 import { createShownTools } from "units/mcp/shown_tools.ts";
 import { openLink, type ServerLink } from "units/mcp/server_link.ts";
-import { printOversize, type ServerLine, withoutBlocked } from "units/mcp/server_side.ts";
+import { printOversize, type ServerLine } from "units/mcp/server_side.ts";
+import { createToolWatch } from "units/mcp/tool_watch.ts";
+import { createUnlistedCalls, type UnlistedCalls } from "units/mcp/unlisted_calls.ts";
 import { createWaitingCalls, type WaitingCalls } from "units/mcp/waiting_calls.ts";
 
 /** Whose MCP, which, and where. */
@@ -93,10 +99,11 @@ class ProxySession {
   readonly #asked = new Set<MessageId>();
   #link: ServerLink | undefined;
   #opening: Promise<unknown> | undefined;
-  #replay: { readonly id: string; settle(result: Result<void, string>): void } | undefined;
-  #replays = 0;
   readonly #waiting: WaitingCalls;
+  readonly #unlisted: UnlistedCalls;
   readonly #shown = createShownTools();
+  readonly #watch = createToolWatch();
+  readonly #readers: ListReaders;
   #idleMs: number | undefined;
   #stopIdle = () => {};
 
@@ -108,6 +115,11 @@ class ProxySession {
     this.#writer.closed.catch(() => {/* the next write reports it */});
     this.#pending = createPendingTable(ports.clock, (entry) => this.#onExpired(entry));
     this.#waiting = createWaitingCalls(ports);
+    this.#readers = { target, watch: this.#watch, shown: this.#shown, log: this.#log };
+    this.#unlisted = createUnlistedCalls(ports.clock, async (value) => {
+      const gate = await ports.gate.current();
+      if (gate.ok) await readList(this.#readers, gate.value, value);
+    });
   }
 
   async #tellClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -140,9 +152,11 @@ class ProxySession {
   #onNotification(message: Extract<Message, { kind: "notification" }>): void {
     this.#handshake.onForwarded(message);
     const id = message.params["requestId"];
-    if (message.method === "notifications/cancelled") this.#waiting.withdraw(id);
+    if (message.method !== "notifications/cancelled") return;
+    this.#waiting.withdraw(id);
+    this.#unlisted.withdraw(id);
     // The server does not answer a request that was cancelled.
-    if (message.method === "notifications/cancelled" && (this.#isKnown(id))) this.#pending.take(id);
+    if (this.#isKnown(id)) this.#pending.take(id);
   }
 
   #isKnown(id: unknown): id is MessageId {
@@ -154,6 +168,9 @@ class ProxySession {
     if (refused !== undefined) {
       return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
     }
+    // What nobody has accepted starts no server.
+    const known = await this.#standing(request);
+    if (!known.ok) return await this.#refuse(request, known.error);
     const ready = await this.#readyServer(request);
     if (!ready.ok) {
       this.#log.warning("mcp_unreachable", { why: ready.error.message });
@@ -161,22 +178,66 @@ class ProxySession {
         printError(request.id, RPC_CODES.connectionClosed, ready.error),
       );
     }
+    this.#stopIdle();
+    const standing = await this.#standing(request);
+    if (standing.ok && standing.value === "as-accepted") {
+      return await this.#send(ready.value, request, bytes);
+    }
+    // The client is read on meanwhile: the server may ask it something before it lists.
+    void this.#sendListed(ready.value, request, bytes);
+  }
+
+  async #send(to: ServerLink, request: Request, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.#handshake.onForwarded(request);
     this.#pending.add(request);
     // Which tool and which arguments by name: their values are nobody's business here.
     if (request.method === "tools/call") this.#log.info("call", callShape(request.params));
-    this.#stopIdle();
-    await this.#writeServer(ready.value, bytes);
+    await this.#writeServer(to, bytes);
+  }
+
+  async #sendListed(to: ServerLink, request: Request, bytes: Uint8Array<ArrayBuffer>) {
+    const { mcp } = this.#target;
+    const listed = await this.#unlisted.wait(request, (own) => this.#writeServer(to, own));
+    if (listed === undefined) return this.#armIdle();
+    const tool = String(request.params["name"]);
+    if (!listed.ok) await this.#refuse(request, toolsUnlisted(mcp, tool, listed.error));
+    else if (this.#link !== to) await this.#refuse(request, serverEnded(mcp, "it ended"));
+    else {
+      const standing = await this.#standing(request);
+      if (standing.ok && standing.value === "as-accepted") {
+        return await this.#send(to, request, bytes);
+      }
+      const call = { ...this.#target, tool };
+      await this.#refuse(request, standing.ok ? unreviewed(call, "unlisted") : standing.error);
+    }
+    this.#armIdle();
+  }
+
+  async #refuse(request: Request, reason: Refusal): Promise<void> {
+    this.#log.info("message_refused", { why: reason.code });
+    await this.#tellClient(printRefusal(request, reason));
+  }
+
+  /** How the tool of a call stands, or the refusal of it. */
+  async #standing(request: Request): Promise<Result<"as-accepted" | "unknown">> {
+    if (request.method !== "tools/call") return ok("as-accepted");
+    const gate = await this.#ports.gate.current();
+    if (!gate.ok) return gate;
+    const tool = String(request.params["name"]);
+    const state = this.#watch.judge(gate.value, tool);
+    if (state === "as-accepted" || state === "unknown") return ok(state);
+    return err(unreviewed({ ...this.#target, tool }, state));
   }
 
   #unfit(request: Request): Refusal | undefined {
-    if (this.#pending.has(request.id) || this.#waiting.has(request.id)) {
+    const { id } = request;
+    if ([this.#pending, this.#waiting, this.#unlisted].some((one) => one.has(id)) || isOwnId(id)) {
       return refusal(
         "id-in-use",
         "Cannot pass the request on: a request with this id is still open",
       );
     }
-    return this.#pending.size >= PENDING_MAX
+    return this.#pending.size + this.#unlisted.size >= PENDING_MAX
       ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)
       : undefined;
   }
@@ -224,34 +285,21 @@ class ProxySession {
     const opened = await openLink(this.#target, this.#ports);
     if (!opened.ok) return opened;
     const link = this.#link = opened.value;
+    this.#watch.forget();
     link.listen({
       onLine: (line) => this.#onServerLine(line),
       onEnd: (why) => this.#onServerEnd(link, why),
     });
     if (request.method === "initialize") return opened;
-    const replayed = await this.#replayHandshake(link);
+    const replayed = await replayHandshake(
+      this.#handshake,
+      this.#unlisted.own,
+      (bytes) => this.#writeServer(link, bytes),
+    );
     if (replayed.ok) return opened;
     this.#dropLink();
-    return err(this.#serverEnded(`its new server is of no use: ${replayed.error}`));
-  }
-
-  async #replayHandshake(to: ServerLink): Promise<Result<void, string>> {
-    const id = `fleetctl-replay-${++this.#replays}`;
-    const bytes = this.#handshake.replay(id);
-    if (bytes === undefined) return ok(undefined);
-    const { promise, resolve } = Promise.withResolvers<Result<void, string>>();
-    this.#replay = { id, settle: resolve };
-    const stop = this.#ports.clock.after(
-      MCP_LIMITS.handshakeSeconds * 1000,
-      () => resolve(err(`it gave no answer within ${MCP_LIMITS.handshakeSeconds} s`)),
-    );
-    await this.#writeServer(to, bytes);
-    const result = await promise;
-    stop();
-    this.#replay = undefined;
-    const confirmation = this.#handshake.confirmation();
-    if (result.ok && confirmation !== undefined) await this.#writeServer(to, confirmation);
-    return result;
+    const why = `its new server is of no use: ${replayed.error}`;
+    return err(serverEnded(this.#target.mcp, why));
   }
 
   async #onServerLine(line: ServerLine): Promise<void> {
@@ -271,7 +319,7 @@ class ProxySession {
     if (message.kind === "request") this.#asked.add(message.id);
     else if (message.method === "notifications/progress") {
       this.#pending.onProgress(message.params["progressToken"]);
-    }
+    } else if (message.method === "notifications/tools/list_changed") this.#watch.onChanged();
     await this.#tellClient(line.bytes);
   }
 
@@ -279,10 +327,7 @@ class ProxySession {
     message: Extract<Message, { kind: "response" }>,
     bytes: Uint8Array<ArrayBuffer>,
   ): Promise<void> {
-    if (this.#replay !== undefined && message.id === this.#replay.id) {
-      const wrong = this.#handshake.checkReplay(message.value);
-      return this.#replay.settle(wrong === undefined ? ok(undefined) : err(wrong));
-    }
+    if (this.#unlisted.own.take(message.id, message.value)) return;
     const entry = this.#pending.take(message.id);
     // Late, after a cancellation or its deadline, or made up: nobody waits for it.
     if (entry === undefined) return this.#log.debug("answer_unexpected");
@@ -293,57 +338,36 @@ class ProxySession {
 
   async #listed(entry: Pending, value: Record<string, unknown>) {
     if (entry.method !== "tools/list") return undefined;
-    this.#shown.onListed(value);
     const gate = await this.#ports.gate.current();
-    if (gate.ok) return withoutBlocked(value, gate.value.rules);
-    return printError(entry.id, RPC_CODES.internal, gate.error);
+    if (!gate.ok) return printError(entry.id, RPC_CODES.internal, gate.error);
+    return await shownList(this.#readers, gate.value, value);
   }
 
   /** Gives the server up; forgotten at once, so that the next request starts another. */
   #dropLink(): void {
     this.#link?.close();
     this.#link = undefined;
+    this.#unlisted.end("it was given up");
     this.#asked.clear();
     this.#stopIdle();
   }
 
   #onServerEnd(ended: ServerLink, why: string): void {
     if (this.#link !== ended) return;
+    this.#unlisted.end(why);
     this.#dropLink();
-    this.#replay?.settle(err(why));
     const open = this.#pending.takeAll();
     if (open.length > 0) {
       this.#log.warning("server_ended", { why, open: open.length });
     }
-    for (const entry of open) void this.#tellClient(this.#printEnded(entry, why));
-  }
-
-  #printEnded(entry: Pending, why: string): Uint8Array<ArrayBuffer> {
-    return printError(entry.id, RPC_CODES.connectionClosed, this.#serverEnded(why, entry));
-  }
-
-  #serverEnded(why: string, entry?: Pending): Refusal {
-    const what = entry === undefined
-      ? `Cannot use MCP ${JSON.stringify(this.#target.mcp)}`
-      : `Cannot finish ${
-        entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`
-      } of MCP ${JSON.stringify(this.#target.mcp)}`;
-    const state = entry === undefined
-      ? why
-      : `the server is gone, ${why}; it may have done its work`;
-    return refusal("mcp-ended", `${what}: ${state}`, {
-      hints: [`journalctl -u "mcp-${this.#target.mcp}*" -n 50`],
-    });
+    for (const entry of open) {
+      const reason = serverEnded(this.#target.mcp, why, entry);
+      void this.#tellClient(printError(entry.id, RPC_CODES.connectionClosed, reason));
+    }
   }
 
   #onExpired(entry: Pending): void {
-    const reason = refusal(
-      "mcp-timeout",
-      `Cannot finish ${entry.tool ?? entry.method} of MCP ${
-        JSON.stringify(this.#target.mcp)
-      }: no ` +
-        `answer within ${MCP_LIMITS.callSeconds} s`,
-    );
+    const reason = requestExpired(this.#target.mcp, entry);
     this.#log.warning("call_expired", { method: entry.method });
     void this.#tellClient(printError(entry.id, RPC_CODES.timeout, reason));
     if (this.#link === undefined) return;
@@ -358,9 +382,10 @@ class ProxySession {
 
   #armIdle(): void {
     this.#stopIdle();
-    if (this.#idleMs === undefined || this.#pending.size > 0) return;
+    if (this.#idleMs === undefined || this.#pending.size + this.#unlisted.size > 0) return;
     this.#stopIdle = this.#ports.clock.after(this.#idleMs, () => {
-      if (this.#link === undefined || this.#pending.size > 0 || this.#asked.size > 0) return;
+      if (this.#link === undefined || this.#asked.size > 0) return;
+      if (this.#pending.size + this.#unlisted.size > 0) return;
       this.#log.info("idle_stop");
       this.#dropLink();
     });

@@ -14,7 +14,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import { diffTools, type ToolChange } from "core/catalog/tool_diff.ts";
-import { type LockedTool, lockTools, type ToolLock } from "core/catalog/tool_lock.ts";
+import { isHeld, type LockedTool, lockTools, type ToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
 import type { Refusal } from "core/errors.ts";
 import { ok, type Result } from "core/result.ts";
@@ -149,6 +149,11 @@ export async function compare(
       .map((one) => `${one.kind}: ${one.text}`);
     return [tool, { ...locked, why }] as const;
   });
+  const held = {
+    tools: new Map(heldEntries),
+    permissions: beyond(tried.asked.permissions, known),
+    findings,
+  };
   return {
     changes,
     code,
@@ -161,11 +166,8 @@ export async function compare(
     toolLock: {
       version,
       tools: isUnknown ? before.tools : new Map([...tools].filter(([tool]) => !widened.has(tool))),
-      held: {
-        tools: new Map(heldEntries),
-        permissions: beyond(tried.asked.permissions, known),
-        findings,
-      },
+      held,
+      ...(isHeld(held) ? { heldSince: new Date(context.ports.clock.now()).toISOString() } : {}),
     },
   };
 }

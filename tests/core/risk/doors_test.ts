@@ -172,7 +172,7 @@ Deno.test("an MCP that is held whole answers no tool at any door, whatever it is
   for (const tool of [...NAMES, "*", "never-listed", "__proto__"]) {
     const of: Case = { gate, tool, arguments: {} };
     const verdict = decideCall(gate, callOf(of, { kind: "direct" }));
-    assert.ok(verdict.decision === "block" && verdict.why.code === "tool-blocked", tool);
+    assert.ok(verdict.decision === "block" && verdict.why.code === "mcp-held", tool);
     assert.deepEqual(verdict.why.hints, ["fleetctl mcp catalog review bench"]);
     assert.equal(atProxy(of), "block", tool);
     assert.equal(await atRuntime(of), "block", tool);

@@ -46,8 +46,11 @@ Deno.test("parseGate() refuses everything that it does not understand", () => {
       ["an unknown key", JSON.stringify({ ...GOOD, allow: ["git_clean"] })],
       ["reads that are no list", JSON.stringify({ ...GOOD, reads: { git_log: true } })],
       ["reads that are no names", JSON.stringify({ ...GOOD, reads: [["git_log"]] })],
+      ["accepted without a hash", JSON.stringify({ ...GOOD, accepted: { git_log: 1 } })],
+      ["accepted as a list", JSON.stringify({ ...GOOD, accepted: ["git_log"] })],
+      ["held that nothing blocks", JSON.stringify({ ...GOOD, held: ["git_log"] })],
       ["a bad idle stop", JSON.stringify({ ...GOOD, idle_stop_seconds: -1 })],
-      ["too large", JSON.stringify({ ...GOOD, version: "x".repeat(300_000) })],
+      ["too large", JSON.stringify({ ...GOOD, version: "x".repeat(600_000) })],
     ] as const
   ) {
     const parsed = parseGate(text, "git");

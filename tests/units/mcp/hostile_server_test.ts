@@ -95,7 +95,7 @@ Deno.test("an answer without end holds no memory and costs its own call", CHECKS
 });
 
 Deno.test(
-  "tools that change in mid-session are told, listed anew and still gated",
+  "tools that appear in mid-session are told and held back, and blocked ones still blocked",
   CHECKS,
   async () => {
     let tools = ["look"];
@@ -109,7 +109,9 @@ Deno.test(
     const names = (listed: Wire) => listed.result.tools.map(({ name }: { name: string }) => name);
     assert.deepEqual(names(await bench.ask(1, "tools/list")), ["look"]);
     assert.equal((await bench.next()).method, "notifications/tools/list_changed");
-    assert.deepEqual(names(await bench.ask(2, "tools/list")), ["look", "extra"]);
+    assert.deepEqual(names(await bench.ask(2, "tools/list")), ["look"]);
+    const extra = await bench.ask(4, "tools/call", { name: "extra" });
+    assert.equal(extra.result._meta.fleetctl.code, "tool-unreviewed");
     // A server that offers a blocked tool anew is not called for it.
     assert.equal((await bench.ask(3, "tools/call", { name: "wipe" })).result.isError, true);
   },

@@ -14,12 +14,17 @@ import { gateOf } from "core/risk/rules.ts";
 /** Renders the rules of one MCP; readable by everyone, because they are no secret. */
 export function renderGate(manifest: Manifest, paths: Paths): RenderedFile {
   const gate = gateOf(manifest);
+  const sorted = (names: Iterable<string>) => [...names].sort();
+  const byName = <T>(map: ReadonlyMap<string, T>) =>
+    Object.fromEntries([...map].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0));
   const value = {
     mcp: gate.mcp,
     version: gate.version,
-    rules: Object.fromEntries([...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)),
-    ...(gate.reads.size === 0 ? {} : { reads: [...gate.reads].sort() }),
+    rules: byName(gate.rules),
+    ...(gate.reads.size === 0 ? {} : { reads: sorted(gate.reads) }),
     endpoint: gate.endpoint,
+    ...(gate.held === undefined ? {} : { held: sorted(gate.held) }),
+    ...(gate.accepted === undefined ? {} : { accepted: byName(gate.accepted) }),
     idle_stop_seconds: gate.idleStopSeconds,
   };
   return {

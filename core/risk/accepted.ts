@@ -1,0 +1,66 @@
+/**
+ * How the tools that a running server lists stand to those that an operator has accepted
+ * (`tools.lock`, decision 30). One judgement for the proxy and for `mcp call`. No I/O.
+ *
+ * @module
+ */
+
+import { toolHash } from "core/catalog/tool_lock.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { McpTool } from "core/mcp_port.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { toolText } from "core/risk/decide.ts";
+import type { Gate } from "core/risk/rules.ts";
+
+/** How one tool stands. */
+export type Standing = "as-accepted" | "changed" | "new" | "unlisted";
+
+const STATES: Readonly<Record<Exclude<Standing, "as-accepted">, string>> = {
+  changed: "the running server defines it otherwise than it was accepted",
+  new: "it is none of the tools that were accepted",
+  unlisted: "the running server does not list it",
+};
+
+/** Compares what is listed with what was accepted; undefined for a tool that is not listed. */
+export function standing(
+  accepted: ReadonlyMap<string, string>,
+  tool: string,
+  listed: string | undefined,
+): Standing {
+  const wanted = accepted.get(tool);
+  if (wanted === undefined) return "new";
+  if (listed === undefined) return "unlisted";
+  return listed === wanted ? "as-accepted" : "changed";
+}
+
+/** Returns the refusal of a call of a tool that nobody has accepted as it is. */
+export function unreviewed(
+  call: { readonly agent: string; readonly mcp: string; readonly tool: string },
+  state: Exclude<Standing, "as-accepted">,
+): Refusal {
+  return refusal(
+    "tool-unreviewed",
+    `Cannot call tool ${toolText(call)}: ${STATES[state]}, so it is held back until an operator ` +
+      `has reviewed it`,
+    { kind: "denied", hints: [reviewCommand(call)] },
+  );
+}
+
+/** Returns the command that shows what an agent's running server lists beyond what was accepted. */
+export function reviewCommand({ mcp, agent }: { readonly mcp: string; readonly agent: string }) {
+  return `fleetctl mcp catalog review ${mcp} --from ${agent === "" ? "<agent>" : agent}`;
+}
+
+/** Judges one call by what the server lists right before it; for doors without a proxy. */
+export async function admitListed(
+  gate: Gate,
+  call: { readonly agent: string; readonly mcp: string; readonly tool: string },
+  listed: readonly Pick<McpTool, "name" | "definition">[],
+): Promise<Result<void>> {
+  if (gate.accepted === undefined) return ok(undefined);
+  const found = listed.filter(({ name }) => name === call.tool);
+  // A name that is listed twice is one that a reader and the server may take for different tools.
+  const hashes = new Set(await Promise.all(found.map((one) => toolHash(one.definition))));
+  const state = hashes.size > 1 ? "changed" : standing(gate.accepted, call.tool, [...hashes].at(0));
+  return state === "as-accepted" ? ok(undefined) : err(unreviewed(call, state));
+}

@@ -1,0 +1,44 @@
+/**
+ * What the proxy says of requests that get no answer: the server is gone, or silent. Pure.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits.ts";
+import type { Pending } from "units/mcp/pending.ts";
+
+/** The server is gone; `entry` is the request that it had not answered. */
+export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal {
+  const name = JSON.stringify(mcp);
+  const what = entry === undefined
+    ? `Cannot use MCP ${name}`
+    : `Cannot finish ${
+      entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`
+    } of MCP ${name}`;
+  const state = entry === undefined ? why : `the server is gone, ${why}; it may have done its work`;
+  return refusal("mcp-ended", `${what}: ${state}`, { hints: [journalOf(mcp)] });
+}
+
+/** No answer in time. */
+export function requestExpired(mcp: string, entry: Pending): Refusal {
+  return refusal(
+    "mcp-timeout",
+    `Cannot finish ${entry.tool ?? entry.method} of MCP ${JSON.stringify(mcp)}: no answer within ` +
+      `${MCP_LIMITS.callSeconds} s`,
+  );
+}
+
+/** The server does not say which tools it has, so a call of one cannot be compared with anything. */
+export function toolsUnlisted(mcp: string, tool: string, why: string): Refusal {
+  return refusal(
+    "tools-unlisted",
+    `Cannot call tool ${JSON.stringify(tool.slice(0, 128))} of MCP ${JSON.stringify(mcp)}: its ` +
+      `server must list its tools first, and ${why}; nothing was done`,
+    { hints: [journalOf(mcp)] },
+  );
+}
+
+function journalOf(mcp: string): string {
+  return `journalctl -u "mcp-${mcp}*" -n 50`;
+}

@@ -1,0 +1,152 @@
+/**
+ * What the running server says of its tools, against what was accepted (decision 30). Where the gate
+ * names accepted definitions, only they are shown and called, and a call waits until the server at
+ * hand has listed them. Where it names none, the first list of the client's session is the measure:
+ * what changes or appears after it is held back. Pure but for hashing; it never speaks to anybody.
+ *
+ * @module
+ */
+
+import { toolHash } from "core/catalog/tool_lock.ts";
+import { type Standing, standing } from "core/risk/accepted.ts";
+import type { Gate } from "core/risk/rules.ts";
+import { isRecord, printMessage } from "units/mcp/message.ts";
+
+/** What a list brought. */
+export interface Listed {
+  /** Tools that are held back because of this list, not because of one before; sorted. */
+  readonly held: readonly { readonly tool: string; readonly state: Standing }[];
+  /** How many tools became the measure; 0 after the first list. */
+  readonly first: number;
+}
+
+/** The memory of one client's session. */
+export interface ToolWatch {
+  /** Takes in an answer to `tools/list`; `isWhole` when it stands for the end of a list. */
+  onListed(gate: Gate, value: Readonly<Record<string, unknown>>, isWhole: boolean): Promise<Listed>;
+  /** Another server: what it lists is not known. */
+  forget(): void;
+  /** The server says that its tools changed: what it lists now is not known. */
+  onChanged(): void;
+  /** How a tool stands; `unknown` when the server must list its tools first. */
+  judge(gate: Gate, tool: string): Standing | "unknown";
+  /** Returns an answer without the tools that are held back; undefined when nothing changes. */
+  withoutHeld(
+    gate: Gate,
+    value: Readonly<Record<string, unknown>>,
+  ): Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Tools that are remembered; a server with more has the rest held back. */
+const TOOLS_MAX = 2_000;
+/** Of a tool whose two definitions in one list differ. */
+const TWICE = "listed twice";
+
+/** Creates an empty memory. */
+export function createToolWatch(): ToolWatch {
+  /** The measure without accepted definitions, complete once a list was whole. */
+  const first = new Map<string, string>();
+  let isComplete = false;
+  /** What the server at hand listed last. */
+  let listed = new Map<string, string>();
+  /** Whether the server at hand has listed its tools since it last said that they changed. */
+  let isListed = false;
+  let isStale = false;
+  const told = new Map<string, string>();
+
+  const measure = (gate: Gate) => gate.accepted ?? first;
+  const standingOf = (gate: Gate, tool: string) => standing(measure(gate), tool, listed.get(tool));
+
+  return {
+    async onListed(gate, value, isWhole) {
+      const now = await hashes(value);
+      const before = first.size;
+      for (const [tool, hash] of now) {
+        const isRoom = first.size < TOOLS_MAX && !isComplete;
+        if (isRoom && !first.has(tool)) first.set(tool, hash);
+        if (listed.size < TOOLS_MAX || listed.has(tool)) listed.set(tool, hash);
+      }
+      isListed ||= isWhole;
+      isStale &&= !isWhole;
+      isComplete ||= isWhole;
+      const held: { tool: string; state: Standing }[] = [];
+      for (const [tool, hash] of now) {
+        const state = standingOf(gate, tool);
+        if (state === "as-accepted" || told.get(tool) === hash) continue;
+        if (told.size < TOOLS_MAX) told.set(tool, hash);
+        held.push({ tool, state });
+      }
+      return { held, first: first.size - before };
+    },
+    forget() {
+      listed = new Map();
+      isListed = isStale = false;
+    },
+    onChanged() {
+      isListed = false;
+      isStale = true;
+    },
+    judge(gate, tool) {
+      if (gate.accepted === undefined) {
+        if (isStale) return "unknown";
+        if (listed.has(tool)) return standingOf(gate, tool);
+        // Not listed by this server, or no list was whole yet: nothing that could have changed.
+        return !isComplete || first.has(tool) ? "as-accepted" : "new";
+      }
+      if (!gate.accepted.has(tool)) return "new";
+      return isListed ? standingOf(gate, tool) : "unknown";
+    },
+    withoutHeld(gate, value) {
+      const { result } = value;
+      if (!isRecord(result) || !Array.isArray(result["tools"])) return undefined;
+      const tools: readonly unknown[] = result["tools"];
+      const shown = tools.filter((tool) =>
+        isRecord(tool) && typeof tool["name"] === "string" &&
+        standingOf(gate, tool["name"]) === "as-accepted"
+      );
+      return shown.length === tools.length
+        ? undefined
+        : { ...value, result: { ...result, tools: shown } };
+    },
+  };
+}
+
+async function hashes({ result }: Readonly<Record<string, unknown>>) {
+  const found = new Map<string, string>();
+  const tools = isRecord(result) && Array.isArray(result["tools"]) ? result["tools"] : [];
+  for (const tool of tools.slice(0, TOOLS_MAX) as readonly unknown[]) {
+    if (!isRecord(tool) || typeof tool["name"] !== "string") continue;
+    const { name } = tool;
+    const hash = await toolHash(tool);
+    found.set(name, (found.get(name) ?? hash) === hash ? hash : TWICE);
+  }
+  return found;
+}
+
+/** Whether an answer to `tools/list` is the last page of a list. */
+export function isLastPage({ result }: Readonly<Record<string, unknown>>): boolean {
+  return isRecord(result) && Array.isArray(result["tools"]) && nextCursor(result) === undefined;
+}
+
+/** The cursor of the page after an answer. */
+export function nextCursor(result: Readonly<Record<string, unknown>>): string | undefined {
+  const { nextCursor } = result;
+  return typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
+}
+
+/** The keys of the stateless revision in a request's `_meta`, for a request of our own beside it. */
+export function protocolMeta(meta: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(meta)) return {};
+  const own = Object.entries(meta).filter(([key]) => key.startsWith("io.modelcontextprotocol/"));
+  return own.length === 0 ? {} : { _meta: Object.fromEntries(own) };
+}
+
+/** Prints our own request for a page of the list. */
+export function printListRequest(
+  id: string,
+  meta: Readonly<Record<string, unknown>>,
+  cursor: string | undefined,
+): Uint8Array<ArrayBuffer> {
+  const params = { ...meta, ...(cursor === undefined ? {} : { cursor }) };
+  return printMessage({ jsonrpc: "2.0", id, method: "tools/list", params });
+}

@@ -1,0 +1,77 @@
+/**
+ * Calls that wait until the server at hand has listed its tools, so that nothing is called that
+ * nobody has compared with what was accepted. The list is the proxy's own request: the client neither
+ * sees it nor can leave it out. A call leaves the table once: sent, refused, or cancelled.
+ *
+ * @module
+ */
+
+import { MCP_LIMITS } from "core/limits.ts";
+import type { Clock } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { isRecord, type Message, type MessageId } from "units/mcp/message.ts";
+import { createOwnRequests, type OwnRequests } from "units/mcp/own_requests.ts";
+import { nextCursor, printListRequest, protocolMeta } from "units/mcp/tool_watch.ts";
+
+type Request = Extract<Message, { kind: "request" }>;
+type Send = (bytes: Uint8Array<ArrayBuffer>) => Promise<void>;
+
+/** The table, and the requests of the proxy's own. */
+export interface UnlistedCalls {
+  readonly own: OwnRequests;
+  readonly size: number;
+  has(id: MessageId): boolean;
+  /** The client does not want the answer any more. */
+  withdraw(id: unknown): void;
+  /**
+   * Has the server list its tools for a call; undefined when the call was withdrawn meanwhile. Calls
+   * at the same time share one list. An error is a sentence part.
+   */
+  wait(request: Request, send: Send): Promise<Result<void, string> | undefined>;
+  /** The server is gone, and every list with it. */
+  end(why: string): void;
+}
+
+/** Pages of a list; a server with more is not one that lists its tools. */
+const PAGES_MAX = 100;
+
+/** Creates an empty table; `onPage` is told of each answer. */
+export function createUnlistedCalls(
+  clock: Pick<Clock, "after">,
+  onPage: (value: Readonly<Record<string, unknown>>) => Promise<void>,
+): UnlistedCalls {
+  const own = createOwnRequests(clock, MCP_LIMITS.handshakeSeconds);
+  const open = new Set<MessageId>();
+  let listing: Promise<Result<void, string>> | undefined;
+
+  async function list(meta: unknown, send: Send): Promise<Result<void, string>> {
+    let cursor: string | undefined;
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const asked = cursor;
+      const answer = await own.ask((id) => printListRequest(id, protocolMeta(meta), asked), send);
+      if (!answer.ok) return answer;
+      const { result } = answer.value;
+      if (!isRecord(result) || !Array.isArray(result["tools"])) return err("it refused to");
+      await onPage(answer.value);
+      cursor = nextCursor(result);
+      if (cursor === undefined) return ok(undefined);
+    }
+    return err(`its list has more than ${PAGES_MAX} pages`);
+  }
+
+  return {
+    own,
+    get size() {
+      return open.size;
+    },
+    has: (id) => open.has(id),
+    withdraw: (id) => void open.delete(id as MessageId),
+    async wait(request, send) {
+      open.add(request.id);
+      listing ??= list(request.params["_meta"], send).finally(() => listing = undefined);
+      const listed = await listing;
+      return open.delete(request.id) ? listed : undefined;
+    },
+    end: (why) => own.end(why),
+  };
+}
