@@ -21,6 +21,7 @@ const SOURCE_KINDS = ["npm", "uvx", "builtin", "http"] as const;
 const PACKAGE_INTEGRITY = /^sha512-[A-Za-z0-9+/]{86}==$/;
 const HASH = /^sha256-[A-Za-z0-9+/]{43}=$/;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
+const WRITTEN_OUT = /^[a-z]+:\/\/([^/?#\\\s]+)(?:$|[/?#])[^\\\s]*$/i;
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 
 /** Reads where the server comes from and what its bytes must be. */
@@ -92,7 +93,9 @@ function checkUrl(text: string, declared: readonly KeyName[]): string | undefine
   }
   if (!URL.canParse(text.replace(PLACEHOLDER, "x"))) return "must be an absolute URL";
   const url = new URL(text.replace(PLACEHOLDER, "x"));
-  const authority = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1] ?? "";
+  // A URL parser takes one slash, or backslashes, for two: then the host is not where it seems.
+  const authority = WRITTEN_OUT.exec(text)?.[1];
+  if (authority === undefined) return "must begin with https:// and a host";
   if (authority.includes("{")) return "must have no placeholder in its host";
   if (url.username !== "" || url.password !== "") return "must carry no user and no password";
   if (url.hash !== "") return "must have no fragment";

@@ -116,6 +116,13 @@ async function isConfined(scene: Scene): Promise<void> {
     const seen = await inside("ls", hidden);
     assert.ok(seen.code !== 0 || seen.out.trim() === "", `${hidden}: ${seen.out}`);
   }
+  // What it asked for becomes its permissions: nobody else on this host may add a word.
+  const [folder = ""] = await scene.leftovers();
+  const forged = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups", "--"];
+  const audit = `${folder}/.audit-0`;
+  await scene.must("test", "-f", audit);
+  const told = await scene.run([...forged, "sh", "-c", ': >> "$1"', "sh", audit]);
+  assert.notEqual(told.code, 0, "another user writes what the server asked for");
   const devices = await inside("cat", "/proc/self/net/dev");
   assert.ok(!/eth|host0|veth/.test(devices.out), devices.out);
   const registry = await inside("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/4873");

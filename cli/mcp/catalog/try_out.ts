@@ -63,7 +63,8 @@ export async function tryOut(
   const owner = confine.kind === "namespaces" ? { uid: NOBODY, gid: NOBODY } : {};
   try {
     await files.ensureDir(context.paths.tries, { mode: 0o711 });
-    await files.ensureDir(folder, { mode: 0o711 });
+    // Of a unit only the manager opens it: its name stands in the process list while it is used.
+    await files.ensureDir(folder, { mode: confine.kind === "unit" ? 0o700 : 0o711 });
     await files.ensureDir(home, { mode: 0o700, ...owner });
     let grants: Grants = {};
     let asked = readAudit("", { home, tree });

@@ -290,6 +290,16 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     fault: /no placeholder in its host/,
   },
   {
+    name: "a placeholder in a host behind one slash",
+    text: HTTP.replace("https://notes.example.org", "https:/{NOTES_KEY}.example.org"),
+    fault: /must begin with https:\/\/ and a host/,
+  },
+  {
+    name: "a placeholder in a host behind backslashes",
+    text: HTTP.replace("https://notes.example.org", "https:\\\\{NOTES_KEY}"),
+    fault: /must begin with https:\/\/ and a host/,
+  },
+  {
     name: "a command for http",
     text: `${HTTP}command: x\n`,
     fault: /command: has no meaning for an http source/,
