@@ -100,6 +100,7 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     args: [MCP],
     options: [
       { name: "accept", value: "hash", summary: "Accept what waits, when it still has this hash" },
+      { name: "from", value: "agent", summary: "Look at what this agent's running server lists" },
     ],
     scope: "operator",
     runs: "root",

@@ -93,7 +93,7 @@ export async function proxyBench(
 ): Promise<ProxyBench> {
   const folder = await Deno.makeTempDir();
   const socket = `${folder}/mcp.sock`;
-  const server = options.listen === false ? undefined : fakeServer(socket, behavior);
+  const server = options.listen === false ? undefined : serveUnix(socket, behavior);
   const toProxy = new TransformStream<Uint8Array, Uint8Array>();
   const fromProxy = new TransformStream<Uint8Array, Uint8Array>();
   const clock = fakeClock();
@@ -154,7 +154,8 @@ async function* readMessages(readable: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-function fakeServer(socket: string, behavior: ServerBehavior) {
+/** Serves a fake server on a unix socket, as a socket unit would. */
+export function serveUnix(socket: string, behavior: ServerBehavior) {
   const listener = Deno.listen({ transport: "unix", path: socket });
   const connections: ServerConnection[] = [];
   const ends: Promise<void>[] = [];

@@ -5,15 +5,16 @@
  * @module
  */
 
-import { heldJson, heldLines, settle } from "cli/mcp/catalog/settle.ts";
+import { settle } from "cli/mcp/catalog/settle.ts";
 import { readPrevious, readStored, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
+import { reviewText } from "cli/mcp/catalog/review_text.ts";
+import { reviewRunning } from "cli/mcp/catalog/review_running.ts";
 import type { VerbContext } from "cli/context.ts";
-import type { Cell, VerbReport } from "cli/output.ts";
+import type { VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { addGrants } from "core/catalog/edit.ts";
 import {
   acceptHeld,
-  canonicalJson,
   isHeld,
   parseToolLock,
   printToolLock,
@@ -21,7 +22,7 @@ import {
   type ToolLock,
 } from "core/catalog/tool_lock.ts";
 import { refusal } from "core/errors.ts";
-import { type McpName, parseMcpName } from "core/names.ts";
+import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
@@ -29,12 +30,17 @@ import type { Invocation } from "core/verbs/invocation.ts";
 export interface Options {
   readonly mcp: McpName;
   readonly accept: string | undefined;
+  /** Agent whose running server is looked at, instead of what an upgrade holds back. */
+  readonly from: AgentName | undefined;
 }
 
 /** Parses the arguments. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
-  return mcp.ok ? ok({ mcp: mcp.value, accept: invocation.options.accept }) : mcp;
+  if (!mcp.ok) return mcp;
+  const { accept, from } = invocation.options;
+  const agent = from === undefined ? ok(undefined) : parseAgentName(from);
+  return agent.ok ? ok({ mcp: mcp.value, accept, from: agent.value }) : agent;
 }
 
 /** Shows or accepts. */
@@ -46,9 +52,16 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ? undefined
       : parseToolLock(stored.value.tools, `${stored.value.file} (tools.lock)`);
     if (lock?.ok === false) return lock;
+    if (options.from !== undefined) {
+      const { mcp, accept, from } = options;
+      return await reviewRunning(context, { mcp, accept, from }, {
+        stored: stored.value,
+        lock: lock?.value,
+      });
+    }
     if (lock === undefined || !isHeld(lock.value.held)) return nothingWaits(options);
     return options.accept === undefined
-      ? ok(await shown(options.mcp, lock.value))
+      ? ok(await reviewText(options.mcp, lock.value))
       : await accept(context, options, stored.value, lock.value);
   });
 }
@@ -65,25 +78,6 @@ function nothingWaits({ mcp, accept }: Options): Result<VerbReport> {
     json: { mcp, held: { waits: false } },
     blocks: [{ kind: "lines", lines: [`reviewed  ${mcp}: nothing waits`] }],
   });
-}
-
-/** The whole definitions: a reviewer accepts texts, not names. */
-async function shown(mcp: McpName, lock: ToolLock): Promise<VerbReport> {
-  const texts = [...lock.held.tools].flatMap(([tool, { definition }]): readonly Cell[] => [
-    { text: `${tool} as it would be:`, tone: "head" },
-    ...JSON.stringify(definition, null, 2).split("\n"),
-    ...(lock.tools.has(tool) ? [`before: ${canonicalJson(lock.tools.get(tool)?.definition)}`] : []),
-  ]);
-  return {
-    json: {
-      mcp,
-      held: await heldJson(lock),
-      definitions: Object.fromEntries(
-        [...lock.held.tools].map(([tool, { definition }]) => [tool, definition]),
-      ),
-    },
-    blocks: [{ kind: "lines", lines: [...texts, ...await heldLines(mcp, lock)] }],
-  };
 }
 
 async function accept(

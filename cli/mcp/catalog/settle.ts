@@ -65,7 +65,11 @@ export async function agentsWith(
 }
 
 /** Says what waits for a review, and how to accept it. */
-export async function heldLines(mcp: string, lock: ToolLock): Promise<readonly Cell[]> {
+export async function heldLines(
+  mcp: string,
+  lock: ToolLock,
+  from?: AgentName,
+): Promise<readonly Cell[]> {
   const { held } = lock;
   if (!isHeld(held)) return [];
   const isWhole = held.findings.length > 0;
@@ -77,7 +81,9 @@ export async function heldLines(mcp: string, lock: ToolLock): Promise<readonly C
       why.map((text) => `  tool        ${tool}: ${text}`)
     ),
     ...grantLines(held.permissions).map((text) => `  permission  ${text}`),
-    `accept with: fleetctl mcp catalog review ${mcp} --accept ${await reviewHash(lock)}`,
+    `accept with: fleetctl mcp catalog review ${mcp}${
+      from === undefined ? "" : ` --from ${from}`
+    } --accept ${await reviewHash(lock)}`,
   ];
 }
 

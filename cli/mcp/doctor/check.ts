@@ -1,6 +1,6 @@
 /**
  * The checks of `fleetctl mcp doctor`, in the order in which an MCP comes to life (decision 31):
- * catalog → lock → key → unit → socket → handshake → tools, and whether the agent has read of it.
+ * catalog → lock → review → key → unit → socket → handshake → tools, and whether the agent has read of it.
  * Each asks the machine one thing and changes nothing; the first that fails ends the walk, because
  * those behind it would only say the same again.
  *
@@ -12,6 +12,7 @@ import type { Gathered } from "cli/facts.ts";
 import { readLogs } from "cli/logs/source.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
 import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
+import { checkListed, checkReview } from "cli/mcp/doctor/review_check.ts";
 import { socketPlace } from "cli/mcp/call_place.ts";
 import { wiredMcps } from "cli/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
@@ -57,6 +58,7 @@ export function checksFor(): readonly Check[] {
   return [
     { step: "catalog", check: checkCatalog },
     { step: "lock", check: checkLock },
+    { step: "review", check: checkWaiting },
     { step: "key", check: checkKeys },
     { step: "unit", check: checkUnits },
     { step: "socket", check: checkSocket },
@@ -104,6 +106,11 @@ async function checkLock(patient: Patient): Promise<Result<string>> {
     `The installed tree is version ${tree.value.version}, must be ${pinned}`,
     { hints: [applyHint(patient)] },
   ));
+}
+
+async function checkWaiting(patient: Patient): Promise<Result<string>> {
+  const manifest = manifestOf(patient);
+  return manifest.ok ? checkReview(manifest.value) : manifest;
 }
 
 async function checkKeys(patient: Patient): Promise<Result<string>> {
@@ -273,10 +280,10 @@ async function serverWords(
   return lines.slice(-SERVER_LINES);
 }
 
-function checkTools(
+async function checkTools(
   patient: Patient,
   tools: readonly McpTool[] | undefined,
-): Result<string> {
+): Promise<Result<string>> {
   const manifest = manifestOf(patient);
   if (!manifest.ok) return manifest;
   if (tools === undefined) return ok("not asked: it is reached by URL");
@@ -285,13 +292,17 @@ function checkTools(
       hints: [`fleetctl logs mcp:${patient.mcp}`],
     }));
   }
+  const compared = await checkListed(manifest.value, patient.agent.name, tools);
+  if (!compared.ok) return compared;
   const { rules } = gateOf(manifest.value);
   const count = (risk: string) =>
     tools.filter(({ name }) => decideTool(rules, name) === risk).length;
   const names = tools.slice(0, TOOLS_SHOWN).map(({ name }) => name).join(", ");
   const more = tools.length > TOOLS_SHOWN ? ", …" : "";
   return ok(
-    `${tools.length} (${names}${more}); ${count("block")} refused, ${count("ask")} ask first`,
+    `${tools.length} (${names}${more}); ${count("block")} refused, ${
+      count("ask")
+    } ask first; ${compared.value}`,
   );
 }
 

@@ -57,7 +57,7 @@ _fleetctl_at() {
     "mcp catalog import") next=""; options="--name --into --program --grant --json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
     "mcp catalog remove") next=""; options="--json --as --help" ;;
-    "mcp catalog review") next=""; options="--accept --json --as --help" ;;
+    "mcp catalog review") next=""; options="--accept --from --json --as --help" ;;
     "mcp catalog rollback") next=""; options="--json --as --help" ;;
     "mcp catalog upgrade") next=""; options="--to --grant --into --json --as --help" ;;
     "mcp doctor") next=""; options="--json --as --help" ;;

@@ -1,0 +1,166 @@
+/**
+ * `fleetctl mcp catalog review --from <agent>`: what the running server of an agent lists beyond what
+ * was accepted. Showing writes nothing; accepting lists once more, and takes exactly what was shown.
+ *
+ * @module
+ */
+
+import { reviewText } from "cli/mcp/catalog/review_text.ts";
+import { settle } from "cli/mcp/catalog/settle.ts";
+import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
+import { socketPlace } from "cli/mcp/call_place.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { findEntry, readCatalog } from "core/catalog/catalog.ts";
+import { versionOf } from "core/catalog/edit.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
+import { diffTools } from "core/catalog/tool_diff.ts";
+import {
+  acceptHeld,
+  type LockedTool,
+  lockTools,
+  NOTHING_HELD,
+  printToolLock,
+  reviewHash,
+  type ToolLock,
+} from "core/catalog/tool_lock.ts";
+import { refusal } from "core/errors.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { heldWhole } from "core/risk/decide.ts";
+import { mcpSocketPath } from "units/render/mcp/socket.ts";
+
+/** What is asked for. */
+interface Asked {
+  readonly mcp: McpName;
+  readonly from: AgentName;
+  readonly accept: string | undefined;
+}
+
+/** The entry as it stands; no lock for what ships. */
+interface Entry {
+  readonly stored: StoredEntry;
+  readonly lock: ToolLock | undefined;
+}
+
+/** Shows or accepts. */
+export async function reviewRunning(
+  context: VerbContext,
+  asked: Asked,
+  entry: Entry,
+): Promise<Result<VerbReport>> {
+  const { mcp, from, accept } = asked;
+  const catalog = await readCatalog(context.ports, context.paths);
+  if (!catalog.ok) return catalog;
+  const manifest = findEntry(catalog.value, mcp);
+  if (!manifest.ok) return manifest;
+  const listed = await listRunning(context, manifest.value, from);
+  if (!listed.ok) return listed;
+  const lock = entry.lock ??
+    { version: versionOf(manifest.value.source), tools: new Map(), held: NOTHING_HELD };
+  const found = beyond(lock, listed.value);
+  if (accept === undefined) {
+    return ok(found.held.tools.size === 0 ? asAccepted(asked) : await reviewText(mcp, found, from));
+  }
+  if (found.held.tools.size === 0 || accept !== await reviewHash(found)) {
+    return err(refusal(
+      "review-stale",
+      `Cannot accept what the server of MCP "${mcp}" lists for agent "${from}": the hash is not ` +
+        `that of what it lists now, must be the one that a review has just shown`,
+      { hints: [`fleetctl mcp catalog review ${mcp} --from ${from}`] },
+    ));
+  }
+  return await record(context, asked, entry, { ...acceptHeld(found), ...waiting(lock) });
+}
+
+/** What waits for the other review goes on waiting. */
+function waiting({ held, heldSince }: ToolLock): Pick<ToolLock, "held" | "heldSince"> {
+  return { held, ...(heldSince === undefined ? {} : { heldSince }) };
+}
+
+async function listRunning(
+  context: VerbContext,
+  manifest: Manifest,
+  agent: AgentName,
+): Promise<Result<ReadonlyMap<string, LockedTool>>> {
+  const { name, sharing, transport, heldTools = [] } = manifest;
+  if (transport === "http") {
+    return err(refusal(
+      "transport-unsupported",
+      `Cannot review what MCP "${name}" lists: it is reached by URL, must have a socket`,
+      { hints: ["fleetctl mcp catalog list"] },
+    ));
+  }
+  if (heldTools.includes(EVERY_TOOL)) return err(heldWhole(name));
+  const owner = sharing === "shared" ? undefined : agent;
+  const socket = mcpSocketPath(context.paths, name, owner);
+  if (await context.ports.files.stat(socket) === undefined) {
+    return err(refusal(
+      "mcp-not-wired",
+      `Cannot look at MCP "${name}" of agent "${agent}": its socket is not there, must be wired`,
+      { hints: [`fleetctl mcp add ${name} ${agent}`] },
+    ));
+  }
+  const client = await context.ports.openMcpClient();
+  const listed = await client.listTools(name, socketPlace(context, name, { socket, agent }));
+  return listed.ok ? await lockTools(listed.value.map(({ definition }) => definition)) : listed;
+}
+
+/** A lock in which everything is held that is listed otherwise than it was accepted. */
+function beyond(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLock {
+  const changes = diffTools(lock.tools, listed);
+  const other = [...listed].filter(([tool, { hash }]) =>
+    lock.tools.get(tool)?.hash !== hash && !lock.held.tools.has(tool)
+  );
+  const tools = new Map(other.map(([tool, locked]) => {
+    const why = changes.filter((one) => one.tool === tool)
+      .map(({ kind, text }) => `${kind}: ${text}`);
+    return [tool, { ...locked, why: why.length === 0 ? ["its definition is another one"] : why }];
+  }));
+  return { version: lock.version, tools: lock.tools, held: { ...NOTHING_HELD, tools } };
+}
+
+function asAccepted({ mcp, from }: Asked): VerbReport {
+  return {
+    json: { mcp, from, held: { waits: false } },
+    blocks: [{
+      kind: "lines",
+      lines: [`reviewed  ${mcp}: the server of agent ${from} lists nothing else than was accepted`],
+    }],
+  };
+}
+
+async function record(
+  context: VerbContext,
+  { mcp, from, accept = "" }: Asked,
+  { stored }: Entry,
+  lock: ToolLock,
+): Promise<Result<VerbReport>> {
+  const layer = stored.layer === "shipped"
+    ? await chooseLayer(context, undefined)
+    : ok(stored.layer);
+  if (!layer.ok) return layer;
+  const written = await writeEntry(context, {
+    mcp,
+    layer: layer.value,
+    verb: "mcp catalog review",
+    summary: `"${mcp}" as agent "${from}" has it, against ${accept}`,
+    next: { ...stored, tools: printToolLock(lock) },
+    previous: await readPrevious(context, mcp, layer.value),
+  });
+  if (!written.ok) return written;
+  const settled = await settle(context, mcp);
+  if (!settled.ok) return settled;
+  return ok({
+    json: { mcp, from, accepted: accept, layer: layer.value, agents: settled.value.agents },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        `accepted  ${mcp} ${lock.version} as agent ${from} has it`,
+        ...settled.value.lines,
+      ],
+    }],
+    faults: settled.value.faults,
+  });
+}

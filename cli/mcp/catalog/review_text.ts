@@ -1,0 +1,33 @@
+/**
+ * What a reviewer is shown before accepting it: every word that would be accepted, and its hash.
+ *
+ * @module
+ */
+
+import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { canonicalJson, type ToolLock } from "core/catalog/tool_lock.ts";
+import type { AgentName, McpName } from "core/names.ts";
+
+/** The whole definitions: a reviewer accepts texts, not names. */
+export async function reviewText(
+  mcp: McpName,
+  lock: ToolLock,
+  from?: AgentName,
+): Promise<VerbReport> {
+  const texts = [...lock.held.tools].flatMap(([tool, { definition }]): readonly Cell[] => [
+    { text: `${tool} as it would be:`, tone: "head" },
+    ...JSON.stringify(definition, null, 2).split("\n"),
+    ...(lock.tools.has(tool) ? [`before: ${canonicalJson(lock.tools.get(tool)?.definition)}`] : []),
+  ]);
+  return {
+    json: {
+      mcp,
+      held: await heldJson(lock),
+      definitions: Object.fromEntries(
+        [...lock.held.tools].map(([tool, { definition }]) => [tool, definition]),
+      ),
+    },
+    blocks: [{ kind: "lines", lines: [...texts, ...await heldLines(mcp, lock, from)] }],
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * What `fleetctl mcp doctor` says of reviews: what an upgrade holds back, and what a running server
+ * lists otherwise than it was accepted. Pure but for hashing.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
+import { toolHash } from "core/catalog/tool_lock.ts";
+import { refusal } from "core/errors.ts";
+import type { McpTool } from "core/mcp_port.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { reviewCommand, standing } from "core/risk/accepted.ts";
+
+/** Reasons and tools that are named one by one. */
+const SHOWN_MAX = 8;
+
+/** Whether the MCP may be used at all as far as reviews go; one that is held whole may not. */
+export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Result<string> {
+  if (heldBack === undefined) return ok("nothing waits");
+  const since = heldBack.since === undefined ? "" : ` since ${heldBack.since}`;
+  const command = `fleetctl mcp catalog review ${name}`;
+  if (!heldTools.includes(EVERY_TOOL)) {
+    const what = heldTools.length === 0
+      ? "permissions that it asked for are"
+      : `${heldTools.length} of its tools (${heldTools.slice(0, SHOWN_MAX).join(", ")}) are`;
+    return ok(`${what} held back${since}: ${command}`);
+  }
+  const [first = "nobody has looked at it", ...more] = heldBack.reasons;
+  return err(refusal(
+    "mcp-held",
+    `MCP "${name}" is held back as a whole${since}, because ${first}: no server of it starts and ` +
+      `no tool, resource or prompt of it is given until an operator has reviewed it`,
+    { kind: "denied", details: more.slice(0, SHOWN_MAX), hints: [command] },
+  ));
+}
+
+/** Compares what the server lists with what was accepted; a sentence part when it is as accepted. */
+export async function checkListed(
+  { name, acceptedTools }: Manifest,
+  agent: string,
+  listed: readonly McpTool[],
+): Promise<Result<string>> {
+  if (acceptedTools === undefined) return ok("not compared, no lock of them is kept");
+  const other: string[] = [];
+  for (const tool of listed) {
+    const state = standing(acceptedTools, tool.name, await toolHash(tool.definition));
+    if (state !== "as-accepted") other.push(`${tool.name} (${state})`);
+  }
+  const names = new Set(listed.map((tool) => tool.name));
+  const missing = [...acceptedTools.keys()].filter((tool) => !names.has(tool));
+  const shown = (list: readonly string[]) =>
+    `${list.slice(0, SHOWN_MAX).join(", ")}${list.length > SHOWN_MAX ? ", …" : ""}`;
+  if (other.length > 0) {
+    return err(refusal(
+      "tool-unreviewed",
+      `MCP "${name}" lists ${other.length} tools otherwise than they were accepted, and they are ` +
+        `held back: ${shown(other)}`,
+      { kind: "denied", hints: [reviewCommand({ mcp: name, agent })] },
+    ));
+  }
+  return ok(
+    missing.length === 0
+      ? "as accepted"
+      : `as accepted, but for ${missing.length} that are not listed here: ${shown(missing)}`,
+  );
+}
