@@ -19,6 +19,8 @@ const decoder = new TextDecoder();
 interface Front {
   readonly name: string;
   readonly language: string;
+  /** What it may say to a body that is too large; Caddy's limit ends the request to the gateway. */
+  readonly tooLarge: readonly number[];
   config(block: string, at: Place): string;
   command(file: string): readonly [string, ...string[]];
 }
@@ -33,6 +35,7 @@ const FRONTS: readonly Front[] = [
   {
     name: "nginx",
     language: "nginx",
+    tooLarge: [413],
     config: (block, { folder, port, upstream }) =>
       `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
 events { worker_connections 256; }
@@ -50,6 +53,7 @@ ${
   {
     name: "Caddy",
     language: "caddyfile",
+    tooLarge: [413, 502],
     config: (block, { folder, port, upstream }) =>
       `{
   admin off
@@ -277,7 +281,8 @@ for (const front of FRONTS) {
         await t.step("a body of more than 256 KiB ends at the front", async () => {
           const large = `{"text":"${"x".repeat(300_000)}"}`;
           await Deno.writeTextFile(`${root}/large.json`, large);
-          assert.equal((await post(`@${root}/large.json`)).status, 413);
+          const { status } = await post(`@${root}/large.json`);
+          assert.ok(front.tooLarge.includes(status), String(status));
         });
         await t.step("without the gateway nothing is said to be taken", async () => {
           await gateway.kill();
