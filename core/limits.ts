@@ -300,6 +300,10 @@ export const TEAMCHAT_LIMITS = {
   invokesKeptMs: 60_000,
   /** Turns waiting for one agent. */
   queuedTurnsMax: 64,
+  /** Activities that wait for the sending half, all together, in UTF-16 units. */
+  spoolLengthMax: 64 * 1024 * KIB,
+  /** An invoke is answered by the sending half within this time; the platform waits fifteen seconds. */
+  invokeMs: 10_000,
   /** Ended turns that are kept, so that a late answer of an agent finds its place. */
   closedTurnsKeptMs: 24 * 3_600_000,
   /** An agent that is away this long is told about to its owner, once. */

@@ -69,6 +69,8 @@ export function pathsUnder(root: string) {
     /** What `agents remove` has begun and not ended, and homes that it has archived. */
     removal: (agent: string) => at(`/var/lib/fleetctl/removing/${agent}.json`),
     archiveDir: at("/var/lib/fleetctl/archive"),
+    /** Where the receiving half of the team-chat gateway hands over what it took. */
+    teamchatHandover: at("/var/lib/fleetctl/teamchat-receiver/handover.sock"),
     role: (role: string) => at(`/var/lib/fleetctl/${role}`),
 
     run: at("/run/fleetctl"),

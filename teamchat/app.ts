@@ -16,7 +16,6 @@ import type { Random } from "core/ports.ts";
 import { deny } from "teamchat/deny.ts";
 import type { Health } from "teamchat/health.ts";
 import type { MessagesRoute } from "teamchat/inbound/messages.ts";
-import type { Metrics } from "teamchat/metrics.ts";
 import { isProxied } from "teamchat/register/app.ts";
 
 /** The one public path. */
@@ -26,8 +25,8 @@ export const MESSAGES_PATH = "/api/messages";
 export interface TeamchatAppParts {
   readonly messages: MessagesRoute;
   readonly isLocal: boolean;
-  readonly health: () => Health;
-  readonly metrics: Metrics;
+  readonly health: () => Health | Promise<Health>;
+  readonly metrics: { render(): string | Promise<string> };
   readonly random: Random;
 }
 
@@ -60,9 +59,9 @@ async function answer(
   }
   const isOwn = isFromThisMachine(from.peer) && !isProxied(request.headers);
   if (!isOwn || (method !== "GET" && method !== "HEAD")) return deny("route-unknown");
-  if (pathname === "/healthz") return Response.json(parts.health());
+  if (pathname === "/healthz") return Response.json(await parts.health());
   if (pathname === "/metrics") {
-    return new Response(parts.metrics.render(), {
+    return new Response(await parts.metrics.render(), {
       headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
     });
   }

@@ -72,6 +72,9 @@ export const TEAMCHAT_SETTINGS = {
     isSecret: true,
     doc: "Shared token that lets any agent in; for clients without a key of their own.",
   }),
+  receiver: optional("TEAMS_RECEIVER", oneOf(["apart"]), {
+    doc: "apart: a process of its own receives, and this one has no public listener.",
+  }),
   offlineMs: defaulted("TEAMS_OFFLINE_TTL", duration({ minMs: 10_000 }), {
     fallback: "12h",
     doc: "How long a message waits for an agent that is away.",
@@ -103,6 +106,8 @@ export interface TeamchatConfig {
   readonly registerListen: ListenAddress;
   readonly registerNames: readonly string[];
   readonly registerToken: string | undefined;
+  /** Whether a process of its own receives, and hands over through a socket. */
+  readonly isReceiverApart: boolean;
   readonly offlineMs: number;
   /** Soft settings, one sentence each; logged at start (decision 37). */
   readonly warnings: readonly string[];
@@ -155,12 +160,17 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     registerListen,
     registerNames: values.registerNames.map((name) => name.toLowerCase()),
     registerToken: values.registerToken,
+    isReceiverApart: values.receiver === "apart",
     offlineMs: values.offlineMs,
     warnings: warningsOf(mode, values),
   });
 }
 
-function readCloud(env: Env, site: ConfigSite): Result<Cloud, readonly string[]> {
+/** Reads which cloud it is; the faults name the setting. */
+export function readCloud(
+  env: Env,
+  site: Pick<ConfigSite, "cloudFile">,
+): Result<Cloud, readonly string[]> {
   const name = env.TEAMS_CLOUD || "public";
   const known = knownCloud(name);
   if (known !== undefined) return ok(known);
@@ -247,7 +257,8 @@ function warningsOf(
   ];
 }
 
-function invalid(faults: readonly string[]): Result<never> {
+/** The refusal of settings, with every fault. */
+export function invalid(faults: readonly string[]): Result<never> {
   const count = faults.length === 1 ? "1 setting is" : `${faults.length} settings are`;
   return err(
     refusal("settings-invalid", `Cannot start: ${count} unusable`, {

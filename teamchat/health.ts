@@ -15,8 +15,11 @@ export interface HealthFacts {
   readonly agentsKnown: number;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
-  /** Undefined when the connector's keys were never fetched, or need not be. */
-  readonly keysAgeMs: number | undefined;
+  /**
+   * Undefined when the connector's keys were never fetched, or need not be; `elsewhere` when they are the
+   * receiving half's.
+   */
+  readonly keysAgeMs: number | undefined | "elsewhere";
   readonly tokenFault: AppTokenFault | undefined;
   readonly secretEnds: number | undefined;
   readonly lastInbound: number | undefined;
@@ -34,12 +37,11 @@ const DAY_MS = 86_400_000;
 
 /** Builds the report. */
 export function healthOf(facts: HealthFacts): Health {
-  const { now, secretEnds, keysAgeMs, tokenFault } = facts;
+  const { now, secretEnds, tokenFault } = facts;
   const days = secretEnds === undefined ? undefined : Math.floor((secretEnds - now) / DAY_MS);
   const problems = [
     ...(facts.agentsKnown === 0 ? ["agents-none"] : []),
-    ...(facts.mode === "cloud" && keysAgeMs === undefined ? ["keys-never-fetched"] : []),
-    ...(keysAgeMs !== undefined && keysAgeMs > TEAMCHAT_LIMITS.keysFreshMs * 2 ? ["keys-old"] : []),
+    ...(facts.keysAgeMs === "elsewhere" ? [] : keyProblems(facts.mode, facts.keysAgeMs)),
     ...(tokenFault === undefined ? [] : [`app-token-${tokenFault}`]),
     ...(days !== undefined && days < 0 ? ["secret-ended"] : []),
     ...(days !== undefined && days >= 0 && days <= TEAMCHAT_LIMITS.secretWarnDays
@@ -53,10 +55,48 @@ export function healthOf(facts: HealthFacts): Health {
     version: facts.version,
     agents: { known: facts.agentsKnown, connected: facts.agentsConnected },
     turns_open: facts.turnsOpen,
-    ...(keysAgeMs === undefined ? {} : { keys_age_seconds: Math.round(keysAgeMs / 1000) }),
+    ...(typeof facts.keysAgeMs === "number" ? keysAge(facts.keysAgeMs) : {}),
     ...(days === undefined ? {} : { secret_days_left: days }),
     ...(facts.lastInbound === undefined
       ? {}
       : { last_inbound_seconds: Math.round((now - facts.lastInbound) / 1000) }),
   };
+}
+
+/** What the receiving half knows by itself. */
+export interface ReceiverFacts
+  extends Pick<HealthFacts, "mode" | "version" | "lastInbound" | "now"> {
+  readonly keysAgeMs: number | undefined;
+  /** Activities that wait for the sending half. */
+  readonly spooled: number;
+}
+
+/** The report of both halves; `sender` is undefined while the sending half does not answer. */
+export function joinHealth(facts: ReceiverFacts, sender: Health | undefined): Health {
+  const { mode, version, keysAgeMs, lastInbound, spooled, now } = facts;
+  const problems = [
+    ...(sender === undefined ? ["sender-away"] : sender.problems),
+    ...keyProblems(mode, keysAgeMs),
+  ];
+  return {
+    mode,
+    version,
+    ...sender,
+    status: problems.length === 0 ? "ok" : "degraded",
+    problems,
+    spooled,
+    ...(keysAgeMs === undefined ? {} : keysAge(keysAgeMs)),
+    ...(lastInbound === undefined
+      ? {}
+      : { last_inbound_seconds: Math.round((now - lastInbound) / 1000) }),
+  };
+}
+
+function keyProblems(mode: HealthFacts["mode"], ageMs: number | undefined): readonly string[] {
+  if (ageMs === undefined) return mode === "cloud" ? ["keys-never-fetched"] : [];
+  return ageMs > TEAMCHAT_LIMITS.keysFreshMs * 2 ? ["keys-old"] : [];
+}
+
+function keysAge(ageMs: number): { readonly keys_age_seconds: number } {
+  return { keys_age_seconds: Math.round(ageMs / 1000) };
 }

@@ -64,7 +64,7 @@ try {
   const { messages, register } = teamchat;
   host.log.info("ready", {
     mode: config.value.mode.kind,
-    messages: `${messages.hostname}:${messages.port}`,
+    messages: messages === undefined ? "apart" : `${messages.hostname}:${messages.port}`,
     register: `${register.hostname}:${register.port}`,
     agents: config.value.agents.size,
   });

@@ -24,6 +24,7 @@ const GAUGES = {
   ...DIAL_GAUGES,
   turns_open: "Turns that have not ended.",
   replies_open: "Answers on their way.",
+  spooled: "Activities that wait for the sending half.",
   accept_seconds_max: "Longest time from a request to its durable write since the last reading.",
 } as const;
 /** Name of a gauge without its prefix. */
@@ -32,7 +33,9 @@ export type GaugeName = keyof typeof GAUGES;
 /** Counting and reading. */
 export type Metrics = MetricSet<CounterName, GaugeName>;
 
-/** Makes empty metrics. */
-export function createMetrics(): Metrics {
-  return createMetricSet("fleetctl_teamchat", { counters: COUNTERS, gauges: GAUGES });
+/** Makes empty metrics; those of the receiving half have a name of their own. */
+export function createMetrics(
+  prefix: "fleetctl_teamchat" | "fleetctl_teamchat_receiver" = "fleetctl_teamchat",
+): Metrics {
+  return createMetricSet(prefix, { counters: COUNTERS, gauges: GAUGES });
 }

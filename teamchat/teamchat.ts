@@ -17,10 +17,16 @@ import type { ServiceHosts } from "core/teamchat/service_url.ts";
 import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, type TeamchatApp } from "teamchat/app.ts";
 import { isOneAddress, type TeamchatConfig } from "teamchat/config.ts";
+import { followReceiver } from "teamchat/handover/follow.ts";
 import { healthOf } from "teamchat/health.ts";
 import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
 import { createKeySet, type KeySet } from "teamchat/inbound/key_set.ts";
-import { createMessagesRoute } from "teamchat/inbound/messages.ts";
+import {
+  createMessagesRoute,
+  type TakeActivity,
+  takeActivity,
+  type TakeParts,
+} from "teamchat/inbound/messages.ts";
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
 import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
@@ -47,7 +53,8 @@ export interface TeamchatOptions {
 
 /** The running gateway. */
 export interface Teamchat {
-  readonly messages: ListenAddress;
+  /** Undefined where a process of its own receives. */
+  readonly messages: ListenAddress | undefined;
   readonly register: ListenAddress;
   readonly metrics: Metrics;
   /** Says good-bye to agents, waits for requests that are under way, then closes. */
@@ -119,12 +126,13 @@ async function serve(
   );
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   void platform.keys?.refresh();
-  const listeners = await listen(config, { app: inbound.app, door, sockets }).catch(
-    async (thrown) => {
-      await stop();
-      throw thrown;
-    },
-  );
+  const app = config.isReceiverApart ? undefined : inbound.app;
+  const listeners = await listen(config, { app, door, sockets }).catch(async (thrown) => {
+    await stop();
+    throw thrown;
+  });
+  // After the listener: what is handed over now finds agents that can be reached.
+  const following = config.isReceiverApart ? inbound.follow() : undefined;
 
   async function stop(): Promise<void> {
     stopWatch();
@@ -133,12 +141,13 @@ async function serve(
     await replies.close();
   }
   return {
-    messages: listeners.messages.address,
+    messages: listeners.messages?.address,
     register: listeners.register.address,
     metrics,
     close: async (reason = "the gateway restarts") => {
       door.sayGoodbye(reason);
-      await Promise.all([listeners.messages.close(), listeners.register.close()]);
+      await following?.close();
+      await Promise.all([listeners.messages?.close(), listeners.register.close()]);
       await stop();
       store.close();
     },
@@ -169,16 +178,25 @@ function platformOf(
   }
   const { cloud, appId, secret, tenantId, audiences } = mode;
   const { http, clock, log, metrics } = ports;
-  const keys = createKeySet({ cloud, http, clock, log, metrics });
+  const keys = config.isReceiverApart
+    ? undefined
+    : createKeySet({ cloud, http, clock, log, metrics });
   return {
     hosts: { mode: "cloud", origins: cloud.serviceOrigins },
     keys,
-    connectorTokens: createConnectorTokens({
+    connectorTokens: keys === undefined ? undefined : createConnectorTokens({
       ...{ issuer: cloud.issuer, audiences, keys, clock, metrics },
       isCached: options.isTokenCached ?? true,
     }),
     tokens: createAppTokens({ cloud, appId, secret, tenantId, http, clock, log, metrics }),
   };
+}
+
+/** The way in: an application to listen with, or a receiving half to follow. */
+interface Inbound {
+  readonly app: TeamchatApp;
+  readonly follow: () => { close(): Promise<void> };
+  readonly close: () => void;
 }
 
 function inboundOf(
@@ -191,7 +209,7 @@ function inboundOf(
     readonly registry: SessionRegistry;
   },
   options: TeamchatOptions,
-): { readonly app: TeamchatApp; readonly close: () => void } {
+): Inbound {
   const { store, metrics, clock, random, log, platform, agents, replies, registry } = parts;
   const { mode } = config;
   const rules: RouteRules = {
@@ -208,44 +226,45 @@ function inboundOf(
     slowestMs = 0;
     return slowest;
   });
-  const messages = createMessagesRoute({
-    ...{
-      rules,
-      tokens: platform.connectorTokens,
-      intake: store.intake,
-      metrics,
-      clock,
-      random,
-      log,
-    },
-    offlineMs: config.offlineMs,
+  const taking: TakeParts = {
+    ...{ rules, intake: store.intake, offlineMs: config.offlineMs, metrics, clock, random, log },
     events: createInboundEvents({
       ...{ agents, replies, clock },
       strangers: createRecent<true>(TEAMCHAT_LIMITS.strangersKept),
     }),
+  };
+  const take: TakeActivity = (activity, arrival) => takeActivity(activity, arrival, taking);
+  const messages = createMessagesRoute({
+    ...{ tokens: platform.connectorTokens, take, metrics, clock, log },
     onStored: (tookMs) => {
       slowestMs = Math.max(slowestMs, tookMs);
       lastInbound = clock.now();
     },
   });
-  const stopSweep = every(clock, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now()));
-  const app = createTeamchatApp({
-    ...{ messages, isLocal: mode.kind === "local", metrics, random },
-    health: () =>
-      healthOf({
-        mode: mode.kind,
-        version: options.version,
-        agentsKnown: config.agents.size,
-        agentsConnected: registry.all().length,
-        turnsOpen: store.turns.openCount(),
-        keysAgeMs: platform.keys?.ageMs(),
-        tokenFault: platform.tokens?.fault(),
-        secretEnds: config.secretEnds,
-        lastInbound,
-        now: clock.now(),
+  const health = () =>
+    healthOf({
+      mode: mode.kind,
+      version: options.version,
+      agentsKnown: config.agents.size,
+      agentsConnected: registry.all().length,
+      turnsOpen: store.turns.openCount(),
+      keysAgeMs: config.isReceiverApart ? "elsewhere" : platform.keys?.ageMs(),
+      tokenFault: platform.tokens?.fault(),
+      secretEnds: config.secretEnds,
+      lastInbound,
+      now: clock.now(),
+    });
+  return {
+    app: createTeamchatApp({
+      ...{ messages, isLocal: mode.kind === "local", metrics, random, health },
+    }),
+    follow: () =>
+      followReceiver({
+        ...{ path: config.paths.teamchatHandover, sockets: parts.sockets },
+        ...{ take, health, metrics: () => metrics.render(), clock, log },
       }),
-  });
-  return { app, close: stopSweep };
+    close: every(clock, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now())),
+  };
 }
 
 function every(clock: TeamchatPorts["clock"], ms: number, job: () => void): () => void {
@@ -260,29 +279,34 @@ function every(clock: TeamchatPorts["clock"], ms: number, job: () => void): () =
   return () => stop();
 }
 
-/** One listener where the two addresses cannot be told apart, two elsewhere. */
+/**
+ * One listener where the two addresses cannot be told apart, two elsewhere; that of agents alone
+ * where there is no application.
+ */
 async function listen(
   config: TeamchatConfig,
   parts: {
-    readonly app: TeamchatApp;
+    readonly app: TeamchatApp | undefined;
     readonly door: RegisterDoor;
     readonly sockets: TeamchatPorts["sockets"];
   },
-): Promise<{ readonly messages: Listener; readonly register: Listener }> {
+): Promise<{ readonly messages: Listener | undefined; readonly register: Listener }> {
   const { app, door, sockets } = parts;
   const frameBytesMax = DIAL_LIMITS.unregisteredFrameBytesMax;
   const upgrade: RegisterDoor["upgrade"] = (request, peer) => door.upgrade(request, peer);
+  const registerOnly = () =>
+    sockets.serveFrames(config.registerListen, {
+      ...{ frameBytesMax, upgrade },
+      handler: () => new Response("not found\n", { status: 404 }),
+    });
+  if (app === undefined) return { messages: undefined, register: await registerOnly() };
   if (isOneAddress(config.listen, config.registerListen)) {
     const both = await sockets.serveFrames(config.listen, { frameBytesMax, upgrade, handler: app });
     return { messages: both, register: both };
   }
   const messages = await sockets.serveHttp(config.listen, app);
   try {
-    const register = await sockets.serveFrames(config.registerListen, {
-      ...{ frameBytesMax, upgrade },
-      handler: () => new Response("not found\n", { status: 404 }),
-    });
-    return { messages, register };
+    return { messages, register: await registerOnly() };
   } catch (thrown) {
     await messages.close();
     throw thrown;

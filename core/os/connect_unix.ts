@@ -10,9 +10,13 @@ import type { ByteStream } from "core/ports.ts";
 
 const READ_BYTES = 64 * 1024;
 
-/** Connects; see `Sockets.connectUnix`. The connection ends by itself when both sides have. */
+/** Connects; see `Sockets.connectUnix`. */
 export async function connectUnix(path: string): Promise<ByteStream> {
-  const connection = await Deno.connect({ transport: "unix", path });
+  return unixStream(await Deno.connect({ transport: "unix", path }));
+}
+
+/** A connection as two web streams; it ends by itself when both sides have. */
+export function unixStream(connection: Deno.UnixConn): ByteStream {
   let openSides = 2;
   const close = () => {
     if (openSides <= 0) return;

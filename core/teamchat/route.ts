@@ -85,11 +85,17 @@ export type RouteDecision =
     readonly conversation: ConversationType;
   };
 
-/** Decides about one activity; `token` is undefined in local mode only. */
+/**
+ * What is known of the token of an activity: undefined in local mode only, `judged` where the receiving
+ * half has held it against the activity and this is the sending half, which decides the rest again.
+ */
+export type TokenState = TokenFacts | "judged" | undefined;
+
+/** Decides about one activity. */
 export function decideRoute(
   activity: Activity,
   rules: RouteRules,
-  token: TokenFacts | undefined,
+  token: TokenState,
 ): RouteDecision {
   const origin = checkOrigin(activity, rules, token);
   if (!origin.ok) return { kind: "refuse", reason: origin.reason };
@@ -118,12 +124,12 @@ type Origin =
 function checkOrigin(
   activity: Activity,
   rules: RouteRules,
-  token: TokenFacts | undefined,
+  token: TokenState,
 ): Origin {
   const refuse = (reason: RefuseReason): Origin => ({ ok: false, reason });
   const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : new Set([PLATFORM_CHANNEL]);
   if (!channels.has(activity.channelId)) return refuse("channel-foreign");
-  if (rules.hosts.mode === "cloud") {
+  if (rules.hosts.mode === "cloud" && token !== "judged") {
     // Tokens of other channels of the same bot have the same audience; only this tells them apart.
     if (token?.endorsements.includes(PLATFORM_CHANNEL) !== true) return refuse("key-not-endorsed");
     const claim = token.serviceUrl;

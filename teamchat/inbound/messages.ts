@@ -14,6 +14,7 @@ import {
   type RouteDecision,
   type RouteRules,
   type TokenFacts,
+  type TokenState,
 } from "core/teamchat/route.ts";
 import { deny } from "teamchat/deny.ts";
 import { readBounded } from "teamchat/http_body.ts";
@@ -34,11 +35,35 @@ export interface InboundEvents {
   onStranger(activity: Activity, route: Extract<RouteDecision, { kind: "ignore" }>): void;
 }
 
+/** An activity as it came, and what is known of how. */
+export interface Arrival {
+  readonly token: TokenState;
+  /** Of the request, for the log. */
+  readonly id: string;
+  /** The text of the activity. */
+  readonly body: string;
+  /** When and as what the receiving half took it; undefined where one process does both. */
+  readonly received?: { readonly at: number; readonly key: string };
+}
+
+/** Takes one activity whose token is good, and says what the platform is told. */
+export type TakeActivity = (activity: Activity, arrival: Arrival) => Promise<Response>;
+
 /** What the route is made of. */
 export interface MessagesParts {
-  readonly rules: RouteRules;
   /** Undefined in local mode. */
   readonly tokens: ConnectorTokens | undefined;
+  readonly take: TakeActivity;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told how long a delivery took until it was stored. */
+  readonly onStored: (tookMs: number) => void;
+}
+
+/** What taking is made of. */
+export interface TakeParts {
+  readonly rules: RouteRules;
   readonly intake: Intake;
   readonly offlineMs: number;
   readonly events: InboundEvents;
@@ -46,8 +71,6 @@ export interface MessagesParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told how long a delivery took until it was stored. */
-  readonly onStored: (tookMs: number) => void;
 }
 
 /** Answers one delivery; `id` is the request's. */
@@ -70,7 +93,7 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
       metrics.count("activities", { type: "unknown", result: "malformed" });
       return deny("activity-malformed");
     }
-    const taken = await take(activity.value, { token, id }, parts);
+    const taken = await parts.take(activity.value, { token, id, body });
     parts.onStored(clock.monotonic() - begun);
     return taken;
   }
@@ -92,7 +115,8 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
   };
 }
 
-function retryAfter(): Readonly<Record<string, string>> {
+/** When a delivery that could not be taken may come again. */
+export function retryAfter(): Readonly<Record<string, string>> {
   return { "retry-after": String(TEAMCHAT_LIMITS.retryAfterSeconds) };
 }
 
@@ -125,28 +149,25 @@ async function readBody(request: Request, clock: Clock): Promise<string | Respon
   return text ?? deny("body-too-large");
 }
 
-async function take(
+/** Routes, stores and answers: what a process does that keeps turns. */
+export async function takeActivity(
   activity: Activity,
-  by: { readonly token: TokenFacts | undefined; readonly id: string },
-  parts: MessagesParts,
+  by: Arrival,
+  parts: TakeParts,
 ): Promise<Response> {
   const { metrics, log, events } = parts;
   const count = (result: string) =>
     metrics.count("activities", { type: countedType(activity.type), result });
   const route = decideRoute(activity, parts.rules, by.token);
-  if (route.kind === "refuse") {
-    count(route.reason);
-    log.warning("activity refused", { request_id: by.id, reason: route.reason });
-    return deny("activity-refused");
-  }
-  if (route.kind === "ignore") {
-    count(route.reason);
-    log.info("activity ignored", { request_id: by.id, type: activity.type, reason: route.reason });
-    if (route.reason === "owner-unknown") events.onStranger(activity, route);
-    return activity.type === "invoke" ? deny("invoke-unknown") : accepted();
+  if (route.kind !== "route") {
+    return declineRoute(activity, route, {
+      ...{ metrics, log, id: by.id },
+      onStranger: (ignored) => events.onStranger(activity, ignored),
+    });
   }
   const planned = planDelivery(activity, route, {
-    now: parts.clock.now(),
+    now: by.received?.at ?? parts.clock.now(),
+    ...(by.received === undefined ? {} : { key: by.received.key }),
     offlineMs: parts.offlineMs,
     turnId: parts.random.uuid(),
     appId: parts.rules.appId,
@@ -175,6 +196,29 @@ async function take(
   return respond(planned, stored.value, said);
 }
 
+/** Answers an activity that goes nowhere, and counts it. */
+export function declineRoute(
+  activity: Activity,
+  route: Exclude<RouteDecision, { readonly kind: "route" }>,
+  parts: {
+    readonly metrics: Metrics;
+    readonly log: Log;
+    readonly id: string;
+    readonly onStranger: (route: Extract<RouteDecision, { kind: "ignore" }>) => void;
+  },
+): Response {
+  const { type } = activity;
+  const { reason } = route;
+  parts.metrics.count("activities", { type: countedType(type), result: reason });
+  if (route.kind === "refuse") {
+    parts.log.warning("activity refused", { request_id: parts.id, reason });
+    return deny("activity-refused");
+  }
+  parts.log.info("activity ignored", { request_id: parts.id, type, reason });
+  if (reason === "owner-unknown") parts.onStranger(route);
+  return type === "invoke" ? deny("invoke-unknown") : accepted();
+}
+
 function respond(planned: Planned, stored: Stored, said: string | undefined): Response {
   if (planned.invoke === undefined) return accepted();
   if (planned.invoke === "unknown") return deny("invoke-unknown");
@@ -184,7 +228,8 @@ function respond(planned: Planned, stored: Stored, said: string | undefined): Re
   });
 }
 
-function accepted(): Response {
+/** What the platform is told of everything that needs no answer. */
+export function accepted(): Response {
   return new Response(null, { status: 202 });
 }
 
@@ -202,6 +247,6 @@ const COUNTED_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** Types that count by name; a label may not be whatever a peer makes up. */
-function countedType(type: string): string {
+export function countedType(type: string): string {
   return COUNTED_TYPES.has(type) ? type : "other";
 }

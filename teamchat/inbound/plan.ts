@@ -47,6 +47,8 @@ export interface PlanSite {
   readonly offlineMs: number;
   readonly turnId: string;
   readonly appId: string | undefined;
+  /** A further key of the delivery: that under which the receiving half handed it over. */
+  readonly key?: string;
 }
 
 /** Answers to invokes that need nothing else; the body that the platform expects. */
@@ -62,7 +64,7 @@ const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
 
 /** Plans one activity that was routed. */
 export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
-  const base = { keys: keysOf(activity, site.now), now: site.now };
+  const base = { keys: keysOf(activity, site), now: site.now };
   const conversation = conversationOf(activity, route, site.now);
   switch (activity.type) {
     case "message":
@@ -129,9 +131,13 @@ function submittedText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function keysOf(activity: Activity, now: number): Delivery["keys"] {
+function keysOf(activity: Activity, site: PlanSite): Delivery["keys"] {
+  const { now } = site;
   const key = deliveryKey(activity);
   return [
+    ...(site.key === undefined
+      ? []
+      : [{ key: site.key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
     ...(key === undefined ? [] : [{ key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
     ...(activity.type === "invoke"
       ? [{ key: invokeKey(activity), until: now + TEAMCHAT_LIMITS.invokesKeptMs }]

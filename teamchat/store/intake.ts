@@ -7,10 +7,10 @@
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { errorText, refusal } from "core/errors.ts";
+import { refusal } from "core/errors.ts";
 import type { Clock, Database, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { batched, writeBatch } from "teamchat/store/batch.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
@@ -48,53 +48,15 @@ export interface Intake {
   sweep(now: number): void;
 }
 
-interface Waiting {
-  readonly delivery: Delivery;
-  readonly resolve: (stored: Result<Stored>) => void;
-}
-
 /** Opens the intake over prepared tables. */
 export function openIntake(db: Database, clock: Pick<Clock, "after">, log: Log): Intake {
   const sql = statements(db);
-  let waiting: Waiting[] = [];
-
-  const flush = () => {
-    const batch = waiting;
-    waiting = [];
-    const written = writeBatch(
-      db,
-      () => batch.map(({ delivery }) => storeOne(sql, delivery)),
-      log,
-    );
-    batch.forEach(({ resolve }, index) => {
-      const stored = written.ok ? written.value[index] : undefined;
-      resolve(written.ok ? stored ?? err(queueFull()) : written);
-    });
-  };
+  const parts = { db, clock, log, what: "the message" };
   return {
-    store: (delivery) =>
-      new Promise((resolve) => {
-        waiting.push({ delivery, resolve });
-        // After this round of the event loop: what arrived in it goes to the disk together.
-        if (waiting.length === 1) clock.after(0, flush);
-      }),
+    store: batched(parts, (delivery: Delivery) => storeOne(sql, delivery)),
     // What a full disk keeps today goes with a later sweep.
-    sweep: (now) => void writeBatch(db, () => sql.forget.run(now), log),
+    sweep: (now) => void writeBatch(parts, () => sql.forget.run(now)),
   };
-}
-
-/**
- * Writes in one transaction. A fault of the program is a refusal here too: this runs in a timer,
- * where a throw ends the process, and a peer that repeats its delivery would end each next one.
- */
-function writeBatch<T>(db: Database, work: () => T, log: Log): Result<T> {
-  try {
-    return writeSql(db, "the message", work);
-  } catch (thrown) {
-    const error = errorText(thrown);
-    log.error("deliveries not stored", { error });
-    return err(refusal("storage-failed", `Cannot store the message: ${error}`));
-  }
 }
 
 function queueFull() {

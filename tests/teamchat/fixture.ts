@@ -123,7 +123,7 @@ function handsOn(
 ): TestTeamchat {
   const { teamchat, kit, host, keys } = at;
   const { clock } = host;
-  const url = `http://127.0.0.1:${teamchat.messages.port}/api/messages`;
+  const url = `http://127.0.0.1:${teamchat.messages?.port}/api/messages`;
   const still = <T>(work: Promise<T>) => stillWith(clock, work);
   return {
     ...at,

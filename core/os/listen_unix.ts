@@ -1,0 +1,64 @@
+/**
+ * Listening on a unix socket between two programs of ours, without peer credentials: those take calls
+ * into the C library, and a program that strangers speak to gets no such right. Who may connect is
+ * decided by the folder and by the mode, which is never wider than asked for: until it is set the
+ * usual mask keeps others from writing, and connecting is writing.
+ *
+ * @module
+ */
+
+import { type ByteStream, FileFault } from "core/ports.ts";
+import { connectUnix, unixStream } from "core/os/connect_unix.ts";
+import { fileFault, posixCode } from "core/os/file_fault.ts";
+
+/** Listens; see `Sockets.listenUnix`. */
+export async function listenUnix(
+  path: string,
+  mode: number,
+  onConnection: (stream: ByteStream) => void,
+): Promise<{ close(): Promise<void> }> {
+  await removeStale(path);
+  const listener = await open(path, mode);
+  const accepting = (async () => {
+    for await (const connection of listener) onConnection(unixStream(connection));
+  })();
+  return {
+    close: async () => {
+      listener.close();
+      await accepting.catch(() => {});
+      await Deno.remove(path).catch(() => {});
+    },
+  };
+}
+
+async function open(path: string, mode: number): Promise<Deno.UnixListener> {
+  let listener: Deno.UnixListener | undefined;
+  try {
+    listener = Deno.listen({ transport: "unix", path });
+    await Deno.chmod(path, mode);
+    return listener;
+  } catch (thrown) {
+    listener?.close();
+    throw fileFault("listen on", path, thrown);
+  }
+}
+
+/** What a killed program left behind goes; a socket on which somebody answers stays. */
+async function removeStale(path: string): Promise<void> {
+  try {
+    if (!(await Deno.lstat(path)).isSocket) throw taken(path, "it is not a socket");
+    const peer = await connectUnix(path).catch(() => undefined);
+    if (peer !== undefined) {
+      peer.close();
+      throw taken(path, "another program answers on it");
+    }
+    await Deno.remove(path);
+  } catch (thrown) {
+    if (thrown instanceof FileFault) throw thrown;
+    if (posixCode(thrown) !== "ENOENT") throw fileFault("listen on", path, thrown);
+  }
+}
+
+function taken(path: string, state: string): FileFault {
+  return new FileFault("EEXIST", path, `Cannot listen on ${JSON.stringify(path)}: ${state}`);
+}

@@ -1,0 +1,111 @@
+/**
+ * The sending half's end of the handover: connects to the receiving half, takes what it hands over and
+ * connects again when it is gone. Each activity is parsed and routed here once more, by this half's own
+ * rules: from the other half comes nothing but a text whose token was good.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { ByteStream, Clock, Log, Sockets } from "core/ports.ts";
+import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import { parseActivity } from "core/teamchat/activity.ts";
+import { type Answered, type Asked, LINE_BYTES_MAX, readAsked } from "teamchat/handover/frames.ts";
+import type { Health } from "teamchat/health.ts";
+import type { TakeActivity } from "teamchat/inbound/messages.ts";
+
+/** What following is made of. */
+export interface FollowParts {
+  readonly path: string;
+  readonly sockets: Pick<Sockets, "connectUnix">;
+  readonly take: TakeActivity;
+  readonly health: () => Health;
+  readonly metrics: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const RETRY_MS_MIN = 50;
+const RETRY_MS_MAX = 1_000;
+
+/** Follows the receiving half until it is told to stop. */
+export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
+  const stop = new AbortController();
+  const over = follow(parts, stop.signal);
+  return {
+    close: async () => {
+      stop.abort();
+      await over;
+    },
+  };
+}
+
+async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
+  const { sockets, path, clock, log } = parts;
+  let waitMs = RETRY_MS_MIN;
+  let isTold = false;
+  while (!signal.aborted) {
+    const stream = await sockets.connectUnix(path).catch((thrown) => {
+      if (!isTold) log.warning("receiving half not there", { error: errorText(thrown) });
+      isTold = true;
+      return undefined;
+    });
+    if (stream === undefined) {
+      await clock.sleep(waitMs, signal);
+      waitMs = Math.min(waitMs * 2, RETRY_MS_MAX);
+      continue;
+    }
+    [waitMs, isTold] = [RETRY_MS_MIN, false];
+    log.info("receiving half connected");
+    await serve(stream, parts, signal);
+    if (!signal.aborted) log.warning("receiving half gone");
+  }
+}
+
+async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal): Promise<void> {
+  const writer = stream.writable.getWriter();
+  const encoder = new TextEncoder();
+  const say = (answer: Answered) => {
+    // An answer that does not arrive is asked for again: the other half keeps what it handed over.
+    writer.write(encoder.encode(`${JSON.stringify(answer)}\n`)).catch(() => {});
+  };
+  const close = () => stream.close();
+  signal.addEventListener("abort", close, { once: true });
+  const underWay = new Set<Promise<void>>();
+  try {
+    for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
+      const asked = readAsked(line);
+      if (asked === undefined) {
+        parts.log.error("receiving half says what nobody knows");
+        break;
+      }
+      const answering = answer(asked, parts).then(say).finally(() => underWay.delete(answering));
+      underWay.add(answering);
+    }
+  } catch (thrown) {
+    parts.log.debug("handover ended", { error: errorText(thrown) });
+  }
+  await Promise.all(underWay);
+  signal.removeEventListener("abort", close);
+  stream.close();
+}
+
+async function answer(asked: Asked, parts: FollowParts): Promise<Answered> {
+  const { n } = asked;
+  if (asked.type === "state") {
+    return { type: "state", n, health: parts.health(), metrics: parts.metrics() };
+  }
+  const { body, key } = asked;
+  const activity = parseActivity(body);
+  if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
+  try {
+    const response = await parts.take(activity.value, {
+      ...{ token: "judged", id: key, body },
+      received: { at: Math.min(asked.received, parts.clock.now()), key: `handover|${key}` },
+    });
+    return { type: "taken", n, status: response.status, body: await response.text() };
+  } catch (thrown) {
+    parts.log.error("handed over and not taken", { key, error: errorText(thrown) });
+    return { type: "taken", n, status: 503, body: "" };
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Settings of the receiving half: those of the gateway that it takes to know whom to believe and whom
+ * an activity is for. It has no client secret and knows of no agent's address.
+ *
+ * @module
+ */
+
+import { isLoopbackName } from "core/host_name.ts";
+import type { AgentName, ObjectId } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ListenAddress } from "core/ports.ts";
+import { ok, type Result } from "core/result.ts";
+import { type Env, readSettings } from "core/settings.ts";
+import type { ConversationType } from "core/teamchat/activity.ts";
+import type { Cloud } from "core/teamchat/cloud.ts";
+import { invalid, readCloud, TEAMCHAT_SETTINGS } from "teamchat/config.ts";
+
+/** The declared table; also the help of the program. */
+export const RECEIVER_SETTINGS = {
+  root: TEAMCHAT_SETTINGS.root,
+  appId: TEAMCHAT_SETTINGS.appId,
+  tenantId: TEAMCHAT_SETTINGS.tenantId,
+  aliases: TEAMCHAT_SETTINGS.aliases,
+  agents: TEAMCHAT_SETTINGS.agents,
+  cloud: TEAMCHAT_SETTINGS.cloud,
+  conversations: TEAMCHAT_SETTINGS.conversations,
+  listen: TEAMCHAT_SETTINGS.listen,
+} as const;
+
+/** What the receiving half runs with. */
+export interface ReceiverConfig {
+  readonly paths: Paths;
+  /** Whom to believe; undefined in local mode. */
+  readonly cloud:
+    | {
+      readonly cloud: Cloud;
+      readonly appId: string;
+      readonly tenantId: string | undefined;
+      readonly audiences: ReadonlySet<string>;
+    }
+    | undefined;
+  readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  readonly conversations: ReadonlySet<ConversationType>;
+  readonly listen: ListenAddress;
+  readonly warnings: readonly string[];
+}
+
+/** Reads the settings; every fault is in the details of the refusal. */
+export function readReceiverConfig(
+  env: Env,
+  site: { readonly cloudFile: string | undefined },
+): Result<ReceiverConfig> {
+  const read = readSettings(RECEIVER_SETTINGS, env);
+  const cloud = readCloud(env, site);
+  const faults = [...(read.ok ? [] : read.error.details), ...(cloud.ok ? [] : cloud.error)];
+  if (!read.ok || !cloud.ok) return invalid(faults);
+  const { root, appId, tenantId, aliases, agents, conversations, listen } = read.value;
+  if (appId === undefined && !isLoopbackName(listen.hostname)) {
+    return invalid([
+      `TEAMS_LISTEN: value is "${listen.hostname}:${listen.port}", must be loopback when ` +
+      "TEAMS_APP_ID is not set: local mode checks no token",
+    ]);
+  }
+  return ok({
+    paths: pathsUnder(root),
+    cloud: appId === undefined
+      ? undefined
+      : { cloud: cloud.value, appId, tenantId, audiences: new Set([appId, ...aliases]) },
+    agents,
+    conversations: new Set(conversations),
+    listen,
+    warnings: appId === undefined
+      ? ["local mode: no token is checked, so only programs of this machine are answered"]
+      : [],
+  });
+}

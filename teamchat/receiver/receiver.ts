@@ -1,0 +1,189 @@
+/**
+ * Wires the receiving half of the gateway: the public listener, the judge of tokens, the spool, and the
+ * socket where the sending half fetches. It holds no client secret, opens no connection but for the
+ * connector's keys, and has no way to an agent. Takes ports, reads no environment.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Host, ListenAddress } from "core/ports.ts";
+import { decideRoute, type RouteRules } from "core/teamchat/route.ts";
+import { createTeamchatApp } from "teamchat/app.ts";
+import { deny } from "teamchat/deny.ts";
+import { joinHealth } from "teamchat/health.ts";
+import { createConnectorTokens } from "teamchat/inbound/connector_token.ts";
+import { createKeySet } from "teamchat/inbound/key_set.ts";
+import {
+  accepted,
+  countedType,
+  createMessagesRoute,
+  declineRoute,
+  retryAfter,
+  type TakeActivity,
+} from "teamchat/inbound/messages.ts";
+import { createMetrics, type Metrics } from "teamchat/metrics.ts";
+import type { ReceiverConfig } from "teamchat/receiver/config.ts";
+import { createSenderLink, type SenderLink } from "teamchat/receiver/link.ts";
+import { openSpool, type Spool } from "teamchat/receiver/spool.ts";
+
+/** Ports of the receiving half. */
+export type ReceiverPorts = Pick<
+  Host,
+  "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log"
+>;
+
+/** The running half. */
+export interface Receiver {
+  readonly messages: ListenAddress;
+  readonly metrics: Metrics;
+  /** Waits for requests that are under way, then closes. */
+  close(): Promise<void>;
+}
+
+/** Whoever may connect reads nothing and answers what is asked: the sending half's group. */
+const SOCKET_MODE = 0o660;
+/** Others see the socket's name only if they know it. */
+const FOLDER_MODE = 0o710;
+const STATE_MS_MAX = 2_000;
+
+/** Starts it; rejects with `FileFault` or `AddressFault`. */
+export async function startReceiver(
+  config: ReceiverConfig,
+  ports: ReceiverPorts,
+  version: string,
+): Promise<Receiver> {
+  const { files, databases, sockets, log } = ports;
+  const folder = config.paths.role("teamchat-receiver");
+  await files.ensureDir(folder, { mode: FOLDER_MODE });
+  const spool = await openSpool(databases, `${folder}/spool.db`, ports);
+  const link = createSenderLink({ spool, ...ports });
+  const closing: (() => unknown)[] = [() => link.close(), () => spool.close()];
+  const close = async () => {
+    for (const step of closing) await step();
+  };
+  try {
+    const door = await sockets.listenUnix(
+      config.paths.teamchatHandover,
+      SOCKET_MODE,
+      (stream) => link.attach(stream),
+    );
+    closing.unshift(() => door.close());
+    const metrics = createMetrics("fleetctl_teamchat_receiver");
+    metrics.gauge("spooled", () => spool.size());
+    const app = appOf(config, { ...ports, metrics, spool, link }, version);
+    const messages = await sockets.serveHttp(config.listen, app);
+    closing.unshift(() => messages.close());
+    log.debug("spool opened", { waiting: spool.size() });
+    return { messages: messages.address, metrics, close };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+interface Parts extends ReceiverPorts {
+  readonly metrics: Metrics;
+  readonly spool: Spool;
+  readonly link: SenderLink;
+}
+
+function appOf(config: ReceiverConfig, parts: Parts, version: string) {
+  const { clock, random, http, log, metrics, spool, link } = parts;
+  const { cloud } = config;
+  const keys = cloud === undefined
+    ? undefined
+    : createKeySet({ cloud: cloud.cloud, http, clock, log, metrics });
+  void keys?.refresh();
+  const tokens = cloud === undefined || keys === undefined ? undefined : createConnectorTokens({
+    ...{ issuer: cloud.cloud.issuer, audiences: cloud.audiences, keys, clock, metrics },
+    isCached: true,
+  });
+  let slowestMs = 0;
+  let lastInbound: number | undefined;
+  metrics.gauge("accept_seconds_max", () => {
+    const slowest = slowestMs / 1000;
+    slowestMs = 0;
+    return slowest;
+  });
+  const messages = createMessagesRoute({
+    ...{ tokens, metrics, clock, log, take: takerOf(config, parts) },
+    onStored: (tookMs) => {
+      slowestMs = Math.max(slowestMs, tookMs);
+      lastInbound = clock.now();
+    },
+  });
+  const stateOf = async () => {
+    const answer = await link.ask({ type: "state" }, STATE_MS_MAX);
+    return answer?.type === "state" ? answer : undefined;
+  };
+  return createTeamchatApp({
+    ...{ messages, isLocal: cloud === undefined, random },
+    metrics: { render: async () => metrics.render() + ((await stateOf())?.metrics ?? "") },
+    health: async () =>
+      joinHealth({
+        mode: cloud === undefined ? "local" : "cloud",
+        version,
+        keysAgeMs: keys?.ageMs(),
+        lastInbound,
+        spooled: spool.size(),
+        now: clock.now(),
+      }, (await stateOf())?.health),
+  });
+}
+
+function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
+  const { clock, random, log, metrics, spool, link } = parts;
+  const { cloud } = config;
+  const rules: RouteRules = {
+    agents: config.agents,
+    tenantId: cloud?.tenantId,
+    hosts: cloud === undefined
+      ? { mode: "local" }
+      : { mode: "cloud", origins: cloud.cloud.serviceOrigins },
+    conversations: config.conversations,
+    appId: cloud?.appId,
+  };
+  return async (activity, { token, id, body }) => {
+    const question = { type: "activity", body, received: clock.now(), key: random.uuid() } as const;
+    const route = decideRoute(activity, rules, token);
+    if (route.kind !== "route") {
+      return declineRoute(activity, route, {
+        ...{ metrics, log, id },
+        // Nothing that must not be lost: who is no owner is told so when it is convenient.
+        onStranger: () => void link.ask(question, TEAMCHAT_LIMITS.invokeMs),
+      });
+    }
+    const count = (result: string) =>
+      metrics.count("activities", { type: countedType(activity.type), result });
+    if (activity.type === "invoke") {
+      const answer = await link.ask(question, TEAMCHAT_LIMITS.invokeMs);
+      if (answer?.type !== "taken") {
+        count("sender-away");
+        return deny("storage-failed", retryAfter());
+      }
+      count("invoke");
+      return invokeAnswer(answer);
+    }
+    const stored = await spool.store({ ...question, agent: route.agent });
+    if (!stored.ok) {
+      count(stored.error.code);
+      log.error("activity not stored", { request_id: id, code: stored.error.code });
+      const code = stored.error.code === "turn-queue-full" ? "turn-queue-full" : "storage-failed";
+      return deny(code, retryAfter());
+    }
+    count("spooled");
+    link.offer(stored.value);
+    return accepted();
+  };
+}
+
+function invokeAnswer(answer: { readonly status: number; readonly body: string }): Response {
+  const { status, body } = answer;
+  if (status === 202 || body === "") return new Response(null, { status });
+  const type = status < 400 ? "application/json" : "application/problem+json";
+  return new Response(body, {
+    status,
+    headers: { "content-type": type, ...(status === 429 || status === 503 ? retryAfter() : {}) },
+  });
+}

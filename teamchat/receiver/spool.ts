@@ -1,0 +1,136 @@
+/**
+ * What the receiving half took and the sending half does not have yet: one SQLite file, written before
+ * the platform is told 202, emptied as the sending half confirms. Holds activities, never answers.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, Database, Databases, Log } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { batched } from "teamchat/store/batch.ts";
+
+/** One activity that waits for the sending half. */
+export interface SpoolItem {
+  readonly place: number;
+  readonly agent: string;
+  readonly key: string;
+  /** Milliseconds since the epoch. */
+  readonly received: number;
+  readonly body: string;
+}
+
+/** Keeping what was taken. */
+export interface Spool {
+  /** Resolves after the item is on the disk; refuses what would be too much for one agent or the disk. */
+  store(item: Omit<SpoolItem, "place">): Promise<Result<SpoolItem>>;
+  remove(item: SpoolItem): Promise<Result<void>>;
+  /** Everything that waits, in order. */
+  all(): readonly SpoolItem[];
+  /** How many wait. */
+  size(): number;
+  close(): void;
+}
+
+const SCHEMA = `
+create table if not exists items (
+  place integer primary key autoincrement,
+  agent text not null,
+  key text not null,
+  received integer not null,
+  body text not null
+) strict;
+`;
+
+/** Opens or creates it; rejects when the file cannot be opened. */
+export async function openSpool(
+  databases: Databases,
+  path: string,
+  parts: { readonly clock: Pick<Clock, "after">; readonly log: Log },
+): Promise<Spool> {
+  const db = await databases.open(path);
+  db.exec(SCHEMA);
+  return new SqliteSpool(db, parts);
+}
+
+class SqliteSpool implements Spool {
+  readonly #db: Database;
+  readonly #counts = new Map<string, number>();
+  readonly store: Spool["store"];
+  readonly remove: Spool["remove"];
+  #size = 0;
+  #length = 0;
+
+  constructor(db: Database, parts: { readonly clock: Pick<Clock, "after">; readonly log: Log }) {
+    this.#db = db;
+    for (const item of this.all()) this.#count(item, 1);
+    const insert = db.prepare(
+      "insert into items (agent, key, received, body) values (?, ?, ?, ?)",
+    );
+    const drop = db.prepare("delete from items where place = ?");
+    const batch = { db, ...parts, what: "the message" };
+    const write = batched(batch, (item: Omit<SpoolItem, "place">) => {
+      const { agent, key, received, body } = item;
+      return ok({ ...item, place: insert.run(agent, key, received, body).lastInsertRowid });
+    });
+    const erase = batched(batch, ({ place }: SpoolItem) => {
+      drop.run(place);
+      return ok(undefined);
+    });
+    this.store = async (item) => {
+      const refused = this.#refuse(item);
+      if (refused !== undefined) return refused;
+      // Counted before it is written: those that come meanwhile must not all find the same room.
+      this.#count(item, 1);
+      const stored = await write(item);
+      if (!stored.ok) this.#count(item, -1);
+      return stored;
+    };
+    this.remove = async (item) => {
+      this.#count(item, -1);
+      return await erase(item);
+    };
+  }
+
+  all(): readonly SpoolItem[] {
+    return this.#db.prepare("select * from items order by place").all().map((row) => ({
+      place: Number(row.place),
+      agent: String(row.agent),
+      key: String(row.key),
+      received: Number(row.received),
+      body: String(row.body),
+    }));
+  }
+
+  size(): number {
+    return this.#size;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #refuse({ agent, body }: Omit<SpoolItem, "place">): Result<never> | undefined {
+    const { queuedTurnsMax, spoolLengthMax } = TEAMCHAT_LIMITS;
+    if ((this.#counts.get(agent) ?? 0) >= queuedTurnsMax) {
+      return err(refusal(
+        "turn-queue-full",
+        `Cannot queue the turn: ${queuedTurnsMax} activities of its agent wait, must be fewer`,
+      ));
+    }
+    if (this.#length + body.length <= spoolLengthMax) return undefined;
+    return err(refusal(
+      "storage-failed",
+      "Cannot store the message: too much waits for the sending half, must be less",
+    ));
+  }
+
+  #count({ agent, body }: Omit<SpoolItem, "place">, by: 1 | -1): void {
+    this.#size += by;
+    this.#length += by * body.length;
+    const count = (this.#counts.get(agent) ?? 0) + by;
+    if (count > 0) this.#counts.set(agent, count);
+    else this.#counts.delete(agent);
+  }
+}
