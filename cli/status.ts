@@ -20,6 +20,7 @@ import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import {
@@ -27,6 +28,7 @@ import {
   dialUnit,
   GATEWAY_UNIT,
   LOGIN_UNIT,
+  TEAMCHAT_RECEIVER_UNIT,
   TEAMCHAT_UNIT,
 } from "units/render/unit_name.ts";
 
@@ -113,6 +115,9 @@ async function roleLines(context: VerbContext, { roles }: Gathered): Promise<rea
     ...(roles.gateway === undefined ? [] : [["gateway", GATEWAY_UNIT] as const]),
     ...(roles.login === undefined ? [] : [["login", LOGIN_UNIT] as const]),
     ...(roles.teamchat === undefined ? [] : [["teamchat", TEAMCHAT_UNIT] as const]),
+    ...(roles.teamchat !== undefined && isReceiverApart(roles.teamchat)
+      ? [["teamchat-receiver", TEAMCHAT_RECEIVER_UNIT] as const]
+      : []),
   ];
   if (wanted.length === 0) return [];
   const statuses = await context.ports.services(context.paths).status(

@@ -70,7 +70,7 @@ export async function teamchatRole(
     cloud: teamchat.cloud,
     cloudFile: isFile ? teamchat.cloud : undefined,
     hosts: reachableHosts(
-      parsed.value,
+      [parsed.value],
       from.root !== "/" ? "either" : isLocal ? "local" : "cloud",
     ),
     agentsJson: renderTeamsAgents(agents).text,

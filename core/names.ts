@@ -43,6 +43,7 @@ const RESERVED_AGENT_NAMES: ReadonlySet<string> = new Set([
   "fleetctl-gateway",
   "fleetctl-login",
   "fleetctl-teamchat",
+  "fleetctl-teamchat-receiver",
 ]);
 
 function shown(text: string): string {

@@ -328,15 +328,6 @@ export interface Sockets {
     mode: number,
     onConnection: (stream: PeerStream) => void,
   ): Promise<{ close(): Promise<void> }>;
-  /**
-   * Listens on a unix socket without asking who connects, which takes no call into the C library:
-   * the folder and `mode` are the only guard.
-   */
-  listenUnix(
-    path: string,
-    mode: number,
-    onConnection: (stream: ByteStream) => void,
-  ): Promise<{ close(): Promise<void> }>;
   /** Connects to a unix socket; rejects with the system's error. */
   connectUnix(path: string): Promise<ByteStream>;
 }

@@ -267,10 +267,3 @@ export function invalid(faults: readonly string[]): Result<never> {
     }),
   );
 }
-
-/** Tells whether two addresses cannot be listened on apart. */
-export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean {
-  const isWildcard = ({ hostname }: ListenAddress) => hostname === "0.0.0.0" || hostname === "::";
-  if (one.port !== other.port || one.port === 0) return false;
-  return one.hostname === other.hostname || isWildcard(one) || isWildcard(other);
-}

@@ -12,13 +12,17 @@ import { parseEnvFile } from "core/env_file.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
-import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
 /** What was found. */
 export interface TeamsLook {
   readonly gathered: Gathered;
   readonly unit: UnitStatus | undefined;
+  /** The receiving half; undefined where it is no process of its own, or nobody answers. */
+  readonly receiver: UnitStatus | undefined;
+  readonly isReceiverApart: boolean;
   /** Settings that the gateway was rendered; undefined when there are none. */
   readonly rendered: ReadonlyMap<string, string> | undefined;
   /** `TEAMS_AGENTS` as it should be. */
@@ -33,13 +37,18 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;
   const services = ports.services(paths);
-  const [unit] = await services.isRunning() ? await services.status([TEAMCHAT_UNIT]) : [];
+  const units = await services.isRunning()
+    ? await services.status([TEAMCHAT_UNIT, TEAMCHAT_RECEIVER_UNIT])
+    : [];
+  const unitOf = (name: string) => units.find(({ unit }) => unit === name);
   const text = await ports.files.readText(paths.env(TEAMCHAT_ENV));
   const parsed = text === undefined ? undefined : parseEnvFile(text);
   const { teamchat } = gathered.value.roles;
   return ok({
     gathered: gathered.value,
-    unit,
+    unit: unitOf(TEAMCHAT_UNIT),
+    receiver: unitOf(TEAMCHAT_RECEIVER_UNIT),
+    isReceiverApart: teamchat !== undefined && isReceiverApart(teamchat),
     rendered: parsed?.ok ? parsed.value : undefined,
     wanted: renderTeamsAgents(gathered.value.ledger.agents.values()),
     health: teamchat === undefined ? undefined : await healthAt(context, teamchat.listen),

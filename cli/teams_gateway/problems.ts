@@ -8,14 +8,16 @@ import type { TeamsLook } from "cli/teams_gateway/look.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
-import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/ports.ts";
+import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
 /** Names everything that is wrong, the cause before what follows from it. */
 export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const { roles, markers } = look.gathered;
   if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
   return [
-    ...unitProblems(look, paths),
+    ...unitProblems(TEAMCHAT_UNIT, look.unit, paths),
+    ...(look.isReceiverApart ? unitProblems(TEAMCHAT_RECEIVER_UNIT, look.receiver, paths) : []),
     ...ledgerProblems(look),
     ...secretProblems(look),
     ...healthProblems(look, paths),
@@ -32,7 +34,11 @@ function notInstalled(marker: string | undefined): Refusal {
   );
 }
 
-function unitProblems({ unit }: TeamsLook, paths: Paths): readonly Refusal[] {
+function unitProblems(
+  name: string,
+  unit: UnitStatus | undefined,
+  paths: Paths,
+): readonly Refusal[] {
   if (unit?.active === "active") return [];
   const state = unit === undefined
     ? "not to be asked for: no service manager answers"
@@ -40,8 +46,8 @@ function unitProblems({ unit }: TeamsLook, paths: Paths): readonly Refusal[] {
     ? "not installed"
     : unit.active;
   return [
-    refusal("teams-gateway-down", `Unit "${TEAMCHAT_UNIT}" is ${state}, must be active`, {
-      hints: unit?.load === "loaded" ? [logHint(paths, TEAMCHAT_UNIT)] : ["fleetctl apply"],
+    refusal("teams-gateway-down", `Unit "${name}" is ${state}, must be active`, {
+      hints: unit?.load === "loaded" ? [logHint(paths, name)] : ["fleetctl apply"],
     }),
   ];
 }
@@ -107,6 +113,10 @@ const HEALTH_WORDS: Readonly<Record<string, readonly [words: string, hint: strin
     "fleetctl logs teamchat",
   ],
   "keys-old": ["the connector's keys are older than two days", "fleetctl logs teamchat"],
+  "sender-away": [
+    "its half that keeps turns does not fetch: messages are kept, none reaches an agent",
+    "fleetctl logs teamchat",
+  ],
   "app-token-secret-expired": [
     "the client secret has expired: no answer goes out",
     "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
@@ -130,12 +140,16 @@ const HEALTH_WORDS: Readonly<Record<string, readonly [words: string, hint: strin
   ],
 };
 
-function healthProblems({ health, unit }: TeamsLook, paths: Paths): readonly Refusal[] {
+function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
+  const { health } = look;
+  const [listening, name] = look.isReceiverApart
+    ? [look.receiver, TEAMCHAT_RECEIVER_UNIT]
+    : [look.unit, TEAMCHAT_UNIT];
   if (health === undefined) {
-    if (unit?.active !== "active") return [];
+    if (listening?.active !== "active") return [];
     return [
       refusal("teams-gateway-silent", "The team-chat gateway runs and does not answer /healthz", {
-        hints: [logHint(paths, TEAMCHAT_UNIT)],
+        hints: [logHint(paths, name)],
       }),
     ];
   }

@@ -11,7 +11,7 @@ import { agentsOf, lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
 /** `fleetctl teams-gateway status` takes no options. */
 export type Options = Readonly<Record<never, never>>;
@@ -35,6 +35,9 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
     json: {
       unit: TEAMCHAT_UNIT,
       state,
+      receiver: look.value.isReceiverApart
+        ? { unit: TEAMCHAT_RECEIVER_UNIT, state: look.value.receiver?.active ?? "unknown" }
+        : null,
       marker: markers.teamsGateway ?? null,
       mode: modeOf(look.value) ?? null,
       cloud: roles.teamchat?.cloud ?? null,
@@ -61,7 +64,10 @@ function headLines(state: string, look: TeamsLook, agents: number): readonly Cel
   const { roles: { teamchat }, markers } = look.gathered;
   const connected = connectedOf(look);
   return [
-    { text: `unit      ${TEAMCHAT_UNIT} ${state}`, tone: state === "active" ? "good" : "bad" },
+    unitLine(TEAMCHAT_UNIT, state),
+    ...(look.isReceiverApart
+      ? [unitLine(TEAMCHAT_RECEIVER_UNIT, look.receiver?.active ?? "unknown")]
+      : []),
     ...(teamchat === undefined ? [] : [
       `messages  ${teamchat.listen}/api/messages, ${modeOf(look)} mode, cloud ${teamchat.cloud}`,
       `register  ${teamchat.registerListen}/register`,
@@ -70,6 +76,10 @@ function headLines(state: string, look: TeamsLook, agents: number): readonly Cel
     (connected === undefined ? "" : `, ${connected} connected`),
     `marker    ${markers.teamsGateway ?? "none: this host is its own gateway"}`,
   ];
+}
+
+function unitLine(unit: string, state: string): Cell {
+  return { text: `unit      ${unit} ${state}`, tone: state === "active" ? "good" : "bad" };
 }
 
 function modeOf({ rendered }: TeamsLook): "cloud" | "local" | undefined {

@@ -7,16 +7,13 @@
  * @module
  */
 
-import { type ByteStream, FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports.ts";
+import type { ListenUnix } from "core/unix_port.ts";
 import { connectUnix, unixStream } from "core/os/connect_unix.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 
-/** Listens; see `Sockets.listenUnix`. */
-export async function listenUnix(
-  path: string,
-  mode: number,
-  onConnection: (stream: ByteStream) => void,
-): Promise<{ close(): Promise<void> }> {
+/** Listens; see `ListenUnix`. */
+export const listenUnix: ListenUnix = async (path, mode, onConnection) => {
   await removeStale(path);
   const listener = await open(path, mode);
   const accepting = (async () => {
@@ -29,7 +26,7 @@ export async function listenUnix(
       await Deno.remove(path).catch(() => {});
     },
   };
-}
+};
 
 async function open(path: string, mode: number): Promise<Deno.UnixListener> {
   let listener: Deno.UnixListener | undefined;

@@ -23,8 +23,6 @@ export function systemSockets(
         onConnection,
         log: deps.log,
       }),
-    listenUnix: async (path, mode, onConnection) =>
-      (await import("core/os/listen_unix.ts")).listenUnix(path, mode, onConnection),
     connectUnix: async (path) => (await import("core/os/connect_unix.ts")).connectUnix(path),
   };
 }

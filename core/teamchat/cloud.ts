@@ -125,31 +125,39 @@ export function parseCloud(text: string, file: string): Result<Cloud> {
   });
 }
 
-/** Returns every host that a gateway in this cloud talks to, as `host:port`. */
-function cloudHosts(cloud: Cloud): readonly string[] {
-  const urls = [cloud.openidMetadata, cloud.loginUrl, ...[...cloud.serviceOrigins].map(toUrl)];
-  return [...new Set(urls.map(hostPortOf))];
+/** What the gateway may reach, as `host:port`: for tokens that come in, and for answers that go out. */
+export interface CloudHosts {
+  /** Where the connector's keys are. */
+  readonly keys: readonly string[];
+  /** The identity provider, and where conversations are. */
+  readonly answers: readonly string[];
 }
 
 /** What the vendor's test client of local mode listens on: any port of this machine. */
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
- * Returns what a gateway may reach. Under a root of its own, which is for trying things, both: which
+ * Returns what a gateway in one of the clouds may reach. Under a root of its own, which is for trying things, both: which
  * mode it runs in is decided by a key of the secret store that not everybody may read who renders.
  */
 export function reachableHosts(
-  cloud: Cloud,
+  clouds: readonly Cloud[],
   mode: "cloud" | "local" | "either",
-): readonly string[] {
-  return [
-    ...(mode === "local" ? [] : cloudHosts(cloud)),
-    ...(mode === "cloud" ? [] : LOOPBACK),
-  ];
+): CloudHosts {
+  const known = mode === "local" ? [] : clouds;
+  const keys = known.map(({ openidMetadata }) => hostPortOf(openidMetadata));
+  const answers = known.flatMap(({ loginUrl, serviceOrigins }) =>
+    [loginUrl, ...[...serviceOrigins].map((origin) => new URL(origin))].map(hostPortOf)
+  );
+  return {
+    keys: [...new Set(keys)],
+    answers: [...new Set([...answers, ...(mode === "cloud" ? [] : LOOPBACK)])],
+  };
 }
 
-function toUrl(origin: string): URL {
-  return new URL(origin);
+/** Every cloud that has a name. */
+export function knownClouds(): readonly Cloud[] {
+  return CLOUD_NAMES.map((name) => CLOUDS[name]);
 }
 
 /** Prints the host and port of a URL, the port of its scheme when it names none. */

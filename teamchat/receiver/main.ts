@@ -8,6 +8,7 @@
 
 import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
+import { listenUnix } from "core/os/listen_unix.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
@@ -35,7 +36,7 @@ if (Deno.args[0] === "--check-config" || !config.ok) {
 
 try {
   for (const warning of config.value.warnings) host.log.warning(warning);
-  const receiver = await startReceiver(config.value, host, VERSION);
+  const receiver = await startReceiver(config.value, { ...host, listenUnix }, VERSION);
   host.log.info("ready", {
     mode: config.value.cloud === undefined ? "local" : "cloud",
     messages: `${receiver.messages.hostname}:${receiver.messages.port}`,

@@ -9,6 +9,7 @@
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
 import { decideRoute, type RouteRules } from "core/teamchat/route.ts";
+import type { ListenUnix } from "core/unix_port.ts";
 import { createTeamchatApp } from "teamchat/app.ts";
 import { deny } from "teamchat/deny.ts";
 import { joinHealth } from "teamchat/health.ts";
@@ -28,10 +29,9 @@ import { createSenderLink, type SenderLink } from "teamchat/receiver/link.ts";
 import { openSpool, type Spool } from "teamchat/receiver/spool.ts";
 
 /** Ports of the receiving half. */
-export type ReceiverPorts = Pick<
-  Host,
-  "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log"
->;
+export type ReceiverPorts =
+  & Pick<Host, "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log">
+  & { readonly listenUnix: ListenUnix };
 
 /** The running half. */
 export interface Receiver {
@@ -53,7 +53,7 @@ export async function startReceiver(
   ports: ReceiverPorts,
   version: string,
 ): Promise<Receiver> {
-  const { files, databases, sockets, log } = ports;
+  const { files, databases, sockets, log, listenUnix } = ports;
   const folder = config.paths.role("teamchat-receiver");
   await files.ensureDir(folder, { mode: FOLDER_MODE });
   const spool = await openSpool(databases, `${folder}/spool.db`, ports);
@@ -63,7 +63,7 @@ export async function startReceiver(
     for (const step of closing) await step();
   };
   try {
-    const door = await sockets.listenUnix(
+    const door = await listenUnix(
       config.paths.teamchatHandover,
       SOCKET_MODE,
       (stream) => link.attach(stream),

@@ -6,14 +6,19 @@
 
 import { generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
+import { parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
+import { TREE } from "tests/support/module_graph.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { agentOf, BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
+import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
 
 /** Where programs of one test run: a root with a cloud and bea's key. */
 export interface TeamchatRoot {
   readonly root: string;
+  /** The permission sets of both halves, as a host has them. */
+  readonly permissions: string;
   readonly env: Readonly<Record<string, string>>;
   /** Registers bea at an address. */
   register(gateway: string, openTurns?: readonly string[]): Promise<TestAgent>;
@@ -32,13 +37,18 @@ export interface TeamchatProcess {
 export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot> {
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const { key } = await generateDialKey();
-  const { dialKeys, etc } = pathsUnder(root);
+  const { dialKeys, etc, role } = pathsUnder(root);
   await Deno.mkdir(etc, { recursive: true });
+  // Made by the service manager on a host.
+  for (const name of ["teamchat", "teamchat-receiver"]) {
+    await Deno.mkdir(role(name), { recursive: true });
+  }
   await Deno.writeTextFile(dialKeys, JSON.stringify({ bea: [key.publicKey] }));
   const cloud = `${root}/cloud.yaml`;
   await Deno.writeTextFile(cloud, kit.cloudFile);
   return {
     root,
+    permissions: await writePermissions(root, kit, cloud),
     env: {
       FLEETCTL_ROOT: root,
       TEAMS_APP_ID: APP_ID,
@@ -61,13 +71,46 @@ export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot>
   };
 }
 
+/** What `apply` renders for a host whose receiving half is a process of its own. */
+async function writePermissions(root: string, kit: ConnectorKit, file: string): Promise<string> {
+  const cloud = parseCloud(kit.cloudFile, file);
+  if (!cloud.ok) throw new Error(cloud.error.message);
+  const site = {
+    paths: pathsUnder(root),
+    shape: { kind: "tree", dir: TREE.replace(/\/$/, ""), denoDir: root },
+    workdir: "/",
+    roles: {
+      teamchat: {
+        listen: "127.0.0.1:0",
+        registerListen: "127.0.0.1:0",
+        hosts: reachableHosts([cloud.value], "cloud"),
+        cloudFile: file,
+      },
+    },
+  } as const;
+  const sets = hostPermissions(site);
+  if (!sets.ok) throw new Error(sets.error.message);
+  const path = `${root}/permissions.json`;
+  await Deno.writeTextFile(path, renderHostPermissions(site, sets.value).content);
+  return path;
+}
+
+/** How a program is started: its entry, and its permission set where it is not to have every right. */
+export interface TeamchatStart {
+  readonly entry?: string;
+  readonly set?: { readonly name: string; readonly file: string };
+}
+
 /** Starts a program of the tree and waits until it says that it is ready. */
 export async function startTeamchatProcess(
   env: Readonly<Record<string, string>>,
-  entry = "teamchat/main.ts",
+  { entry = "teamchat/main.ts", set }: TeamchatStart = {},
 ): Promise<TeamchatProcess> {
+  const rights = set === undefined
+    ? ["-A"]
+    : ["--no-prompt", "--cached-only", "--config", set.file, `-P=${set.name}`];
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "-A", "--no-check", entry],
+    args: ["run", "-q", "--no-check", ...rights, `${TREE}${entry}`],
     clearEnv: true,
     env: {
       PATH: Deno.env.get("PATH") ?? "",

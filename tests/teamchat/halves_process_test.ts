@@ -1,7 +1,7 @@
 /**
  * The gateway in two processes: the receiving half takes and keeps, the sending half holds the secret.
  * Either may be away or killed at any point: what was acknowledged reaches the agent once, and its answer
- * comes back once. `FLEETCTL_ROUNDS` sets how often they are killed.
+ * comes back once. Each runs with the permission set that a host has. `FLEETCTL_ROUNDS` sets how often they are killed.
  *
  * @module
  */
@@ -31,12 +31,17 @@ class Halves {
   }
 
   async startSender(): Promise<void> {
-    this.sender = await startTeamchatProcess({ ...this.#at.env, TEAMS_RECEIVER: "apart" });
+    this.sender = await startTeamchatProcess({ ...this.#at.env, TEAMS_RECEIVER: "apart" }, {
+      set: { name: "teamchat", file: this.#at.permissions },
+    });
   }
 
   async startReceiver(): Promise<void> {
     const { TEAMS_APP_PASSWORD: _, TEAMS_REGISTER_LISTEN: __, ...env } = this.#at.env;
-    this.receiver = await startTeamchatProcess(env, "teamchat/receiver/main.ts");
+    this.receiver = await startTeamchatProcess(env, {
+      entry: "teamchat/receiver/main.ts",
+      set: { name: "teamchat-receiver", file: this.#at.permissions },
+    });
   }
 
   get url(): string {

@@ -10,7 +10,7 @@ import { refusal } from "core/errors.ts";
 import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
 import { pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { CLOUD_NAMES, knownCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { VERSION } from "core/version.ts";
 import type { Bundle } from "units/package/bundle.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
@@ -103,10 +103,6 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
 
 /** Every described cloud and loopback: which one it will be is decided where the image runs. */
 function imagePermissions(): Result<string> {
-  const hosts = CLOUD_NAMES.flatMap((name) => {
-    const cloud = knownCloud(name);
-    return cloud === undefined ? [] : [...reachableHosts(cloud, "either")];
-  });
   const site = {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
@@ -115,7 +111,7 @@ function imagePermissions(): Result<string> {
       teamchat: {
         listen: LISTEN,
         registerListen: LISTEN,
-        hosts: [...new Set(hosts)],
+        hosts: reachableHosts(knownClouds(), "either"),
         cloudFile: "/etc/fleetctl/teams-cloud.yaml",
       },
     },

@@ -20,7 +20,7 @@ import { compileProgram, findStub, whyBundled } from "units/package/compile.ts";
 import { debianPackage, stageFiles } from "units/package/debian_package.ts";
 import { buildImage, IMAGE } from "units/package/image.ts";
 import type { Shop } from "units/package/shop.ts";
-import { CLOUD_NAMES, knownCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
 
@@ -36,11 +36,9 @@ const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735" };
 const LOGIN = { listen: "0.0.0.0:8736" };
 const TEAMCHAT = {
   listen: "127.0.0.1:3978",
-  registerListen: "127.0.0.1:3978",
-  hosts: CLOUD_NAMES.flatMap((name) => {
-    const cloud = knownCloud(name);
-    return cloud === undefined ? [] : [...reachableHosts(cloud, "either")];
-  }),
+  // Another address than that of messages, so that both halves are compiled.
+  registerListen: "127.0.0.1:3979",
+  hosts: reachableHosts(knownClouds(), "either"),
   cloudFile: undefined,
 };
 

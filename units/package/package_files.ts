@@ -22,6 +22,7 @@ g agents -
 u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
 u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
+u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" /var/lib/fleetctl/teamchat-receiver /usr/sbin/nologin
 `;
 
 /** Folders of a host; those of one role are made by its unit. */

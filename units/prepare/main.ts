@@ -77,7 +77,7 @@ async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRo
   return {
     listen: teamchat.listen,
     registerListen: teamchat.registerListen,
-    hosts: cloud.ok ? reachableHosts(cloud.value, "either") : [],
+    hosts: cloud.ok ? reachableHosts([cloud.value], "either") : { keys: [], answers: [] },
     cloudFile: known === undefined ? teamchat.cloud : undefined,
   };
 }

@@ -115,7 +115,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
       });
     }
   }
-  const teamchat = desiredTeamchat(facts, inputsOf("fleetctl-teamchat", "teamchat"));
+  const teamchat = desiredTeamchat(facts, inputsOf);
   files.push(...teamchat.files);
   units.push(...teamchat.units);
   faults.push(...teamchat.faults);

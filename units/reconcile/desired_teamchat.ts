@@ -1,10 +1,15 @@
 /**
- * What a host needs that runs the team-chat gateway: its unit, env file, keys and folder. Pure.
+ * What a host needs that runs the team-chat gateway: its units, env files, keys and folders. Pure.
  *
  * @module
  */
 
 import type { Refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { RenderedFile } from "core/rendered_file.ts";
+import type { Result } from "core/result.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
+import type { Unit } from "core/unit_file.ts";
 import {
   type DesiredFolder,
   type DesiredUnit,
@@ -14,8 +19,13 @@ import {
 } from "units/reconcile/desired_part.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
-import { renderTeamchat } from "units/render/roles/teamchat.ts";
-import { renderTeamchatEnv, TEAMCHAT_USER } from "units/render/roles/teamchat_env.ts";
+import { renderTeamchat, renderTeamchatReceiver } from "units/render/roles/teamchat.ts";
+import {
+  RECEIVER_USER,
+  renderReceiverEnv,
+  renderTeamchatEnv,
+  TEAMCHAT_USER,
+} from "units/render/roles/teamchat_env.ts";
 
 /** The gateway's part of a host. */
 export interface TeamchatPart {
@@ -25,33 +35,73 @@ export interface TeamchatPart {
   readonly faults: readonly Refusal[];
 }
 
-/** Works it out; `inputs` are the launcher and the permission set of its program. */
-export function desiredTeamchat(facts: Facts, inputs: readonly string[]): TeamchatPart {
+/** What a unit's program is started with: its launcher and its permission set. */
+type InputsOf = (program: string, set: string) => readonly string[];
+
+/** Works it out. */
+export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart {
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
-  const unit = renderTeamchat(paths);
-  const file = unitFile(unit, paths);
-  const env = renderTeamchatEnv(teamchat, paths);
-  const owner = { user: TEAMCHAT_USER, group: TEAMCHAT_USER };
+  const isApart = isReceiverApart(teamchat);
+  const halves = [
+    partOf({
+      ...{ unit: renderTeamchat(paths, isApart), env: renderTeamchatEnv(teamchat, paths) },
+      inputs: inputsOf("fleetctl-teamchat", "teamchat"),
+      ...{ program: "fleetctl-teamchat", paths },
+      folder: { path: paths.role("teamchat"), mode: 0o700, owner: ownerOf(TEAMCHAT_USER) },
+    }),
+    ...(isApart
+      ? [partOf({
+        ...{ unit: renderTeamchatReceiver(paths), env: renderReceiverEnv(teamchat, paths) },
+        inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
+        ...{ program: "fleetctl-teamchat-receiver", paths },
+        folder: {
+          path: paths.role("teamchat-receiver"),
+          mode: 0o710,
+          owner: ownerOf(RECEIVER_USER),
+        },
+      })]
+      : []),
+  ];
   return {
     files: [
-      { file },
       // Where the webview gateway runs as well, the same file is its part.
       ...(gateway === undefined ? [{ file: renderDialKeys(teamchat.dialKeys, paths) }] : []),
-      ...(env.ok ? [{ file: env.value }] : []),
+      ...halves.flatMap(({ files }) => files),
     ],
-    folders: [{ path: paths.role("teamchat"), mode: 0o700, owner }],
-    units: env.ok
-      ? [{
-        name: unit.name,
-        kind: "teamchat",
-        inputs: [file.content, env.value.content, ...inputs],
-        softInputs: [],
-        programs: ["fleetctl-teamchat"],
-        links: [],
-        wantedBy: wantedBy(unit),
-      }]
-      : [],
-    faults: env.ok ? [] : [env.error],
+    folders: halves.flatMap(({ folders }) => folders),
+    units: halves.flatMap(({ units }) => units),
+    faults: halves.flatMap(({ faults }) => faults),
+  };
+}
+
+function ownerOf(user: string) {
+  return { user, group: user };
+}
+
+function partOf(of: {
+  readonly unit: Unit;
+  readonly env: Result<RenderedFile>;
+  readonly inputs: readonly string[];
+  readonly program: string;
+  readonly folder: DesiredFolder;
+  readonly paths: Paths;
+}): TeamchatPart {
+  const { unit, env, inputs, program, folder, paths } = of;
+  const file = unitFile(unit, paths);
+  if (!env.ok) return { files: [{ file }], folders: [folder], units: [], faults: [env.error] };
+  return {
+    files: [{ file }, { file: env.value }],
+    folders: [folder],
+    units: [{
+      name: unit.name,
+      kind: "teamchat",
+      inputs: [file.content, env.value.content, ...inputs],
+      softInputs: [],
+      programs: [program],
+      links: [],
+      wantedBy: wantedBy(unit),
+    }],
+    faults: [],
   };
 }

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type { CloudHosts } from "core/teamchat/cloud.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName, HostName, McpName } from "core/names.ts";
@@ -71,8 +72,8 @@ export interface TeamchatRole {
   /** Name of a cloud, or the path of its file. */
   readonly cloud: string;
   readonly cloudFile: string | undefined;
-  /** `host:port` of everything that the gateway talks to. */
-  readonly hosts: readonly string[];
+  /** Everything that the gateway talks to. */
+  readonly hosts: CloudHosts;
   /** JSON object, object id of an owner to agent, of the whole fleet (`TEAMS_AGENTS`). */
   readonly agentsJson: string;
   /** Further settings; secrets are among them. */

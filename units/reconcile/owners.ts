@@ -8,6 +8,7 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { User, Users } from "core/ports.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
 import type { FileOwner } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -15,7 +16,7 @@ import { type OwnerIds, ownerKey } from "units/reconcile/observe.ts";
 import type { Scope } from "units/reconcile/scope.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
 import { LOGIN_USER } from "units/render/roles/login_env.ts";
-import { TEAMCHAT_USER } from "units/render/roles/teamchat_env.ts";
+import { RECEIVER_USER, TEAMCHAT_USER } from "units/render/roles/teamchat_env.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 
 /** Accounts of this host. */
@@ -55,6 +56,9 @@ export async function findOwners(
     ...(scope !== undefined || facts.roles.teamchat === undefined ? [] : [
       { user: "root", group: TEAMCHAT_USER },
       { user: TEAMCHAT_USER, group: TEAMCHAT_USER },
+      ...(isReceiverApart(facts.roles.teamchat)
+        ? [{ user: "root", group: RECEIVER_USER }, { user: RECEIVER_USER, group: RECEIVER_USER }]
+        : []),
     ]),
   ];
   const absent: string[] = [];

@@ -29,6 +29,11 @@ export const PROGRAMS: readonly Program[] = [
   { name: "fleetctl-gateway", entry: "gateway/main.ts", set: "gateway" },
   { name: "fleetctl-login", entry: "login/main.ts", set: "login" },
   { name: "fleetctl-teamchat", entry: "teamchat/main.ts", set: "teamchat" },
+  {
+    name: "fleetctl-teamchat-receiver",
+    entry: "teamchat/receiver/main.ts",
+    set: "teamchat-receiver",
+  },
   { name: "fleetctl-dial", entry: "units/dial/main.ts", set: "dial", isAgents: true },
   { name: "fleetctl-runtime", entry: "units/agent_loop/main.ts", set: "runtime", isAgents: true },
   { name: "fleetctl-mcp", entry: "units/mcp/main.ts", set: "mcp", isAgents: true },

@@ -13,6 +13,8 @@ import type { Paths } from "core/paths.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { providerHosts } from "core/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
+import type { CloudHosts } from "core/teamchat/cloud.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import {
@@ -41,7 +43,7 @@ export interface HostSite {
     readonly teamchat?: {
       readonly listen: string;
       readonly registerListen: string;
-      readonly hosts: readonly string[];
+      readonly hosts: CloudHosts;
       readonly cloudFile: string | undefined;
     };
     readonly dial?: {
@@ -98,19 +100,38 @@ export function hostPermissions(site: HostSite): Result<Sets> {
         ...login.providerHosts ?? [],
       ],
     }),
-    ...(teamchat === undefined ? {} : {
-      teams_listen: teamchat.listen,
-      teams_register_listen: teamchat.registerListen,
-      teams_hosts: teamchat.hosts,
-      teams_cloud_file: teamchat.cloudFile === undefined ? [] : [teamchat.cloudFile],
-    }),
+    ...(teamchat === undefined ? {} : teamchatValues(teamchat, site.paths)),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>
     (!AGENT_SETS.includes(name) || name === "mcp") &&
     (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined) &&
-    (name !== "teamchat" || teamchat !== undefined)
+    (name !== "teamchat" || teamchat !== undefined) &&
+    (name !== "teamchat-receiver" || teamchat !== undefined && isReceiverApart(teamchat))
   );
   return expandAll(names, values);
+}
+
+/**
+ * The team-chat gateway is one process or two: where its receiving half is apart, the public listener
+ * and the host of the keys are that one's alone, and the socket between them is added.
+ */
+function teamchatValues(
+  teamchat: NonNullable<HostSite["roles"]["teamchat"]>,
+  paths: Paths,
+): PermissionValues {
+  const { listen, registerListen, hosts, cloudFile } = teamchat;
+  const isApart = isReceiverApart(teamchat);
+  const socket = paths.teamchatHandover;
+  return {
+    teams_listen: listen,
+    teams_inbound: isApart ? [`unix:${socket}`] : [listen],
+    teams_register_listen: registerListen,
+    teams_key_hosts: hosts.keys,
+    teams_hosts: isApart ? hosts.answers : [...hosts.keys, ...hosts.answers],
+    teams_handover: isApart ? [socket] : [],
+    teams_handover_net: `unix:${socket}`,
+    teams_cloud_file: cloudFile === undefined ? [] : [cloudFile],
+  };
 }
 
 /** Renders the host's file; readable by all, because every user's `fleetctl` starts with it. */

@@ -13,6 +13,8 @@ export const GATEWAY_UNIT = "fleetctl-gateway.service";
 export const LOGIN_UNIT = "fleetctl-login.service";
 /** The team-chat gateway. */
 export const TEAMCHAT_UNIT = "fleetctl-teamchat.service";
+/** Its receiving half, where that is a process of its own. */
+export const TEAMCHAT_RECEIVER_UNIT = "fleetctl-teamchat-receiver.service";
 
 /** Units of the host's roles, by the word that people use for them. */
 export const ROLE_UNITS: Readonly<Record<string, string>> = {
@@ -20,6 +22,7 @@ export const ROLE_UNITS: Readonly<Record<string, string>> = {
   gateway: GATEWAY_UNIT,
   login: LOGIN_UNIT,
   teamchat: TEAMCHAT_UNIT,
+  "teamchat-receiver": TEAMCHAT_RECEIVER_UNIT,
 };
 
 /** Returns the name of an agent's dial unit. */

@@ -185,7 +185,7 @@ export function facts(
         registerListen: "10.0.0.5:3978",
         cloud: "/etc/fleetctl/cloud.yaml",
         cloudFile: "/etc/fleetctl/cloud.yaml",
-        hosts: ["login.example.org:443", "service.example.org:443"],
+        hosts: { keys: ["keys.example.org:443"], answers: ["service.example.org:443"] },
         agentsJson: "{}",
         settings: { TEAMS_APP_PASSWORD: "teams-secret" },
         dialKeys: new Map([["ada" as AgentName, ["k1"]]]),

@@ -19,6 +19,7 @@ const GROUPS = {
   "fleetctl-gateway": 1000,
   "fleetctl-login": 1500,
   "fleetctl-teamchat": 1501,
+  "fleetctl-teamchat-receiver": 1502,
 };
 
 /** A host whose `setpriv` works on the files in memory. */
@@ -164,6 +165,8 @@ Deno.test("reconcile() refuses when the product's own accounts are missing", asy
     "useradd --system --user-group --no-create-home fleetctl-login",
     "groupadd --system fleetctl-teamchat",
     "useradd --system --user-group --no-create-home fleetctl-teamchat",
+    "groupadd --system fleetctl-teamchat-receiver",
+    "useradd --system --user-group --no-create-home fleetctl-teamchat-receiver",
   ]);
 });
 

@@ -110,7 +110,8 @@ async function snapshot(files: MemoryFiles): Promise<Readonly<Record<string, str
 
 /** Accounts of a real host with the given agents. */
 export function accounts(...agents: readonly string[]): readonly User[] {
-  return ["root", "fleetctl-gateway", ...agents, "fleetctl-login", "fleetctl-teamchat"].map((
+  const teamchat = ["fleetctl-teamchat", "fleetctl-teamchat-receiver"];
+  return ["root", "fleetctl-gateway", ...agents, "fleetctl-login", ...teamchat].map((
     name,
     index,
   ) => ({

@@ -19,6 +19,7 @@ const ALL_UNITS = [
   "fleetctl-dial-bea.service",
   "fleetctl-gateway.service",
   "fleetctl-login.service",
+  "fleetctl-teamchat-receiver.service",
   "fleetctl-teamchat.service",
   "mcp-code-host-bea.socket",
   "mcp-git-ada.socket",

@@ -15,13 +15,17 @@ import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/com
 /** What tells one such role from another. */
 export interface NetworkRole {
   /** Word of the role in its program, its state folder and its cache folder. */
-  readonly role: "gateway" | "login" | "teamchat";
+  readonly role: "gateway" | "login" | "teamchat" | "teamchat-receiver";
   readonly unit: string;
   readonly description: string;
   /** Account it runs as; its group has the same name. */
   readonly user: string;
   /** File name of its settings in the env folder. */
   readonly env: string;
+  /** Mode of its state folder, and why it is not the usual one. */
+  readonly stateMode?: Omit<UnitEntry, "key">;
+  /** A group besides its own, and what it is in it for. */
+  readonly group?: Omit<UnitEntry, "key">;
   /** Units of ours that it starts after. */
   readonly after?: readonly string[];
   readonly stopTimeout: Omit<UnitEntry, "key">;
@@ -52,6 +56,7 @@ export function renderNetworkRole(paths: Paths, site: NetworkRole): Unit {
           { key: "ExecStart", value: printCommand([paths.program(`fleetctl-${role}`)]) },
           { key: "User", value: user },
           { key: "Group", value: user },
+          ...(site.group === undefined ? [] : [{ key: "SupplementaryGroups", ...site.group }]),
           ...RESTART_ALWAYS,
           { key: "EnvironmentFile", value: escapeSpecifiers(paths.env(site.env)) },
           { key: "Environment", value: quoteAssignment("FLEETCTL_ROOT", paths.root) },
@@ -60,7 +65,7 @@ export function renderNetworkRole(paths: Paths, site: NetworkRole): Unit {
             value: quoteAssignment("DENO_DIR", paths.at(`/var/cache/fleetctl/${role}`)),
           },
           { key: "StateDirectory", value: `fleetctl/${role}` },
-          { key: "StateDirectoryMode", value: "0700" },
+          { key: "StateDirectoryMode", ...site.stateMode ?? { value: "0700" } },
           { key: "CacheDirectory", value: `fleetctl/${role}` },
           { key: "CacheDirectoryMode", value: "0700" },
           { key: "WorkingDirectory", value: escapeSpecifiers(paths.role(role)) },

@@ -1,6 +1,7 @@
 /**
- * The unit of the team-chat gateway: an own user, its state folder, its two listeners, the hosts of
- * its cloud. No I/O. Design: docs/architecture.md "Programs"; spec "Team-chat gateway".
+ * The units of the team-chat gateway: its receiving half (the public listener, the host of the keys, no
+ * client secret) and the half that keeps turns, agents and the secret; one unit where messages and agents
+ * come to one address. No I/O. Design: docs/architecture.md "Programs"; spec "Team-chat gateway".
  *
  * @module
  */
@@ -8,21 +9,46 @@
 import type { Paths } from "core/paths.ts";
 import type { Unit } from "core/unit_file.ts";
 import { renderNetworkRole } from "units/render/roles/network_role.ts";
-import { TEAMCHAT_ENV, TEAMCHAT_USER } from "units/render/roles/teamchat_env.ts";
-import { TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import {
+  RECEIVER_ENV,
+  RECEIVER_USER,
+  TEAMCHAT_ENV,
+  TEAMCHAT_USER,
+} from "units/render/roles/teamchat_env.ts";
+import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
 /** Renders `fleetctl-teamchat.service`. */
-export function renderTeamchat(paths: Paths): Unit {
+export function renderTeamchat(paths: Paths, isApart: boolean): Unit {
   return renderNetworkRole(paths, {
     role: "teamchat",
     unit: TEAMCHAT_UNIT,
     description: "fleetctl team-chat gateway",
     user: TEAMCHAT_USER,
     env: TEAMCHAT_ENV,
+    ...(isApart
+      ? { group: { value: RECEIVER_USER, why: "Fetches at the socket of the receiving half" } }
+      : {}),
     stopTimeout: {
       value: "20",
       why: "Requests to the platform that are under way are waited for",
     },
     socketsWhy: "A socket per agent",
+  });
+}
+
+/** Renders `fleetctl-teamchat-receiver.service`. */
+export function renderTeamchatReceiver(paths: Paths): Unit {
+  return renderNetworkRole(paths, {
+    role: "teamchat-receiver",
+    unit: TEAMCHAT_RECEIVER_UNIT,
+    description: "fleetctl team-chat gateway, receiving half",
+    user: RECEIVER_USER,
+    env: RECEIVER_ENV,
+    stateMode: {
+      value: "0710",
+      why: "The sending half passes through to the socket, and lists nothing",
+    },
+    stopTimeout: { value: "20", why: "Deliveries that are under way are answered" },
+    socketsWhy: "A socket per delivery of the platform",
   });
 }

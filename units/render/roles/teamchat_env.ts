@@ -1,5 +1,5 @@
 /**
- * Env file of the team-chat gateway (spec "Team-chat gateway configuration", decision 34). No I/O.
+ * Env files of the team-chat gateway (spec "Team-chat gateway configuration", decision 34). No I/O.
  *
  * @module
  */
@@ -8,11 +8,15 @@ import { printEnvFile } from "core/env_file.ts";
 import type { Paths } from "core/paths.ts";
 import type { RenderedFile } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
 
 /** User and group of the team-chat gateway. */
 export const TEAMCHAT_USER = "fleetctl-teamchat";
-/** Name of its env file. */
+/** User and group of its receiving half. */
+export const RECEIVER_USER = "fleetctl-teamchat-receiver";
+/** Names of their env files. */
 export const TEAMCHAT_ENV = "teams-gateway";
+export const RECEIVER_ENV = "teams-receiver";
 const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
 
 /** What the env file is rendered from. */
@@ -37,13 +41,40 @@ export function renderTeamchatEnv(
     TEAMS_REGISTER_LISTEN: teamchat.registerListen,
     TEAMS_CLOUD: teamchat.cloud,
     TEAMS_AGENTS: teamchat.agentsJson,
+    ...(isReceiverApart(teamchat) ? { TEAMS_RECEIVER: "apart" } : {}),
   }));
-  if (!text.ok) return text;
-  return ok({
-    path: paths.env(TEAMCHAT_ENV),
-    content: HEADER + text.value,
+  return text.ok ? ok(envFile(TEAMCHAT_ENV, TEAMCHAT_USER, text.value, paths)) : text;
+}
+
+/** Settings that both halves go by; none of them is a secret. */
+const RECEIVER_KEYS = [
+  "TEAMS_APP_ID",
+  "TEAMS_APP_TENANT_ID",
+  "TEAMS_APP_ALIASES",
+  "TEAMS_CONVERSATIONS",
+];
+
+/** Renders `teams-receiver.env`, 0640 for the receiving half's group. */
+export function renderReceiverEnv(
+  teamchat: TeamchatSettings,
+  paths: Paths,
+): Result<RenderedFile> {
+  const { settings } = teamchat;
+  const text = printEnvFile(Object.entries({
+    ...Object.fromEntries(Object.entries(settings).filter(([key]) => RECEIVER_KEYS.includes(key))),
+    TEAMS_LISTEN: teamchat.listen,
+    TEAMS_CLOUD: teamchat.cloud,
+    TEAMS_AGENTS: teamchat.agentsJson,
+  }));
+  return text.ok ? ok(envFile(RECEIVER_ENV, RECEIVER_USER, text.value, paths)) : text;
+}
+
+function envFile(name: string, group: string, text: string, paths: Paths): RenderedFile {
+  return {
+    path: paths.env(name),
+    content: HEADER + text,
     mode: 0o640,
-    owner: { user: "root", group: TEAMCHAT_USER },
+    owner: { user: "root", group },
     secret: true,
-  });
+  };
 }

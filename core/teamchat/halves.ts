@@ -1,0 +1,26 @@
+/**
+ * Whether the team-chat gateway of a host is one process or two. Where messages and agents come to one
+ * address, one listener serves both (decision 14), and so one process; else the half that receives is a
+ * process of its own. Pure.
+ *
+ * @module
+ */
+
+import type { ListenAddress } from "core/ports.ts";
+import { listenAddress } from "core/setting_types.ts";
+
+/** Tells whether two addresses cannot be listened on apart. */
+export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean {
+  const isWildcard = ({ hostname }: ListenAddress) => hostname === "0.0.0.0" || hostname === "::";
+  if (one.port !== other.port || one.port === 0) return false;
+  return one.hostname === other.hostname || isWildcard(one) || isWildcard(other);
+}
+
+/** Tells whether the half that receives is a process of its own; the addresses are `host:port`. */
+export function isReceiverApart(
+  { listen, registerListen }: { readonly listen: string; readonly registerListen: string },
+): boolean {
+  const [messages, register] = [listen, registerListen].map(listenAddress().parse);
+  return messages?.ok === true && register?.ok === true &&
+    !isOneAddress(messages.value, register.value);
+}
