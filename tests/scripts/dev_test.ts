@@ -1,0 +1,57 @@
+/**
+ * `./dev` on a machine where something is missing, with a Deno that only pretends: what was not done
+ * is not taken for done the next time.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+
+const DEV = new URL("../../dev", import.meta.url);
+
+/** A Deno that writes down what it is asked for, and fails to install while `broken` is there. */
+const PRETENDER = `#!/bin/sh
+case "$1" in
+  --version) echo 'deno 2.9.6 (stable)' ;;
+  eval) echo "$0" ;;
+  install) [ ! -e "\${0%/*}/broken" ] ;;
+  *) echo "$* store=$DENO_TLS_CA_STORE" >> "\${0%/*}/asked" ;;
+esac
+`;
+
+Deno.test("./dev stops when packages cannot be fetched, and fetches them the next time", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.copyFile(DEV, `${folder}/dev`);
+    await Deno.writeTextFile(`${folder}/deno.lock`, "{}");
+    await Deno.mkdir(`${folder}/bin`);
+    await Deno.writeTextFile(`${folder}/bin/deno`, PRETENDER, { mode: 0o755 });
+    await Deno.writeTextFile(`${folder}/bin/broken`, "");
+    const dev = async (env: Readonly<Record<string, string>> = {}) => {
+      const { code, stderr } = await new Deno.Command(`${folder}/dev`, {
+        args: ["check"],
+        clearEnv: true,
+        env: { PATH: `${folder}/bin:/usr/bin:/bin`, ...env },
+      }).output();
+      const asked = await Deno.readTextFile(`${folder}/bin/asked`).catch(() => "");
+      return { code, said: new TextDecoder().decode(stderr), asked };
+    };
+    for (let round = 0; round < 2; round++) {
+      const { code, said, asked } = await dev();
+      assert.equal(code, 1);
+      assert.match(said, /dev: Cannot fetch the packages/);
+      assert.match(said, /hint: .*NPM_CONFIG_REGISTRY/);
+      assert.equal(asked, "", "nothing goes on without them");
+    }
+    await Deno.remove(`${folder}/bin/broken`);
+    const fetched = await dev();
+    assert.equal(fetched.code, 0, fetched.said);
+    assert.match(fetched.said, /fetching packages/);
+    assert.match(fetched.asked, /run_checks\.ts store=mozilla,system\n$/);
+    const again = await dev({ DENO_TLS_CA_STORE: "system" });
+    assert.doesNotMatch(again.said, /fetching packages/);
+    assert.match(again.asked, /run_checks\.ts store=system\n$/);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
