@@ -46,13 +46,14 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   const halves = [
     partOf({
       ...{ unit: renderTeamchat(paths, isApart), env: renderTeamchatEnv(teamchat, paths) },
-      inputs: inputsOf("fleetctl-teamchat", "teamchat"),
+      ...{ kind: "teamchat", inputs: inputsOf("fleetctl-teamchat", "teamchat") },
       ...{ program: "fleetctl-teamchat", paths },
       folder: { path: paths.role("teamchat"), mode: 0o700, owner: ownerOf(TEAMCHAT_USER) },
     }),
     ...(isApart
       ? [partOf({
         ...{ unit: renderTeamchatReceiver(paths), env: renderReceiverEnv(teamchat, paths) },
+        kind: "teamchat-receiver",
         inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
         ...{ program: "fleetctl-teamchat-receiver", paths },
         folder: {
@@ -81,13 +82,14 @@ function ownerOf(user: string) {
 
 function partOf(of: {
   readonly unit: Unit;
+  readonly kind: DesiredUnit["kind"];
   readonly env: Result<RenderedFile>;
   readonly inputs: readonly string[];
   readonly program: string;
   readonly folder: DesiredFolder;
   readonly paths: Paths;
 }): TeamchatPart {
-  const { unit, env, inputs, program, folder, paths } = of;
+  const { unit, kind, env, inputs, program, folder, paths } = of;
   const file = unitFile(unit, paths);
   if (!env.ok) return { files: [{ file }], folders: [folder], units: [], faults: [env.error] };
   return {
@@ -95,7 +97,7 @@ function partOf(of: {
     folders: [folder],
     units: [{
       name: unit.name,
-      kind: "teamchat",
+      kind,
       inputs: [file.content, env.value.content, ...inputs],
       softInputs: [],
       programs: [program],

@@ -40,14 +40,18 @@ export interface UnitPlan {
   readonly isDaemonStale: boolean;
 }
 
-/** Order of starting; the daemon last, because it may be the parent of this process. */
+/**
+ * Order of starting; the daemon last, because it may be the parent of this process. The receiving half of
+ * team chat takes the address that the other half had while it was the only one.
+ */
 const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
   mcp: 0,
   gateway: 1,
   login: 2,
   teamchat: 3,
-  dial: 4,
-  daemon: 5,
+  "teamchat-receiver": 4,
+  dial: 5,
+  daemon: 6,
 };
 
 /** Plans the unit steps; `created` are units whose files are new in this run. */
@@ -165,6 +169,7 @@ function decideAct(
     case "gateway":
     case "login":
     case "teamchat":
+    case "teamchat-receiver":
       return state.isHardStale ? "restart" : undefined;
     case "daemon":
       return state.isHardStale && !site.keepDaemon ? "restart" : undefined;

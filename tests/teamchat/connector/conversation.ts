@@ -43,6 +43,8 @@ export interface KitRules {
   readonly streamMs: number;
   /** Shortest time between two requests of a stream. */
   readonly streamGapMs: number;
+  /** The vendor's local test client asks for none. */
+  readonly asksForTokens: boolean;
 }
 
 /** The documented values. */
@@ -50,6 +52,7 @@ export const KIT_RULES: KitRules = {
   payloadBytesMax: 28 * 1024,
   streamMs: 120_000,
   streamGapMs: 1_000,
+  asksForTokens: true,
 };
 
 const RATES = [[7, 1_000], [8, 2_000], [60, 30_000], [1_800, 3_600_000]] as const;
