@@ -10,6 +10,7 @@ import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
 import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
+import { LOCK_FILES } from "core/catalog/manifest_source.ts";
 import {
   heldTools,
   isHeld,
@@ -155,7 +156,8 @@ async function readEntry(
         `Cannot use MCP "${name}": there is no file "${file}"`,
       ));
     }
-    const lock = await files.readText(`${at.folder}/${name}/deno.lock`);
+    const lock = await files.readText(`${at.folder}/${name}/${LOCK_FILES.npm}`) ??
+      await files.readText(`${at.folder}/${name}/${LOCK_FILES.uvx}`);
     const parsed = parseEntry(manifest, { file, name, origin, lock });
     const tools = await files.readText(`${at.folder}/${name}/tools.lock`);
     if (!parsed.ok || tools === undefined) return parsed;

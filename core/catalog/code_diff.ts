@@ -9,6 +9,8 @@
  * @module
  */
 
+import type { PackageSource } from "core/catalog/pin.ts";
+import { isPythonLock, normalName, parsePythonLock } from "core/catalog/python_lock.ts";
 import { addressesIn } from "core/catalog/tool_diff.ts";
 import type { Files } from "core/ports.ts";
 
@@ -33,10 +35,16 @@ const POWERS: readonly (readonly [rule: RegExp, what: string])[] = [
   [/["'`](node:)?child_process["'`]|\bDeno\.Command\b/, "starts programs"],
   [/\bprocess\.dlopen\b|\bDeno\.dlopen\b/, "loads native code"],
 ];
+/** The same for Python, where the sandbox holds what is started as well. */
+const PYTHON_POWERS: typeof POWERS = [
+  [/\bsubprocess\b|\bos\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork)\b/, "starts programs"],
+  [/\bimport\s+(ctypes|cffi)\b|\bfrom\s+(ctypes|cffi)\b/, "loads native code"],
+];
 
 type Reader = Pick<Files, "list" | "readText" | "stat">;
 
 const CODE = /\.(js|mjs|cjs|ts|mts|cts|json|wasm\.js)$/;
+const PYTHON_CODE = /\.(py|pyi|json|toml|yaml)$/;
 const FILES_MAX = 5000;
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
 const EMAIL = /^[\w.+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
@@ -47,10 +55,13 @@ const EXAMPLE = /(^|[.@])(example\.(com|org|net)|test|invalid|localhost|example)
 export async function diffCode(
   files: Reader,
   trees: { readonly before: string; readonly after: string },
-  name: string,
+  source: Pick<PackageSource, "kind" | "package">,
 ): Promise<CodeDiff> {
-  const before = await readCode(files, `${trees.before}/node_modules/${name}`);
-  const after = await readCode(files, `${trees.after}/node_modules/${name}`);
+  const before = await readOwn(files, trees.before, source);
+  const after = await readOwn(files, trees.after, source);
+  const powersIn = (texts: readonly string[]) =>
+    (source.kind === "uvx" ? PYTHON_POWERS : POWERS)
+      .flatMap(([rule, what]) => texts.some((text) => rule.test(text)) ? [what] : []);
   const known = addressesIn([...before.values()].join("\n"));
   const hostsBefore = hostsOf(known);
   const fresh = [...after].filter(([path, text]) => before.get(path) !== text);
@@ -68,10 +79,6 @@ export async function diffCode(
   };
 }
 
-function powersIn(texts: readonly string[]): readonly string[] {
-  return POWERS.flatMap(([rule, what]) => texts.some((text) => rule.test(text)) ? [what] : []);
-}
-
 function hostsOf(addresses: ReadonlySet<string>): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const address of addresses) {
@@ -79,6 +86,39 @@ function hostsOf(addresses: ReadonlySet<string>): ReadonlySet<string> {
     if (host !== undefined) hosts.add(host.toLowerCase());
   }
   return hosts;
+}
+
+/** Reads the package's own code in a tree. */
+async function readOwn(
+  files: Reader,
+  tree: string,
+  { kind, package: name }: Pick<PackageSource, "kind" | "package">,
+): Promise<ReadonlyMap<string, string>> {
+  return kind === "uvx"
+    ? await readWheel(files, `${tree}/site`, name)
+    : await readCode(files, `${tree}/node_modules/${name}`);
+}
+
+/** The files of one wheel stand beside those of others; its `RECORD` lists them (PEP 376). */
+async function readWheel(
+  files: Reader,
+  site: string,
+  name: string,
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  const folder = (await files.list(site)).find((one) => {
+    const [, distribution = ""] = /^(.+)-[^-]+\.dist-info$/.exec(one) ?? [];
+    return distribution !== "" && normalName(distribution) === normalName(name);
+  });
+  const record = await files.readText(`${site}/${folder}/RECORD`) ?? "";
+  for (const line of record.split("\n", FILES_MAX)) {
+    const path = line.replace(/^"(.*?)".*$/, "$1").replace(/,[^,]*,[^,]*$/, "");
+    if (!PYTHON_CODE.test(path) || path.startsWith("/") || path.split("/").includes("..")) continue;
+    const stat = await files.stat(`${site}/${path}`);
+    if (stat?.kind !== "file" || stat.size > FILE_BYTES_MAX) continue;
+    found.set(path, await files.readText(`${site}/${path}`) ?? "");
+  }
+  return found;
 }
 
 async function readCode(files: Reader, root: string): Promise<ReadonlyMap<string, string>> {
@@ -100,6 +140,11 @@ async function readCode(files: Reader, root: string): Promise<ReadonlyMap<string
 /** Returns the packages of one lock that another lacks, `name@version`. */
 export function newPackages(before: string, after: string): readonly string[] {
   const names = (text: string) => {
+    if (isPythonLock(text)) {
+      return new Set(
+        (parsePythonLock(text) ?? []).map((one) => `${normalName(one.package)}@${one.version}`),
+      );
+    }
     const value = JSON.parse(text) as { npm?: Readonly<Record<string, unknown>> };
     return new Set(Object.keys(value.npm ?? {}).map(withoutPeers));
   };

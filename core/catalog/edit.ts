@@ -7,7 +7,9 @@
 
 import type { ServerPermissions, Source } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
-import type { ResolvedPin } from "core/catalog/resolve.ts";
+import { printPin } from "core/catalog/pin.ts";
+import { isPortableLock, isPythonLock } from "core/catalog/python_lock.ts";
+import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, printYaml } from "core/yaml.ts";
@@ -34,19 +36,21 @@ export interface NewEntry {
 }
 
 const SUMMARY_LENGTH_MAX = 200;
+/** What a host must have to start a Python server. */
+const PYTHON_PROGRAM = { any_of: ["python3"], install: "apt-get install python3" };
 
 /** Prints a new manifest. */
 export function newManifest(entry: NewEntry): string {
   const { source, requiredEnv = [], optionalEnv = [], environment = {}, args = [] } = entry;
-  const isNpm = "pin" in source;
+  const isPackage = "pin" in source;
   const headers = "url" in source ? source.headers ?? {} : {};
   const keys = [...requiredEnv, ...optionalEnv];
   const granted = PERMISSION_KINDS.filter((kind) => (entry.permissions[kind] ?? []).length > 0);
   return printYaml({
     name: entry.name,
     summary: oneLine(entry.summary) || `Server ${entry.name}`,
-    source: isNpm ? { npm: `${source.pin.package}@${source.pin.version}` } : { http: source.url },
-    ...(isNpm ? { integrity: { package: source.integrity, lock: source.lockIntegrity } } : {}),
+    source: isPackage ? { [source.kind]: pinText(source) } : { http: source.url },
+    ...(isPackage ? { integrity: integrityOf(source) } : {}),
     ...(entry.command === undefined ? {} : { command: entry.command }),
     ...(args.length === 0 ? {} : { args }),
     auth: keys.length === 0 ? "none" : "env",
@@ -57,17 +61,27 @@ export function newManifest(entry: NewEntry): string {
     ...(optionalEnv.length === 0 ? {} : { optional_env: optionalEnv }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(Object.keys(environment).length === 0 ? {} : { environment }),
-    ...(granted.length === 0 || !isNpm ? {} : {
+    ...(granted.length === 0 || !isPackage ? {} : {
       permissions: Object.fromEntries(granted.map((kind) => [kind, entry.permissions[kind]])),
     }),
+    ...(isPackage && source.kind === "uvx" ? { host_programs: [PYTHON_PROGRAM] } : {}),
   });
+}
+
+function pinText({ kind, pin }: ResolvedPin): string {
+  return printPin({ kind, ...pin });
+}
+
+function integrityOf({ integrity, lockIntegrity }: ResolvedPin) {
+  return { ...(integrity === undefined ? {} : { package: integrity }), lock: lockIntegrity };
 }
 
 /** Moves the pin of a manifest. The hash of the old tree says nothing about the new one. */
 export function movePin(text: string, resolved: ResolvedPin, file: string): Result<string> {
   return editYaml(text, (editor) => {
-    editor.set(["source", "npm"], `${resolved.pin.package}@${resolved.pin.version}`);
-    editor.set(["integrity", "package"], resolved.integrity);
+    editor.set(["source", resolved.kind], pinText(resolved));
+    if (resolved.integrity === undefined) editor.remove(["integrity", "package"]);
+    else editor.set(["integrity", "package"], resolved.integrity);
     editor.set(["integrity", "lock"], resolved.lockIntegrity);
     editor.remove(["integrity", "tree"]);
   }, file);
@@ -78,7 +92,8 @@ export function movePin(text: string, resolved: ResolvedPin, file: string): Resu
  * lock holds packages for one kind of machine only, trees differ and the first one is trusted.
  */
 export function pinTree(text: string, lock: string, treeHash: string): Result<string> {
-  if (/"(os|cpu|libc)": /.test(lock)) return ok(text);
+  const isPortable = isPythonLock(lock) ? isPortableLock(lock) : !/"(os|cpu|libc)": /.test(lock);
+  if (!isPortable) return ok(text);
   return editYaml(text, (editor) => editor.set(["integrity", "tree"], treeHash), "mcp.yaml");
 }
 
@@ -127,7 +142,7 @@ export function chooseProgram(resolved: ResolvedPin, wanted?: string): Result<st
     {
       kind: "usage",
       hints: names.slice(0, 3).map((one) =>
-        `fleetctl mcp catalog add <mcp> --npm ${pin.package}@${pin.version} --program ${one}`
+        `fleetctl mcp catalog add <mcp> --${resolved.kind} ${pinText(resolved)} --program ${one}`
       ),
     },
   ));

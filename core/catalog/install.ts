@@ -33,6 +33,8 @@ export const REGISTRY_VARIABLES: ReadonlySet<string> = new Set([
   "SSL_CERT_FILE",
   "SSL_CERT_DIR",
   "NODE_EXTRA_CA_CERTS",
+  "PIP_INDEX_URL",
+  "PIP_CERT",
 ]);
 
 /** One install to run. */

@@ -40,7 +40,7 @@ export interface Manifest {
   readonly lockIntegrity?: string;
   /** Hash of the deployed tree, `sha256-…`; pinned where the entry knows it, else trusted on first use. */
   readonly treeIntegrity?: string;
-  /** Text of the entry's `deno.lock`, the whole dependency tree with integrity; npm only. */
+  /** Text of the entry's lock, the whole dependency tree with integrity; npm and uvx only. */
   readonly lock?: string;
   /** Program inside the tree; its arguments take the placeholders of permissions. */
   readonly command?: string;

@@ -16,6 +16,9 @@ export const BUILTIN_SERVERS = ["agent-message", "messenger", "teamchat", "workc
 /** One of `BUILTIN_SERVERS`. */
 export type BuiltinServer = typeof BUILTIN_SERVERS[number];
 
+/** The lock beside a manifest, by its kind of source. */
+export const LOCK_FILES = { npm: "deno.lock", uvx: "requirements.lock" } as const;
+
 const SOURCE_KINDS = ["npm", "uvx", "builtin", "http"] as const;
 /** Strongest hash that the npm registry publishes; weaker ones are not integrity. */
 const PACKAGE_INTEGRITY = /^sha512-[A-Za-z0-9+/]{86}==$/;

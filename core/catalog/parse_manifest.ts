@@ -15,7 +15,7 @@ import {
   checkVariableName,
   parsePermissions,
 } from "core/catalog/manifest_rules.ts";
-import { parseSource } from "core/catalog/manifest_source.ts";
+import { LOCK_FILES, parseSource } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -69,7 +69,7 @@ export interface ManifestSite {
   readonly file: string;
   readonly name: string;
   readonly origin: Manifest["origin"];
-  /** Text of the `deno.lock` beside the manifest. */
+  /** Text of the lock beside the manifest, see `LOCK_FILES`. */
   readonly lock?: string | undefined;
 }
 
@@ -148,7 +148,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
     ...(command === undefined ? {} : { command }),
     ...(runAs === undefined ? {} : { runAs }),
     ...(oauth === undefined ? {} : { oauth }),
-    ...(site.lock === undefined || kind !== "npm" ? {} : { lock: site.lock }),
+    ...(site.lock === undefined || !(kind in LOCK_FILES) ? {} : { lock: site.lock }),
   };
 }
 
@@ -167,18 +167,54 @@ function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: Ma
       if (read.has([key])) read.fault([key], "is fixed for a builtin source");
     }
   }
-  if (kind === "npm" && !read.has(["command"])) {
-    read.fault(["command"], "is missing, must be the server's file under node_modules/");
+  if (kind === "npm" || kind === "uvx") {
+    if (!read.has(["command"])) {
+      const folder = kind === "npm" ? "node_modules/" : "site/bin/";
+      read.fault(["command"], `is missing, must be the server's file under ${folder}`);
+    }
+    if (site.lock === undefined) {
+      const what = kind === "npm" ? "an npm" : "a Python";
+      read.fault(
+        ["source"],
+        `is ${what} package, but there is no "${LOCK_FILES[kind]}" beside the manifest`,
+      );
+    }
   }
-  if (kind === "npm" && site.lock === undefined) {
-    read.fault(["source"], 'is an npm package, but there is no "deno.lock" beside the manifest');
-  }
+  if (kind === "uvx") checkPython(read);
   if (kind === "npm" || kind === "uvx") {
     for (const key of kind === "npm" ? ["package", "lock"] : ["lock"]) {
       if (!read.has(["integrity", key])) read.fault(["integrity", key], "is missing");
     }
   } else if (read.has(["integrity"])) {
     read.fault(["integrity"], `has no meaning for a source of kind "${kind}"`);
+  }
+}
+
+/** What Deno's permissions can say and the sandbox of a Python server cannot. */
+function checkPython(read: FieldReader): void {
+  if (read.has(["engine"])) read.fault(["engine"], "has no meaning for a Python package");
+  for (const kind of ["run", "sys"]) {
+    if (read.has(["permissions", kind])) {
+      read.fault(
+        ["permissions", kind],
+        "has no meaning for a Python package: what it starts is in the same sandbox",
+      );
+    }
+  }
+  for (const kind of ["read", "write"]) {
+    for (let index = 0; index < read.count(["permissions", kind]); index++) {
+      read.string(
+        ["permissions", kind, index],
+        (text) =>
+          /[:\s"'\\]/.test(text) ? "must hold no space, colon, quote or backslash" : undefined,
+      );
+    }
+  }
+  for (let index = 0; index < read.count(["permissions", "net"]); index++) {
+    read.string(
+      ["permissions", "net", index],
+      (text) => text === "*" ? undefined : 'must be "*": a Python server is held to no single host',
+    );
   }
 }
 

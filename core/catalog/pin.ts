@@ -14,6 +14,22 @@ export interface Pin {
   readonly version: string;
 }
 
+/** A pin and the kind of index that serves it. */
+export interface PackageSource extends Pin {
+  readonly kind: "npm" | "uvx";
+}
+
+/** Parses a pin of one kind. */
+export function parsePin(kind: PackageSource["kind"], text: string): Result<PackageSource> {
+  const pin = kind === "npm" ? parseNpmPin(text) : parsePythonPin(text);
+  return pin.ok ? ok({ kind, ...pin.value }) : pin;
+}
+
+/** Prints a pin as its kind of index writes it. */
+export function printPin({ kind, ...pin }: PackageSource): string {
+  return `${pin.package}${kind === "uvx" ? "==" : "@"}${pin.version}`;
+}
+
 const NPM_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 /** Semantic Versioning 2.0.0, without the leading `v` that npm would strip. */
 const NPM_VERSION =

@@ -8,7 +8,9 @@
 
 import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
 import { hashText, lockedIntegrity, portableLock } from "core/catalog/lock.ts";
-import type { Pin } from "core/catalog/pin.ts";
+import type { PackageSource, Pin } from "core/catalog/pin.ts";
+import { resolveWheels } from "core/catalog/python_resolve.ts";
+import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import type { VendorOptions, VendorPorts } from "core/catalog/vendor.ts";
 import { refusal } from "core/errors.ts";
 import type { McpName } from "core/names.ts";
@@ -16,22 +18,10 @@ import type { Paths } from "core/paths.ts";
 import { FileFault } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** A pin with everything that a manifest says about it. */
-export interface ResolvedPin {
-  readonly pin: Pin;
-  /** Text of the `deno.lock`, without addresses. */
-  readonly lock: string;
-  readonly integrity: string;
-  readonly lockIntegrity: string;
-  /** Server files that the package declares, by program name, relative to the tree. */
-  readonly programs: Readonly<Record<string, string>>;
-  readonly description: string;
-}
-
 /** Asks the registry for a pin and writes its lock. */
 export async function resolvePin(
   mcp: McpName,
-  pin: Pin,
+  source: PackageSource,
   ports: VendorPorts,
   paths: Paths,
   options: VendorOptions,
@@ -42,8 +32,10 @@ export async function resolvePin(
   try {
     await files.ensureDir(stage, { mode: 0o700 });
     await files.ensureDir(cache, { mode: 0o700 });
-    await files.write(`${stage}/deno.json`, installConfig(pin));
+    const { kind, ...pin } = source;
     const install: Install = { mcp, ...pin, folder: stage, cache, ...options };
+    if (kind === "uvx") return await resolveWheels(ports, install);
+    await files.write(`${stage}/deno.json`, installConfig(pin));
     const installed = await runInstall(ports.processes, install, { frozen: false, offline: false });
     if (!installed.ok) return installed;
     return await readResolved(pin, stage, ports);
@@ -81,6 +73,7 @@ async function readResolved(
   const about = parseObject(described ?? "");
   if (about === undefined) return bad("it has no readable package.json");
   return ok({
+    kind: "npm",
     pin,
     lock,
     integrity,

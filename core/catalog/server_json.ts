@@ -6,8 +6,7 @@
  * @module
  */
 
-import type { Pin } from "core/catalog/pin.ts";
-import { parseNpmPin } from "core/catalog/pin.ts";
+import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { refusal } from "core/errors.ts";
 import { parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -17,7 +16,7 @@ export interface ImportedServer {
   /** Last part of its reverse-DNS name, as the name of an entry. */
   readonly name: string;
   readonly summary: string;
-  readonly source: { readonly pin: Pin } | { readonly url: string };
+  readonly source: { readonly pin: PackageSource } | { readonly url: string };
   readonly args: readonly string[];
   readonly requiredEnv: readonly string[];
   readonly optionalEnv: readonly string[];
@@ -26,6 +25,8 @@ export interface ImportedServer {
 
 /** Largest document that is read. */
 export const SERVER_JSON_BYTES_MAX = 1024 * 1024;
+/** What the registry calls a kind of package, in the order of our preference. */
+const PACKAGE_KINDS = [["npm", "npm"], ["pypi", "uvx"]] as const;
 const REVERSE_DNS_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -50,21 +51,28 @@ export function parseServerJson(text: string): Result<ImportedServer> {
     summary: typeof server["description"] === "string" ? server["description"] : "",
   };
   const packages = plains(server["packages"]);
-  const npm = packages.find((one) => one["registryType"] === "npm");
-  if (npm !== undefined) return fromPackage(npm, about);
+  for (const [type, kind] of PACKAGE_KINDS) {
+    const found = packages.find((one) => one["registryType"] === type);
+    if (found !== undefined) return fromPackage(kind, found, about);
+  }
   const remote = plains(server["remotes"])
     .find((one) => one["type"] === "streamable-http" || one["type"] === "http");
   if (remote !== undefined) return fromRemote(remote, about);
   const kinds = packages.map((one) => String(one["registryType"])).join(", ") || "none";
   return bad(
-    `it has packages of kind ${kinds}, must have an npm package or a streamable-http remote`,
+    `it has packages of kind ${kinds}, must have an npm or a PyPI package or a streamable-http remote`,
   );
 }
 
 type About = Pick<ImportedServer, "name" | "summary">;
 
-function fromPackage(one: Plain, about: About): Result<ImportedServer> {
-  const pin = parseNpmPin(`${String(one["identifier"])}@${String(one["version"])}`);
+function fromPackage(
+  kind: PackageSource["kind"],
+  one: Plain,
+  about: About,
+): Result<ImportedServer> {
+  const named = { package: String(one["identifier"]), version: String(one["version"]) };
+  const pin = parsePin(kind, printPin({ kind, ...named }));
   if (!pin.ok) return pin;
   const transport = isPlain(one["transport"]) ? one["transport"]["type"] : "stdio";
   if (transport !== "stdio") {

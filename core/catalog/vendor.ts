@@ -1,5 +1,5 @@
 /**
- * Vendoring one npm entry: stage, install by lock, copy, hash, switch. Effects through ports only.
+ * Vendoring one npm or Python entry: stage, install by lock, copy, hash, switch. Effects through ports only.
  * Decision 30 and spec "Catalog". `deploy/<mcp>/current` is a link that is replaced in one step, so
  * a crash at any point leaves the old tree or the new one; leftovers of a crash are swept next time.
  *
@@ -8,6 +8,8 @@
 
 import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
 import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
+import { installWheels, SITE } from "core/catalog/python_install.ts";
+import { checkPythonLock } from "core/catalog/python_lock.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseTreeRecord, type TreeRecord, type VendoredTree } from "core/catalog/vendored_tree.ts";
 import { refusal } from "core/errors.ts";
@@ -36,15 +38,24 @@ export interface VendorOptions {
   readonly onlineMsMax?: number;
 }
 
-/** What Deno writes into a tree for itself; differs from run to run. */
-const SKIPPED = [".deno.lock", ".setup-cache.bin"];
+/** What installers write into a tree for themselves; differs from run to run. */
+const SKIPPED = [".deno.lock", ".setup-cache.bin", "__pycache__"];
 /** The link to the tree in use. */
 const CURRENT = "current";
 const STAGE_PREFIX = ".stage-";
+const ROOT = ".root";
 
 /** Returns the folder that a manifest's `{tree}` stands for. */
 export function treePath(paths: Pick<Paths, "deploy">, mcp: string): string {
   return `${paths.deploy(mcp)}/${CURRENT}`;
+}
+
+/**
+ * Returns the empty folder in which the manager builds what a Python server sees of the host, given
+ * `deploy/<mcp>`; it holds mount points and nothing else.
+ */
+export function sandboxRoot(deploy: string): string {
+  return `${deploy}/${ROOT}`;
 }
 
 /** Tells whether an entry has files to install. */
@@ -62,14 +73,9 @@ export async function vendorEntry(
   if (!needsVendoring(manifest)) {
     return ok({ treeHash: "none", changed: false, folder: paths.deploy(manifest.name) });
   }
-  if (manifest.source.kind === "uvx") {
-    return err(refusal(
-      "source-unsupported",
-      `Cannot install MCP "${manifest.name}": this version installs npm packages only, and the ` +
-        `source is a Python package`,
-    ));
-  }
-  const lock = await checkLock(manifest);
+  const lock = manifest.source.kind === "uvx"
+    ? await checkPythonLock(manifest)
+    : await checkLock(manifest);
   if (!lock.ok) return lock;
   const folder = paths.deploy(manifest.name);
   try {
@@ -110,6 +116,9 @@ interface Job {
 async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
   const { files } = job.ports;
   await files.ensureDir(job.folder, { mode: 0o755 });
+  if (job.manifest.source.kind === "uvx") {
+    await files.ensureDir(sandboxRoot(job.folder), { mode: 0o755 });
+  }
   const current = await files.readLink(`${job.folder}/${CURRENT}`);
   const inUse = current === undefined ? undefined : await readUsable(job, current);
   if (current !== undefined && inUse !== undefined && isWanted(job, inUse)) {
@@ -208,20 +217,21 @@ async function installStaged(
   folder: string,
   how: { readonly offline: boolean },
 ): Promise<Result<void>> {
-  const { manifest, ports } = job;
-  if (manifest.source.kind !== "npm") throw new Error("only npm sources are installed");
+  const { manifest: { name, source }, ports } = job;
+  if (!("package" in source)) throw new Error("only packages are installed");
   await ports.files.ensureDir(folder, { mode: 0o700 });
   await ports.files.ensureDir(cacheOf(job), { mode: 0o700 });
-  await ports.files.write(`${folder}/deno.json`, installConfig(manifest.source));
-  await ports.files.write(`${folder}/deno.lock`, job.lock.text);
+  const { package: pkg, version } = source;
   const install: Install = {
-    mcp: manifest.name,
-    package: manifest.source.package,
-    version: manifest.source.version,
-    folder,
-    cache: cacheOf(job),
+    ...{ mcp: name, package: pkg, version, folder, cache: cacheOf(job) },
     ...job.options,
   };
+  if (source.kind === "uvx") {
+    const lock = job.lock.text;
+    return await installWheels(ports, install, { lock, isOffline: how.offline });
+  }
+  await ports.files.write(`${folder}/deno.json`, installConfig(source));
+  await ports.files.write(`${folder}/deno.lock`, job.lock.text);
   return await runInstall(ports.processes, install, { frozen: true, ...how });
 }
 
@@ -229,7 +239,9 @@ async function installStaged(
 async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> {
   const { manifest, ports } = job;
   const tree = `${folder}/tree`;
-  await ports.trees.copy(`${folder}/node_modules`, `${tree}/node_modules`, SKIPPED);
+  const packages = manifest.source.kind === "uvx" ? SITE : "node_modules";
+  await ports.files.ensureDir(tree);
+  await ports.trees.copy(`${folder}/${packages}`, `${tree}/${packages}`, SKIPPED);
   const command = await findServer(job, tree);
   if (!command.ok) return command;
   const sealed = await ports.trees.summarize(tree);
@@ -277,7 +289,7 @@ async function switchTo(
   await files.symlink(next.name, `${job.folder}/${CURRENT}`);
   for (const name of await files.list(job.folder)) {
     const tree = name.endsWith(".json") ? name.slice(0, -".json".length) : name;
-    if (tree === next.name || tree === before || name === CURRENT) continue;
+    if ([next.name, before, CURRENT, ROOT].includes(tree)) continue;
     await files.remove(`${job.folder}/${name}`, { recursive: true });
   }
   return ok({

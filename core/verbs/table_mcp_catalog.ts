@@ -31,6 +31,7 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     args: [MCP],
     options: [
       { name: "npm", value: "pkg@ver", summary: "Exact npm package and version" },
+      { name: "uvx", value: "pkg==ver", summary: "Exact Python package and version" },
       { name: "url", value: "url", summary: "Server of a vendor that offers nothing to install" },
       INTO,
       PROGRAM,

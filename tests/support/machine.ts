@@ -49,6 +49,8 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["ps", "procps"],
   ["dpkg-deb", "dpkg"],
   ["/usr/bin/python3", "python3"],
+  ["/usr/bin/pip3", "python3-pip"],
+  ["bwrap", "bubblewrap"],
   ["sudo", "sudo"],
   ["buildah", "buildah"],
   ["podman", "podman"],

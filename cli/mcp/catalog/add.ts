@@ -22,7 +22,7 @@ import { underVerbLock } from "cli/planner.ts";
 import { readCatalog } from "core/catalog/catalog.ts";
 import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catalog/edit.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
-import { parseNpmPin, type Pin } from "core/catalog/pin.ts";
+import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { resolvePin } from "core/catalog/resolve.ts";
 import { printToolLock } from "core/catalog/tool_lock.ts";
 import { refusal } from "core/errors.ts";
@@ -34,7 +34,7 @@ import { type Invocation, repeated } from "core/verbs/invocation.ts";
 export interface Options {
   readonly mcp: McpName;
   readonly source:
-    | { readonly pin: Pin }
+    | { readonly pin: PackageSource }
     | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
   readonly into: string | undefined;
   readonly program: string | undefined;
@@ -55,11 +55,7 @@ const STEPS = 3;
 export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
   if (!mcp.ok) return mcp;
-  const source = parseSourceOption(
-    invocation.options.npm,
-    invocation.options.url,
-    repeated(invocation, "header"),
-  );
+  const source = parseSourceOption(invocation.options, repeated(invocation, "header"));
   if (!source.ok) return source;
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
@@ -80,8 +76,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 }
 
 function parseSourceOption(
-  npm: string | undefined,
-  url: string | undefined,
+  { npm, uvx, url }: Invocation["options"],
   headerTexts: readonly string[],
 ): Result<Options["source"]> {
   const headers = parseHeaders(headerTexts);
@@ -92,17 +87,18 @@ function parseSourceOption(
       { kind: "usage", hints: ["--header 'Authorization: Bearer {KEY}' --env KEY"] },
     ));
   }
-  if ((npm === undefined) === (url === undefined)) {
+  const named = [npm, uvx, url].filter((one) => one !== undefined).length;
+  if (named !== 1) {
     return err(refusal(
       "source-missing",
       `Cannot add to the catalog: ${
-        npm === undefined ? "no source is named" : "two sources are named"
-      }, must be one of --npm and --url`,
+        named === 0 ? "no source is named" : `${named} sources are named`
+      }, must be one of --npm, --uvx and --url`,
       { kind: "usage", hints: ["fleetctl mcp catalog add <mcp> --npm <package>@<version>"] },
     ));
   }
-  if (npm === undefined) return ok({ url: url ?? "", headers });
-  const pin = parseNpmPin(npm);
+  if (url !== undefined) return ok({ url, headers });
+  const pin = npm === undefined ? parsePin("uvx", uvx ?? "") : parsePin("npm", npm);
   return pin.ok ? ok({ pin: pin.value }) : pin;
 }
 
@@ -185,12 +181,12 @@ async function addUrl(
 async function addPackage(
   context: VerbContext,
   options: Options,
-  pin: Pin,
+  pin: PackageSource,
   layer: Layer,
 ): Promise<Result<VerbReport>> {
   const { mcp } = options;
   const { ports, paths } = context;
-  const text = `asking the registry for ${pin.package}@${pin.version}`;
+  const text = `asking the registry for ${printPin(pin)}`;
   const resolved = await stepped(
     context,
     { text, index: 0, total: STEPS },
@@ -220,7 +216,7 @@ async function addPackage(
     mcp,
     layer,
     verb: options.verb,
-    summary: `"${mcp}" at ${pin.package}@${pin.version}`,
+    summary: `"${mcp}" at ${printPin(pin)}`,
     next: { ...candidate.value.texts, tools: printToolLock(toolLock) },
     previous: undefined,
   });
@@ -241,7 +237,7 @@ const UNTRIED: Cell = {
 
 async function addReport(
   { mcp, requiredEnv }: Options,
-  pin: Pin,
+  pin: PackageSource,
   layer: Layer,
   { candidate, toolLock }: {
     readonly candidate: Candidate;
@@ -254,7 +250,7 @@ async function addReport(
     json: {
       mcp,
       layer,
-      source: `${pin.package}@${pin.version}`,
+      source: printPin(pin),
       tools: tried.tools === undefined ? null : tried.tools.map(({ name }) => name),
       asked_keys: tried.asked.keys,
       refused: tried.asked.refused,
@@ -263,7 +259,7 @@ async function addReport(
     blocks: [{
       kind: "lines",
       lines: [
-        `added  ${mcp} at ${pin.package}@${pin.version} to the ${layer}`,
+        `added  ${mcp} at ${printPin(pin)} to the ${layer}`,
         tried.tools === undefined
           ? UNTRIED
           : `tools  ${tried.tools.length}: ${tried.tools.map(({ name }) => name).join(", ")}`,

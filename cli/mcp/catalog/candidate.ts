@@ -1,5 +1,5 @@
 /**
- * One version of an npm entry on its way into the catalog: resolved, installed beside the tree in
+ * One version of an entry that is a package, on its way into the catalog: resolved, installed beside the tree in
  * use, tried out, compared with the version before. Nothing here writes the catalog.
  *
  * @module
@@ -9,9 +9,11 @@ import { type Tried, tryOut } from "cli/mcp/catalog/try_out.ts";
 import type { VerbContext } from "cli/context.ts";
 import { type CodeDiff, diffCode, newPackages } from "core/catalog/code_diff.ts";
 import { beyond, joinGrants } from "core/catalog/dry_start.ts";
-import { type Grants, pinTree } from "core/catalog/edit.ts";
+import { type Grants, pinTree, versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
+import type { PackageSource } from "core/catalog/pin.ts";
+import { normalName } from "core/catalog/python_lock.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import { diffTools, type ToolChange } from "core/catalog/tool_diff.ts";
 import { isHeld, type LockedTool, lockTools, type ToolLock } from "core/catalog/tool_lock.ts";
@@ -126,8 +128,8 @@ export async function compare(
   before: Baseline | undefined,
 ): Promise<Comparison> {
   const { manifest, tree, tried, tools } = candidate;
-  const name = "package" in manifest.source ? manifest.source.package : "";
-  const version = "version" in manifest.source ? manifest.source.version : "";
+  const source = manifest.source as PackageSource;
+  const version = versionOf(source);
   // A first version is what the operator asked for by name: its tools are the baseline.
   const isUnknown = before !== undefined && tried.tools === undefined;
   // Without a list nobody knows what is gone: the whole MCP is held, not its old tools removed.
@@ -135,7 +137,7 @@ export async function compare(
   const widened = new Set(changes.filter((one) => one.widens).map((one) => one.tool));
   const code = before?.tree === undefined
     ? undefined
-    : await diffCode(context.ports.files, { before: before.tree, after: tree }, name);
+    : await diffCode(context.ports.files, { before: before.tree, after: tree }, source);
   const findings = [
     ...(isUnknown ? [untried(tried.fault)] : []),
     ...(before?.unreviewed ?? []),
@@ -161,7 +163,7 @@ export async function compare(
     packages: before?.lock === undefined
       ? []
       : newPackages(before.lock, manifest.lock ?? "{}").filter((one) =>
-        one !== `${name}@${version}`
+        one !== `${ownName(source)}@${version}`
       ),
     toolLock: {
       version,
@@ -173,6 +175,10 @@ export async function compare(
 }
 
 const UNTRIED = "it could not be tried out: ";
+
+function ownName({ kind, package: name }: PackageSource): string {
+  return kind === "uvx" ? normalName(name) : name;
+}
 
 /** The fault may quote the server: one line, and nothing that a terminal would act on. */
 function untried(fault: Refusal | undefined): string {

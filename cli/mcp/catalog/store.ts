@@ -8,6 +8,8 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { authorOf } from "cli/planner.ts";
+import { LOCK_FILES } from "core/catalog/manifest_source.ts";
+import { isPythonLock } from "core/catalog/python_lock.ts";
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { refusal } from "core/errors.ts";
 import type { LedgerEdit } from "core/ledger/stage.ts";
@@ -32,7 +34,7 @@ export interface StoredEntry extends EntryTexts {
   readonly file: string;
 }
 
-const FILES = ["mcp.yaml", "deno.lock", "tools.lock"] as const;
+const FILES = ["mcp.yaml", LOCK_FILES.npm, LOCK_FILES.uvx, "tools.lock"] as const;
 
 /** Returns the folder of a layer. */
 export function layerFolder(context: VerbContext, layer: Layer): string {
@@ -104,10 +106,10 @@ export async function readPrevious(
 
 async function readAt(context: VerbContext, folder: string): Promise<EntryTexts | undefined> {
   const { files } = context.ports;
-  const [manifest, lock, tools] = await Promise.all(
+  const [manifest, npmLock, wheelsLock, tools] = await Promise.all(
     FILES.map((name) => files.readText(`${folder}/${name}`)),
   );
-  return manifest === undefined ? undefined : { manifest, lock, tools };
+  return manifest === undefined ? undefined : { manifest, lock: npmLock ?? wheelsLock, tools };
 }
 
 /** Tells whether an entry ships with the product. */
@@ -154,9 +156,12 @@ export async function writeEntry(
 }
 
 function textsOf(prefix: string, texts: EntryTexts | undefined) {
+  const lock = texts?.lock;
+  const isWheels = lock !== undefined && isPythonLock(lock);
   return [
     [`${prefix}mcp.yaml`, texts?.manifest] as const,
-    [`${prefix}deno.lock`, texts?.lock] as const,
+    [`${prefix}${LOCK_FILES.npm}`, isWheels ? undefined : lock] as const,
+    [`${prefix}${LOCK_FILES.uvx}`, isWheels ? lock : undefined] as const,
     [`${prefix}tools.lock`, texts?.tools] as const,
   ];
 }

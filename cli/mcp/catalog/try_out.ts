@@ -25,7 +25,13 @@ import type { McpTool } from "core/mcp_port.ts";
 import type { AgentName } from "core/names.ts";
 import type { ProcessSpec } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { expandPlaceholders, serverCommand, type ServerPlace } from "units/render/mcp/command.ts";
+import {
+  expandPlaceholders,
+  pythonView,
+  serverCommand,
+  type ServerPlace,
+} from "units/render/mcp/command.ts";
+import { bubblewrapWords } from "units/render/mcp/python.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { escapeWord, TRY_SLICE, tryUnitWords } from "units/render/mcp/try_unit.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
@@ -55,7 +61,7 @@ export async function tryOut(
   await sweepTries(context);
   const folder = `${context.paths.tries}/${random.uuid()}`;
   const home = `${folder}/home`;
-  const confined = await confinement(context);
+  const confined = await confinement(context, manifest.source.kind);
   if (!confined.ok) {
     return { tools: undefined, asked: readAudit("", { home, tree }), fault: confined.error };
   }
@@ -190,11 +196,16 @@ function placeOf({ paths }: VerbContext, home: string): ServerPlace {
 function serverWords(
   context: VerbContext,
   manifest: Manifest,
-  { tree, home }: TryPlace,
+  { tree, home, confine }: TryPlace,
 ): readonly string[] {
   const inUse = treePath(context.paths, manifest.name);
-  return serverCommand(manifest, placeOf(context, home)).slice(2)
-    .map((word) => word.replaceAll(`${inUse}/`, `${tree}/`));
+  const place = placeOf(context, home);
+  const isBare = manifest.source.kind === "uvx" && confine.kind === "namespaces";
+  return [
+    ...(isBare ? bubblewrapWords(pythonView(manifest, place)) : []),
+    ...serverCommand(manifest, place).slice(2)
+      .map((word) => word.replaceAll(`${inUse}/`, `${tree}/`)),
+  ];
 }
 
 function serverEnv(
@@ -235,18 +246,24 @@ export async function confinement(
   context: Pick<VerbContext, "paths"> & {
     readonly ports: Pick<VerbContext["ports"], "users" | "processes" | "services">;
   },
+  kind: Manifest["source"]["kind"],
 ): Promise<Result<Confinement>> {
   const { ports, paths } = context;
-  // Under another root the owner of the root is the operator, and folders above it are closed.
-  if (ports.users.currentUid() !== 0 || paths.root !== "/") return ok({ kind: "none", words: [] });
+  const isRoot = ports.users.currentUid() === 0 && paths.root === "/";
   const services = ports.services(paths);
-  if (services.name === "systemd" && await services.isRunning()) {
+  if (isRoot && services.name === "systemd" && await services.isRunning()) {
     const systemdRun = await ports.processes.which("systemd-run");
     if (systemdRun === undefined) return err(unconfined("systemd-run", "systemd"));
     const [daemon] = await services.status([DAEMON_UNIT]);
     const boundTo = daemon?.active === "active" ? DAEMON_UNIT : undefined;
     return ok({ kind: "unit", systemdRun, boundTo });
   }
+  // Deno confines an npm server in any case; nothing but a sandbox confines Python.
+  if (kind === "uvx" && await ports.processes.which("bwrap") === undefined) {
+    return err(unconfined("bwrap", "bubblewrap"));
+  }
+  // Under another root the owner of the root is the operator, and folders above it are closed.
+  if (!isRoot) return ok({ kind: "none", words: [] });
   const unshare = await ports.processes.which("unshare");
   const setpriv = await ports.processes.which("setpriv");
   if (unshare === undefined) return err(unconfined("unshare", "util-linux"));

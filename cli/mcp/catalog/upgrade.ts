@@ -30,10 +30,10 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { joinGrants } from "core/catalog/dry_start.ts";
-import { addGrants, type Grants, movePin, parseGrants } from "core/catalog/edit.ts";
+import { addGrants, type Grants, movePin, parseGrants, versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
-import { parseNpmPin } from "core/catalog/pin.ts";
+import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { resolvePin } from "core/catalog/resolve.ts";
 import { lockTools, parseToolLock, printToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
@@ -57,9 +57,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
   if (!mcp.ok) return mcp;
   const version = invocation.options.to ?? "";
-  // The name is that of the entry; only the version is judged here.
-  const pin = parseNpmPin(`package@${version}`);
-  if (!pin.ok) return pin;
+  // The name and the kind are those of the entry; only the version is judged here.
+  const pin = parsePin("npm", `package@${version}`);
+  if (!pin.ok && !parsePin("uvx", `package==${version}`).ok) return pin;
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
   return ok({ mcp: mcp.value, version, grants: grants.value, into: invocation.options.into });
@@ -76,8 +76,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!layer.ok) return layer;
     const old = parseStored(options.mcp, stored.value);
     if (!old.ok) return old;
-    if (old.value.source.kind !== "npm") return err(notMovable(old.value));
-    const isSame = old.value.source.version === options.version;
+    const pin = pinOf(old.value, options.version);
+    if (!pin.ok) return pin;
+    const isSame = versionOf(old.value.source) === options.version;
     if (isSame && Object.keys(options.grants).length === 0) {
       return ok(unchangedReport(options));
     }
@@ -85,6 +86,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       stored: stored.value,
       old: old.value,
       layer: layer.value,
+      pin: pin.value,
     });
   });
 }
@@ -98,12 +100,17 @@ function parseStored(mcp: McpName, stored: StoredEntry): Result<Manifest> {
   });
 }
 
-function notMovable({ name, source }: Manifest) {
-  return refusal(
+/** The entry's own package at another version; each kind has its own form of versions. */
+function pinOf({ name, source }: Manifest, version: string): Result<PackageSource> {
+  if (source.kind === "npm" || source.kind === "uvx") {
+    const { kind, package: pkg } = source;
+    return parsePin(kind, printPin({ kind, package: pkg, version }));
+  }
+  return err(refusal(
     "pin-unmovable",
-    `Cannot upgrade MCP "${name}": its source is of kind "${source.kind}", must be an npm package`,
+    `Cannot upgrade MCP "${name}": its source is of kind "${source.kind}", must be a package`,
     { hints: ["fleetctl mcp catalog list"] },
-  );
+  ));
 }
 
 function unchangedReport({ mcp, version }: Options): VerbReport {
@@ -117,6 +124,7 @@ interface From {
   readonly stored: StoredEntry;
   readonly old: Manifest;
   readonly layer: Layer;
+  readonly pin: PackageSource;
 }
 
 async function upgrade(
@@ -126,10 +134,8 @@ async function upgrade(
 ): Promise<Result<VerbReport>> {
   const { mcp, version } = options;
   const { ports, paths } = context;
-  const { stored, old, layer } = from;
-  if (old.source.kind !== "npm") return err(notMovable(old));
-  const pin = { package: old.source.package, version };
-  const text = `asking the registry for ${pin.package}@${pin.version}`;
+  const { stored, old, layer, pin } = from;
+  const text = `asking the registry for ${printPin(pin)}`;
   const resolved = await stepped(
     context,
     { text, index: 0, total: STEPS },
@@ -145,7 +151,7 @@ async function upgrade(
   if (!candidate.ok) return candidate;
   const baseline = await stepped(
     context,
-    { text: `comparing with ${old.source.version}`, index: 3, total: STEPS },
+    { text: `comparing with ${versionOf(old.source)}`, index: 3, total: STEPS },
     () => readBaseline(context, from),
   );
   const written = baseline.ok
@@ -157,12 +163,12 @@ async function upgrade(
   }
   const settled = await settle(context, mcp);
   if (!settled.ok) return settled;
-  const lines = await reportLines(options, old.source.version, layer, written.value);
+  const lines = await reportLines(options, versionOf(old.source), layer, written.value);
   return ok({
     json: {
       mcp,
       layer,
-      from: old.source.version,
+      from: versionOf(old.source),
       to: version,
       changed: true,
       tool_changes: written.value.changes,

@@ -159,6 +159,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcom
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from call' -l out -x -d 'Print content block n alone: a text as it is, anything else in base64'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from call' -l timeout -x -d 'Give up after this long; a human\'s time is free'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l npm -x -d 'Exact npm package and version'
+complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l uvx -x -d 'Exact Python package and version'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l url -x -d 'Server of a vendor that offers nothing to install'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l into -x -d 'Where to write: "overlay" (the repo) or "runtime"; the overlay when there is a repo'
 complete -c fleetctl -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from catalog; and __fish_seen_subcommand_from add' -l program -x -d 'Which of the package\'s programs is the server'

@@ -53,7 +53,7 @@ _fleetctl_at() {
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
     "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
     "mcp catalog") next="add browse import list remove review rollback upgrade"; options="--json --as --help" ;;
-    "mcp catalog add") next=""; options="--npm --url --into --program --arg --env --header --grant --shared --summary --json --as --help" ;;
+    "mcp catalog add") next=""; options="--npm --uvx --url --into --program --arg --env --header --grant --shared --summary --json --as --help" ;;
     "mcp catalog browse") next=""; options="--json --as --help" ;;
     "mcp catalog import") next=""; options="--name --into --program --grant --json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;

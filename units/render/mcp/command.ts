@@ -5,7 +5,8 @@
  * An npm server runs under the pinned Deno. `--ignore-env` makes every variable that is not listed
  * read as undefined; what Deno starts (`run`) still inherits the real environment, so such servers,
  * and those of `engine: node`, go through `fleetctl-keep-env`, which drops the rest before. All go through
- * `fleetctl-checked`, which compares the tree with its record first (decision 30).
+ * `fleetctl-checked`, which compares the tree with its record first (decision 30). A Python server
+ * is confined by the view of `units/render/mcp/python.ts`.
  *
  * @module
  */
@@ -15,6 +16,7 @@ import { treePath } from "core/catalog/vendor.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { CREDENTIALS } from "units/render/exec_line.ts";
+import { bubblewrapWords, type PythonView, pythonWords } from "units/render/mcp/python.ts";
 
 /** What the placeholders of a manifest stand for in one service. */
 export interface ServerPlace {
@@ -80,7 +82,7 @@ export function serverCommand(
     ...manifest.args.map((arg) => expandPlaceholders(arg, manifest, place)),
   ];
   const words: readonly string[] = manifest.source.kind === "uvx"
-    ? own
+    ? [...pythonSandbox(manifest, place), ...pythonWords(treePath(place.paths, manifest.name), own)]
     : manifest.engine === "node"
     ? ["/usr/bin/env", "node", ...own]
     : [place.paths.deno, "run", ...denoFlags(manifest, place), ...own];
@@ -91,8 +93,25 @@ export function serverCommand(
 }
 
 function serverFile(manifest: Manifest, place: ServerPlace): string {
-  const fallback = manifest.source.kind === "uvx" ? `bin/${manifest.name}` : manifest.name;
-  return `${treePath(place.paths, manifest.name)}/${manifest.command ?? fallback}`;
+  return `${treePath(place.paths, manifest.name)}/${manifest.command ?? manifest.name}`;
+}
+
+/** Where there is no systemd to make the view, the command makes it. */
+function pythonSandbox(manifest: Manifest, place: ServerPlace): readonly string[] {
+  return place.paths.root === "/" ? [] : bubblewrapWords(pythonView(manifest, place));
+}
+
+/** Returns what a Python server sees. */
+export function pythonView(manifest: Manifest, place: ServerPlace): PythonView {
+  const folders = (list: readonly string[]) =>
+    list.map((text) => expandPlaceholders(text, manifest, place));
+  return {
+    manifest,
+    deploy: place.paths.deploy(manifest.name),
+    home: place.agent === undefined ? undefined : serverHome(manifest, place),
+    reads: folders(manifest.permissions.read),
+    writes: folders(manifest.permissions.write),
+  };
 }
 
 function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {

@@ -18,11 +18,13 @@ import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { serverHardening } from "units/render/hardening.ts";
 import {
   expandPlaceholders,
+  pythonView,
   serverCommand,
   serverHome,
   type ServerPlace,
   startsPrograms,
 } from "units/render/mcp/command.ts";
+import { pythonEntries } from "units/render/mcp/python.ts";
 import { agentPermissionsPath } from "units/render/permissions.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
@@ -61,6 +63,7 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           { key: "StandardOutput", value: "socket" },
           { key: "StandardError", value: "journal" },
           ...userEntries(manifest, place),
+          ...viewEntries(manifest, place),
           ...environmentEntries(manifest, place),
           { key: "TimeoutStopSec", value: "5" },
           { key: "TasksMax", value: String(manifest.limits.tasksMax) },
@@ -68,7 +71,8 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           ...serverHardening({
             isShared: place.agent === undefined,
             isRoot: place.agent === undefined && manifest.runAs === "root",
-            startsPrograms: startsPrograms(manifest),
+            // What a Python server starts stays in its view, and builds no sandbox of its own.
+            startsPrograms: startsPrograms(manifest) && manifest.source.kind !== "uvx",
             usesNetwork: manifest.permissions.net.length > 0 ||
               manifest.source.kind === "builtin",
             writable: writableFolders(manifest, place).map(escapeSpecifiers),
@@ -77,6 +81,18 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
       },
     ],
   };
+}
+
+/** What a Python server sees; the folders of its own caches are in it, too. */
+function viewEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
+  if (manifest.source.kind !== "uvx" || place.paths.root !== "/") return [];
+  const view = pythonView(manifest, place);
+  return pythonEntries({
+    ...view,
+    // `fleetctl-checked` looks whether the whole MCP is held back.
+    reads: [...view.reads, place.paths.gate(manifest.name)],
+    writes: writableFolders(manifest, place),
+  });
 }
 
 function userEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {

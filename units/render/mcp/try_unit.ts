@@ -16,6 +16,7 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { UnitEntry } from "core/unit_file.ts";
 import { tryHardening } from "units/render/hardening.ts";
+import { HOST_FILES } from "units/render/mcp/python.ts";
 
 /** What one start is given. Paths are absolute. */
 export interface TryUnit {
@@ -44,14 +45,8 @@ const TRY_SECONDS_MAX = 120;
 const HOME_BYTES_MAX = 256 * 1024 * 1024;
 const AUDIT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Programs and what they need to start: no configuration of the host that could hold a secret. */
-export const HOST_FILES = [
-  "/usr",
-  ...["/bin", "/sbin", "/lib", "-/lib64", "-/lib32"],
-  ...["-/etc/ld.so.cache", "-/etc/alternatives", "-/etc/ssl", "-/etc/ca-certificates"],
-  ...["-/etc/passwd", "-/etc/group", "-/etc/nsswitch.conf", "-/etc/hosts", "-/etc/localtime"],
-  ...["-/etc/fonts", "-/etc/chromium", "-/etc/chromium.d"],
-] as const;
+/** What a browser needs that a server may start. */
+const BROWSER_FILES = ["-/etc/fonts", "-/etc/chromium", "-/etc/chromium.d"];
 
 /** Returns the words before a server's own, the first of them `systemd-run`. */
 export function tryUnitWords(systemdRun: string, of: TryUnit): readonly string[] {
@@ -86,7 +81,11 @@ function placeEntries({ root, tree, home, audit }: TryUnit): readonly UnitEntry[
     { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
     { key: "RootDirectory", value: root, why: "Of the host it sees what is named here" },
     { key: "MountAPIVFS", value: "yes", why: "Its own /proc, /sys and /dev" },
-    { key: "BindReadOnlyPaths", value: [...HOST_FILES, tree].join(" "), why: "Programs, its tree" },
+    {
+      key: "BindReadOnlyPaths",
+      value: [...HOST_FILES, ...BROWSER_FILES, tree].join(" "),
+      why: "Programs, and its tree",
+    },
     {
       key: "TemporaryFileSystem",
       value: `${home}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`,

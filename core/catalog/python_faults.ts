@@ -1,0 +1,113 @@
+/**
+ * What pip's output means when an install of wheels fails, and what to do about it. No I/O.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+
+const DETAIL_LINES_MAX = 6;
+const LINE_LENGTH_MAX = 300;
+
+/** The install that failed. */
+interface Failed {
+  readonly mcp: string;
+  readonly package: string;
+  readonly version: string;
+}
+
+/** How pip ended. */
+export interface PipEnd {
+  readonly output: string;
+  /** It was ended because it took too long. */
+  readonly isLate: boolean;
+  /** It was ended because a file grew too large. */
+  readonly isTooLarge: boolean;
+}
+
+/** What is recognized, the first that fits: the code, what was found, what to run. */
+const MEANINGS: readonly (readonly [
+  rule: RegExp,
+  code: string,
+  state: (pinned: string) => string,
+  hints: (failed: Failed) => readonly string[],
+])[] = [
+  [
+    /No module named pip/,
+    "installer-missing",
+    () => `the host's Python has no pip`,
+    () => ["apt-get install python3-pip"],
+  ],
+  [
+    /file too large/i,
+    "package-too-large",
+    (pinned) => `${pinned} or a package below it has a file that is too large`,
+    () => [],
+  ],
+  [
+    /no space left/i,
+    "disk-full",
+    () => "no space left on the disk",
+    () => ["df -h"],
+  ],
+  [
+    /do not match the hashes|hashes are required|versions pinned with ==/i,
+    "package-altered",
+    (pinned) =>
+      `what the index serves for ${pinned} or a package below it is not what the lock names; ` +
+      `nothing was installed`,
+    () => ["fleetctl mcp catalog list"],
+  ],
+  [
+    /outside the target directory|invalid wheel|is invalid|has an invalid wheel|inconsistent|wheel .* malformed|bad (zip|CRC)|not a (zip|supported wheel)/i,
+    "package-unusable",
+    (pinned) => `${pinned} or a package below it is no sound wheel; nothing was installed`,
+    () => [],
+  ],
+  [
+    /connection (broken|refused|reset|aborted)|NewConnectionError|(Connect|Read)Timeout|timed out|name resolution|network is unreachable|max retries exceeded|SSLError|CERTIFICATE_VERIFY/i,
+    "registry-unreachable",
+    (pinned) => `the index cannot be reached, and the cache does not hold all of ${pinned}`,
+    () => ["fleetctl mcp catalog list"],
+  ],
+  [
+    /conflicting dependencies|ResolutionImpossible|requires a different python|Ignored the following versions that require a different python/i,
+    "install-failed",
+    (pinned) => `no versions below ${pinned} fit one another, or none fits the host's Python`,
+    () => [],
+  ],
+  [
+    /no matching distribution|could not find a version|404/i,
+    "package-not-found",
+    (pinned) => `the index has no wheel of ${pinned}, or of a package below it, for this host`,
+    ({ mcp }) => [`fleetctl mcp catalog upgrade ${mcp} --to <version>`],
+  ],
+];
+
+/** Says why an install failed. */
+export function pythonRefusal(failed: Failed, end: PipEnd): Refusal {
+  const pinned = `"${failed.package}==${failed.version}"`;
+  const start = `Cannot install MCP "${failed.mcp}"`;
+  const details = outputLines(end.output);
+  if (end.isLate) {
+    return refusal("registry-unreachable", `${start}: the index did not answer in time`, {
+      details,
+    });
+  }
+  const text = end.isTooLarge ? "file too large" : end.output;
+  for (const [rule, code, state, hints] of MEANINGS) {
+    if (rule.test(text)) {
+      return refusal(code, `${start}: ${state(pinned)}`, { details, hints: hints(failed) });
+    }
+  }
+  return refusal("install-failed", `${start}: the installer failed for ${pinned}`, { details });
+}
+
+/** The lines that say something, without credentials in URLs and what a terminal would act on. */
+function outputLines(output: string): readonly string[] {
+  return output.replace(/\/\/[^/\s@]+@/g, "//")
+    .split("\n")
+    .map((line) => line.replace(/[\p{C}]+/gu, " ").trim().slice(0, LINE_LENGTH_MAX))
+    .filter((line) => line !== "" && !/^(Traceback|File "|\[notice\])/.test(line))
+    .slice(0, DETAIL_LINES_MAX);
+}

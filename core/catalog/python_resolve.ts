@@ -1,0 +1,119 @@
+/**
+ * From a Python pin to a lock: pip says which wheel of each package it would take, the lock keeps name,
+ * version and hash of each, and installing by that lock shows what programs the package declares.
+ * Effects through ports only; no code of a package runs.
+ *
+ * @module
+ */
+
+import { hashText } from "core/catalog/lock.ts";
+import { parsePythonPin, type Pin } from "core/catalog/pin.ts";
+import {
+  installWheels,
+  type PythonInstall,
+  type PythonPorts,
+  reportOf,
+  SITE,
+} from "core/catalog/python_install.ts";
+import { type LockedWheel, normalName, printPythonLock } from "core/catalog/python_lock.ts";
+import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
+import { refusal } from "core/errors.ts";
+import type { Files } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const WHEEL = /^[A-Za-z0-9_.+!-]+\.whl$/;
+/** `name = module:function`, with extras that pip ignores. */
+const ENTRY_POINT = /^([A-Za-z0-9][A-Za-z0-9._-]*)\s*=\s*[\w.]+:[\w.]+/;
+
+interface ResolvePorts extends PythonPorts {
+  readonly files: PythonPorts["files"] & Pick<Files, "readText" | "list">;
+}
+
+/** Asks the index for a pin, writes its lock and installs it into the stage. */
+export async function resolveWheels(
+  ports: ResolvePorts,
+  install: PythonInstall,
+): Promise<Result<ResolvedPin>> {
+  const { package: name, version } = install;
+  const pin: Pin = { package: name, version };
+  const report = await reportOf(ports, install);
+  if (!report.ok) return report;
+  const wheels = parseReport(report.value, pin);
+  if (!wheels.ok) return wheels;
+  const lock = printPythonLock(wheels.value);
+  const installed = await installWheels(ports, install, { lock, isOffline: false });
+  if (!installed.ok) return installed;
+  const about = await readOwn(ports, `${install.folder}/${SITE}`, pin);
+  return ok({ kind: "uvx", pin, lock, lockIntegrity: await hashText(lock), ...about });
+}
+
+/** Reads pip's report: what it would install, and from which files. */
+export function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
+  const bad = (state: string) =>
+    err(refusal("package-unusable", `Cannot pin "${pin.package}==${pin.version}": ${state}`));
+  let found: unknown;
+  try {
+    found = (JSON.parse(text) as { install?: unknown }).install;
+  } catch {
+    return bad("the installer gave no readable report");
+  }
+  if (!Array.isArray(found)) return bad("the installer gave no readable report");
+  const wheels: LockedWheel[] = [];
+  for (const one of found) {
+    const wheel = wheelOf(one);
+    if (wheel === undefined) return bad("a package below it is no wheel with a sha256");
+    wheels.push(wheel);
+  }
+  const own = wheels.find((one) => normalName(one.package) === normalName(pin.package));
+  return own?.version === pin.version ? ok(wheels) : bad("the index serves another version");
+}
+
+function wheelOf(value: unknown): LockedWheel | undefined {
+  const { metadata, download_info: from } = value as {
+    readonly metadata?: { readonly name?: unknown; readonly version?: unknown };
+    readonly download_info?: {
+      readonly url?: unknown;
+      readonly archive_info?: { readonly hashes?: { readonly sha256?: unknown } };
+    };
+  };
+  const sha256 = from?.archive_info?.hashes?.sha256;
+  const wheel = fileName(from?.url);
+  const pin = parsePythonPin(`${String(metadata?.name)}==${String(metadata?.version)}`);
+  if (!pin.ok || typeof sha256 !== "string" || !SHA256.test(sha256)) return undefined;
+  return wheel === undefined ? undefined : { ...pin.value, sha256, wheel };
+}
+
+function fileName(url: unknown): string | undefined {
+  if (typeof url !== "string" || !URL.canParse(url)) return undefined;
+  const last = decodeURIComponent(new URL(url).pathname.split("/").at(-1) ?? "");
+  return WHEEL.test(last) ? last : undefined;
+}
+
+/** What the package says of itself: `console_scripts` and its summary. */
+async function readOwn(ports: ResolvePorts, site: string, pin: Pin) {
+  const folder = (await ports.files.list(site)).find((name) => {
+    const [, distribution = ""] = /^(.+)-[^-]+\.dist-info$/.exec(name) ?? [];
+    return distribution !== "" && normalName(distribution) === normalName(pin.package);
+  });
+  const read = async (name: string) =>
+    folder === undefined ? "" : await ports.files.readText(`${site}/${folder}/${name}`) ?? "";
+  const summary = /^Summary: (.*)$/m.exec(await read("METADATA"))?.[1] ?? "";
+  return {
+    programs: programsOf(await read("entry_points.txt")),
+    description: summary === "UNKNOWN" ? "" : summary,
+  };
+}
+
+function programsOf(text: string): Readonly<Record<string, string>> {
+  const programs: Record<string, string> = {};
+  let section = "";
+  for (const line of text.split("\n").map((one) => one.trim())) {
+    section = /^\[(.+)\]$/.exec(line)?.[1] ?? section;
+    const name = ENTRY_POINT.exec(line)?.[1];
+    if (section === "console_scripts" && name !== undefined) {
+      programs[name] = `${SITE}/bin/${name}`;
+    }
+  }
+  return programs;
+}

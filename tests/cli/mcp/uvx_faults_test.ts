@@ -1,0 +1,210 @@
+/**
+ * Indexes and wheels that mean harm, and what is cut short: each ends in one refusal, nothing outside
+ * the host's folders is written, and nothing is pinned by a refusal.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { pythonRefusal } from "core/catalog/python_faults.ts";
+import { checkPythonLock, parsePythonLock } from "core/catalog/python_lock.ts";
+import { resolvePin } from "core/catalog/resolve.ts";
+import type { McpName } from "core/names.ts";
+import { openHost } from "core/os/host.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import { FileFault } from "core/ports.ts";
+import type { FakeWheel, OddMember } from "tests/fakes/python_index.ts";
+import type { CatalogHost } from "tests/support/catalog_host.ts";
+import { entryOf, pythonCatalog, wiki } from "tests/support/python_catalog.ts";
+
+const MIB = 2 ** 20;
+const LINK_MODE = 0o120777;
+
+function withOdd(version: string, ...odd: readonly OddMember[]): FakeWheel {
+  return wiki(version, { odd });
+}
+
+async function add(host: CatalogHost, pinned = "acme-wiki==1.0.0") {
+  const ended = await host.run("mcp", "catalog", "add", "wiki", "--uvx", pinned, "--json");
+  const answer = JSON.parse(ended.stdout);
+  return { code: ended.code, error: answer.error?.code as string | undefined };
+}
+
+async function stages(host: CatalogHost): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const entry of Deno.readDir(host.paths.deploy("wiki"))) found.push(entry.name);
+  return found.filter((name) => name.startsWith(".stage-"));
+}
+
+Deno.test("what is no exact pin of a wheel is refused, and nothing is pinned", async () => {
+  await using scene = await pythonCatalog([
+    { ...wiki("1.0.0"), isSource: true },
+    wiki("1.1.0", { requires: ["acme-missing"] }),
+    wiki("1.2.0", { requires: ["acme-rpc>=9"] }),
+  ]);
+  const { host } = scene;
+  for (
+    const [pinned, want] of [
+      ["acme-wiki>=1.0.0", "pin-invalid"],
+      ["acme-wiki", "pin-invalid"],
+      ["acme-wiki==1.*", "pin-invalid"],
+      ["--index-url==1.0", "usage"],
+      ["acme-nothing==1.0.0", "package-not-found"],
+      ["acme-wiki==1.0.0", "package-not-found"],
+      ["acme-wiki==1.1.0", "package-not-found"],
+      ["acme-wiki==1.2.0", "package-not-found"],
+    ] as const
+  ) {
+    const { error } = await add(host, pinned);
+    assert.equal(error, want, pinned);
+  }
+  assert.equal(await entryOf(host, "wiki"), undefined);
+  assert.deepEqual(await stages(host), []);
+});
+
+Deno.test("wheels with smuggled members end in a refusal, or in a tree without them", async () => {
+  const outside = "/tmp/fleetctl-smuggled-wheel";
+  await using scene = await pythonCatalog([
+    withOdd("1.0.0", { name: "../../../../smuggled.py", text: "x" }),
+    withOdd("1.0.1", { name: outside, text: "x" }),
+    withOdd("1.0.2", { name: "acme_wiki/link.py", text: "/etc/passwd", mode: LINK_MODE }),
+    withOdd("1.0.3", { name: "acme_wiki/huge.bin", size: 300 * MIB }),
+    withOdd("1.0.4", { name: "acme_wiki-1.0.4.data/scripts/../../../x", text: "x" }),
+  ]);
+  const { host } = scene;
+  assert.equal((await add(host)).error, "package-unusable");
+  assert.equal((await add(host, "acme-wiki==1.0.1")).error, "package-unusable");
+  assert.equal((await add(host, "acme-wiki==1.0.3")).error, "package-too-large");
+  assert.equal((await add(host, "acme-wiki==1.0.4")).error, "install-failed");
+  assert.equal(await entryOf(host, "wiki"), undefined);
+  await assert.rejects(Deno.stat(outside), Deno.errors.NotFound);
+  // A member that says it is a link is a file that holds the link's text.
+  assert.deepEqual(await add(host, "acme-wiki==1.0.2"), { code: 0, error: undefined });
+  const [tree = ""] = [...Deno.readDirSync(host.paths.deploy("wiki"))].map(({ name }) => name)
+    .filter((name) => /^1\.0\.2-\w+$/.test(name));
+  const link = `${host.paths.deploy("wiki")}/${tree}/site/acme_wiki/link.py`;
+  assert.ok((await Deno.lstat(link)).isFile);
+  assert.equal(await Deno.readTextFile(link), "/etc/passwd");
+});
+
+Deno.test("an index that lies is refused by the hash, whatever it announces", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host, index } = scene;
+  index.alter("acme-rpc");
+  assert.equal((await add(host)).error, "package-altered", "other bytes than announced");
+  assert.equal(await entryOf(host, "wiki"), undefined);
+
+  await using second = await pythonCatalog([wiki("1.0.0")]);
+  assert.equal((await add(second.host)).error, undefined);
+  await Deno.remove(`${second.host.paths.vendorCache}/wiki`, { recursive: true });
+  await Deno.remove(second.host.paths.deploy("wiki"), { recursive: true });
+  second.index.replace("acme-rpc");
+  const wired = await second.host.run("mcp", "add", "wiki", "ada", "--json");
+  assert.match(wired.stdout, /package-altered/, "the lock decides, not the index");
+});
+
+Deno.test("an index that never answers is given up, and so is one that is gone", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host, index } = scene;
+  index.stall("acme-wiki/");
+  const ports = {
+    ...openHost({ log: { program: "test", level: "error" } }),
+    trees: denoTrees(),
+  };
+  const stalled = await resolvePin(
+    "wiki" as McpName,
+    { kind: "uvx", package: "acme-wiki", version: "1.0.0" },
+    ports,
+    host.paths,
+    { deno: host.paths.deno, env: host.env, onlineMsMax: 2_000 },
+  );
+  assert.ok(!stalled.ok && stalled.error.code === "registry-unreachable");
+  assert.deepEqual(await stages(host), []);
+  host.env = { ...host.env, PIP_INDEX_URL: "http://user:hush@127.0.0.1:1/simple/" };
+  const gone = await host.run("mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0");
+  assert.match(gone.stderr, /the index cannot be reached/);
+  assert.doesNotMatch(gone.stdout + gone.stderr, /hush/);
+});
+
+Deno.test("a lock that is not a list of pinned wheels is refused before anything runs", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host, index } = scene;
+  assert.equal((await add(host)).error, undefined);
+  const file = `${host.paths.overlayCatalog}/wiki/requirements.lock`;
+  const sound = await Deno.readTextFile(file);
+  const manifest = await entryOf(host, "wiki");
+  assert.ok(manifest !== undefined && (await checkPythonLock(manifest)).ok);
+  const [header = "", first = ""] = sound.split("\n");
+  for (
+    const line of [
+      "--index-url http://127.0.0.1:1/",
+      "-e git+https://example.org/x.git",
+      "acme-rpc>=2",
+      "acme-rpc @ file:///etc",
+      "acme-rpc==2.0.1",
+      `${first} --hash=sha256:00`,
+    ]
+  ) {
+    assert.equal(parsePythonLock(`${header}\n${line}\n`), undefined, line);
+  }
+  const asked = index.requests.length;
+  await Deno.writeTextFile(file, sound.replace(/sha256:./, "sha256:0"));
+  const wired = await host.run("mcp", "add", "wiki", "ada", "--json");
+  assert.match(wired.stdout, /lock-invalid/);
+  assert.equal(index.requests.length, asked);
+});
+
+Deno.test("two adds at once: one adds, the other is told that the name is taken", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const [one, two] = await Promise.all([add(scene.host), add(scene.host)]);
+  assert.deepEqual([one.error, two.error].sort(), ["mcp-exists", undefined]);
+});
+
+Deno.test("a full disk pins nothing, and says so", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host } = scene;
+  const copy = (_: string, to: string) => Promise.reject(new FileFault("ENOSPC", to, "no space"));
+  host.ports = { ...host.ports, trees: { ...denoTrees(), copy } };
+  assert.equal((await add(host)).error, "disk-full");
+  assert.equal(await entryOf(host, "wiki"), undefined);
+  const failed = { mcp: "wiki", package: "acme-wiki", version: "1.0.0" };
+  const output =
+    "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
+  const said = pythonRefusal(failed, { output, isLate: false, isTooLarge: false });
+  assert.deepEqual([said.code, said.hints], ["disk-full", ["df -h"]]);
+});
+
+Deno.test("a verb that is killed while it vendors leaves nothing in use", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host, index } = scene;
+  index.stall("files/acme_rpc");
+  const program = `
+    import { systemMcpClient } from "core/os/mcp_client.ts";
+    import { openHost } from "core/os/host.ts";
+    import { runFleetctl } from "tests/support/script.ts";
+    const machine = openHost({ log: { program: "test", level: "error" } });
+    const [root, env] = [Deno.args[0], JSON.parse(Deno.args[1])];
+    const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0"];
+    await runFleetctl(words, { root, env, ports: { openMcpClient: async () => systemMcpClient(machine) } });
+  `;
+  const file = `${host.root}/killed.ts`;
+  await Deno.writeTextFile(file, program);
+  const config = new URL("../../../deno.json", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-q", "-A", "--no-check", "--cached-only", "--config", config, file]
+      .concat([host.root, JSON.stringify(host.env)]),
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  while (!index.requests.some((path) => path.startsWith("files/acme_rpc"))) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  child.kill("SIGKILL");
+  await child.status;
+  assert.equal((await stages(host)).length, 1, "it was cut short");
+  assert.equal(await entryOf(host, "wiki"), undefined);
+  index.stall("nothing more");
+  assert.equal((await add(host)).error, undefined);
+  assert.deepEqual(await stages(host), []);
+  assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
+});

@@ -1,0 +1,172 @@
+/**
+ * Python entries: pinned, locked, vendored, tried out and upgraded, with the host's own pip against an
+ * index on loopback; and what a bad index or package cannot do.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { parsePythonLock } from "core/catalog/python_lock.ts";
+import { openHost } from "core/os/host.ts";
+import { systemMcpClient } from "core/os/mcp_client.ts";
+import type { AgentName } from "core/names.ts";
+import { tool } from "tests/fakes/mcp_package.ts";
+import { entryOf, pythonCatalog, READ, wiki } from "tests/support/python_catalog.ts";
+import { serverCommand } from "units/render/mcp/command.ts";
+
+const WIPE = tool("wipe_page", "Wipes a page");
+
+Deno.test("mcp catalog add pins a Python package with all below it, and tries it out", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host, index } = scene;
+  const added = await host.json("mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0");
+  assert.deepEqual(added["tools"], ["read_page"]);
+  assert.equal(added["source"], "acme-wiki==1.0.0");
+  const folder = `${host.paths.overlayCatalog}/wiki`;
+  const manifest = await Deno.readTextFile(`${folder}/mcp.yaml`);
+  assert.match(manifest, /uvx: acme-wiki==1\.0\.0/);
+  assert.match(manifest, /lock: sha256-.*\n\s+tree: sha256-/);
+  assert.match(manifest, /command: site\/bin\/acme-wiki/);
+  const lock = parsePythonLock(await Deno.readTextFile(`${folder}/requirements.lock`)) ?? [];
+  assert.deepEqual(lock.map((one) => `${one.package}==${one.version}`), [
+    "acme-rpc==2.0.1",
+    "acme-wiki==1.0.0",
+  ]);
+  await assert.rejects(Deno.stat(`${folder}/deno.lock`), Deno.errors.NotFound);
+  assert.equal((await entryOf(host, "wiki"))?.summary, "A Python server for tests");
+
+  // It can be wired, and a second host's install needs nobody once its cache is there.
+  const wired = await host.run("mcp", "add", "wiki", "ada");
+  assert.equal(wired.code, 0, wired.stderr);
+  const current = `${host.paths.deploy("wiki")}/current`;
+  assert.match(await Deno.readLink(current), /^1\.0\.0-/);
+  await Deno.remove(current);
+  for (const { name } of [...Deno.readDirSync(host.paths.deploy("wiki"))]) {
+    await Deno.remove(`${host.paths.deploy("wiki")}/${name}`, { recursive: true });
+  }
+  const asked = index.requests.length;
+  const applied = await host.run("apply");
+  assert.equal(applied.code, 0, applied.stderr);
+  assert.match(await Deno.readLink(current), /^1\.0\.0-/);
+  assert.equal(index.requests.length, asked, "offline, from the entry's own wheels");
+});
+
+Deno.test("an upgrade of a Python package holds back what widened", async () => {
+  await using scene = await pythonCatalog([
+    wiki("1.0.0"),
+    wiki("1.1.0", { tools: [READ, WIPE] }),
+    wiki("1.2.0", { atCall: `import subprocess\nsubprocess.run(["true"])` }),
+  ]);
+  const { host } = scene;
+  await host.json("mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0");
+  const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
+  assert.equal(upgraded.code, 0, upgraded.stderr);
+  assert.match(upgraded.stdout, /new-tool +wipe_page +is new/);
+  assert.match(upgraded.stdout, /code +1 changed, 0 added, 0 removed/);
+  assert.deepEqual(Object.fromEntries((await entryOf(host, "wiki"))?.risk ?? []), {
+    wipe_page: "block",
+  });
+  const asked = scene.index.requests.length;
+  assert.equal((await host.run("mcp", "catalog", "rollback", "wiki")).code, 0);
+  assert.equal((await entryOf(host, "wiki"))?.risk.size, 0);
+  assert.equal(scene.index.requests.length, asked);
+  const second = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.2.0");
+  assert.match(second.stdout, /its code starts programs, the version before did not/);
+  const range = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", ">=1");
+  assert.equal(range.code, 2, range.stdout);
+});
+
+/** One tool for each thing that a server may try; the answer says what came of it. */
+const REACH = `
+import socket, subprocess
+what = args.get("text", "")
+if name == "host":
+    socket.create_connection(("127.0.0.1", int(what)), timeout=5).close()
+elif name == "read":
+    text = open(what).read()
+elif name == "write":
+    open(what, "w").write("x")
+elif name == "list":
+    text = " ".join(sorted(os.listdir(what)))
+elif name == "variable":
+    text = str(os.environ.get(what))
+elif name == "program":
+    text = subprocess.run(["cat", what], capture_output=True, text=True).stderr
+`;
+
+Deno.test("a Python server reaches no host, file or variable that is not granted", async () => {
+  const names = ["host", "read", "write", "list", "variable", "program"];
+  const tools = names.map((name) => tool(name, `Tries to ${name}`));
+  await using scene = await pythonCatalog([wiki("1.0.0", { tools, atCall: REACH })]);
+  const { host, index } = scene;
+  const home = host.paths.home("ada");
+  await Deno.mkdir(`${home}/notes`, { recursive: true });
+  await Deno.mkdir(`${home}/drafts`);
+  await Deno.writeTextFile(`${home}/notes/a`, "granted");
+  await Deno.writeTextFile(`${home}/secret`, "never");
+  const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"];
+  await host.json(...words, "--grant", "read={home}/notes", "--grant", "write={home}/drafts");
+  await host.run("secret", "set", "WIKI_KEY", "--value", "k", "--agent", "ada");
+  assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
+
+  const start = async (grants: readonly string[]) => {
+    for (const grant of grants) {
+      await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.0.0", "--grant", grant);
+    }
+    const manifest = await entryOf(host, "wiki");
+    assert.ok(manifest !== undefined);
+    const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home };
+    // Without the comparison of the tree and the choice of variables, which have tests of their own.
+    const [command = "", ...args] = serverCommand(manifest, place).slice(4);
+    const env = { PATH: "/usr/bin:/bin", HOME: home, WIKI_KEY: "k" };
+    const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
+    return async (name: string, text: string) => {
+      const call = { tool: name, arguments: { text } };
+      const answer = await client.callTool("wiki", { command, args, env }, call);
+      assert.ok(answer.ok, JSON.stringify(answer));
+      return answer.value.text;
+    };
+  };
+  const { port } = new URL(index.url);
+  const ask = await start([]);
+  assert.match(await ask("host", port), /^(ConnectionRefusedError|OSError): /);
+  assert.match(await ask("read", `${home}/secret`), /^FileNotFoundError: /);
+  assert.match(await ask("program", `${home}/secret`), /No such file/);
+  assert.match(await ask("list", host.paths.etc), /^FileNotFoundError: /);
+  assert.match(await ask("read", "/etc/shadow"), /^FileNotFoundError: /);
+  assert.equal(await ask("list", home), "drafts notes");
+  assert.equal(await ask("read", `${home}/notes/a`), "granted");
+  assert.match(await ask("write", `${home}/notes/a`), /^OSError: .*Read-only/);
+  assert.match(await ask("write", `${host.paths.deploy("wiki")}/x`), /^OSError: .*Read-only/);
+  assert.equal(await ask("write", `${home}/drafts/b`), "done");
+  assert.equal(await Deno.readTextFile(`${home}/drafts/b`), "x");
+  assert.equal(await ask("variable", "WIKI_KEY"), "k");
+
+  const open = await start(["net=*"]);
+  assert.equal(await open("host", port), "done");
+  const service = `${host.paths.units}/mcp-wiki-ada@.service`;
+  const unit = await Deno.readTextFile(service);
+  assert.match(
+    unit,
+    /ExecStart=\S+fleetctl-checked wiki \S+fleetctl-keep-env \S*WIKI_KEY\S* \/usr\/bin\/bwrap /,
+  );
+});
+
+Deno.test("a manifest of a Python package says nothing that could not be held", async () => {
+  await using scene = await pythonCatalog([wiki("1.0.0")]);
+  const { host } = scene;
+  for (
+    const [grant, want] of [
+      ["net=api.example.org:443", /must be "\*": a Python server is held to no single host/],
+      ["run=git", /has no meaning for a Python package/],
+      ["sys=hostname", /has no meaning for a Python package/],
+      ["read=/a:b", /must hold no space, colon/],
+    ] as const
+  ) {
+    const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0", "--grant", grant];
+    const refused = await host.run(...words);
+    assert.equal(refused.code, 1, refused.stdout);
+    assert.match(refused.stderr, want);
+    assert.equal(await entryOf(host, "wiki"), undefined);
+  }
+});

@@ -1,0 +1,90 @@
+/**
+ * A Python package that is an MCP server over stdio, as text: standard library only, with its JSON-RPC
+ * in a package of its own below it. It lists the tools that it is given and runs a piece of code at
+ * its start and at each call. It speaks the revision of 2025-11-25.
+ *
+ * @module
+ */
+
+import type { FakeWheel } from "tests/fakes/python_index.ts";
+
+/** One version of a server. */
+export interface PythonServer {
+  readonly name: string;
+  readonly version: string;
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  /** Python statements at the start. */
+  readonly atStart?: string;
+  /** Python statements of a call; `name` and `args` are there, `text` is the answer. */
+  readonly atCall?: string;
+  readonly requires?: readonly string[];
+  readonly odd?: FakeWheel["odd"];
+}
+
+/** The package below every server: reads lines of JSON, answers them. */
+export const RPC_WHEEL: FakeWheel = {
+  name: "acme-rpc",
+  version: "2.0.1",
+  files: {
+    "acme_rpc/__init__.py": `import json, sys
+
+
+def serve(about, tools, call):
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, id = message.get("method"), message.get("id")
+        if method == "initialize":
+            answer = {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                                 "serverInfo": about}}
+        elif method == "tools/list":
+            answer = {"result": {"tools": tools}}
+        elif method == "tools/call":
+            params = message.get("params", {})
+            try:
+                text, failed = call(params["name"], params.get("arguments") or {}), False
+            except Exception as fault:
+                text, failed = f"{type(fault).__name__}: {fault}", True
+            answer = {"result": {"content": [{"type": "text", "text": text}], "isError": failed}}
+        elif id is None:
+            continue
+        else:
+            answer = {"error": {"code": -32601, "message": "Method not found"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": id, **answer}), flush=True)
+`,
+  },
+};
+
+/** Makes the package. */
+export function pythonServer(of: PythonServer): FakeWheel {
+  const module = of.name.replaceAll("-", "_");
+  const indent = (code: string) => code.split("\n").map((line) => `    ${line}`).join("\n");
+  return {
+    name: of.name,
+    version: of.version,
+    summary: "A Python server for tests",
+    requires: of.requires ?? ["acme-rpc>=2"],
+    scripts: { [of.name]: `${module}.server:main` },
+    ...(of.odd === undefined ? {} : { odd: of.odd }),
+    files: {
+      [`${module}/__init__.py`]: "",
+      [`${module}/server.py`]: `import json, os, sys
+from acme_rpc import serve
+
+TOOLS = json.loads(${JSON.stringify(JSON.stringify(of.tools))})
+
+
+def call(name, args):
+    text = "done"
+${indent(of.atCall ?? "pass")}
+    return text
+
+
+def main():
+${indent(of.atStart ?? "pass")}
+    serve({"name": ${JSON.stringify(of.name)}, "version": ${
+        JSON.stringify(of.version)
+      }}, TOOLS, call)
+`,
+    },
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * What confines a Python server: it has no permissions of its own as Deno gives them, so everything
+ * about it is the sandbox around the process. One view, written for the two service managers. No I/O.
+ *
+ * | A manifest says | The process has |
+ * |---|---|
+ * | nothing | programs of the host, its own tree, an empty home and `/tmp` in memory, no network |
+ * | `permissions.read`, `write` | those files and folders, and no others |
+ * | `permissions.net: ["*"]` | the network as its user has it; single hosts cannot be told apart |
+ * | `permissions.env`, keys, `environment` | those variables, and no others (`fleetctl-keep-env`) |
+ *
+ * Under systemd the manager makes the view (`RootDirectory`, `BindPaths`, `PrivateNetwork`). The
+ * embedded manager has no rights to, so the command itself begins with bubblewrap; where that is
+ * missing the server does not start.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { PYTHON, SITE } from "core/catalog/python_install.ts";
+import { sandboxRoot } from "core/catalog/vendor.ts";
+import type { UnitEntry } from "core/unit_file.ts";
+import { escapeSpecifiers } from "units/render/exec_line.ts";
+
+/** Builds a sandbox for whoever starts it, without privileges. */
+const BUBBLEWRAP = "/usr/bin/bwrap";
+
+/** What the process sees besides programs of the host. Absolute paths. */
+export interface PythonView {
+  readonly manifest: Manifest;
+  /** Everything below is its own, the record of the tree included. */
+  readonly deploy: string;
+  /** An empty folder in memory; undefined when the unit gives it one that stays. */
+  readonly home: string | undefined;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+}
+
+/** Memory that files of its home and of `/tmp` may take each. */
+const HOME_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Programs and what they need to start: no configuration of the host that could hold a secret. */
+export const HOST_FILES = [
+  "/usr",
+  ...["/bin", "/sbin", "/lib", "-/lib64", "-/lib32"],
+  ...["-/etc/ld.so.cache", "-/etc/alternatives", "-/etc/ssl", "-/etc/ca-certificates"],
+  ...["-/etc/passwd", "-/etc/group", "-/etc/nsswitch.conf", "-/etc/hosts", "-/etc/localtime"],
+  ...["-/etc/resolv.conf", "-/etc/gai.conf", "-/etc/services"],
+] as const;
+
+/**
+ * Starts a script of the tree with the tree's packages and the standard library, and nothing else to
+ * import from: neither the distribution's packages (`-S`) nor the current folder or variables (`-I`).
+ */
+const START = "import runpy,sys;sys.path.insert(0,sys.argv[1]);del sys.argv[:2];" +
+  'runpy.run_path(sys.argv[0],run_name="__main__")';
+
+/** Returns the words that start a script of a tree; `own` is the script and its arguments. */
+export function pythonWords(tree: string, own: readonly string[]): readonly string[] {
+  return [PYTHON, "-I", "-S", "-B", "-c", START, `${tree}/${SITE}`, ...own];
+}
+
+/** Tells whether the server has a network at all. */
+export function reachesNetwork(manifest: Manifest): boolean {
+  return manifest.permissions.net.length > 0;
+}
+
+/** Returns the words before a server's own that build the view without the manager. */
+export function bubblewrapWords(view: PythonView): readonly string[] {
+  const { manifest, deploy, home } = view;
+  const bind = (how: string, path: string) => [how, path, path];
+  return [
+    BUBBLEWRAP,
+    "--unshare-all",
+    ...(reachesNetwork(manifest) ? ["--share-net"] : []),
+    ...["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
+    ...HOST_FILES.flatMap((path) => bind("--ro-bind-try", path.replace(/^-/, ""))),
+    ...(home === undefined ? [] : ["--tmpfs", home]),
+    ...bind("--ro-bind", deploy),
+    ...view.reads.flatMap((path) => bind("--ro-bind-try", path)),
+    ...view.writes.flatMap((path) => bind("--bind-try", path)),
+    ...["--chdir", home ?? "/", "--"],
+  ];
+}
+
+/** Returns the entries of a unit that build the view under systemd. */
+export function pythonEntries(view: PythonView): readonly UnitEntry[] {
+  const { deploy, home } = view;
+  const list = (paths: readonly string[]) => paths.map(escapeSpecifiers).join(" ");
+  const optional = (paths: readonly string[]) => paths.map((path) => `-${path}`);
+  return [
+    {
+      key: "RootDirectory",
+      value: escapeSpecifiers(sandboxRoot(deploy)),
+      why: "Python confines nothing: of the host it sees what is named here",
+    },
+    { key: "MountAPIVFS", value: "yes", why: "Its own /proc, /sys and /dev" },
+    {
+      key: "BindReadOnlyPaths",
+      value: list([...HOST_FILES, deploy, ...optional(view.reads)]),
+      why: "Programs, its own tree, and what its manifest lets it read",
+    },
+    ...(view.writes.length === 0 ? [] : [{
+      key: "BindPaths",
+      value: list(optional(view.writes)),
+      why: "What its manifest lets it write",
+    }]),
+    ...(home === undefined ? [] : [{
+      key: "TemporaryFileSystem",
+      value: `${escapeSpecifiers(home)}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`,
+      why: "A home of its own that is gone with it",
+    }]),
+  ];
+}
