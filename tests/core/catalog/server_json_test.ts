@@ -36,7 +36,7 @@ Deno.test("parseServerJson() reads pin, arguments and keys", () => {
     value: {
       name: "wiki-server",
       summary: "Pages of a wiki",
-      source: { pin: { package: "@acme/wiki", version: "1.4.2" } },
+      source: { pin: { kind: "npm", package: "@acme/wiki", version: "1.4.2" } },
       args: ["serve", "--depth", "2"],
       requiredEnv: ["WIKI_TOKEN"],
       optionalEnv: ["WIKI_SITE"],
@@ -51,6 +51,17 @@ Deno.test("parseServerJson() takes a remote where there is no npm package", () =
   const remotes = [{ type: "streamable-http", url: "https://mcp.example.org/mcp" }];
   const parsed = parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [], remotes }));
   assert.ok(parsed.ok && "url" in parsed.value.source);
+});
+
+Deno.test("parseServerJson() takes a PyPI package where there is no npm package", () => {
+  const pypi = { ...DOCUMENT.packages[0], registryType: "pypi", identifier: "acme-wiki" };
+  const parsed = parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [pypi] }));
+  assert.deepEqual(parsed.ok && parsed.value.source, {
+    pin: { kind: "uvx", package: "acme-wiki", version: "1.4.2" },
+  });
+  const range = { ...pypi, version: ">=1" };
+  const refused = parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [range] }));
+  assert.ok(!refused.ok && refused.error.code === "pin-invalid");
 });
 
 const npm = DOCUMENT.packages[0];
