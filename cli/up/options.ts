@@ -155,13 +155,12 @@ export function parseUpOptions(given: UpArguments): Result<UpOptions> {
     faults.push("--model: names the model of --model-from, which is not given");
   }
   if (faults.length > 0 || !agent.ok) {
-    return err(
-      refusal("options-invalid", `Cannot start: ${faults.length} options are unusable`, {
-        kind: "usage",
-        details: faults,
-        hints: ["fleetctl up --help"],
-      }),
-    );
+    const found = faults.length === 1 ? "1 option is" : `${faults.length} options are`;
+    return err(refusal("options-invalid", `Cannot start: ${found} unusable`, {
+      kind: "usage",
+      details: faults,
+      hints: ["fleetctl up --help"],
+    }));
   }
   return ok({
     listen,

@@ -7,7 +7,9 @@
 
 import assert from "node:assert/strict";
 
-const DEV = new URL("../../dev", import.meta.url);
+const TREE = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
+const DEV = `${TREE}/dev`;
+const CACHE = Deno.env.get("DENO_DIR") ?? `${TREE}/.cache/deno`;
 
 /** A Deno that writes down what it is asked for, and fails to install while `broken` is there. */
 const PRETENDER = `#!/bin/sh
@@ -53,5 +55,23 @@ Deno.test("./dev stops when packages cannot be fetched, and fetches them the nex
     assert.match(again.asked, /run_checks\.ts store=system\n$/);
   } finally {
     await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("./dev run names the verb that makes a role part of its root", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["units/prepare/under_root.sh", "tree", TREE, Deno.execPath(), CACHE]
+        .concat("fleetctl-teamchat", "--check-config"),
+      cwd: TREE,
+      env: { FLEETCTL_ROOT: root },
+    }).output();
+    const said = new TextDecoder().decode(stderr);
+    assert.equal(code, 2, said);
+    assert.match(said, /Cannot run "fleetctl-teamchat": it is not installed under/);
+    assert.match(said, /hint: fleetctl teams-gateway install/);
+  } finally {
+    await Deno.remove(root, { recursive: true });
   }
 });

@@ -60,4 +60,17 @@ if [ ! -x "$launcher" ]; then
   echo "fleetctl: Cannot run \"$program\": there is no such program" >&2
   exit 2
 fi
+# A role that this root does not have has no permission set here.
+sets=$root/usr/lib/fleetctl/permissions.json
+case "$program" in
+  fleetctl-gateway) verb=webview-gateway ;;
+  fleetctl-login) verb=webview-login ;;
+  fleetctl-teamchat) verb=teams-gateway ;;
+  *) verb= ;;
+esac
+if [ -n "$verb" ] && [ -f "$sets" ] && ! grep -q "^ *\"${program#fleetctl-}\": *{" "$sets"; then
+  echo "fleetctl: Cannot run \"$program\": it is not installed under \"$root\", must be" >&2
+  echo "hint: fleetctl $verb install" >&2
+  exit 2
+fi
 exec "$launcher" "$@"
