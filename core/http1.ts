@@ -26,11 +26,15 @@ export interface AnswerHead {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** A token: the name of a header, or a method (RFC 9110, 5.6.2). */
+export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;
-/** Headers of an answer; more are a fault. */
-const HEADERS_MAX = 256;
+/** Headers of a message; more are a fault. */
+export const HEADERS_MAX = 256;
+/** Spellings of names that are remembered; who makes names up gets no more of our memory. */
+const NAMES_KEPT = 1_000;
+const NAME_LENGTH_KEPT = 64;
 /** Headers of the connection, which end here. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
@@ -53,12 +57,9 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
   let codings: string | undefined;
   let length: string | undefined;
   for (let index = 1; index < lines.length; index++) {
-    const line = lines[index] ?? "";
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon);
-    const value = trimmed(line.slice(colon + 1));
-    if (colon < 1 || !NAME.test(name) || !VALUE.test(value)) return err("a header is malformed");
-    const lower = name.toLowerCase();
+    const parsed = parseHeaderLine(lines[index] ?? "");
+    if (parsed === undefined) return err("a header is malformed");
+    const [lower, value] = parsed;
     if (lower === "content-length") {
       if (!LENGTH.test(value)) return err("its content-length is no number");
       if (length !== undefined) return err("it tells its length twice");
@@ -66,7 +67,7 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
     } else if (lower === "transfer-encoding") {
       codings = codings === undefined ? value : `${codings}, ${value}`;
     } else if (lower === "connection") connection += `,${value}`;
-    if (!OF_CONNECTION.has(lower)) headers.push([lower, value]);
+    if (!OF_CONNECTION.has(lower)) headers.push(parsed);
   }
   const framing = framingOf({ status, method, codings, length });
   if (!framing.ok) return framing;
@@ -90,18 +91,44 @@ export function printRequestHead(
   framing: { readonly host: string; readonly body: number | "chunked" | undefined },
 ): string {
   const { method, target } = request;
-  if (!NAME.test(method)) throw new TypeError("the method is no token");
+  if (!TOKEN.test(method)) throw new TypeError("the method is no token");
   if (!/^\/[\x21-\x7e]*$/.test(target)) throw new TypeError("the target is no path");
   let text = `${method} ${target} HTTP/1.1\r\nhost: ${framing.host}\r\n`;
-  for (const [name, value] of request.headers) {
-    if (!NAME.test(name) || !VALUE.test(value)) {
-      throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
-    }
-    text += `${name}: ${value}\r\n`;
-  }
+  for (const [name, value] of request.headers) text += printHeader(name, value);
   if (framing.body === "chunked") text += "transfer-encoding: chunked\r\n";
   else if (framing.body !== undefined) text += `content-length: ${framing.body}\r\n`;
   return `${text}\r\n`;
+}
+
+/** Prints a header with its line end. Throws on what cannot be one. */
+export function printHeader(name: string, value: string): string {
+  if (lowered(name) === undefined || !VALUE.test(value)) {
+    throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
+  }
+  return `${name}: ${value}\r\n`;
+}
+
+/** Reads one line of headers, its name in lowercase; undefined when it is none. */
+export function parseHeaderLine(line: string): readonly [name: string, value: string] | undefined {
+  const colon = line.indexOf(":");
+  if (colon < 1) return undefined;
+  const name = lowered(line.slice(0, colon));
+  const value = trimmed(line.slice(colon + 1));
+  return name === undefined || !VALUE.test(value) ? undefined : [name, value];
+}
+
+/** Names in lowercase; remembered, because the same ones come all the time. */
+const names = new Map<string, string>();
+
+function lowered(name: string): string | undefined {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  if (!TOKEN.test(name)) return undefined;
+  const lower = name.toLowerCase();
+  if (name.length > NAME_LENGTH_KEPT) return lower;
+  if (names.size >= NAMES_KEPT) names.clear();
+  names.set(name, lower);
+  return lower;
 }
 
 function framingOf(head: {
@@ -125,8 +152,8 @@ function framingOf(head: {
   return ok(length === "0" ? { kind: "none" } : { kind: "length", bytes: Number(length) });
 }
 
-/** Spaces and tabs alone: other white space is part of a value, or a fault. */
-function trimmed(text: string): string {
+/** Takes spaces and tabs off both ends: other white space is part of a value, or a fault. */
+export function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
   const isBlank = (at: number) => text.charCodeAt(at) === 0x20 || text.charCodeAt(at) === 0x09;

@@ -7,6 +7,8 @@
  * @module
  */
 
+import { trimmed } from "core/http1.ts";
+
 const DAY_SECONDS = 86_400;
 const HEADER_LENGTH_MAX = 64 * 1024;
 
@@ -94,10 +96,13 @@ interface Pair {
 /** Only spaces and tabs around a pair are taken off: other white space would make one name of two. */
 function pairsOf(header: string | null): readonly Pair[] {
   if (header === null || header.length > HEADER_LENGTH_MAX) return [];
-  return header.split(";").flatMap((part) => {
-    const text = part.replace(/^[ \t]+|[ \t]+$/g, "");
+  const pairs: Pair[] = [];
+  for (const part of header.split(";")) {
+    const text = trimmed(part);
     const equals = text.indexOf("=");
-    if (equals < 1) return [];
-    return [{ name: text.slice(0, equals), value: text.slice(equals + 1), text }];
-  });
+    if (equals >= 1) {
+      pairs.push({ name: text.slice(0, equals), value: text.slice(equals + 1), text });
+    }
+  }
+  return pairs;
 }

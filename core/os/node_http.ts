@@ -68,7 +68,7 @@ export function requestOf(
  * Host and path of a request. A whole address, as clients of a proxy send it, outranks the `Host`
  * header (RFC 9112, 3.2.2); throws when the target is neither.
  */
-export function targetOf(
+function targetOf(
   message: IncomingMessage,
   authority: string,
 ): { host: string; target: string } {
@@ -86,12 +86,12 @@ export async function sendResponse(response: Response, to: ServerResponse): Prom
 }
 
 /** Whether the peer of an answer has left; `close` does not come again for who asks later. */
-export function isGone(to: ServerResponse): boolean {
+function isGone(to: ServerResponse): boolean {
   return to.destroyed;
 }
 
 /** Writes an answer, whole or streamed, and waits until the peer has taken it or is gone. */
-export async function sendMessage(
+async function sendMessage(
   { status, headers, body }: {
     readonly status: number;
     readonly headers: Iterable<readonly [string, string]>;

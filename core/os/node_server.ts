@@ -39,7 +39,7 @@ export function nodeServer(options: ServerOptions): Server {
 }
 
 /** Makes a server that answers nothing yet, with the bounds of every listener. */
-export function timedServer(times: ServerTimes = HTTP_LIMITS): Server {
+function timedServer(times: ServerTimes = HTTP_LIMITS): Server {
   return createServer({
     headersTimeout: times.headersMsMax,
     requestTimeout: times.requestMsMax,

@@ -127,8 +127,8 @@ function send(
   const { body, bodyBytes } = request;
   const framed = body === null ? undefined : bodyBytes ?? "chunked";
   let isDone = false;
-  const head = Buffer.from(printRequestHead(request, { host, body: framed }), "latin1");
-  void link.write(head).then(async () => {
+  const head = printRequestHead(request, { host, body: framed });
+  void link.writeHead(head).then(async () => {
     if (body !== null) await sendBody(link, body, framed === "chunked");
     isDone = true;
   }).catch(() => {});

@@ -1,0 +1,189 @@
+/**
+ * Writes the answer to a request: its head and a short body in one go, a stream piece by piece as its
+ * reader takes it. An answer that fails half-way leaves the connection unusable, which is the only
+ * honest end of it.
+ *
+ * @module
+ */
+
+import { STATUS_CODES } from "node:http";
+import { printHeader } from "core/http1.ts";
+import type { RequestHead } from "core/http1_request.ts";
+import type { Wire } from "core/os/http1_wire.ts";
+
+/** What is answered. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Iterable<readonly [string, string]>;
+  readonly body: ReadableStream<Uint8Array> | Uint8Array | null;
+}
+
+/** The request that is answered, and whether another may follow on the connection. */
+export interface Answering {
+  readonly head: Pick<RequestHead, "method" | "minor">;
+  readonly isKept: boolean;
+  readonly keepAliveMs: number;
+}
+
+/** Statuses that carry no body (RFC 9110). */
+const BODYLESS: ReadonlySet<number> = new Set([204, 205, 304]);
+/** Headers that belong to one connection, and those that are written here. */
+const OWN: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+  "content-length",
+]);
+const LENGTH = /^[0-9]{1,15}$/;
+/** A chunk of at most this is put together with its size before it is sent. */
+const CHUNK_JOINED_MAX = 16 * 1024;
+const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");
+
+/** Writes an answer; false when the connection must not be used any more. Never rejects for a peer. */
+export async function writeAnswer(wire: Wire, answer: Answer, to: Answering): Promise<boolean> {
+  const { status, body } = answer;
+  const hasBody = to.head.method !== "HEAD" && !BODYLESS.has(status);
+  const stream = body instanceof ReadableStream ? body : undefined;
+  const bytes = hasBody && body instanceof Uint8Array ? body : undefined;
+  const told = lengthOf(answer.headers);
+  const isStream = hasBody && stream !== undefined;
+  const isChunked = isStream && told === undefined && to.head.minor === 1;
+  const isKept = to.isKept && !(isStream && told === undefined && !isChunked);
+  let text: string;
+  try {
+    text = printHead(answer, {
+      isKept,
+      keepAliveMs: to.keepAliveMs,
+      isChunked,
+      length: bytes?.length ?? (isStream ? told : emptyLength(answer, to, told)),
+    });
+  } catch (thrown) {
+    await stream?.cancel(thrown).catch(() => {});
+    throw thrown;
+  }
+  try {
+    await wire.writeHead(text, bytes);
+  } catch {
+    await stream?.cancel().catch(() => {});
+    return false;
+  }
+  if (!isStream) {
+    await stream?.cancel().catch(() => {});
+    return isKept;
+  }
+  return await writeStream(wire, stream, { isChunked, length: told }) && isKept;
+}
+
+/** The length that goes with an answer without a body: that of what HEAD did not ask for, or none. */
+function emptyLength(
+  { status, body }: Answer,
+  { head }: Answering,
+  told: number | undefined,
+): number | undefined {
+  if (status === 204 || status === 205) return status === 205 ? 0 : undefined;
+  if (head.method === "HEAD" || status === 304) {
+    return body instanceof Uint8Array && told === undefined ? body.length : told;
+  }
+  return 0;
+}
+
+async function writeStream(
+  wire: Wire,
+  stream: ReadableStream<Uint8Array>,
+  { isChunked, length }: { readonly isChunked: boolean; readonly length: number | undefined },
+): Promise<boolean> {
+  const reader = stream.getReader();
+  const { onLeft } = wire;
+  const giveUp = () => void reader.cancel().catch(() => {});
+  wire.onLeft = () => {
+    onLeft?.();
+    giveUp();
+  };
+  if (wire.hasLeft) giveUp();
+  let left = length ?? Infinity;
+  try {
+    for (;;) {
+      wire.wait("answer");
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (wire.hasLeft) return false;
+      left -= value.length;
+      if (left < 0) throw new RangeError("the answer is longer than it says");
+      wire.wait("taker");
+      if (isChunked) await writeChunk(wire, value);
+      else await wire.write(value);
+    }
+    if (wire.hasLeft || (length !== undefined && left > 0)) return false;
+    if (isChunked) await wire.write(LAST_CHUNK);
+    return true;
+  } catch {
+    await reader.cancel().catch(() => {});
+    return false;
+  } finally {
+    wire.onLeft = wire.hasLeft ? undefined : onLeft;
+  }
+}
+
+async function writeChunk(wire: Wire, piece: Uint8Array): Promise<void> {
+  if (piece.length === 0) return;
+  const size = `${piece.length.toString(16)}\r\n`;
+  if (piece.length <= CHUNK_JOINED_MAX - size.length - 2) {
+    const joined = new Uint8Array(size.length + piece.length + 2);
+    for (let at = 0; at < size.length; at++) joined[at] = size.charCodeAt(at);
+    joined.set(piece, size.length);
+    joined[joined.length - 2] = 0x0d;
+    joined[joined.length - 1] = 0x0a;
+    return await wire.write(joined);
+  }
+  await wire.writeHead(size);
+  await wire.write(piece);
+  await wire.writeHead("\r\n");
+}
+
+function printHead(
+  { status, headers }: Answer,
+  framing: {
+    readonly isKept: boolean;
+    readonly keepAliveMs: number;
+    readonly isChunked: boolean;
+    readonly length: number | undefined;
+  },
+): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n`;
+  let isDated = false;
+  for (const [name, value] of headers) {
+    if (OWN.has(name)) continue;
+    if (name === "date") isDated = true;
+    text += printHeader(name, value);
+  }
+  if (!isDated) text += dateLine();
+  if (framing.isChunked) text += "transfer-encoding: chunked\r\n";
+  else if (framing.length !== undefined) text += `content-length: ${framing.length}\r\n`;
+  return framing.isKept
+    ? `${text}connection: keep-alive\r\nkeep-alive: timeout=${
+      Math.floor(framing.keepAliveMs / 1000)
+    }\r\n\r\n`
+    : `${text}connection: close\r\n\r\n`;
+}
+
+/** What the maker of an answer says of its length; two different lengths are none. */
+function lengthOf(headers: Answer["headers"]): number | undefined {
+  let length: number | undefined;
+  for (const [name, value] of headers) {
+    if (name === "content-length" && LENGTH.test(value)) length = Number(value);
+  }
+  return length;
+}
+
+let dateSecond = 0;
+let dateText = "";
+
+function dateLine(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = `date: ${new Date(second * 1000).toUTCString()}\r\n`;
+  }
+  return dateText;
+}

@@ -1,0 +1,264 @@
+/**
+ * A listener for HTTP/1.1 on bare connections: one request after the other, strict about what a request
+ * is, and bounded in the time that a peer may take for each part of it. `node:http` costs several times
+ * as much where every answer has to be waited for. No routing and no policy.
+ *
+ * @module
+ */
+
+import { type HeadFault, parseRequestHead, type RequestHead } from "core/http1_request.ts";
+import { WIRE_LIMITS } from "core/limits.ts";
+import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
+import { addressFault } from "core/os/address.ts";
+import { systemClock } from "core/os/clock.ts";
+import { type Answer, type Answering, writeAnswer } from "core/os/http1_answer.ts";
+import { type RequestBody, requestBody } from "core/os/http1_body.ts";
+import { Wire } from "core/os/http1_wire.ts";
+import { CLOSE_GRACE_MS, type ServerTimes } from "core/os/node_server.ts";
+
+/** A request as it came in, and its connection's view of the peer. */
+export interface Http1Request {
+  readonly head: RequestHead;
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
+  readonly peer: string;
+  /** Calls back when the sender is gone before its answer has ended. */
+  onGone(run: () => void): void;
+}
+
+/** What the owner of a listener does with what comes in. */
+export interface Http1Handlers {
+  answer(request: Http1Request): Promise<Answer>;
+  /** Takes the connection over; it is closed when the promise settles. */
+  upgrade(request: Http1Request, wire: Wire): Promise<void>;
+}
+
+/** Times of a connection besides those of every listener. */
+export type WireBounds = Readonly<Record<"takerMsMax" | "lingerMsMax", number>>;
+
+/** What a listener is made of. */
+export interface Http1Deps {
+  readonly processes: Processes;
+  readonly log: Log;
+  readonly times: ServerTimes;
+  /** Tests shorten them. */
+  readonly bounds?: WireBounds | undefined;
+}
+
+/** After a fault of `accept`, such as too many open files, the next try waits. */
+const ACCEPT_AGAIN_MS = 50;
+
+/** Listens; rejects with `AddressFault`. */
+export async function serveHttp1(
+  at: ListenAddress,
+  handlers: Http1Handlers,
+  deps: Http1Deps,
+): Promise<Listener> {
+  let listener: Deno.TcpListener;
+  try {
+    listener = Deno.listen({ hostname: at.hostname, port: at.port });
+  } catch (thrown) {
+    throw await addressFault(at, thrown, deps.processes);
+  }
+  const server = new Http1Server(listener, handlers, deps);
+  const accepting = server.accept();
+  let closing: Promise<void> | undefined;
+  return {
+    address: { hostname: listener.addr.hostname, port: listener.addr.port },
+    close: (graceMs = CLOSE_GRACE_MS) =>
+      closing ??= server.close(graceMs).then(async () => await accepting),
+  };
+}
+
+class Http1Server {
+  readonly #listener: Deno.TcpListener;
+  readonly #handlers: Http1Handlers;
+  readonly #deps: Http1Deps;
+  readonly #open = new Map<Wire, Promise<void>>();
+  readonly #upgraded = new Set<Wire>();
+  readonly #sweep: ReturnType<typeof setInterval>;
+  #isClosing = false;
+
+  constructor(listener: Deno.TcpListener, handlers: Http1Handlers, deps: Http1Deps) {
+    this.#listener = listener;
+    this.#handlers = handlers;
+    this.#deps = deps;
+    this.#sweep = setInterval(() => this.#closeLate(), deps.times.checkMs);
+  }
+
+  async accept(): Promise<void> {
+    while (!this.#isClosing) {
+      let wire: Wire | undefined;
+      try {
+        const connection = await this.#listener.accept();
+        try {
+          wire = new Wire(connection);
+        } catch {
+          // It was reset before anybody looked at it.
+          connection.close();
+          continue;
+        }
+      } catch (thrown) {
+        if (this.#isClosing) return;
+        this.#deps.log.warning("connection_not_accepted", { error: thrown });
+        await systemClock().sleep(ACCEPT_AGAIN_MS);
+        continue;
+      }
+      this.#open.set(wire, this.#serve(wire));
+    }
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#listener.close();
+    // What goes through a tunnel is not ours to end politely, and need not be waited for.
+    for (const wire of this.#upgraded) wire.close();
+    for (const wire of this.#open.keys()) {
+      if (wire.waiting === "head" && wire.buffered === 0) wire.close();
+    }
+    const cancel = systemClock().after(graceMs, () => {
+      for (const wire of this.#open.keys()) wire.close();
+    });
+    while (this.#open.size > 0) await Promise.all(this.#open.values());
+    cancel();
+    clearInterval(this.#sweep);
+  }
+
+  async #serve(wire: Wire): Promise<void> {
+    try {
+      while (await this.#exchange(wire) && !this.#isClosing) {
+        wire.isReused = true;
+        wire.wait("head");
+      }
+    } catch (thrown) {
+      this.#deps.log.error("http_handler_failed", { error: thrown });
+    }
+    wire.close();
+    await wire.settled();
+    this.#open.delete(wire);
+  }
+
+  /** Takes one request and answers it; false when the connection is to be closed. */
+  async #exchange(wire: Wire): Promise<boolean> {
+    const text = await wire.readHead();
+    if (text === undefined) return false;
+    const head = typeof text === "string" ? parseRequestHead(text) : undefined;
+    if (head?.ok !== true) return await refuse(wire, head?.error ?? (text as HeadFault));
+    const { framing, isWaiting, isUpgrade } = head.value;
+    wire.wait("handler");
+    const body = framing.kind === "none" ? undefined : requestBody(wire, framing, isWaiting);
+    const goners: (() => void)[] = [];
+    wire.onLeft = () => goners.splice(0).forEach((run) => run());
+    const request: Http1Request = {
+      head: head.value,
+      body: body?.stream ?? null,
+      peer: wire.peer,
+      // Who left before anybody asked is told of no more.
+      onGone: (run) => wire.hasLeft ? run() : void goners.push(run),
+    };
+    if (body === undefined) void wire.watch();
+    if (isUpgrade) return await this.#upgrade(request, wire);
+    return await this.#answer(request, wire, body);
+  }
+
+  async #upgrade(request: Http1Request, wire: Wire): Promise<false> {
+    this.#upgraded.add(wire);
+    try {
+      await this.#handlers.upgrade(request, wire);
+    } finally {
+      this.#upgraded.delete(wire);
+    }
+    return false;
+  }
+
+  async #answer(
+    request: Http1Request,
+    wire: Wire,
+    body: RequestBody | undefined,
+  ): Promise<boolean> {
+    let answer: Answer;
+    try {
+      answer = await this.#handlers.answer(request);
+    } catch (thrown) {
+      this.#deps.log.error("http_handler_failed", { error: thrown });
+      answer = { status: 500, headers: [], body: null };
+    }
+    if (wire.hasLeft) {
+      if (answer.body instanceof ReadableStream) await answer.body.cancel().catch(() => {});
+      return false;
+    }
+    // A body that nobody wanted: what is there of it is dropped, what is not ends the connection.
+    const isRead = body === undefined || body.discard();
+    const isKept = await this.#write(wire, answer, {
+      head: request.head,
+      isKept: isRead && request.head.isKept && !this.#isClosing,
+      keepAliveMs: this.#deps.times.keepAliveMs,
+    });
+    wire.onLeft = undefined;
+    if (isKept || wire.hasLeft) return isKept;
+    if (!isRead) {
+      wire.bodyLooks = undefined;
+      await wire.linger();
+    }
+    return false;
+  }
+
+  async #write(wire: Wire, answer: Answer, to: Answering): Promise<boolean> {
+    wire.wait("taker");
+    try {
+      return await writeAnswer(wire, answer, to);
+    } catch (thrown) {
+      // Its head cannot be printed, so nothing of it has been sent.
+      this.#deps.log.error("http_handler_failed", { error: thrown });
+      return await writeAnswer(wire, { status: 500, headers: [], body: null }, to);
+    }
+  }
+
+  /** Closes what has taken longer than it may. */
+  #closeLate(): void {
+    const { times, bounds = WIRE_LIMITS } = this.#deps;
+    for (const wire of this.#open.keys()) {
+      // At its first look something has waited for less than the time between two.
+      const late = wire.looks++ * times.checkMs;
+      const lateBody = wire.bodyLooks === undefined ? 0 : wire.bodyLooks++ * times.checkMs;
+      if (lateBody >= times.requestMsMax) {
+        if (wire.waiting === "handler") tooLate(wire);
+        else wire.close();
+        continue;
+      }
+      const isIdle = wire.isReused && wire.buffered === 0;
+      switch (wire.waiting) {
+        case "head":
+          if (isIdle && late >= times.keepAliveMs) wire.close();
+          else if (late >= times.headersMsMax) tooLate(wire);
+          break;
+        case "taker":
+          if (late >= bounds.takerMsMax) wire.close();
+          break;
+        case "end":
+          if (late >= bounds.lingerMsMax) wire.close();
+          break;
+        case "handler":
+        case "answer":
+          break;
+      }
+    }
+  }
+}
+
+/** Tells a peer that it has taken too long, and does not wait for it to hear that. */
+function tooLate(wire: Wire): void {
+  wire.bodyLooks = undefined;
+  wire.wait("end");
+  refuse(wire, 408).catch(() => {}).finally(() => wire.close());
+}
+
+/** Answers what is no request, and ends the connection: where the next one begins is not known. */
+async function refuse(wire: Wire, status: HeadFault | 408): Promise<false> {
+  const isWhole = await writeAnswer(wire, { status, headers: [], body: null }, {
+    head: { method: "GET", minor: 1 },
+    isKept: false,
+    keepAliveMs: 0,
+  });
+  if (!isWhole && !wire.hasLeft && status !== 408) await wire.linger();
+  return false;
+}
