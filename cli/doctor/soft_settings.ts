@@ -133,7 +133,7 @@ function serverSettings(wired: readonly Manifest[]): readonly SoftSetting[] {
   const asRoot = wired.filter(({ sharing, runAs }) => sharing === "shared" && runAs === "root");
   const open = wired.filter(({ permissions }) => permissions.net.includes("*"));
   const starting = wired.filter((manifest) =>
-    manifest.transport === "stdio" && manifest.source.kind !== "builtin" && startsPrograms(manifest)
+    manifest.source.kind === "npm" && startsPrograms(manifest)
   );
   const row = (list: readonly Manifest[], setting: string, value: string, means: string) =>
     list.length === 0 ? [] : [{

@@ -193,6 +193,7 @@ function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: Ma
 /** What Deno's permissions can say and the sandbox of a Python server cannot. */
 function checkPython(read: FieldReader): void {
   if (read.has(["engine"])) read.fault(["engine"], "has no meaning for a Python package");
+  if (read.has(["run_as"])) read.fault(["run_as"], "must be absent: root would leave the sandbox");
   for (const kind of ["run", "sys"]) {
     if (read.has(["permissions", kind])) {
       read.fault(

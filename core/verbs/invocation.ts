@@ -266,7 +266,8 @@ function choiceText(choices: readonly string[]): string {
 
 /**
  * Prints an invocation as an argument list with the verb's words first, options next and words last
- * behind `--`, so that no word can be taken for an option. Secret options are written as `-`.
+ * behind `--`, so that no word can be taken for an option. Secret options are written as `-`, and an
+ * option that was repeated is again.
  */
 export function printInvocation(invocation: Invocation): readonly string[] {
   const { verb, args, rest, options, switches, json } = invocation;
@@ -275,7 +276,10 @@ export function printInvocation(invocation: Invocation): readonly string[] {
     const value = options[option.name];
     if (switches.has(option.name)) printed.push(`--${option.name}`);
     else if (option.secret) printed.push(`--${option.name}=-`);
-    else if (value !== undefined) printed.push(`--${option.name}=${value}`);
+    else if (value !== undefined) {
+      const values = option.repeat === true ? value.split("\n") : [value];
+      printed.push(...values.map((one) => `--${option.name}=${one}`));
+    }
   }
   if (json) printed.push("--json");
   const words = verb.args.flatMap((row) => row.rest ? rest : args[row.name] ?? []);

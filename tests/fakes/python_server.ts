@@ -6,6 +6,7 @@
  * @module
  */
 
+import { tool } from "tests/fakes/mcp_package.ts";
 import type { FakeWheel } from "tests/fakes/python_index.ts";
 
 /** One version of a server. */
@@ -87,4 +88,29 @@ ${indent(of.atStart ?? "pass")}
 `,
     },
   };
+}
+
+/** One tool for each thing that a server may try; the answer says what came of it. */
+const REACH = `
+import socket, subprocess
+what = args.get("text", "")
+if name == "host":
+    socket.create_connection(("127.0.0.1", int(what)), timeout=5).close()
+elif name == "read":
+    text = open(what).read()
+elif name == "write":
+    open(what, "w").write("x")
+elif name == "list":
+    text = " ".join(sorted(os.listdir(what)))
+elif name == "variable":
+    text = str(os.environ.get(what))
+elif name == "program":
+    text = subprocess.run(["cat", what], capture_output=True, text=True).stderr
+`;
+
+/** Makes a server that reaches for whatever it is told to. */
+export function reachingServer(version: string): FakeWheel {
+  const names = ["host", "read", "write", "list", "variable", "program"];
+  const tools = names.map((name) => tool(name, `Tries to ${name}`));
+  return pythonServer({ name: "acme-wiki", version, tools, atCall: REACH });
 }

@@ -7,20 +7,22 @@
 
 import { type BootedHost, poll } from "tests/support/booted_host.ts";
 
-const PORT = 4873;
-const SOCKET = "/srv/registry.sock";
-const UNIT = "test-registry.service";
-
 /** A way out of one host. */
 export interface HostRegistry extends AsyncDisposable {
   /** Base URL as the host says it, with a final slash. */
   readonly url: string;
 }
 
-/** Opens the way; `to` is the base URL here. */
-export async function registryInside(host: BootedHost, to: string): Promise<HostRegistry> {
+/** Opens the way at a port of the host's loopback; `to` is the base URL here. */
+export async function registryInside(
+  host: BootedHost,
+  to: string,
+  at: number,
+): Promise<HostRegistry> {
   const { port } = new URL(to);
-  const listener = Deno.listen({ transport: "unix", path: `${host.root}${SOCKET}` });
+  const socket = `/srv/registry-${at}.sock`;
+  const unit = `test-registry-${at}.service`;
+  const listener = Deno.listen({ transport: "unix", path: `${host.root}${socket}` });
   const open = new Set<Deno.Conn>();
   const passing = (async () => {
     for await (const inside of listener) {
@@ -29,17 +31,17 @@ export async function registryInside(host: BootedHost, to: string): Promise<Host
     }
   })();
   await host.must(
-    ...["systemd-run", "--quiet", `--unit=${UNIT}`, "--collect", "socat"],
-    ...[`TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr`, `UNIX-CONNECT:${SOCKET}`],
+    ...["systemd-run", "--quiet", `--unit=${unit}`, "--collect", "socat"],
+    ...[`TCP-LISTEN:${at},bind=127.0.0.1,fork,reuseaddr`, `UNIX-CONNECT:${socket}`],
   );
   await poll("a registry inside", async () => {
-    const seen = await host.must("ss", "-Hltn", `sport = :${PORT}`);
+    const seen = await host.must("ss", "-Hltn", `sport = :${at}`);
     return seen.trim() === "" ? undefined : true;
   });
   return {
-    url: `http://127.0.0.1:${PORT}/`,
+    url: `http://127.0.0.1:${at}/`,
     async [Symbol.asyncDispose]() {
-      await host.exec(["systemctl", "stop", UNIT]);
+      await host.exec(["systemctl", "stop", unit]);
       listener.close();
       for (const conn of open) close(conn);
       await passing.catch(() => {/* the listener is closed */});

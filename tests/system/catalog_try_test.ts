@@ -8,6 +8,8 @@
 import assert from "node:assert/strict";
 import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
 import { npmRegistry } from "tests/fakes/npm_registry.ts";
+import { pythonIndex } from "tests/fakes/python_index.ts";
+import { reachingServer, RPC_WHEEL } from "tests/fakes/python_server.ts";
 import { bootHost, poll } from "tests/support/booted_host.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
@@ -160,22 +162,79 @@ async function killedInTheMiddle(scene: Scene): Promise<void> {
   assert.deepEqual(await scene.tries(), []);
 }
 
+const PYTHON_WORDS = ["--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"];
+
+/** Asks the running server, through its socket, to reach for something. */
+async function reach(scene: Scene, name: string, text: string): Promise<string> {
+  const args = JSON.stringify({ text });
+  const ended = await scene.run(
+    ["fleetctl", "mcp", "call", "pywiki", name, "ada", "--args", args],
+  );
+  return ended.out + ended.err;
+}
+
+async function pythonIsConfined(scene: Scene): Promise<void> {
+  const added = await scene.catalog(
+    ...["add", "pywiki", ...PYTHON_WORDS],
+    ...["--grant", "read={home}/notes", "--grant", "write={home}/drafts"],
+  );
+  assert.equal(added.code, 0, added.out + added.err);
+  assert.match(added.out, /tools {2}6: host, read, write, list, variable, program/);
+  assert.deepEqual(await scene.leftovers(), []);
+  // Its default MCP is not in these registries: the agent is there, and then wants none.
+  await scene.run(
+    ["fleetctl", "agents", "add", "ada", "--channel", "webview", "--user-email", "a@example.org"],
+  );
+  await scene.must("fleetctl", "mcp", "remove", "browser", "ada");
+  await scene.must("fleetctl", "secret", "set", "WIKI_KEY", "--value", "k", "--agent", "ada");
+  const files = "cd /home/ada && mkdir notes drafts && echo granted > notes/a && echo x > secret";
+  await scene.must("sh", "-c", files);
+  await scene.must("chown", "-R", "ada:ada", "/home/ada/notes", "/home/ada/drafts");
+  await scene.must("fleetctl", "mcp", "add", "pywiki", "ada");
+
+  assert.match(await reach(scene, "read", "/home/ada/notes/a"), /granted/);
+  assert.match(await reach(scene, "write", "/home/ada/drafts/b"), /done/);
+  assert.equal(await scene.must("stat", "-c", "%U", "/home/ada/drafts/b"), "ada\n");
+  assert.match(await reach(scene, "variable", "WIKI_KEY"), /\bk\b/);
+  assert.match(await reach(scene, "write", "/home/ada/notes/a"), /Read-only file system/);
+  for (
+    const hidden of [
+      ...["/home/ada/secret", "/etc/fleetctl/env/agent-ada.env", "/etc/shadow"],
+      ...["/run/fleetctl/fleetctl.sock", "/var/lib/fleetctl/repo", "/srv"],
+    ]
+  ) {
+    assert.match(await reach(scene, "read", hidden), /FileNotFoundError/, hidden);
+  }
+  assert.match(await reach(scene, "program", "/home/ada/secret"), /No such file/);
+  assert.match(await reach(scene, "list", "/home/ada"), /drafts notes/);
+  assert.match(await reach(scene, "variable", "FLEETCTL_PERMISSIONS"), /None/);
+  assert.match(await reach(scene, "host", "4874"), /OSError|ConnectionRefusedError|Permission/);
+
+  const granted = await scene.catalog(
+    ...["upgrade", "pywiki", "--to", "1.0.0", "--grant", "net=*"],
+  );
+  assert.equal(granted.code, 0, granted.out + granted.err);
+  assert.match(await reach(scene, "host", "4874"), /done/);
+}
+
 Deno.test("a version is tried out through the daemon in a unit of its own", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "trying" });
   const step = hostSteps(t, [host]);
   await using packages = await npmRegistry(PACKAGES);
+  await using wheels = await pythonIndex([RPC_WHEEL, reachingServer("1.0.0")]);
   try {
     const scene = new Scene(host);
     for (const entry of Deno.readDirSync(out)) {
       if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
     }
     await scene.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
-    await using registry = await registryInside(host, packages.url);
+    await using registry = await registryInside(host, packages.url, 4873);
+    await using index = await registryInside(host, wheels.url, 4874);
     await Deno.mkdir(`${host.root}/etc/fleetctl/env`, { recursive: true });
     await Deno.writeTextFile(
       `${host.root}/etc/fleetctl/env/registry.env`,
-      `NPM_CONFIG_REGISTRY=${registry.url}\n`,
+      `NPM_CONFIG_REGISTRY=${registry.url}\nPIP_INDEX_URL=${index.url}\n`,
     );
     await step(
       "an upgrade shows its tools and holds back what widened, and no more",
@@ -183,6 +242,10 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
     );
     await step("the server that is tried out sees and reaches nothing", () => isConfined(scene));
     await step("a daemon killed in the middle leaves no server", () => killedInTheMiddle(scene));
+    await step(
+      "a Python server has what its manifest grants, and nothing else is there for it",
+      () => pythonIsConfined(scene),
+    );
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

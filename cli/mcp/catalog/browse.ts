@@ -82,6 +82,9 @@ function entryLines(entry: Manifest): readonly Cell[] {
     ),
     ...line("sign-in", entry.oauth?.provider ?? ""),
     ...grantLines(entry.permissions).flatMap((text) => line("may", text)),
+    ...(entry.source.kind === "uvx"
+      ? line("note", "Python: confined by the sandbox around it, by nothing inside")
+      : []),
     ...(entry.permissions.run.length > 0
       ? line("note", "what it starts is confined by its unit alone, not by Deno")
       : []),

@@ -11,6 +11,7 @@ import { openHost } from "core/os/host.ts";
 import { systemMcpClient } from "core/os/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
 import { tool } from "tests/fakes/mcp_package.ts";
+import { reachingServer } from "tests/fakes/python_server.ts";
 import { entryOf, pythonCatalog, READ, wiki } from "tests/support/python_catalog.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
 
@@ -76,28 +77,8 @@ Deno.test("an upgrade of a Python package holds back what widened", async () => 
   assert.equal(range.code, 2, range.stdout);
 });
 
-/** One tool for each thing that a server may try; the answer says what came of it. */
-const REACH = `
-import socket, subprocess
-what = args.get("text", "")
-if name == "host":
-    socket.create_connection(("127.0.0.1", int(what)), timeout=5).close()
-elif name == "read":
-    text = open(what).read()
-elif name == "write":
-    open(what, "w").write("x")
-elif name == "list":
-    text = " ".join(sorted(os.listdir(what)))
-elif name == "variable":
-    text = str(os.environ.get(what))
-elif name == "program":
-    text = subprocess.run(["cat", what], capture_output=True, text=True).stderr
-`;
-
 Deno.test("a Python server reaches no host, file or variable that is not granted", async () => {
-  const names = ["host", "read", "write", "list", "variable", "program"];
-  const tools = names.map((name) => tool(name, `Tries to ${name}`));
-  await using scene = await pythonCatalog([wiki("1.0.0", { tools, atCall: REACH })]);
+  await using scene = await pythonCatalog([reachingServer("1.0.0")]);
   const { host, index } = scene;
   const home = host.paths.home("ada");
   await Deno.mkdir(`${home}/notes`, { recursive: true });

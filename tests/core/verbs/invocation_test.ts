@@ -168,6 +168,21 @@ Deno.test("printInvocation() puts the verb first, words behind -- and no secret 
   );
 });
 
+Deno.test("printInvocation() repeats what was repeated", () => {
+  const words = [
+    "mcp",
+    "catalog",
+    "add",
+    "wiki",
+    "--npm=a@1.0.0",
+    "--grant=read=/a",
+    "--grant=net=b",
+  ];
+  const printed = printInvocation(invocationOf(...words));
+  assert.deepEqual(printed.filter((word) => word.startsWith("--grant")), words.slice(5));
+  assert.deepEqual(invocationOf(...printed), invocationOf(...words));
+});
+
 Deno.test("printInvocation() survives being parsed again, whatever the values are", () => {
   const text = fc.string({ minLength: 1, maxLength: 20 });
   fc.assert(fc.property(text, text, fc.option(text), fc.boolean(), (mcp, tool, json, asJson) => {
