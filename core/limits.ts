@@ -334,6 +334,11 @@ export const TEAMCHAT_LIMITS = {
   messageLengthMin: 250,
   /** The whole answer; what is longer is cut, and the cut is stated. */
   answerLengthMax: 256 * KIB,
+  /** Words of an owner about an answer, and such events that wait for one agent. */
+  feedbackLengthMax: 2_000,
+  ownerEventsMax: 256,
+  /** Messages of one agent by itself that are on their way. */
+  sendsWaitingMax: 32,
   /** Sources of an answer (Teams: AI-generated content, citations). */
   citationsMax: 20,
   citationNameMax: 80,

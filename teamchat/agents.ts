@@ -11,8 +11,10 @@ import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, Log } from "core/ports.ts";
+import type { AgentName, ObjectId } from "core/names.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
+import { createProactive, type Proactive } from "teamchat/proactive.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -29,16 +31,24 @@ export interface Agents extends SessionRouter {
   decide(agent: string, owner: string, decision: CardDecision): boolean;
   /** Tells the agent what became of its answers. */
   tell(agent: string): void;
+  /** Tells the agent what its owner did with them. */
+  inform(agent: string): void;
   close(): void;
 }
 
 /** What it is made of. */
 export interface AgentsParts {
-  readonly store: Pick<TeamchatStore, "turns" | "absences">;
+  readonly store: Pick<
+    TeamchatStore,
+    "turns" | "absences" | "ownerEvents" | "sends" | "conversations"
+  >;
+  /** Whose agent is whose. */
+  readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly registry: SessionRegistry;
   readonly replies: Replies;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
 }
 
@@ -58,6 +68,7 @@ export function createAgents(parts: AgentsParts): Agents {
 class ConnectedAgents implements Agents {
   readonly #parts: AgentsParts;
   readonly #takeEvent: TakeEvent;
+  readonly #proactive: Proactive;
   /** The turn each session was handed and has not confirmed. */
   readonly #handed = new WeakMap<DialSession, string>();
   #isClosed = false;
@@ -66,6 +77,7 @@ class ConnectedAgents implements Agents {
   constructor(parts: AgentsParts) {
     this.#parts = parts;
     const { store, metrics, log, clock } = parts;
+    this.#proactive = createProactive({ ...parts, tell: (agent) => this.tell(agent) });
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.turns.append(agent, epoch, events, clock.now()),
       onStored: ({ effects }) => effects.forEach((effect) => this.#apply(effect)),
@@ -94,6 +106,7 @@ class ConnectedAgents implements Agents {
       }
     }
     this.tell(agent);
+    this.inform(agent);
     this.wake(agent);
   }
 
@@ -128,6 +141,11 @@ class ConnectedAgents implements Agents {
         return;
       case "agents":
         session.send({ type: "agents_result", id: frame.id, names: [] });
+        return;
+      case "owner_message":
+        return this.#proactive.take(session, frame);
+      case "owner_event_taken":
+        this.#check(this.#parts.store.ownerEvents.taken(session.agent, frame.id), session.agent);
         return;
       case "bye":
         return this.#parts.log.info("agent leaves", { agent: session.agent });
@@ -165,16 +183,30 @@ class ConnectedAgents implements Agents {
     const session = registry.get(agent);
     if (session === undefined) return;
     for (const turn of store.turns.untold(agent)) {
-      const { turnId, delivery, reason, progress } = turn;
+      const { turnId, sendId, delivery, reason, progress } = turn;
       const isSent = session.send({
-        type: "delivery",
-        turn_id: turnId,
+        ...(sendId === undefined
+          ? { type: "delivery", turn_id: turnId }
+          : { type: "owner_message_result", id: sendId }),
         outcome: delivery,
         ids: [...progress.ids],
         ...(reason === undefined ? {} : { reason }),
       });
       if (!isSent) return;
       this.#check(store.turns.markTold(turnId), agent);
+    }
+  }
+
+  inform(agent: string): void {
+    const { registry, store } = this.#parts;
+    const session = registry.get(agent);
+    if (session === undefined) return;
+    for (const { id, kind, payload, created, turn } of store.ownerEvents.waiting(agent)) {
+      session.send({
+        type: "owner_event",
+        ...{ id, kind, at: created, payload: { ...payload } },
+        ...(turn === undefined ? {} : { turn_id: turn.turnId, turn_created: turn.created }),
+      });
     }
   }
 
@@ -239,7 +271,9 @@ class ConnectedAgents implements Agents {
       const ended = store.turns.end(turn.turnId, { outcome: "expired" }, clock.now());
       if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
     }
-    store.turns.sweep(clock.now() - TEAMCHAT_LIMITS.closedTurnsKeptMs);
+    const before = clock.now() - TEAMCHAT_LIMITS.closedTurnsKeptMs;
+    store.turns.sweep(before);
+    store.ownerEvents.sweep(before);
   }
 
   #every(ms: number, job: () => void): void {

@@ -98,7 +98,10 @@ async function serve(
     onStopped: (turn: Turn) => agents.cancel(turn),
     onDelivery: (turn: Turn) => agents.tell(turn.agent),
   });
-  const agents = createAgents({ store, registry, replies, metrics, clock, log });
+  const agents = createAgents({
+    ...{ store, registry, replies, metrics, clock, random, log },
+    owners: config.agents,
+  });
   const keyList = openKeyList(ports.files, config.paths.dialKeys);
   const isOwnName = ownNames([
     ...config.registerNames,

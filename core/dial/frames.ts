@@ -60,6 +60,14 @@ export const clientFrame = z.discriminatedUnion("type", [
   }),
   /** Asks for the names of the agents that can be written to. */
   z.object({ type: z.literal("agents"), id: z.string().min(1).max(64) }),
+  /** Team-chat gateway: a message to this agent's owner; `id` makes a repeated frame harmless. */
+  z.object({
+    type: z.literal("owner_message"),
+    id: z.string().min(1).max(64),
+    text: z.string(),
+  }),
+  /** Team-chat gateway: the agent has an `owner_event` on its own disk. */
+  z.object({ type: z.literal("owner_event_taken"), id: z.string().min(1).max(64) }),
   z.object({ type: z.literal("bye"), reason: z.string() }),
 ]);
 /** Parsed frame of a dial unit. */
@@ -111,6 +119,26 @@ export const serverFrame = z.discriminatedUnion("type", [
     /** Ids of the platform's messages, in order. */
     ids: z.array(z.string()),
     reason: z.string().optional(),
+  }),
+  /** Team-chat gateway: what became of an `owner_message`. */
+  z.object({
+    type: z.literal("owner_message_result"),
+    id: z.string(),
+    outcome: z.string(),
+    /** Ids of the platform's messages, in order. */
+    ids: z.array(z.string()),
+    reason: z.string().optional(),
+  }),
+  /** Team-chat gateway: what the owner did with an answer; sent again until it is taken. */
+  z.object({
+    type: z.literal("owner_event"),
+    id: z.string().min(1).max(64),
+    kind: z.string().max(40),
+    at: z.number(),
+    /** The turn whose answer it is about, and when it was asked for, where that is known. */
+    turn_id: z.string().optional(),
+    turn_created: z.number().optional(),
+    payload: z.record(z.string(), z.unknown()),
   }),
   /** Answer to `agents`. */
   z.object({ type: z.literal("agents_result"), id: z.string(), names: z.array(z.string()) }),

@@ -1,5 +1,6 @@
 /**
- * Lines on the dial unit's local socket: how the agent's own programs write to other agents. One
+ * Lines on the dial unit's local socket: how the agent's own programs write to other agents and to
+ * the owner. One
  * JSON object per line and one answer per request, in order. The socket is 0600 in the agent's home.
  *
  * @module
@@ -45,6 +46,12 @@ export const localRequest = z.discriminatedUnion("type", [
     id: z.string().min(1).max(64).optional(),
   }),
   z.object({ type: z.literal("agents") }),
+  /** A message to the agent's owner at team chat. */
+  z.object({
+    type: z.literal("owner_message"),
+    text: z.string(),
+    id: z.string().min(1).max(64).optional(),
+  }),
   /** Asks a human; the connection waits for the decision, and its end withdraws the question. */
   z.object({
     type: z.literal("approval_ask"),
@@ -84,6 +91,13 @@ export const localAnswer = z.union([
     }),
   ]),
   z.object({ type: z.literal("agents_result"), names: z.array(z.string()) }),
+  /** What became of it; `pending` while the gateway does not know. */
+  z.object({
+    type: z.literal("owner_message_result"),
+    outcome: z.string(),
+    ids: z.array(z.string()),
+    reason: z.string().optional(),
+  }),
   z.object({ type: z.literal("approval_asked"), id, expires: z.number() }),
   /** `expired` and `superseded` deny: nobody decided. */
   z.object({

@@ -107,6 +107,14 @@ class AgentRouter implements Router {
         session.send({ type: "agents_result", id: frame.id, names });
         return;
       }
+      case "owner_message":
+        session.send({
+          ...{ type: "owner_message_result", id: frame.id, outcome: "failed", ids: [] },
+          reason: "messages to the owner go through the team-chat gateway",
+        });
+        return;
+      case "owner_event_taken":
+        return;
       case "bye":
         return this.#parts.log.info("agent leaves", { agent, reason: frame.reason.slice(0, 200) });
     }

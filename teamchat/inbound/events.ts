@@ -21,7 +21,7 @@ const STRANGER = "There is no agent for you here. An operator can give you one: 
 
 /** Makes it; `strangers` remembers who was told. */
 export function createInboundEvents(parts: {
-  readonly agents: Pick<Agents, "wake" | "decide">;
+  readonly agents: Pick<Agents, "wake" | "decide" | "inform">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
   readonly strangers: Recent<true>;
@@ -33,6 +33,7 @@ export function createInboundEvents(parts: {
       const isInstall = activity.type === "installationUpdate" ||
         activity.type === "conversationUpdate";
       const site = planned.conversation?.site;
+      if (stored.kind === "new" && planned.event !== undefined) agents.inform(planned.event.agent);
       if (isInstall && stored.kind === "new" && stored.isNewConversation && site !== undefined) {
         replies.note(site, WELCOME);
       }

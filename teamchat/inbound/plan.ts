@@ -9,6 +9,7 @@
  * | `messageDelete` | the end of a turn that still waits |
  * | `installationUpdate`, `conversationUpdate` | the conversation is known, or blocked |
  * | `invoke` | its answer |
+ * | `messageReaction`, `invoke` with feedback | an event for the agent |
  * | anything else | counted |
  *
  * @module
@@ -17,6 +18,7 @@
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { type Activity, conversationRoot, deliveryKey, invokeKey } from "core/teamchat/activity.ts";
 import { messageText } from "core/teamchat/message_text.ts";
+import { readOwnerEvent } from "core/teamchat/owner_event.ts";
 import type { RouteDecision } from "core/teamchat/route.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import type { Conversation, NewTurn, Site } from "teamchat/store/turn.ts";
@@ -45,6 +47,7 @@ export interface PlanSite {
   readonly now: number;
   /** How long a turn may wait for its agent. */
   readonly offlineMs: number;
+  /** Id of the turn, or of the event, that comes of it. */
   readonly turnId: string;
   readonly appId: string | undefined;
   /** A further key of the delivery: that under which the receiving half handed it over. */
@@ -66,6 +69,7 @@ const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
 export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
   const base = { keys: keysOf(activity, site), now: site.now };
   const conversation = conversationOf(activity, route, site.now);
+  const told = eventOf(activity, route, site);
   switch (activity.type) {
     case "message":
       return planMessage(activity, route, { site, base, conversation });
@@ -92,10 +96,11 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
         : { delivery: { ...base, conversation }, what: "installed" };
     case "invoke": {
       const invoke = INVOKE_ANSWERS.get(activity.name ?? "") ?? "unknown";
-      return { delivery: { ...base, conversation, answer: invoke }, what: "invoke", invoke };
+      const delivery = { ...base, conversation, answer: invoke, ...told };
+      return { delivery, what: "invoke", invoke };
     }
     default:
-      return { delivery: { ...base, conversation }, what: "noted" };
+      return { delivery: { ...base, conversation, ...told }, what: "noted" };
   }
 }
 
@@ -129,6 +134,18 @@ function planMessage(
 function submittedText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What the owner did with an answer, for the owner's agent. */
+function eventOf(
+  activity: Activity,
+  { agent }: Routed,
+  { turnId: id, now }: PlanSite,
+): Pick<Delivery, "event"> {
+  const read = readOwnerEvent(activity);
+  if (read === undefined) return {};
+  const { event: { kind, payload }, conversation, message } = read;
+  return { event: { id, agent, kind, payload, created: now, conversation, message } };
 }
 
 function keysOf(activity: Activity, site: PlanSite): Delivery["keys"] {

@@ -107,7 +107,10 @@ class AllReplies implements Replies {
       resolve();
     };
     this.#open.set(turnId, { shown, live, ended, end, leave });
-    this.#run(turn.site.conversation, () => this.#serve(turnId));
+    const { conversation } = turn.site;
+    // Beside the answers: the agent may wait, in the midst of one, for what becomes of its message.
+    const lane = turn.sendId === undefined ? conversation : `${conversation}|sent`;
+    this.#run(lane, () => this.#serve(turnId));
   }
 
   delta(turnId: string, messageId: string, text: string, offset: number | undefined): void {

@@ -11,6 +11,7 @@ import { refusal } from "core/errors.ts";
 import type { Clock, Database, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { batched, writeBatch } from "teamchat/store/batch.ts";
+import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
@@ -31,6 +32,8 @@ export interface Delivery {
   readonly withdraw?: { readonly conversation: string; readonly activity: string };
   /** The bot was taken out of a conversation. */
   readonly block?: { readonly conversation: string; readonly why: string };
+  /** What the owner did with an answer. */
+  readonly event?: NewAgentEvent;
   /** Usual answer of an invoke, given again to its repetition. */
   readonly answer?: string;
 }
@@ -92,6 +95,7 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
   if (withdraw !== undefined) {
     sql.withdraw.run(delivery.now, withdraw.conversation, withdraw.activity);
   }
+  if (delivery.event !== undefined) sql.tell(delivery.event);
   if (block !== undefined) sql.block.run(block.why, block.conversation);
   return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined });
 }
@@ -128,6 +132,7 @@ function statements(db: Database) {
       "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', told = 1, " +
         "changed = ? where conversation = ? and activity = ? and state = 'queued'",
     ),
+    tell: insertAgentEvent(db),
     block: db.prepare("update conversations set blocked = ? where conversation = ?"),
   };
 }

@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 const TABLES = `
 create table if not exists seen (
@@ -48,12 +48,25 @@ create table if not exists turns (
   sending integer not null default 0,
   ids text not null default '[]',
   delivery text,
-  told integer not null default 0
+  told integer not null default 0,
+  send_id text
 ) strict;
 create index if not exists turns_of on turns (agent, state, place);
 create index if not exists turns_in on turns (state, expires);
 create index if not exists turns_activity on turns (conversation, activity);
 create index if not exists turns_untold on turns (agent) where told = 0;
+create unique index if not exists turns_sent on turns (agent, send_id) where send_id is not null;
+create table if not exists owner_events (
+  place integer primary key autoincrement,
+  event_id text not null unique,
+  agent text not null,
+  kind text not null,
+  payload text not null,
+  created integer not null,
+  turn_id text,
+  turn_created integer
+) strict;
+create index if not exists owner_events_of on owner_events (agent, place);
 create table if not exists conversations (
   conversation text primary key,
   owner text not null,
@@ -77,6 +90,7 @@ const CHANGES: readonly string[] = [
    update turns set cuts = json_array(json_object('at', 0, 'length', part_size))
      where part_size is not null;
    alter table turns drop column part_size;`,
+  "alter table turns add column send_id text;",
 ];
 
 /** Creates what is missing, changes what is older; refuses tables of a newer version. */

@@ -11,6 +11,8 @@ import { writeSql } from "core/sql_write.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
+import { type AgentEventBook, openAgentEvents } from "teamchat/store/owner_events.ts";
+import { openSends, type SendBook } from "teamchat/store/sends.ts";
 import { openTurnBook, type TurnBook } from "teamchat/store/turns.ts";
 
 /** Conversations with owners, for messages that no turn asked for. */
@@ -32,6 +34,8 @@ export interface Absences {
 export interface TeamchatStore {
   readonly intake: Intake;
   readonly turns: TurnBook;
+  readonly sends: SendBook;
+  readonly ownerEvents: AgentEventBook;
   readonly conversations: ConversationBook;
   readonly absences: Absences;
   /** Notes a nonce until it expires; false when it was there already, or could not be written. */
@@ -62,6 +66,8 @@ export async function openTeamchatStore(
     },
     intake: openIntake(db, clock, log),
     turns: openTurnBook(db),
+    sends: openSends(db),
+    ownerEvents: openAgentEvents(db),
     conversations: openConversations(db),
     absences: openAbsences(db),
     close: () => db.close(),

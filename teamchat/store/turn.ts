@@ -61,6 +61,8 @@ export interface Turn extends NewTurn {
   readonly outcome: TurnOutcome | undefined;
   readonly reason: string | undefined;
   readonly progress: DeliveryProgress;
+  /** What the agent calls a message that it sent by itself; undefined for turns of the owner. */
+  readonly sendId: string | undefined;
 }
 
 /** From the message `at` on, pieces have at most `length` UTF-16 units. */

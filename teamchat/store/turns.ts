@@ -240,6 +240,7 @@ function readTurn(row: Row | undefined): Turn | undefined {
     answer: String(row.answer),
     outcome: text(row.outcome ?? null) as TurnOutcome | undefined,
     reason: text(row.reason ?? null),
+    sendId: text(row.send_id ?? null),
     progress: {
       stream: text(row.stream ?? null),
       streamAt: number(row.stream_at ?? null),

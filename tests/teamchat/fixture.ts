@@ -38,8 +38,11 @@ export interface TestTeamchat extends AsyncDisposable {
   readonly keys: Readonly<Record<string, DialKey>>;
   /** Waits for a promise while the clock stands still, but for what is due at once. */
   still<T>(work: Promise<T>): Promise<T>;
-  /** Moves the clock from timer to timer until `test` holds; fails after an hour of its time. */
-  until(test: () => boolean): Promise<void>;
+  /**
+   * Moves the clock from timer to timer until `test` holds; fails after an hour of its time. Longer
+   * steps spare the looks between timers that are far apart.
+   */
+  until(test: () => boolean, stepMs?: number): Promise<void>;
   /** Posts an activity with a good token, or with what `options` say. */
   post(activity: unknown, options?: PostOptions): Promise<PostAnswer>;
   /** An activity of bea's owner. */
@@ -128,7 +131,7 @@ function handsOn(
   return {
     ...at,
     ...{ clock, url, still },
-    until: (test) => untilWith(clock, test),
+    until: (test, stepMs) => untilWith(clock, test, stepMs),
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: async (activity, how = {}) => {
       const serviceUrl = (activity as { serviceUrl?: unknown })?.serviceUrl;
@@ -241,12 +244,16 @@ export async function stillWith<T>(clock: FakeClock, work: Promise<T>): Promise<
 const PATIENCE_MS = 3_600_000;
 
 /** Moves the clock from timer to timer until `test` holds. */
-export async function untilWith(clock: FakeClock, test: () => boolean): Promise<void> {
+export async function untilWith(
+  clock: FakeClock,
+  test: () => boolean,
+  stepMs = 500,
+): Promise<void> {
   const end = clock.monotonic() + PATIENCE_MS;
   while (!test()) {
     if (clock.monotonic() > end) throw new Error("it did not happen within an hour");
     // What is on its way over loopback comes first.
     for (let turn = 0; turn < 3 && !test(); turn++) await settle();
-    if (!test()) await clock.advance(500);
+    if (!test()) await clock.advance(stepMs);
   }
 }

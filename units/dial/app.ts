@@ -72,7 +72,11 @@ export async function startDialUnit(
       isControl: true,
     }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
   };
-  const questions = createQuestions({ clock, random, send: (frame) => cockpit?.link.send(frame) });
+  const questions = createQuestions({
+    ...{ clock, random },
+    send: (frame) => (frame.type === "owner_message" ? teams : cockpit)?.link.send(frame),
+    hasTeamchat: () => teams !== undefined,
+  });
   const runOne = createLanes((_name, thrown) =>
     log.error("turn failed", { error: errorText(thrown) })
   );
@@ -105,7 +109,7 @@ export async function startDialUnit(
     },
     opening: () => registration(config.agent, teamchat, { key: key.value, clock, random }),
     path: `${folder}/teamchat.db`,
-    onRegistered: () => {},
+    onRegistered: () => questions.askAgain(),
   });
   const [first, ...more] = [cockpit, teams].filter((line) => line !== undefined);
   if (first === undefined) throw new Error("Cannot dial: no gateway is named");

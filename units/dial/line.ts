@@ -12,6 +12,7 @@ import { errorText } from "core/errors.ts";
 import type { Clock, Databases, Log, Random, Sockets } from "core/ports.ts";
 import { type GatewayLink, type LinkOpening, startGatewayLink } from "units/dial/gateway_link.ts";
 import type { LinkIdentity } from "units/dial/gateway_session.ts";
+import { deliveryNote, ownerEventNote } from "units/dial/owner_notes.ts";
 import { createRecorder, type Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
@@ -56,18 +57,18 @@ export interface LineParts {
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onBusy: (isBusy: boolean) => void;
   readonly onRegistered: () => void;
-  /** Answers to questions of the agent's programs. */
-  readonly onAnswer: (frame: AnswerFrame) => void;
+  /** Answers to questions of the agent's programs; false when nobody waits for it any more. */
+  readonly onAnswer: (frame: AnswerFrame) => boolean;
 }
 
 /** Frames that answer a question. */
-export type AnswerFrame = Extract<InboundFrame, { type: "message_result" | "agents_result" }>;
+export type AnswerFrame = Extract<
+  InboundFrame,
+  { type: "message_result" | "agents_result" | "owner_message_result" }
+>;
 
 /** Frames that decide about an approval. */
 export type DecisionFrame = Extract<InboundFrame, { type: "approval_decision" }>;
-
-/** Outcomes of a delivery that the agent need not be told about. */
-const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["delivered", "cancelled"]);
 
 /** Opens a line and begins to dial; rejects when its database cannot be opened. */
 export async function openLine(parts: LineParts): Promise<GatewayLine> {
@@ -103,18 +104,27 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
   };
 }
 
+/** A line, for its frames. */
+interface At {
+  readonly store: DialStore;
+  readonly link: GatewayLink;
+  readonly runner: TurnRunner | undefined;
+  readonly work: LineWork | undefined;
+  readonly log: Log;
+  readonly parts: LineParts;
+}
+
+/** Keeps a note for the runtime's next turn; false when the disk did not take it. */
+function keepNote(id: string, text: string, { store, link, log }: At): boolean {
+  const kept = store.notes.add(id, text);
+  if (kept.ok) return true;
+  log.error("note not stored", { code: kept.error.code });
+  link.reconnect(CLOSE.tryAgainLater, "storage");
+  return false;
+}
+
 /** Does what the gateway says. */
-function handleFrame(
-  frame: InboundFrame,
-  at: {
-    readonly store: DialStore;
-    readonly link: GatewayLink;
-    readonly runner: TurnRunner | undefined;
-    readonly work: LineWork | undefined;
-    readonly log: Log;
-    readonly parts: LineParts;
-  },
-): void {
+function handleFrame(frame: InboundFrame, at: At): void {
   const { store, link, runner, work, log, parts } = at;
   switch (frame.type) {
     case "turn": {
@@ -134,24 +144,30 @@ function handleFrame(
     case "delivery": {
       const { turn_id: turn, outcome, reason } = frame;
       log.info("answer delivered", { turn, outcome, reason });
-      if (!EXPECTED_OUTCOMES.has(outcome)) runner?.note(undelivered(outcome, reason));
+      const note = deliveryNote(frame);
+      if (note !== undefined) keepNote(`delivery|${turn}`, note, at);
+      return;
+    }
+    case "owner_event": {
+      const note = ownerEventNote(frame);
+      if (note !== undefined && !keepNote(frame.id, note, at)) return;
+      return link.send({ type: "owner_event_taken", id: frame.id });
+    }
+    case "owner_message_result": {
+      if (parts.onAnswer(frame)) return;
+      // Whoever asked has gone; the runtime must not believe that it was read.
+      const note = deliveryNote(frame, "message that you sent by yourself");
+      if (note !== undefined) keepNote(`sent|${frame.id}`, note, at);
       return;
     }
     case "approval_decision":
       return work?.onDecision(frame);
     case "message_result":
     case "agents_result":
-      return parts.onAnswer(frame);
+      parts.onAnswer(frame);
+      return;
     case "ack":
     case "closing":
       return;
   }
-}
-
-/** What the agent is told with its next turn: it must not believe that a lost answer was read. */
-function undelivered(outcome: string, reason: string | undefined): string {
-  const why = reason === undefined ? "" : `: ${reason.slice(0, 200)}`;
-  return outcome === "ambiguous"
-    ? `[delivery: whether the owner received all of the previous answer is not known${why}]`
-    : `[delivery: the owner did not receive the previous answer, ${outcome}${why}]`;
 }

@@ -103,6 +103,15 @@ async function handle(
         ? { type: "message_result", ok: true }
         : { type: "message_result", ok: false, ...shown(sent.error) };
     }
+    case "owner_message": {
+      const sent = await questions.sendToOwner(request);
+      if (!sent.ok) return { type: "error", ...shown(sent.error) };
+      const { outcome, ids, reason } = sent.value;
+      return {
+        ...{ type: "owner_message_result", outcome, ids: [...ids] },
+        ...(reason === undefined ? {} : { reason }),
+      };
+    }
     case "approvals":
     case "approval_decide":
       return answerApprovals(request, approvals, uid === ROOT_UID || isRootless);

@@ -1,5 +1,6 @@
 /**
- * Questions of this agent's programs to the gateway: messages to other agents and their names. Each
+ * Questions of this agent's programs to its gateways: messages to other agents and their names, and
+ * messages to the owner. Each
  * is asked again on a new connection under the same id, and ends after a while in any case.
  *
  * @module
@@ -12,8 +13,19 @@ import { MESSAGE_LIMITS } from "core/limits.ts";
 import type { Clock, Random } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-type Answer = Extract<ServerFrame, { type: "message_result" | "agents_result" }>;
-type Question = Extract<ClientFrame, { type: "message" | "agents" }>;
+type Answer = Extract<
+  ServerFrame,
+  { type: "message_result" | "agents_result" | "owner_message_result" }
+>;
+/** What is asked of a gateway. */
+export type Question = Extract<ClientFrame, { type: "message" | "agents" | "owner_message" }>;
+
+/** What became of a message to the owner; `pending` while the gateway does not know. */
+export interface OwnerDelivery {
+  readonly outcome: string;
+  readonly ids: readonly string[];
+  readonly reason: string | undefined;
+}
 
 /** Asking the gateway. */
 export interface GatewayQuestions {
@@ -22,8 +34,12 @@ export interface GatewayQuestions {
     message: { readonly to: string; readonly text: string; readonly id?: string | undefined },
   ): Promise<Result<void>>;
   agentNames(): Promise<Result<readonly string[]>>;
-  /** Hands over an answer. */
-  answered(frame: Answer): void;
+  /** Resolves with what became of it, or with the reason why it is not sent. */
+  sendToOwner(
+    message: { readonly text: string; readonly id?: string | undefined },
+  ): Promise<Result<OwnerDelivery>>;
+  /** Hands over an answer; false when nobody waits for it. */
+  answered(frame: Answer): boolean;
   /** Asks everything again that has no answer; called when a connection is registered. */
   askAgain(): void;
 }
@@ -31,11 +47,13 @@ export interface GatewayQuestions {
 /** Questions without an answer. */
 const OPEN_MAX = 64;
 
-/** Makes the questions; `send` gives a frame to the connection, if there is one. */
+/** Makes the questions; `send` gives a frame to its connection, if there is one. */
 export function createQuestions(parts: {
   readonly clock: Clock;
   readonly random: Random;
   readonly send: (frame: Question) => void;
+  /** Whether this agent has an owner at team chat. */
+  readonly hasTeamchat: () => boolean;
 }): GatewayQuestions {
   const open = new Map<string, { frame: Question; resolve: (answer: Result<Answer>) => void }>();
 
@@ -69,7 +87,24 @@ export function createQuestions(parts: {
       if (!answer.ok) return answer;
       return answer.value.type === "agents_result" ? ok(answer.value.names) : err(unanswered());
     },
-    answered: (frame) => open.get(frame.id)?.resolve(ok(frame)),
+    sendToOwner: async ({ text, id }) => {
+      if (!parts.hasTeamchat()) return err(noTeamchat());
+      if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong());
+      const answer = await ask({ type: "owner_message", id: id ?? parts.random.uuid(), text });
+      if (!answer.ok) {
+        return answer.error.code === "gateway-silent"
+          ? ok({ outcome: "pending", ids: [], reason: "the gateway does not know yet" })
+          : answer;
+      }
+      if (answer.value.type !== "owner_message_result") return err(unanswered());
+      const { outcome, ids, reason } = answer.value;
+      return ok({ outcome, ids, reason });
+    },
+    answered: (frame) => {
+      const question = open.get(frame.id);
+      question?.resolve(ok(frame));
+      return question !== undefined;
+    },
     askAgain: () => {
       for (const { frame } of open.values()) parts.send(frame);
     },
@@ -80,6 +115,12 @@ function busy() {
   return refusal(
     "message-busy",
     `Cannot send the message: ${OPEN_MAX} are on their way, or one with this id is`,
+  );
+}
+function noTeamchat() {
+  return refusal(
+    "teamchat-absent",
+    "Cannot send the message: this agent has no team-chat gateway, must have one",
   );
 }
 function tooLong() {

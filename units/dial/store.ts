@@ -21,6 +21,7 @@ import {
   type ApprovalTable,
   openApprovalTable,
 } from "units/dial/approval_table.ts";
+import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
 
 // `bytes` stands before `payload`: behind it, SQLite would read every payload to sum the sizes.
 const TABLES = `
@@ -77,6 +78,8 @@ export interface DialStore {
   append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void>;
   /** Calls that a human decides about; written through `append` only. */
   readonly approvals: Omit<ApprovalTable, "put">;
+  /** What the runtime is told with its next turn. */
+  readonly notes: NoteTable;
   read(from: number, to: number): readonly DurableEvent[];
   acknowledge(seq: number): void;
   /** Gives the waiting events new numbers from 1 in a new epoch. */
@@ -103,6 +106,7 @@ export async function openDialStore(
   db.transaction(() => {
     db.exec(TABLES);
     db.exec(APPROVAL_TABLE);
+    db.exec(NOTE_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
     put.run("epoch", newEpoch);
     put.run("last", "0");
@@ -112,6 +116,7 @@ export async function openDialStore(
 
 class SqliteDialStore implements DialStore {
   readonly approvals: ApprovalTable;
+  readonly notes: NoteTable;
   readonly #db: Database;
   readonly #sql: ReturnType<typeof statements>;
   #epoch: string;
@@ -125,6 +130,7 @@ class SqliteDialStore implements DialStore {
     this.#db = db;
     this.#sql = statements(db);
     this.approvals = openApprovalTable(db);
+    this.notes = openNoteTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
     this.#epoch = meta("epoch");
     this.#last = Number(meta("last"));

@@ -23,8 +23,6 @@ export interface TurnRunner {
   /** Tells that a turn was accepted. */
   wake(): void;
   cancel(turnId: string): Promise<void>;
-  /** Tells the runtime something with the next turn. */
-  note(text: string): void;
   /** Takes no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
 }
@@ -60,9 +58,6 @@ const CANCELLED: TurnOutcome = {
   reason: "Cancelled before the runtime had it",
 };
 
-/** Notes that wait for a turn; more of them say nothing new. */
-const NOTES_MAX = 8;
-
 /** Characters of a reason, which may hold the last words of a program. */
 const REASON_LENGTH_MAX = 4_000;
 
@@ -76,7 +71,6 @@ export function startTurnRunner(parts: RunnerParts): TurnRunner {
 class SerialRunner implements TurnRunner {
   readonly #parts: RunnerParts;
   readonly #cancelled = new Set<string>();
-  #notes: string[] = [];
   /** Turns whose end is being recorded: a turn has one. */
   readonly #ending = new Set<string>();
   #running: { readonly turnId: string; session?: RuntimeSession } | undefined;
@@ -102,10 +96,6 @@ class SerialRunner implements TurnRunner {
     this.#cancelled.add(turnId);
     if (this.#running?.turnId === turnId) await this.#running.session?.cancel();
     else await this.#end(turnId, CANCELLED);
-  }
-
-  note(text: string): void {
-    if (this.#notes.length < NOTES_MAX) this.#notes.push(text);
   }
 
   async close(): Promise<void> {
@@ -161,8 +151,7 @@ class SerialRunner implements TurnRunner {
   async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
     const { turnId } = turn;
     if (this.#cancelled.has(turnId)) return CANCELLED;
-    const text = [...this.#notes, turn.text].join("\n\n");
-    this.#notes = [];
+    const text = [...this.#parts.store.notes.take(), turn.text].join("\n\n");
     const offsets = new Map<string, number>();
     const finished = session.prompt(
       { turnId, text },

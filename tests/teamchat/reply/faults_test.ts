@@ -186,7 +186,7 @@ for (const [name, scripted, outcome, read, lines] of PLAIN) {
       agent.answer(turnId, "short");
       let told = "";
       void agent.next("delivery").then((frame) => told = String(frame.outcome));
-      await at.until(() => told !== "");
+      await at.until(() => told !== "", 5_000);
       assert.equal(told, outcome);
       const texts = at.kit.conversation(id).messages.map(({ text }) => text);
       assert.equal(texts.filter((text) => text === "short").length, read);

@@ -67,7 +67,7 @@ function dialUnit(home: string, answer: (question: unknown) => string | undefine
 }
 
 Deno.test("a channel server accepts a message and says so honestly", async () => {
-  for (const channel of ["messenger", "teamchat", "workchat"]) {
+  for (const channel of ["messenger", "workchat"]) {
     const at = endpoint(channel, "/nonexistent");
     const listed = await client().listTools(channel, at);
     assert.ok(listed.ok, JSON.stringify(listed));
@@ -137,6 +137,49 @@ Deno.test("agent-message sends through the dial unit and lists agents", async ()
   });
   assert.ok(gone.ok && gone.value.isError);
   assert.match(gone.value.text, /dial unit: its socket ".*local\.sock" does not exist/);
+  await Deno.remove(home, { recursive: true });
+});
+
+Deno.test("teamchat sends through the dial unit and says what became of it", async () => {
+  const home = await Deno.makeTempDir();
+  const at = endpoint("teamchat", home);
+  const send = async (args: Readonly<Record<string, unknown>>) => {
+    const answer = await client().callTool("teamchat", at, {
+      tool: "send_message",
+      arguments: args,
+    });
+    assert.ok(answer.ok, JSON.stringify(answer));
+    return answer.value;
+  };
+  const results: Readonly<Record<string, string>> = {
+    good: '{"type":"owner_message_result","outcome":"delivered","ids":["m1"]}',
+    doubt: '{"type":"owner_message_result","outcome":"ambiguous","ids":[],"reason":"504"}',
+    away: '{"type":"owner_message_result","outcome":"blocked","ids":[],"reason":"removed"}',
+    cockpit: '{"type":"error","code":"teamchat-absent","message":"Cannot send"}',
+    broken: '{"type":"error","code":"gateway-silent","message":"Cannot send: silent"}',
+  };
+  {
+    await using dial = dialUnit(home, (question) => {
+      const { text } = question as { text: string };
+      return `${results[text.split("\n").at(-1) ?? ""]}\n`;
+    });
+    const good = await send({ text: "good", title: "News" });
+    const { id, ...said } = JSON.parse(good.text);
+    assert.deepEqual([good.isError, said], [false, { accepted: true, outcome: "delivered" }]);
+    assert.deepEqual(dial.questions, [
+      { type: "owner_message", text: "**News**\n\ngood", id },
+    ]);
+    const doubt = await send({ text: "doubt" });
+    assert.match(doubt.text, /"outcome":"ambiguous","reason":"504"/);
+    assert.equal(doubt.isError, false);
+    const away = await send({ text: "away" });
+    assert.match(away.text, /"accepted":false,.*"outcome":"blocked","reason":"removed"/);
+    assert.equal(away.isError, true);
+    assert.match((await send({ text: "cockpit" })).text, /"accepted":true,.*"outcome":"shown"/);
+    const broken = await send({ text: "broken" });
+    assert.deepEqual([broken.isError, broken.text], [true, "Cannot send: silent"]);
+  }
+  assert.match((await send({ text: "good" })).text, /Cannot reach this agent's dial unit/);
   await Deno.remove(home, { recursive: true });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The builtin servers of the three channels: one tool, `send_message`, to the agent's owner.
+ * The builtin servers of the channels that the cockpit and the outbound renderers serve: one tool, `send_message`, to the agent's owner.
  *
  * The tool needs no network. The call itself is a durable event of the turn, and the cockpit and
  * the outbound renderers paint a message bubble from that event by the tool's top-level name. So
@@ -18,7 +18,6 @@ import { textResult } from "units/mcp/builtin/text_result.ts";
 /** Channels that have a builtin server, and what they are called in a sentence. */
 export const CHANNEL_TITLES = {
   messenger: "messenger chat",
-  teamchat: "team chat",
   workchat: "work chat",
 } as const;
 

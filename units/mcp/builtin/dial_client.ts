@@ -18,7 +18,10 @@ const ANSWER_SECONDS = MESSAGE_LIMITS.answerSeconds + 5;
 const ANSWER_BYTES_MAX = 256 * 1024;
 
 /** An answer that is no refusal. */
-export type DialAnswer = Extract<LocalAnswer, { type: "agents_result" } | { ok: true }>;
+export type DialAnswer = Extract<
+  LocalAnswer,
+  { type: "agents_result" } | { type: "owner_message_result" } | { ok: true }
+>;
 
 /** What asking needs of the machine. */
 export interface DialClientPorts {
@@ -81,7 +84,7 @@ function parseAnswer(
   const parsed = localAnswer.safeParse(value);
   if (!parsed.success) return failed("its answer has an unknown shape");
   const answer = parsed.data;
-  if (answer.type === "agents_result") return ok(answer);
+  if (answer.type === "agents_result" || answer.type === "owner_message_result") return ok(answer);
   if (answer.type === "message_result" && answer.ok) return ok(answer);
   if (!("code" in answer)) return failed("its answer is that of another question");
   const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";

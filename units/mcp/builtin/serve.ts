@@ -10,6 +10,7 @@ import type { BuiltinServer } from "core/catalog/manifest_source.ts";
 import type { Log, Random } from "core/ports.ts";
 import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
 import { createChannelServer } from "units/mcp/builtin/channel.ts";
+import { createTeamchatServer } from "units/mcp/builtin/teamchat.ts";
 import type { DialClientPorts } from "units/mcp/builtin/dial_client.ts";
 
 /** What the builtin servers need of the machine. */
@@ -28,6 +29,8 @@ export function serveBuiltin(
     () =>
       name === "agent-message"
         ? createAgentMessageServer(dialSocket, ports)
+        : name === "teamchat"
+        ? createTeamchatServer(dialSocket, ports)
         : createChannelServer(name, ports),
     {
       onerror: (error) => ports.log.warning("serve_error", { server: name, error: error.message }),

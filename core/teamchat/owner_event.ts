@@ -1,0 +1,84 @@
+/**
+ * What owners do with an answer besides writing: a thumb and words about it, a reaction. Read out of
+ * activities, bounded. Pure.
+ * Sources: Teams "Bot messages with AI-generated content" (feedback: invoke `message/submitAction`),
+ * "Message reactions" (activity `messageReaction`).
+ *
+ * @module
+ */
+
+import { type Activity, conversationRoot } from "core/teamchat/activity.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+
+/** Something that an agent is told about one of its messages. */
+export type OwnerEvent =
+  | {
+    readonly kind: "feedback";
+    readonly payload: { readonly reaction: "like" | "dislike"; readonly text?: string };
+  }
+  | {
+    readonly kind: "reaction";
+    readonly payload: { readonly added: readonly string[]; readonly removed: readonly string[] };
+  };
+
+/** An event and the message that it is about. */
+export interface ReadOwnerEvent {
+  readonly event: OwnerEvent;
+  readonly conversation: string;
+  /** Id of the platform's message; undefined when the activity names none. */
+  readonly message: string | undefined;
+}
+
+/** Reads what an activity says about a message of the bot; undefined when it says nothing. */
+export function readOwnerEvent(activity: Activity): ReadOwnerEvent | undefined {
+  const event = activity.type === "invoke"
+    ? readFeedback(activity)
+    : activity.type === "messageReaction"
+    ? readReaction(activity)
+    : undefined;
+  if (event === undefined) return undefined;
+  const conversation = conversationRoot(activity.conversation.id);
+  return { event, conversation, message: activity.replyToId ?? undefined };
+}
+
+function readFeedback({ name, value }: Activity): OwnerEvent | undefined {
+  if (name !== "message/submitAction") return undefined;
+  const { actionName, actionValue } = objectOf(value);
+  if (actionName !== "feedback") return undefined;
+  const { reaction, feedback } = objectOf(actionValue);
+  if (reaction !== "like" && reaction !== "dislike") return undefined;
+  const text = feedbackText(feedback);
+  return { kind: "feedback", payload: { reaction, ...(text === "" ? {} : { text }) } };
+}
+
+/** The words come as JSON in a string, `{"feedbackText":"…"}`, or as an object. */
+function feedbackText(feedback: unknown): string {
+  let value = feedback;
+  if (typeof feedback === "string") {
+    try {
+      value = JSON.parse(feedback);
+    } catch {
+      return bounded(feedback);
+    }
+  }
+  const { feedbackText: text } = objectOf(value);
+  return typeof text === "string" ? bounded(text) : "";
+}
+
+function readReaction({ reactionsAdded, reactionsRemoved }: Activity): OwnerEvent | undefined {
+  const types = (reactions: Activity["reactionsAdded"]) =>
+    [...new Set((reactions ?? []).map(({ type }) => type.replace(/[^\w .:+-]/g, "").slice(0, 64)))]
+      .filter((type) => type !== "").slice(0, REACTIONS_MAX);
+  const [added, removed] = [types(reactionsAdded), types(reactionsRemoved)];
+  if (added.length + removed.length === 0) return undefined;
+  return { kind: "reaction", payload: { added, removed } };
+}
+const REACTIONS_MAX = 16;
+
+function bounded(text: string): string {
+  return text.trim().slice(0, TEAMCHAT_LIMITS.feedbackLengthMax).toWellFormed();
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
+}

@@ -1,0 +1,110 @@
+/**
+ * Messages of agents that nobody asked for: to the personal chat of the agent's own owner, where it
+ * was last heard from, and nowhere else. Says at once what cannot go out; everything else is stored
+ * first and told when its fate is known.
+ *
+ * | Found | Outcome |
+ * |---|---|
+ * | no words | `failed` |
+ * | more than one answer may hold | `too_large` |
+ * | the owner never wrote, or the conversation takes nothing more | `blocked` |
+ * | more than thirty in a minute, or many on their way | `throttled` |
+ * | otherwise | what the platform says |
+ *
+ * @module
+ */
+
+import type { ClientFrame } from "core/dial/frames.ts";
+import type { DialSession } from "core/dial/sessions.ts";
+import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { AgentName, ObjectId } from "core/names.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
+import type { Replies } from "teamchat/reply/replies.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+import type { Conversation, DeliveryOutcome } from "teamchat/store/turn.ts";
+
+/** A message as it came. */
+export type OwnerMessage = Extract<ClientFrame, { type: "owner_message" }>;
+
+/** Sending. */
+export interface Proactive {
+  take(session: DialSession, message: OwnerMessage): void;
+}
+
+/** What it is made of. */
+export interface ProactiveParts {
+  readonly store: Pick<TeamchatStore, "sends" | "conversations">;
+  readonly owners: ReadonlyMap<ObjectId, AgentName>;
+  readonly replies: Pick<Replies, "finish">;
+  /** Tells the agent what is known by now. */
+  readonly tell: (agent: string) => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const MINUTE_MS = 60_000;
+
+/** Makes it. */
+export function createProactive(parts: ProactiveParts): Proactive {
+  const { store, owners, replies, tell, clock, random, log } = parts;
+  const sent = new Map<string, readonly number[]>();
+
+  /** Whether the agent has sent its share of this minute. */
+  function isOverRate(agent: string): boolean {
+    const now = clock.monotonic();
+    const recent = (sent.get(agent) ?? []).filter((at) => now - at < MINUTE_MS);
+    const isOver = recent.length >= MESSAGE_LIMITS.perMinuteMax;
+    sent.set(agent, isOver ? recent : [...recent, now]);
+    return isOver;
+  }
+
+  /** The latest personal chat of an owner whose agent this is by the settings of today. */
+  function conversationOf(agent: string): Conversation | undefined {
+    return [...owners].filter(([, name]) => name === agent)
+      .map(([owner]) => store.conversations.personalOf(owner))
+      .filter((found) => found !== undefined)
+      .reduce<Conversation | undefined>(
+        (last, each) => last === undefined || each.seen > last.seen ? each : last,
+        undefined,
+      );
+  }
+
+  return {
+    take: (session, { id, text }) => {
+      const { agent } = session;
+      const refuse = (outcome: DeliveryOutcome, reason: string) => {
+        log.info("message to an owner not sent", { agent, outcome, reason });
+        session.send({ type: "owner_message_result", id, outcome, ids: [], reason });
+      };
+      if (text.trim() === "") return refuse("failed", "the text is empty");
+      if (text.length > TEAMCHAT_LIMITS.answerLengthMax) {
+        return refuse("too_large", `more than ${TEAMCHAT_LIMITS.answerLengthMax} characters`);
+      }
+      const conversation = conversationOf(agent);
+      if (conversation === undefined) {
+        return refuse("blocked", "the owner has not written to the bot yet");
+      }
+      if (conversation.blocked !== undefined) return refuse("blocked", conversation.blocked);
+      const { owner, site } = conversation;
+      const [turnId, created] = [random.uuid(), clock.now()];
+      if (isOverRate(agent)) {
+        return refuse("throttled", `more than ${MESSAGE_LIMITS.perMinuteMax} in a minute`);
+      }
+      const stored = store.sends.add({ turnId, agent, sendId: id, owner, site, text, created });
+      if (!stored.ok) return refuse("failed", stored.error.code);
+      switch (stored.value) {
+        case "new":
+          return replies.finish(turnId);
+        case "closed": {
+          const untold = store.sends.untell(agent, id);
+          return untold.ok ? tell(agent) : refuse("failed", untold.error.code);
+        }
+        case "full":
+          return refuse("throttled", "too many messages are on their way");
+        case "under-way":
+          return;
+      }
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * What owners did with answers, until their agent has taken note of it. Written with the delivery
+ * that told it; kept a day for an agent that is away.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Database } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { Row } from "teamchat/store/schema.ts";
+
+/** An event about to be stored. */
+export interface NewAgentEvent {
+  readonly id: string;
+  readonly agent: string;
+  readonly kind: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly created: number;
+  /** The message that it is about. */
+  readonly conversation: string;
+  readonly message: string | undefined;
+}
+
+/** An event that the agent has not taken. */
+export interface AgentEvent extends Pick<NewAgentEvent, "id" | "kind" | "payload" | "created"> {
+  /** The turn whose answer it is about, and when that was asked for. */
+  readonly turn: { readonly turnId: string; readonly created: number } | undefined;
+}
+
+/** Events that wait for their agents. */
+export interface AgentEventBook {
+  waiting(agent: string): readonly AgentEvent[];
+  /** The agent has it on its own disk. */
+  taken(agent: string, id: string): Result<void>;
+  sweep(before: number): void;
+}
+
+/** Opens the book over prepared tables. */
+export function openAgentEvents(db: Database): AgentEventBook {
+  const waiting = db.prepare(
+    "select * from owner_events where agent = ? order by place limit 64",
+  );
+  const taken = db.prepare("delete from owner_events where agent = ? and event_id = ?");
+  const sweep = db.prepare("delete from owner_events where created <= ?");
+  return {
+    waiting: (agent) => waiting.all(agent).map(readEvent),
+    taken: (agent, id) =>
+      writeSql(db, "the event", () => {
+        taken.run(agent, id);
+      }),
+    sweep: (before) => {
+      sweep.run(before);
+    },
+  };
+}
+
+/** Makes the insertion, for the transaction of a delivery. */
+export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
+  const turnOf = db.prepare(
+    "select turn_id, created from turns where agent = ? and (conversation = ? or " +
+      "conversation like ? || ';%') and exists (select 1 from json_each(ids) where value = ?)",
+  );
+  const insert = db.prepare(
+    "insert into owner_events (event_id, agent, kind, payload, created, turn_id, turn_created) " +
+      "values (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const trim = db.prepare(
+    "delete from owner_events where agent = ?1 and place <= (select place from owner_events " +
+      "where agent = ?1 order by place desc limit 1 offset ?2)",
+  );
+  return ({ id, agent, kind, payload, created, conversation, message }) => {
+    const turn = message === undefined
+      ? undefined
+      : turnOf.get(agent, conversation, conversation, message);
+    insert.run(
+      ...[id, agent, kind, JSON.stringify(payload), created],
+      ...[turn?.turn_id ?? null, turn?.created ?? null],
+    );
+    trim.run(agent, TEAMCHAT_LIMITS.ownerEventsMax);
+  };
+}
+
+function readEvent(row: Row): AgentEvent {
+  return {
+    id: String(row.event_id),
+    kind: String(row.kind),
+    payload: JSON.parse(String(row.payload)) as Record<string, unknown>,
+    created: Number(row.created),
+    turn: row.turn_id === null
+      ? undefined
+      : { turnId: String(row.turn_id), created: Number(row.turn_created) },
+  };
+}

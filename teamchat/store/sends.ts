@@ -1,0 +1,65 @@
+/**
+ * Messages that agents send to their owners by themselves. Each is a turn without a question: it has
+ * ended, its text is the answer, and the same delivery brings it to the platform, kills included.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Database } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { Site } from "teamchat/store/turn.ts";
+
+/** A message about to be stored. */
+export interface NewSend {
+  readonly turnId: string;
+  readonly agent: string;
+  /** What the agent calls it; the same one again is not sent again. */
+  readonly sendId: string;
+  readonly owner: string;
+  readonly site: Site;
+  readonly text: string;
+  readonly created: number;
+}
+
+/** What a message was when it came. */
+export type SendState = "new" | "under-way" | "closed" | "full";
+
+/** Storing such messages. */
+export interface SendBook {
+  add(send: NewSend): Result<SendState>;
+  /** The agent asks again what became of it. */
+  untell(agent: string, sendId: string): Result<void>;
+}
+
+/** Opens the book over prepared tables. */
+export function openSends(db: Database): SendBook {
+  const known = db.prepare("select state from turns where agent = ? and send_id = ?");
+  const open = db.prepare(
+    "select count(*) as n from turns where agent = ? and send_id is not null and state = 'ended'",
+  );
+  const insert = db.prepare(
+    "insert into turns (turn_id, agent, owner, conversation, site, text, state, created, expires, " +
+      "changed, answer, outcome, send_id) values (?, ?, ?, ?, ?, '', 'ended', ?, ?, ?, ?, " +
+      "'completed', ?)",
+  );
+  const untell = db.prepare("update turns set told = 0 where agent = ? and send_id = ?");
+  return {
+    add: ({ turnId, agent, sendId, owner, site, text, created }) =>
+      writeSql(db, "the message", (): SendState => {
+        const state = known.get(agent, sendId)?.state;
+        if (state !== undefined) return state === "closed" ? "closed" : "under-way";
+        if (Number(open.get(agent)?.n ?? 0) >= TEAMCHAT_LIMITS.sendsWaitingMax) return "full";
+        insert.run(
+          ...[turnId, agent, owner, site.conversation, JSON.stringify(site)],
+          ...[created, created, created, text, sendId],
+        );
+        return "new";
+      }),
+    untell: (agent, sendId) =>
+      writeSql(db, "the message", () => {
+        untell.run(agent, sendId);
+      }),
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * A team-chat gateway in cloud mode against the kit, and the real dial unit of its agent with a
+ * scripted runtime: both ends of a line, real time, real sockets, a real disk for the agent.
+ *
+ * @module
+ */
+
+import { openHost } from "core/os/host.ts";
+import { systemClock } from "core/os/clock.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import { startTeamchat } from "teamchat/teamchat.ts";
+import { readTeamchatConfig } from "teamchat/config.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { hastyClock, startTestDial } from "tests/support/dial_fixture.ts";
+import {
+  APP_ID,
+  APP_SECRET,
+  type ConnectorKit,
+  createConnectorKit,
+  TENANT,
+} from "tests/teamchat/connector/kit.ts";
+import { BEA_OWNER, messageOf } from "tests/teamchat/fixture.ts";
+
+/** Both ends. */
+export interface TeamchatPair extends AsyncDisposable {
+  readonly kit: ConnectorKit;
+  /** The agent's home. */
+  readonly home: string;
+  /** Posts an activity of bea's owner; returns the status. */
+  post(activity: Record<string, unknown>): Promise<number>;
+  message(text: string, more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** One question on the agent's local socket. */
+  ask(question: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
+  /** Waits until something holds. */
+  until(test: () => boolean): Promise<void>;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** Starts both; resolves when the agent is registered. */
+export async function startTeamchatPair(
+  driver: RuntimeDriver,
+  env: Readonly<Record<string, string>> = {},
+): Promise<TeamchatPair> {
+  const wired: { kit?: ConnectorKit } = {};
+  const host = {
+    ...memoryHost({
+      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+    }),
+    clock: systemClock(),
+  };
+  const kit = wired.kit = await createConnectorKit();
+  const config = readTeamchatConfig({
+    FLEETCTL_ROOT: "/r",
+    TEAMS_APP_ID: APP_ID,
+    TEAMS_APP_PASSWORD: APP_SECRET,
+    TEAMS_APP_TENANT_ID: TENANT,
+    TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
+    TEAMS_CLOUD: "/etc/cloud.yaml",
+    TEAMS_LISTEN: "127.0.0.1:0",
+    TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
+    ...env,
+  }, { privateAddress: undefined, cloudFile: kit.cloudFile });
+  if (!config.ok) throw new Error(config.error.details.join("; "));
+  const { etc, dialKeys } = pathsUnder("/r");
+  await host.files.ensureDir(etc);
+  await host.files.write(dialKeys, "{}");
+  const teamchat = await startTeamchat(config.value, host, { version: "1.2.3", hostNames: [] });
+  const root = await Deno.makeTempDir({ prefix: "ft-" });
+  const real = openHost({ log: { program: "test", level: "error" } });
+  const unit = await startTestDial({
+    ...{ url: "", driver },
+    host: { ...real, clock: hastyClock(), log: recordingLog() },
+    env: {
+      FLEETCTL_ROOT: root,
+      FLEETCTL_AGENT: "bea",
+      CHANNEL_USER_EMAIL: "",
+      CHANNEL_WEBVIEW_GATEWAY_URL: "",
+      CHANNEL_TEAMCHAT_GATEWAY_URL: `ws://127.0.0.1:${teamchat.register.port}/register`,
+      CHANNEL_OWNER_AAD: BEA_OWNER,
+    },
+  });
+  const home = `${root}/home/bea`;
+  const { public: publicKey } = JSON.parse(
+    await Deno.readTextFile(`${home}/.fleetctl/dial/key.json`),
+  );
+  await host.files.write(dialKeys, JSON.stringify({ bea: [publicKey] }));
+  const until = async (test: () => boolean) => {
+    const end = host.clock.monotonic() + PATIENCE_MS;
+    while (!test()) {
+      if (host.clock.monotonic() > end) throw new Error("it did not happen within a minute");
+      await host.clock.sleep(5);
+    }
+  };
+  await until(() => unit.isConnected());
+  return {
+    ...{ kit, home, until },
+    message: (text, more = {}) => messageOf(kit, { text, ...more }),
+    post: async (activity) => {
+      const response = await fetch(`http://127.0.0.1:${teamchat.messages.port}/api/messages`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${await kit.keys.token(kit.serviceUrl)}`,
+        },
+        body: JSON.stringify(activity),
+      });
+      await response.body?.cancel();
+      return response.status;
+    },
+    ask: async (question) => {
+      const stream = await real.sockets.connectUnix(`${home}/.fleetctl/dial/local.sock`);
+      try {
+        const line = new TextEncoder().encode(`${JSON.stringify(question)}\n`);
+        await stream.writable.getWriter().write(line);
+        let text = "";
+        for await (const chunk of stream.readable.pipeThrough(new TextDecoderStream())) {
+          text += chunk;
+          if (text.endsWith("\n")) break;
+        }
+        return JSON.parse(text);
+      } finally {
+        stream.close();
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await unit.close();
+      await teamchat.close();
+      await Deno.remove(root, { recursive: true });
+    },
+  };
+}

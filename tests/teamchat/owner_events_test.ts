@@ -1,0 +1,158 @@
+/**
+ * Thumbs, words about answers, reactions: to the owner's own agent, once it is there, until it has
+ * taken note of each.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  CAL_OWNER,
+  startTestTeamchat,
+  type TestAgent,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat();
+      await fn(at);
+    },
+  });
+}
+
+/** One turn, answered; returns the turn and the id of the answer's message. */
+async function answered(at: TestTeamchat, agent: TestAgent) {
+  await at.post(at.message("hi"));
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, "hi");
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length === 1);
+  await at.still(agent.next("delivery"));
+  return { turnId, replyToId: room.messages[0]?.id ?? "" };
+}
+
+function feedback(replyToId: string, reaction = "like", words?: string) {
+  const value = {
+    actionName: "feedback",
+    actionValue: {
+      reaction,
+      feedback: JSON.stringify(words === undefined ? {} : { feedbackText: words }),
+    },
+  };
+  return { type: "invoke", name: "message/submitAction", replyToId, value };
+}
+
+test("a thumb with words reaches the agent with the turn that it is about", async (at) => {
+  const agent = await at.agent();
+  const { turnId, replyToId } = await answered(at, agent);
+  const posted = await at.post(at.message("", feedback(replyToId, "dislike", "too long")));
+  assert.deepEqual([posted.status, posted.text], [200, "{}"]);
+  const frame = await at.still(agent.next("owner_event"));
+  assert.deepEqual([frame.kind, frame.turn_id, frame.payload], [
+    "feedback",
+    turnId,
+    { reaction: "dislike", text: "too long" },
+  ]);
+});
+
+test("a reaction reaches the agent, and so does its end", async (at) => {
+  const agent = await at.agent();
+  const { turnId, replyToId } = await answered(at, agent);
+  const type = "messageReaction";
+  const added = { type, replyToId, reactionsAdded: [{ type: "like" }] };
+  const removed = { type, replyToId, reactionsRemoved: [{ type: "like" }] };
+  assert.equal((await at.post(at.message("", added))).status, 202);
+  const first = await at.still(agent.next("owner_event"));
+  assert.deepEqual([first.kind, first.turn_id, first.payload], [
+    "reaction",
+    turnId,
+    { added: ["like"], removed: [] },
+  ]);
+  agent.send({ type: "owner_event_taken", id: String(first.id) });
+  await at.post(at.message("", { ...removed, timestamp: "2026-01-01T00:00:09.000Z" }));
+  let last = await at.still(agent.next("owner_event"));
+  // What was taken meanwhile may be on the line already.
+  if (last.id === first.id) last = await at.still(agent.next("owner_event"));
+  assert.deepEqual(last.payload, { added: [], removed: ["like"] });
+});
+
+test("an agent that was away is told, again until it has taken it, and not after that", async (at) => {
+  const agent = await at.agent();
+  const { replyToId } = await answered(at, agent);
+  agent.connection.terminate();
+  await at.still(agent.closed);
+  await at.post(at.message("", feedback(replyToId)));
+  const second = await at.agent("bea", { open_turns: [] });
+  const told = await at.still(second.next("owner_event"));
+  second.connection.terminate();
+  const third = await at.agent("bea", { open_turns: [] });
+  assert.equal((await at.still(third.next("owner_event"))).id, told.id);
+  third.send({ type: "owner_event_taken", id: String(told.id) });
+  third.send({ type: "agents", id: "after" });
+  await at.still(third.next("agents_result"));
+  const fourth = await at.agent("bea", { open_turns: [] });
+  fourth.send({ type: "agents", id: "after" });
+  await at.still(fourth.next("agents_result"));
+  assert.deepEqual(fourth.frames.filter(({ type }) => type === "owner_event"), []);
+});
+
+test("the same thumb delivered again is told once", async (at) => {
+  const agent = await at.agent();
+  const { replyToId } = await answered(at, agent);
+  const first = at.message("", feedback(replyToId));
+  // The platform repeats an invoke under its own id, and half a minute later under a new one.
+  for (const each of [first, first, at.message("", feedback(replyToId))]) {
+    assert.equal((await at.post(each)).status, 200);
+  }
+  await at.still(agent.next("owner_event"));
+  agent.send({ type: "agents", id: "after" });
+  await at.still(agent.next("agents_result"));
+  assert.equal(agent.frames.filter(({ type }) => type === "owner_event").length, 1);
+});
+
+test("another owner's thumb goes to the other owner's agent, without the turn", async (at) => {
+  const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
+  const { replyToId } = await answered(at, bea);
+  const from = { id: "29:cal", aadObjectId: CAL_OWNER };
+  assert.equal((await at.post(at.message("", { ...feedback(replyToId), from }))).status, 200);
+  assert.equal((await at.still(cal.next("owner_event"))).turn_id, undefined);
+  assert.deepEqual(bea.frames.filter(({ type }) => type === "owner_event"), []);
+});
+
+const NOTHING: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  "another action": { value: { actionName: "vote", actionValue: { reaction: "like" } } },
+  "an unknown reaction": { value: { actionName: "feedback", actionValue: { reaction: "meh" } } },
+  "no value": { value: undefined },
+  "a list": { value: [] },
+  "a number as the action's value": { value: { actionName: "feedback", actionValue: 5 } },
+};
+for (const [name, more] of Object.entries(NOTHING)) {
+  test(`feedback that says nothing is answered and told to nobody: ${name}`, async (at) => {
+    const agent = await at.agent();
+    const invoke = { type: "invoke", name: "message/submitAction", ...more };
+    assert.equal((await at.post(at.message("", invoke))).status, 200);
+    agent.send({ type: "agents", id: "after" });
+    await at.still(agent.next("agents_result"));
+    assert.deepEqual(agent.frames.filter(({ type }) => type === "owner_event"), []);
+  });
+}
+
+test("words, reactions and their number are bounded", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("", feedback("x", "like", "w".repeat(50_000))));
+  const first = await at.still(agent.next("owner_event"));
+  assert.equal((first.payload as { text: string }).text.length, 2_000);
+  const reactionsAdded = Array.from({ length: 60 }, (_, n) => ({ type: `r${n}\n[x]` }));
+  agent.send({ type: "owner_event_taken", id: String(first.id) });
+  await at.post(at.message("", { type: "messageReaction", reactionsAdded }));
+  let last = await at.still(agent.next("owner_event"));
+  if (last.id === first.id) last = await at.still(agent.next("owner_event"));
+  const { added } = last.payload as { added: readonly string[] };
+  assert.deepEqual([added.length, added[3]], [16, "r3x"]);
+});

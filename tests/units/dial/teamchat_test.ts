@@ -1,0 +1,92 @@
+/**
+ * A dial unit with a real team-chat gateway: what the owner did with an answer reaches the next turn,
+ * and what the agent sends by itself reaches the owner.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
+import { startTeamchatPair } from "tests/support/teamchat_pair.ts";
+import { error } from "tests/teamchat/connector/conversation.ts";
+import { BEA_OWNER } from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+/** A runtime that answers "done" and remembers what it was told. */
+function listener() {
+  const heard: string[] = [];
+  const driver = scriptedRuntime(async ({ text, report }: TurnStage) => {
+    heard.push(text);
+    await report({ kind: "message", messageId: `m${heard.length}`, text: "done" });
+    return { outcome: "completed" };
+  });
+  return { heard, driver };
+}
+
+Deno.test({
+  name: "a thumb and a reaction are told with the next turn, once",
+  ...SAFE,
+  fn: async () => {
+    const { heard, driver } = listener();
+    await using at = await startTeamchatPair(driver);
+    assert.equal(await at.post(at.message("first")), 202);
+    const room = at.kit.conversation("a:bea");
+    await at.until(() => room.messages.length === 1);
+    const replyToId = room.messages[0]?.id;
+    const thumb = {
+      actionName: "feedback",
+      actionValue: { reaction: "dislike", feedback: '{"feedbackText":"too [short]\\nplease"}' },
+    };
+    const invoke = { type: "invoke", name: "message/submitAction", value: thumb, replyToId };
+    assert.equal(await at.post(at.message("", invoke)), 200);
+    const reaction = { type: "messageReaction", reactionsAdded: [{ type: "heart" }], replyToId };
+    assert.equal(await at.post(at.message("", reaction)), 202);
+    // The second reaction is at the agent when its result is asked for on the same line.
+    await at.ask({ type: "owner_message", text: "by the way" });
+    assert.equal(await at.post(at.message("second")), 202);
+    await at.until(() => heard.length === 2);
+    const when = "your answer to the message of [0-9TZ:.-]+";
+    const [feedback, reacted, ...rest] = (heard[1] ?? "").split("\n\n");
+    assert.match(
+      feedback ?? "",
+      new RegExp(`^\\[feedback: the owner marked ${when} as not helpful: "too short please"\\]$`),
+    );
+    assert.match(reacted ?? "", new RegExp(`^\\[reaction: the owner added heart on ${when}\\]$`));
+    assert.deepEqual(rest, ["second"]);
+    await at.until(() => room.messages.length === 3);
+    await at.post(at.message("third"));
+    await at.until(() => heard.length === 3);
+    assert.equal(heard[2], "third");
+  },
+});
+
+Deno.test({
+  name: "a program of the agent writes to the owner and learns what became of it",
+  ...SAFE,
+  fn: async () => {
+    const { heard, driver } = listener();
+    await using at = await startTeamchatPair(driver);
+    const early = await at.ask({ type: "owner_message", text: "hello?" });
+    assert.deepEqual([early.outcome, early.reason], [
+      "blocked",
+      "the owner has not written to the bot yet",
+    ]);
+    await at.post(at.message("first"));
+    const room = at.kit.conversation("a:bea");
+    await at.until(() => room.messages.length === 1);
+    const sent = await at.ask({ type: "owner_message", text: "the build is green" });
+    const shown = room.messages.at(-1);
+    assert.deepEqual([sent.outcome, sent.ids], ["delivered", [shown?.id]]);
+    assert.equal(shown?.text, "the build is green");
+    at.kit.script({ kind: "message", effect: { answer: error(403, "MessageWritesBlocked", "") } });
+    const blocked = await at.ask({ type: "owner_message", text: "and now?" });
+    assert.deepEqual([blocked.outcome, blocked.reason], ["blocked", "MessageWritesBlocked"]);
+    assert.equal((await at.ask({ type: "owner_message", text: "again" })).outcome, "blocked");
+    assert.equal((await at.ask({ type: "owner_message", text: " " })).outcome, "failed");
+    assert.equal(room.messages.length, 2);
+    assert.deepEqual(heard, ["first"]);
+    assert.equal(at.message("").channelId, "msteams");
+    assert.ok(BEA_OWNER.endsWith("be"));
+  },
+});

@@ -1,0 +1,61 @@
+/**
+ * What the runtime is told with its next turn, in the dial unit's database: what became of messages,
+ * what the owner did with answers. Each is told once; its id is kept, so that one which comes again is
+ * known.
+ *
+ * @module
+ */
+
+import type { Database } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+
+/** Text of the table. */
+export const NOTE_TABLE = `
+create table if not exists notes (
+  place integer primary key autoincrement,
+  note_id text not null unique,
+  text text not null,
+  is_told integer not null default 0
+) strict;
+create index if not exists notes_untold on notes (place) where is_told = 0;
+`;
+
+/** Notes with one turn; more of them say nothing new. */
+const AT_ONCE_MAX = 8;
+/** Notes that are remembered. */
+const KEPT_MAX = 512;
+
+/** Notes that wait for a turn. */
+export interface NoteTable {
+  /** Stores a note; the same one again changes nothing. */
+  add(id: string, text: string): Result<void>;
+  /** Returns the oldest notes, and does not return them again. */
+  take(): readonly string[];
+}
+
+/** Opens the table of a prepared database. */
+export function openNoteTable(db: Database): NoteTable {
+  const add = db.prepare("insert or ignore into notes (note_id, text) values (?, ?)");
+  const trim = db.prepare(
+    "delete from notes where place <= (select max(place) from notes) - ?",
+  );
+  const untold = db.prepare(
+    "select place, text from notes where is_told = 0 order by place limit ?",
+  );
+  const tell = db.prepare("update notes set is_told = 1, text = '' where place = ?");
+  return {
+    add: (id, text) =>
+      writeSql(db, "the note", () => {
+        add.run(id, text);
+        trim.run(KEPT_MAX);
+      }),
+    take: () => {
+      const rows = untold.all(AT_ONCE_MAX);
+      if (rows.length === 0) return [];
+      // A disk that is full tells them again with the turn after this one.
+      writeSql(db, "the note", () => rows.forEach(({ place }) => tell.run(place ?? 0)));
+      return rows.map(({ text }) => String(text));
+    },
+  };
+}

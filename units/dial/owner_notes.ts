@@ -1,0 +1,61 @@
+/**
+ * Words for what a gateway tells an agent about its messages. The runtime reads them before the text
+ * of its next turn, each in brackets on a line of its own, so that it can tell them from the owner's
+ * words. Pure.
+ *
+ * @module
+ */
+
+import type { InboundFrame } from "core/dial/client_session.ts";
+
+/** Outcomes that the agent need not be told about. */
+const EXPECTED: ReadonlySet<string> = new Set(["delivered", "cancelled"]);
+const TEXT_LENGTH_MAX = 2_000;
+
+/** The note of a delivery; undefined when all went well. */
+export function deliveryNote(
+  { outcome, reason }: Pick<Extract<InboundFrame, { type: "delivery" }>, "outcome" | "reason">,
+  what = "previous answer",
+): string | undefined {
+  if (EXPECTED.has(outcome)) return undefined;
+  const why = reason === undefined ? "" : `: ${oneLine(reason, 200)}`;
+  return outcome === "ambiguous"
+    ? `[delivery: whether the owner received all of the ${what} is not known${why}]`
+    : `[delivery: the owner did not receive the ${what}, ${oneLine(outcome, 40)}${why}]`;
+}
+
+/** The note of an event; undefined for a kind of a newer gateway. */
+export function ownerEventNote(
+  frame: Extract<InboundFrame, { type: "owner_event" }>,
+): string | undefined {
+  const { kind, payload } = frame;
+  const which = frame.turn_created === undefined
+    ? "one of your messages"
+    : `your answer to the message of ${new Date(frame.turn_created).toISOString()}`;
+  switch (kind) {
+    case "feedback": {
+      const how = payload.reaction === "like" ? "helpful" : "not helpful";
+      const text = typeof payload.text === "string" ? payload.text : "";
+      const words = text === "" ? "" : `: "${oneLine(text, TEXT_LENGTH_MAX)}"`;
+      return `[feedback: the owner marked ${which} as ${how}${words}]`;
+    }
+    case "reaction": {
+      const said = [
+        ...types(payload.added).map((type) => `added ${type}`),
+        ...types(payload.removed).map((type) => `took back ${type}`),
+      ];
+      return said.length === 0 ? undefined : `[reaction: the owner ${said.join(", ")} on ${which}]`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function types(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map((type) => oneLine(String(type), 64)) : [];
+}
+
+/** Nothing in a note may look like the end of it, or like a line of its own. */
+function oneLine(text: string, max: number): string {
+  return text.replace(/[\p{Cc}\s[\]]+/gu, " ").trim().slice(0, max);
+}

@@ -1,0 +1,69 @@
+/**
+ * The builtin server `teamchat`: messages to the agent's owner at team chat, through this agent's own
+ * dial unit, which alone knows the gateway. The tool says what became of the message, so that no
+ * model believes a lost one read. Where the agent has no team-chat gateway the message is shown in
+ * the cockpit by its event, as with the other channels.
+ *
+ * @module
+ */
+
+import { McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { MESSAGE_LIMITS } from "core/limits.ts";
+import type { Random } from "core/ports.ts";
+import { VERSION } from "core/version.ts";
+import { checkMessage } from "units/mcp/builtin/channel.ts";
+import { askDial, type DialClientPorts } from "units/mcp/builtin/dial_client.ts";
+import { textResult } from "units/mcp/builtin/text_result.ts";
+
+const TITLE_LENGTH_MAX = 200;
+/** Outcomes after which the owner does not have the message. */
+const UNREAD: ReadonlySet<string> = new Set(["throttled", "blocked", "too_large", "failed"]);
+
+/** Creates the server; `socket` is that of the agent's dial unit. */
+export function createTeamchatServer(
+  socket: string,
+  ports: DialClientPorts & { readonly random: Pick<Random, "uuid"> },
+): McpServer {
+  const server = new McpServer({ name: "teamchat", version: VERSION });
+  server.registerTool(
+    "send_message",
+    {
+      title: "Send a message by team chat",
+      description:
+        "Sends a message to your owner's personal team chat, also when nobody asked. The answer " +
+        "says what became of it: delivered, ambiguous (it may have arrived; do not send it " +
+        "again), throttled, blocked, too_large, failed, pending (still on its way; you are told " +
+        "with a later turn if it fails), or shown (in the cockpit only). The message may have at " +
+        `most ${MESSAGE_LIMITS.textBytesMax} bytes.`,
+      inputSchema: z.object({
+        text: z.string().describe("The message, Markdown"),
+        title: z.string().max(TITLE_LENGTH_MAX).optional().describe("A short heading"),
+      }),
+      outputSchema: z.object({
+        ...{ accepted: z.boolean(), id: z.string(), outcome: z.string() },
+        reason: z.string().optional(),
+      }),
+      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
+    },
+    async (args) => {
+      const fault = checkMessage(args);
+      if (fault !== undefined) return textResult(`Cannot send the message: ${fault}`, true);
+      const id = ports.random.uuid();
+      const text = args.title === undefined ? args.text : `**${args.title}**\n\n${args.text}`;
+      const asked = await askDial(socket, { type: "owner_message", text, id }, ports);
+      if (!asked.ok && asked.error.code !== "teamchat-absent") {
+        return textResult(asked.error.message, true);
+      }
+      const isKnown = asked.ok && asked.value.type === "owner_message_result";
+      const { outcome, reason } = isKnown ? asked.value : { outcome: "shown", reason: undefined };
+      const isUnread = UNREAD.has(outcome);
+      const structuredContent = {
+        ...{ accepted: !isUnread, id, outcome },
+        ...(reason === undefined ? {} : { reason }),
+      };
+      return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
+    },
+  );
+  return server;
+}
