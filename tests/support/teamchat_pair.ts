@@ -87,6 +87,7 @@ export async function startTeamchatPair(
     await Deno.readTextFile(`${home}/.fleetctl/dial/key.json`),
   );
   await host.files.write(dialKeys, JSON.stringify({ bea: [publicKey] }));
+  const port = teamchat.messages?.port ?? 0;
   const until = async (test: () => boolean) => {
     const end = host.clock.monotonic() + PATIENCE_MS;
     while (!test()) {
@@ -99,7 +100,7 @@ export async function startTeamchatPair(
     ...{ kit, home, until },
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: async (activity) => {
-      const response = await fetch(`http://127.0.0.1:${teamchat.messages.port}/api/messages`, {
+      const response = await fetch(`http://127.0.0.1:${port}/api/messages`, {
         method: "POST",
         headers: {
           "content-type": "application/json",
