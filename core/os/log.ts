@@ -63,6 +63,8 @@ function createLog(
  * and format characters are written by their number, which JSON reads as the same text.
  */
 function plain(line: string): string {
+  // Nearly every line is plain ASCII, and this costs as much as the rest of it.
+  if (!UNUSUAL.test(line)) return line;
   return line.replace(
     /[\u007f-\u009f\p{Cf}\u2028\u2029]/gu,
     (mark) =>
@@ -72,6 +74,8 @@ function plain(line: string): string {
       ).join(""),
   );
 }
+
+const UNUSUAL = /[^\x20-\x7e\n]/;
 
 interface Head {
   readonly at: string;

@@ -24,10 +24,19 @@ const SCHEME = /\b(Bearer|Basic|Negotiate)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 const USER_INFORMATION = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const QUERY_SECRET = /([?&;](?:[a-z_-]*(?:token|secret|password|signature|code|key))=)[^&#\s"']+/gi;
 
+/** Names of fields are few and come again; those of others' objects fill this and are judged anew. */
+const KNOWN_NAMES = new Map<string, boolean>();
+const KNOWN_NAMES_MAX = 256;
+
 /** Says whether a field of this name may hold a secret. */
 export function isSecretName(name: string): boolean {
+  const known = KNOWN_NAMES.get(name);
+  if (known !== undefined) return known;
   const lower = name.toLowerCase();
-  return SECRET_NAME.test(lower) || (KEY_NAME.test(lower) && !HARMLESS_KEY_NAME.test(lower));
+  const isSecret = SECRET_NAME.test(lower) ||
+    (KEY_NAME.test(lower) && !HARMLESS_KEY_NAME.test(lower));
+  if (KNOWN_NAMES.size < KNOWN_NAMES_MAX) KNOWN_NAMES.set(name, isSecret);
+  return isSecret;
 }
 
 /** Returns a copy that is safe to print as JSON: redacted, bounded, without cycles. */
@@ -105,8 +114,11 @@ function redactError(error: Error, above: Set<object>, depth: number): Record<st
   };
 }
 
+/** Each of the patterns below needs one of these. */
+const SUSPECT = /[\s=]|:\/\//;
+
 function redactText(text: string): string {
-  const safe = text
+  const safe = !SUSPECT.test(text) ? text : text
     .replace(SCHEME, `$1 ${REDACTED}`)
     .replace(USER_INFORMATION, `$1${REDACTED}@`)
     .replace(QUERY_SECRET, `$1${REDACTED}`);

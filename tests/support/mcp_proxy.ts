@@ -5,6 +5,8 @@
  * @module
  */
 
+import { connectWire } from "core/os/wires.ts";
+import { wireOf } from "core/wire.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { ok } from "core/result.ts";
 import type { Gate } from "core/risk/rules.ts";
@@ -99,12 +101,13 @@ export async function proxyBench(
   const clock = fakeClock();
   const log = recordingLog();
   const done = runProxy({ agent: options.agent ?? "ada", mcp: "bench", socket }, {
-    client: { readable: toProxy.readable, writable: fromProxy.writable },
+    client: wireOf({ readable: toProxy.readable, writable: fromProxy.writable }),
     clock,
     log,
     gate: options.gate ?? { current: () => Promise.resolve(ok(BENCH_GATE)) },
     dialSocket: options.dialSocket ?? `${folder}/dial.sock`,
     connect: connectUnix,
+    openServer: connectWire,
   });
   const input = toProxy.writable.getWriter();
   const lines = readMessages(fromProxy.readable);

@@ -60,7 +60,7 @@ export function judgeClientFrame(
     const reason = unusable(mcp, message.text);
     return { kind: "answer", bytes: printError(message.id, message.code, reason), why: "bad" };
   }
-  const ambiguity = findAmbiguity(frame.bytes);
+  const ambiguity = findAmbiguity(parsed.text);
   if (ambiguity !== undefined) {
     const id = message.kind === "notification" ? null : message.id;
     const reason = unusable(mcp, ambiguity);

@@ -162,3 +162,56 @@ export function scanEnvelope(bytes: Uint8Array): Envelope {
   scanner.feed(bytes);
   return scanner.result();
 }
+
+/** Longest key that is looked at; no method takes a longer one. */
+const KEY_LENGTH_MAX = 1024;
+
+/**
+ * Returns the keys of a whole message that `JSON.parse` accepts, in their order and doubled ones
+ * doubled; undefined when there are more, or longer ones, than any method takes. The same as
+ * `scanEnvelope` sees, for a text at hand: each message of a client passes here.
+ */
+export function envelopeKeys(text: string): readonly EnvelopeKey[] | undefined {
+  const keys: EnvelopeKey[] = [];
+  let depth = 0;
+  let isKey = false;
+  let isParams = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      if (isKey) {
+        isKey = false;
+        const name = keyText(text, at, end);
+        if (name === undefined || keys.length >= KEYS_MAX) return undefined;
+        keys.push({ depth: depth === 1 ? 1 : 2, name });
+        if (depth === 1) isParams = name === "params";
+      }
+      at = end;
+    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      depth++;
+      isKey = code === OPEN_OBJECT && (depth === 1 || depth === 2 && isParams);
+      // An array has no keys, and nothing below it is of the envelope.
+      if (code === OPEN_ARRAY && depth === 2) isParams = false;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+      depth--;
+      isKey = false;
+    } else if (code === COMMA) isKey = depth === 1 || depth === 2 && isParams;
+  }
+  return keys;
+}
+
+/** Where the string that begins at `at` ends: the quote that no backslash takes away. */
+function endOfString(text: string, at: number): number {
+  for (let end = text.indexOf('"', at + 1);; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
+    if (end === -1 || slashes % 2 === 0) return end === -1 ? text.length : end;
+  }
+}
+
+function keyText(text: string, from: number, to: number): string | undefined {
+  if (to - from > KEY_LENGTH_MAX) return undefined;
+  const raw = text.slice(from + 1, to);
+  return raw.includes("\\") ? JSON.parse(`"${raw}"`) as string : raw;
+}

@@ -11,9 +11,10 @@ import { connectUnix } from "core/os/connect_unix.ts";
 import { denoFiles } from "core/os/files.ts";
 import { stderrLog } from "core/os/log.ts";
 import { systemClock } from "core/os/clock.ts";
+import { connectWire, stdioWire } from "core/os/wires.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { ByteStream } from "core/ports.ts";
 import { err } from "core/result.ts";
+import { type Wire, wireOf } from "core/wire.ts";
 import { parseProgramArguments, type ProgramCommand, USAGE } from "units/mcp/arguments.ts";
 
 async function main(): Promise<number> {
@@ -35,7 +36,7 @@ async function run(command: ProgramCommand): Promise<number> {
       console.log("ok");
       return 0;
     case "proxy":
-      return await proxy(command, connectUnix);
+      return await proxy(command, connectWire);
     case "proxy-url":
       return await proxy({ mcp: command.mcp, socket: "" }, () => connectUrl(command.mcp));
     case "serve":
@@ -51,12 +52,12 @@ function root(): string {
 
 async function proxy(
   target: { readonly mcp: string; readonly socket: string },
-  connect: (path: string) => Promise<ByteStream>,
+  openServer: (path: string) => Promise<Wire>,
 ): Promise<number> {
   const { runProxy } = await import("units/mcp/proxy.ts");
   const { createGateReader } = await import("core/risk/gate_file.ts");
   await runProxy({ ...target, agent: Deno.env.get("FLEETCTL_AGENT") ?? "" }, {
-    client: { readable: Deno.stdin.readable, writable: Deno.stdout.writable },
+    client: stdioWire(),
     clock: systemClock(),
     log: stderrLog({ program: "fleetctl-mcp" }),
     gate: createGateReader(
@@ -64,13 +65,14 @@ async function proxy(
       systemClock(),
     ),
     dialSocket: `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`,
-    connect: (path) => path === target.socket ? connect(path) : connectUnix(path),
+    openServer,
+    connect: connectUnix,
   });
   return 0;
 }
 
 /** Loads the SDK, which no other proxy needs. */
-async function connectUrl(mcp: string): Promise<ByteStream> {
+async function connectUrl(mcp: string): Promise<Wire> {
   const { openMcpHttp } = await import("core/os/mcp_http.ts");
   const { systemHttp } = await import("core/os/http.ts");
   const { readOwnEndpoint } = await import("units/mcp/own_endpoint.ts");
@@ -80,7 +82,7 @@ async function connectUrl(mcp: string): Promise<ByteStream> {
   if (!endpoint.ok) {
     throw new Error(endpoint.error.message.replace(/^Cannot reach MCP [^:]*: /, ""));
   }
-  return openMcpHttp(endpoint.value, { http: systemHttp(), clock: systemClock() });
+  return wireOf(openMcpHttp(endpoint.value, { http: systemHttp(), clock: systemClock() }));
 }
 
 async function serve(server: BuiltinServer): Promise<number> {

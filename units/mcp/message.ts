@@ -6,7 +6,7 @@
  */
 
 import type { Refusal } from "core/errors.ts";
-import { scanEnvelope } from "units/mcp/envelope.ts";
+import { envelopeKeys } from "units/mcp/envelope.ts";
 
 /** Identifier of a request. */
 export type MessageId = string | number;
@@ -44,9 +44,10 @@ export const RPC_CODES = {
 } as const;
 
 /** Keys that decide what a message does; each once, in exactly this spelling. */
-const MESSAGE_KEYS = ["jsonrpc", "id", "method", "params", "result", "error"];
-const PARAMS_KEYS = ["name", "arguments", "_meta", "task"];
+const MESSAGE_KEYS = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
+const PARAMS_KEYS = new Set(["name", "arguments", "_meta", "task"]);
 
+const OPEN_OBJECT = 0x7b;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 /** Line breaks to some readers that are none to JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR. */
@@ -55,6 +56,8 @@ const FOREIGN_BREAKS = /[\r\u0085\u2028\u2029]/;
 /** A parsed line, and the bytes to forward for it. */
 export interface ParsedLine {
   readonly message: Message | BadMessage;
+  /** What it was parsed from; empty for a bad one. */
+  readonly text: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -62,7 +65,7 @@ export interface ParsedLine {
 export function parseLine(bytes: Uint8Array<ArrayBuffer>): ParsedLine | undefined {
   const bad = (code: number, text: string, id: MessageId | null = null): ParsedLine => ({
     message: { kind: "bad", code, text, id },
-    bytes,
+    ...{ text: "", bytes },
   });
   let text: string;
   try {
@@ -70,7 +73,7 @@ export function parseLine(bytes: Uint8Array<ArrayBuffer>): ParsedLine | undefine
   } catch {
     return bad(RPC_CODES.parse, "the line is not valid UTF-8");
   }
-  if (/^\s*$/.test(text)) return undefined;
+  if (text.charCodeAt(0) !== OPEN_OBJECT && text.trim() === "") return undefined;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -79,7 +82,7 @@ export function parseLine(bytes: Uint8Array<ArrayBuffer>): ParsedLine | undefine
   }
   if (Array.isArray(value)) return bad(RPC_CODES.invalidRequest, "a batch is not supported");
   if (!isRecord(value)) return bad(RPC_CODES.invalidRequest, "the line is not a JSON object");
-  return { message: readMessage(value), bytes: oneLine(text, bytes) };
+  return { message: readMessage(value), text, bytes: oneLine(text, bytes) };
 }
 
 function readMessage(value: Record<string, unknown>): Message | BadMessage {
@@ -110,18 +113,18 @@ function readMessage(value: Record<string, unknown>): Message | BadMessage {
  * Says what is ambiguous about a client's message: a deciding key twice or in another spelling.
  * A server that takes the other one would do something that the gate has not seen.
  */
-export function findAmbiguity(bytes: Uint8Array): string | undefined {
-  const seen = new Set<string>();
-  const envelope = scanEnvelope(bytes);
-  if (envelope.hasMoreKeys) return "it has more keys than any method takes";
-  for (const { depth, name } of envelope.keys) {
+export function findAmbiguity(text: string): string | undefined {
+  const keys = envelopeKeys(text);
+  if (keys === undefined) return "it has more keys, or longer ones, than any method takes";
+  let seen = "";
+  for (const { depth, name } of keys) {
     const known = depth === 1 ? MESSAGE_KEYS : PARAMS_KEYS;
-    const folded = name.normalize("NFKC").trim().toLowerCase();
-    if (!known.includes(folded)) continue;
+    const folded = known.has(name) ? name : name.normalize("NFKC").trim().toLowerCase();
+    if (!known.has(folded)) continue;
     const where = depth === 1 ? `"${folded}"` : `"params.${folded}"`;
     if (folded !== name) return `${where} is spelled in another way`;
-    if (seen.has(where)) return `${where} is there twice`;
-    seen.add(where);
+    if (seen.includes(where)) return `${where} is there twice`;
+    seen += where;
   }
   return undefined;
 }

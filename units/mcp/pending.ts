@@ -18,7 +18,8 @@ export interface Pending {
 
 interface Entry extends Pending {
   readonly progressToken: MessageId | undefined;
-  stop: () => void;
+  /** On the monotonic clock; infinite for what may stay open. */
+  due: number;
 }
 
 /** Table of open requests. */
@@ -39,24 +40,40 @@ export const PENDING_MAX = 1024;
 /** Methods that stay open for as long as the client likes. */
 const OPEN_ENDED: ReadonlySet<string> = new Set(["subscriptions/listen"]);
 
-/** Creates a table; `onExpired` is told of a request that had no answer in time, once it is out. */
+/**
+ * Creates a table; `onExpired` is told of a request that had no answer in time, once it is out. One
+ * timer stands for all deadlines: they are equally long, so the oldest is the next.
+ */
 export function createPendingTable(
-  clock: Pick<Clock, "after">,
+  clock: Pick<Clock, "after" | "monotonic">,
   onExpired: (entry: Pending) => void,
 ): PendingTable {
+  /** In the order of their deadlines. */
   const entries = new Map<MessageId, Entry>();
   const byToken = new Map<MessageId, Entry>();
+  const limitMs = MCP_LIMITS.callSeconds * 1000;
+  let stop: (() => void) | undefined;
 
+  const look = () => {
+    stop = undefined;
+    const now = clock.monotonic();
+    for (const entry of [...entries.values()]) {
+      if (entry.due === Infinity) continue;
+      if (entry.due > now) {
+        stop = clock.after(entry.due - now, look);
+        break;
+      }
+      if (take(entry.id) !== undefined) onExpired(entry);
+    }
+  };
   const arm = (entry: Entry) => {
     if (OPEN_ENDED.has(entry.method)) return;
-    entry.stop = clock.after(MCP_LIMITS.callSeconds * 1000, () => {
-      if (take(entry.id) !== undefined) onExpired(entry);
-    });
+    entry.due = clock.monotonic() + limitMs;
+    stop ??= clock.after(limitMs, look);
   };
   const take = (id: MessageId): Pending | undefined => {
     const entry = entries.get(id);
     if (entry === undefined) return undefined;
-    entry.stop();
     entries.delete(id);
     if (entry.progressToken !== undefined) byToken.delete(entry.progressToken);
     return entry;
@@ -72,17 +89,23 @@ export function createPendingTable(
       const tool = method === "tools/call" && typeof params["name"] === "string"
         ? params["name"]
         : undefined;
-      const entry: Entry = { id, method, tool, progressToken: tokenOf(params), stop: () => {} };
+      const progressToken = tokenOf(params);
+      const entry: Entry = { id, method, tool, progressToken, due: Infinity };
       entries.set(id, entry);
-      if (entry.progressToken !== undefined) byToken.set(entry.progressToken, entry);
+      if (progressToken !== undefined) byToken.set(progressToken, entry);
       arm(entry);
     },
     take,
-    takeAll: () => [...entries.keys()].flatMap((id) => take(id) ?? []),
+    takeAll() {
+      stop?.();
+      stop = undefined;
+      return [...entries.keys()].flatMap((id) => take(id) ?? []);
+    },
     onProgress(token) {
       const entry = isId(token) ? byToken.get(token) : undefined;
       if (entry === undefined) return;
-      entry.stop();
+      entries.delete(entry.id);
+      entries.set(entry.id, entry);
       arm(entry);
     },
   };

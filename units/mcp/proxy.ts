@@ -15,17 +15,17 @@
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock, Log } from "core/ports.ts";
+import type { Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { callLine } from "units/mcp/call_line.ts";
 import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
-import type { GateReader } from "core/risk/gate_file.ts";
 import { unreviewed } from "core/risk/accepted.ts";
 import { requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
 import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
 import { type ListReaders, readList, shownList } from "units/mcp/listed.ts";
+import { createIdleWatch, type IdleWatch } from "units/mcp/idle.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
 import {
-  isRecord,
   type Message,
   type MessageId,
   printError,
@@ -40,30 +40,13 @@ import {
   type PendingTable,
 } from "units/mcp/pending.ts";
 import { isOwnId } from "units/mcp/own_requests.ts";
+import type { ProxyPorts, ProxyTarget } from "units/mcp/proxy_ports.ts";
 import { createShownTools } from "units/mcp/shown_tools.ts";
 import { openLink, type ServerLink } from "units/mcp/server_link.ts";
 import { printOversize, type ServerLine } from "units/mcp/server_side.ts";
 import { createToolWatch } from "units/mcp/tool_watch.ts";
 import { createUnlistedCalls, type UnlistedCalls } from "units/mcp/unlisted_calls.ts";
 import { createWaitingCalls, type WaitingCalls } from "units/mcp/waiting_calls.ts";
-
-/** Whose MCP, which, and where. */
-export interface ProxyTarget {
-  readonly agent: string;
-  readonly mcp: string;
-  readonly socket: string;
-}
-
-/** What the proxy needs of the machine. */
-export interface ProxyPorts {
-  readonly client: Pick<ByteStream, "readable" | "writable">;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly gate: GateReader;
-  /** The dial unit's local socket, where humans are asked. */
-  readonly dialSocket: string;
-  connect(path: string): Promise<ByteStream>;
-}
 
 type Request = Extract<Message, { kind: "request" }>;
 
@@ -72,7 +55,8 @@ export async function runProxy(target: ProxyTarget, ports: ProxyPorts): Promise<
   const session = new ProxySession(target, ports);
   const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
   try {
-    for await (const chunk of ports.client.readable) {
+    const { client } = ports;
+    for (let chunk = await client.read(); chunk !== undefined; chunk = await client.read()) {
       for (const frame of framer.push(chunk)) await session.onClientFrame(frame);
     }
   } catch (thrown) {
@@ -82,17 +66,11 @@ export async function runProxy(target: ProxyTarget, ports: ProxyPorts): Promise<
   }
 }
 
-function callShape(params: Request["params"]): Readonly<Record<string, string>> {
-  const keys = Object.keys(isRecord(params["arguments"]) ? params["arguments"] : {});
-  return { tool: String(params["name"]).slice(0, 128), arguments: keys.slice(0, 32).join(",") };
-}
-
 /** One client, and the server it has at the moment. */
 class ProxySession {
   readonly #target: ProxyTarget;
   readonly #ports: ProxyPorts;
   readonly #log: Log;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #handshake = createHandshake();
   readonly #pending: PendingTable;
   /** Requests of the server to the client; their answers belong to this link only. */
@@ -105,14 +83,13 @@ class ProxySession {
   readonly #watch = createToolWatch();
   readonly #readers: ListReaders;
   #idleMs: number | undefined;
-  #stopIdle = () => {};
+  readonly #idle: IdleWatch;
 
   constructor(target: ProxyTarget, ports: ProxyPorts) {
     this.#target = target;
     this.#ports = ports;
     this.#log = ports.log.with({ mcp: target.mcp });
-    this.#writer = ports.client.writable.getWriter();
-    this.#writer.closed.catch(() => {/* the next write reports it */});
+    this.#idle = createIdleWatch(ports.clock, () => this.#onIdle());
     this.#pending = createPendingTable(ports.clock, (entry) => this.#onExpired(entry));
     this.#waiting = createWaitingCalls(ports);
     this.#readers = { target, watch: this.#watch, shown: this.#shown, log: this.#log };
@@ -124,7 +101,7 @@ class ProxySession {
 
   async #tellClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     try {
-      await this.#writer.write(bytes);
+      await this.#ports.client.write(bytes);
     } catch (thrown) {
       // The client's own end of its input ends the session; nothing is lost that it could read.
       this.#log.debug("client_gone", { error: errorText(thrown) });
@@ -171,6 +148,10 @@ class ProxySession {
     // What nobody has accepted starts no server.
     const known = await this.#standing(request);
     if (!known.ok) return await this.#refuse(request, known.error);
+    if (known.value === "as-accepted" && this.#link !== undefined && this.#opening === undefined) {
+      this.#idle.interrupt();
+      return await this.#send(this.#link, request, bytes);
+    }
     const ready = await this.#readyServer(request);
     if (!ready.ok) {
       this.#log.warning("mcp_unreachable", { why: ready.error.message });
@@ -178,7 +159,7 @@ class ProxySession {
         printError(request.id, RPC_CODES.connectionClosed, ready.error),
       );
     }
-    this.#stopIdle();
+    this.#idle.interrupt();
     const standing = await this.#standing(request);
     if (standing.ok && standing.value === "as-accepted") {
       return await this.#send(ready.value, request, bytes);
@@ -190,8 +171,7 @@ class ProxySession {
   async #send(to: ServerLink, request: Request, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.#handshake.onForwarded(request);
     this.#pending.add(request);
-    // Which tool and which arguments by name: their values are nobody's business here.
-    if (request.method === "tools/call") this.#log.info("call", callShape(request.params));
+    if (request.method === "tools/call") this.#log.info("call", callLine(request.params));
     await this.#writeServer(to, bytes);
   }
 
@@ -332,12 +312,20 @@ class ProxySession {
     // Late, after a cancellation or its deadline, or made up: nobody waits for it.
     if (entry === undefined) return this.#log.debug("answer_unexpected");
     this.#handshake.onAnswered(message.id, message.value);
-    await this.#tellClient(await this.#listed(entry, message.value) ?? bytes);
+    if (entry.method === "tools/list") {
+      await this.#tellClient(await this.#listed(entry, message.value) ?? bytes);
+    } else if (!this.#tellNow(bytes)) await this.#tellClient(bytes);
     this.#armIdle();
   }
 
+  /** A client whose only open request this answers does nothing but wait for it. */
+  #tellNow(bytes: Uint8Array): boolean {
+    const { writeNow } = this.#ports.client;
+    if (writeNow === undefined || this.#pending.size + this.#unlisted.size > 0) return false;
+    return writeNow(bytes);
+  }
+
   async #listed(entry: Pending, value: Record<string, unknown>) {
-    if (entry.method !== "tools/list") return undefined;
     const gate = await this.#ports.gate.current();
     if (!gate.ok) return printError(entry.id, RPC_CODES.internal, gate.error);
     return await shownList(this.#readers, gate.value, value);
@@ -349,7 +337,7 @@ class ProxySession {
     this.#link = undefined;
     this.#unlisted.end("it was given up");
     this.#asked.clear();
-    this.#stopIdle();
+    this.#idle.end();
   }
 
   #onServerEnd(ended: ServerLink, why: string): void {
@@ -381,20 +369,21 @@ class ProxySession {
   }
 
   #armIdle(): void {
-    this.#stopIdle();
     if (this.#idleMs === undefined || this.#pending.size + this.#unlisted.size > 0) return;
-    this.#stopIdle = this.#ports.clock.after(this.#idleMs, () => {
-      if (this.#link === undefined || this.#asked.size > 0) return;
-      if (this.#pending.size + this.#unlisted.size > 0) return;
-      this.#log.info("idle_stop");
-      this.#dropLink();
-    });
+    if (this.#link !== undefined) this.#idle.begin(this.#idleMs);
+  }
+
+  #onIdle(): void {
+    if (this.#link === undefined || this.#asked.size > 0) return;
+    if (this.#pending.size + this.#unlisted.size > 0) return;
+    this.#log.info("idle_stop");
+    this.#dropLink();
   }
 
   async close(): Promise<void> {
     await this.#waiting.close();
     this.#pending.takeAll();
     this.#dropLink();
-    await this.#writer.close().catch(() => {/* the client closed its end first */});
+    this.#ports.client.close();
   }
 }

@@ -7,7 +7,8 @@
 
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock } from "core/ports.ts";
+import type { Clock } from "core/ports.ts";
+import type { Wire } from "core/wire.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createLineFramer } from "units/mcp/line_framer.ts";
 import { readServerFrame, type ServerLine } from "units/mcp/server_side.ts";
@@ -32,42 +33,38 @@ export interface LinkHandlers {
 /** Connects to the socket of an MCP; a refusal says what is there instead. */
 export async function openLink(
   target: { readonly mcp: string; readonly socket: string },
-  ports: { readonly clock: Pick<Clock, "after">; connect(path: string): Promise<ByteStream> },
+  ports: { readonly clock: Pick<Clock, "after">; openServer(path: string): Promise<Wire> },
 ): Promise<Result<ServerLink>> {
   const connected = await connectInTime(target.socket, ports);
   if (!connected.ok) return err(unreachable(target, connected.error));
-  const stream = connected.value;
-  const writer = stream.writable.getWriter();
-  writer.closed.catch(() => {/* the reader sees the end too and reports it */});
+  const wire = connected.value;
   let isClosed = false;
   return ok({
     listen(handlers) {
-      void readLines(stream, handlers, () => isClosed);
+      void readLines(wire, handlers, () => isClosed);
     },
-    async write(bytes) {
-      await writer.write(bytes);
-    },
+    write: (bytes) => wire.write(bytes),
     close() {
       isClosed = true;
-      stream.close();
+      wire.close();
     },
   });
 }
 
 async function connectInTime(
   path: string,
-  ports: { readonly clock: Pick<Clock, "after">; connect(path: string): Promise<ByteStream> },
-): Promise<Result<ByteStream, unknown>> {
+  ports: { readonly clock: Pick<Clock, "after">; openServer(path: string): Promise<Wire> },
+): Promise<Result<Wire, unknown>> {
   let late = false;
-  const { promise: expired, resolve } = Promise.withResolvers<Result<ByteStream, unknown>>();
+  const { promise: expired, resolve } = Promise.withResolvers<Result<Wire, unknown>>();
   const stop = ports.clock.after(MCP_LIMITS.connectSeconds * 1000, () => {
     late = true;
     resolve(err(new Error(`it did not accept within ${MCP_LIMITS.connectSeconds} s`)));
   });
-  const connecting = ports.connect(path).then(
-    (stream) => {
-      if (late) stream.close();
-      return ok(stream);
+  const connecting = ports.openServer(path).then(
+    (wire) => {
+      if (late) wire.close();
+      return ok(wire);
     },
     (thrown: unknown) => err(thrown),
   );
@@ -99,14 +96,14 @@ function unreachable(target: { readonly mcp: string; readonly socket: string }, 
 }
 
 async function readLines(
-  stream: ByteStream,
+  wire: Wire,
   handlers: LinkHandlers,
   isClosed: () => boolean,
 ): Promise<void> {
   const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
   let why = "it ended";
   try {
-    for await (const chunk of stream.readable) {
+    for (let chunk = await wire.read(); chunk !== undefined; chunk = await wire.read()) {
       for (const frame of framer.push(chunk)) {
         const line = readServerFrame(frame);
         if (line !== undefined) await handlers.onLine(line);
@@ -117,6 +114,6 @@ async function readLines(
   } catch (thrown) {
     why = `its connection broke: ${errorText(thrown)}`;
   }
-  if (!isClosed()) stream.close();
+  if (!isClosed()) wire.close();
   handlers.onEnd(isClosed() ? "the proxy closed the connection" : why);
 }

@@ -6,6 +6,8 @@
  * @module
  */
 
+import { connectWire } from "core/os/wires.ts";
+import { wireOf } from "core/wire.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { systemClock } from "core/os/clock.ts";
 import type { McpName } from "core/names.ts";
@@ -157,7 +159,7 @@ class ProxyClient {
     const fromProxy = new TransformStream<Uint8Array, Uint8Array>();
     this.#input = toProxy.writable.getWriter();
     this.#done = runProxy({ agent: "ada", mcp: "conformance", socket }, {
-      client: { readable: toProxy.readable, writable: fromProxy.writable },
+      client: wireOf({ readable: toProxy.readable, writable: fromProxy.writable }),
       clock: systemClock(),
       log: recordingLog(),
       // One rule, so that the gate looks into every call and every list.
@@ -175,6 +177,7 @@ class ProxyClient {
       },
       dialSocket: "/nonexistent",
       connect: connectUnix,
+      openServer: connectWire,
     });
     void this.#read(fromProxy.readable);
   }

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { scanEnvelope } from "units/mcp/envelope.ts";
+import { envelopeKeys, scanEnvelope } from "units/mcp/envelope.ts";
 import { findAmbiguity, parseLine, printDenied } from "units/mcp/message.ts";
 import { refusal } from "core/errors.ts";
 
@@ -29,6 +29,7 @@ Deno.test("scanEnvelope() finds the same keys, id and method as JSON.parse", () 
     fc.property(fc.dictionary(key, tree, { maxKeys: 6 }), fc.nat(4), (message, indent) => {
       const text = JSON.stringify(message, null, indent);
       const found = scanEnvelope(encoder.encode(text));
+      assert.deepEqual(envelopeKeys(text), found.keys);
       const value = JSON.parse(text);
       const inner = value.params;
       const isObject = typeof inner === "object" && inner !== null && !Array.isArray(inner);
@@ -46,6 +47,40 @@ Deno.test("scanEnvelope() finds the same keys, id and method as JSON.parse", () 
     }),
     { numRuns: 500 },
   );
+});
+
+/** Texts that `JSON.parse` takes and that hold keys twice, escaped, and structure inside of strings. */
+const doubled = fc.letrec<{ readonly tree: string }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 4 },
+    fc.string().map((text) => JSON.stringify(text)),
+    fc.constantFrom('"{"', '"}\\\\"', '"\\\\\\""', "1e3", "null", '",\\"params\\":{"', "[]", "{}"),
+    fc.array(tie("tree"), { maxLength: 3 }).map((all) => `[${all.join(" , ")}]`),
+    fc.array(
+      fc.tuple(
+        fc.constantFrom('"params"', '"p\\u0061rams"', '"name"', '"n\\\\"', '"id"', '"a\\""'),
+        tie("tree"),
+      ),
+      { maxLength: 5 },
+    ).map((all) => `{ ${all.map(([key, value]) => `${key} :${value}`).join(",\n")}}`),
+  ),
+})).tree;
+
+Deno.test("envelopeKeys() sees what the byte scanner sees, doubled and escaped keys included", () => {
+  fc.assert(
+    fc.property(doubled.filter((text) => text.startsWith("{")), (text) => {
+      JSON.parse(text);
+      assert.deepEqual(envelopeKeys(text), scanEnvelope(encoder.encode(text)).keys, text);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+Deno.test("findAmbiguity() refuses a key that is padded past what is kept", () => {
+  const line = (key: string) => `{"id":1,"method":"tools/call","params":{"name":"a","${key}":"b"}}`;
+  assert.match(findAmbiguity(line(` name${" ".repeat(500)}`)) ?? "", /spelled in another way/);
+  assert.match(findAmbiguity(line(`name${" ".repeat(5_000)}`)) ?? "", /longer ones/);
+  assert.equal(findAmbiguity(line("other")), undefined);
 });
 
 Deno.test("parseLine() tells messages apart", () => {
@@ -86,7 +121,7 @@ Deno.test("findAmbiguity() says nothing about ordinary messages", () => {
       method: "tools/call",
       params: { name: "look", arguments: args, _meta: { name: 1, NAME: 2 } },
     };
-    assert.equal(findAmbiguity(encoder.encode(JSON.stringify(message))), undefined);
+    assert.equal(findAmbiguity(JSON.stringify(message)), undefined);
   }));
 });
 

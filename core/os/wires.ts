@@ -1,0 +1,99 @@
+/**
+ * The `Wire` port on the machine: a unix socket, and this program's own stdin and stdout. Reads into
+ * one buffer and writes in order; there is no queue besides the one of writes that wait for a slow peer.
+ *
+ * @module
+ */
+
+import type { Wire } from "core/wire.ts";
+
+const READ_BYTES = 64 * 1024;
+/** A sixteenth of what a pipe holds on Linux (pipe(7)). */
+const WRITE_NOW_BYTES_MAX = 4 * 1024;
+
+/** Connects to a unix socket. */
+export async function connectWire(path: string): Promise<Wire> {
+  const connection = await Deno.connect({ transport: "unix", path });
+  let isClosed = false;
+  const buffer = new Uint8Array(READ_BYTES);
+  return {
+    async read() {
+      try {
+        const count = await connection.read(buffer);
+        return count === null ? undefined : buffer.subarray(0, count);
+      } catch (thrown) {
+        // Closed by this side while a read was waiting: that is the end, not a fault.
+        if (isClosed) return undefined;
+        throw thrown;
+      }
+    },
+    write: inOrder((bytes) => connection.write(bytes)).write,
+    close() {
+      if (isClosed) return;
+      isClosed = true;
+      connection.close();
+    },
+  };
+}
+
+/**
+ * This program's stdin and stdout; closing it ends stdout. An ordinary write of stdout goes through a
+ * thread of the runtime, which takes longer than all the rest of passing a short message on.
+ */
+export function stdioWire(): Wire {
+  const writer = inOrder((bytes) => Deno.stdout.write(bytes));
+  let isClosed = false;
+  const buffer = new Uint8Array(READ_BYTES);
+  return {
+    async read() {
+      const count = await Deno.stdin.read(buffer);
+      return count === null ? undefined : buffer.subarray(0, count);
+    },
+    write: writer.write,
+    writeNow(bytes) {
+      if (writer.isBusy() || isClosed || bytes.length > WRITE_NOW_BYTES_MAX) return false;
+      try {
+        for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
+      } catch {
+        // The peer is gone: the end of what it sends says so.
+        isClosed = true;
+      }
+      return true;
+    },
+    close() {
+      if (isClosed) return;
+      isClosed = true;
+      // What was written before is still for the peer.
+      void writer.settled().then(() => Deno.stdout.close());
+    },
+  };
+}
+
+/** Writes whole messages, one after the other; after a fault each further one fails with it. */
+function inOrder(
+  writeSome: (bytes: Uint8Array) => Promise<number>,
+): { write(bytes: Uint8Array): Promise<void>; isBusy(): boolean; settled(): Promise<void> } {
+  let last: Promise<void> | undefined;
+  const writeAll = async (bytes: Uint8Array, before: Promise<void> | undefined) => {
+    if (before !== undefined) await before;
+    for (let at = await writeSome(bytes); at < bytes.length;) {
+      at += await writeSome(bytes.subarray(at));
+    }
+  };
+  return {
+    isBusy: () => last !== undefined,
+    settled: async () => {
+      await last?.catch(() => {/* whoever wrote was told */});
+    },
+    write(bytes) {
+      const written = writeAll(bytes, last);
+      last = written;
+      const forget = () => {
+        if (last === written) last = undefined;
+      };
+      // A fault stays: nothing may follow half a message.
+      written.then(forget, () => {});
+      return written;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/**
+ * The line that records a call: which tool, which arguments by name, and through which door it came.
+ * Values are nobody's business there. Pure. It is written before the call leaves.
+ *
+ * @module
+ */
+
+import { originText, readOrigin } from "core/call_origin.ts";
+import { isRecord } from "units/mcp/message.ts";
+
+const NAME_LENGTH_MAX = 128;
+const ARGUMENTS_MAX = 32;
+
+/** Returns the fields of the line, for the parameters of a `tools/call`. */
+export function callLine(
+  params: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
+  const keys = Object.keys(isRecord(params["arguments"]) ? params["arguments"] : {});
+  const meta = params["_meta"];
+  const ours = isRecord(meta) ? meta["fleetctl"] : undefined;
+  const origin = isRecord(ours) ? readOrigin(ours["origin"]) : undefined;
+  return {
+    tool: String(params["name"]).slice(0, NAME_LENGTH_MAX),
+    arguments: keys.slice(0, ARGUMENTS_MAX).map((key) => key.slice(0, NAME_LENGTH_MAX)).join(","),
+    ...(origin === undefined ? {} : { origin: originText(origin) }),
+  };
+}
