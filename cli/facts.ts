@@ -9,11 +9,14 @@
 import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
+import { ensureHostDialKey, readHostDialKey } from "cli/host_dial.ts";
+import { hostSession } from "core/dial/host_job.ts";
 import { registerUrl } from "core/dial/register_url.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { type HostLedger, readHosts } from "core/ledger/hosts.ts";
 import { type Ledger, readLedger } from "core/ledger/ledger.ts";
 import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
 import { type HostMarkers, parseMarkers } from "core/ledger/markers.ts";
@@ -54,11 +57,19 @@ export interface Gathered {
   readonly secrets: SecretStore;
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
+  readonly hosts: HostLedger;
+  /** Public half of this host's dial key; undefined when it has none, or a damaged one. */
+  readonly hostDialKey: string | undefined;
   /** What could not be read or used, beside the facts. */
   readonly faults: readonly Refusal[];
 }
 
-/** Creates the ledger and the secret store where they are missing. */
+/** Only a real host has a root daemon that could run the jobs of its own unit. */
+function hasHostUnit(paths: Paths): boolean {
+  return paths.root === "/";
+}
+
+/** Creates the ledger, the secret store and the keys of this host where they are missing. */
 export async function ensureState(
   ports: LedgerPorts & { readonly random: Random },
   site: HostSite,
@@ -66,7 +77,11 @@ export async function ensureState(
 ): Promise<Result<SecretStore>> {
   const { paths, hostname } = site;
   const repo = await initRepo(ports, paths);
-  return repo.ok ? await initSecrets(ports, paths, { ...author, hostname }) : repo;
+  if (!repo.ok) return repo;
+  const store = await initSecrets(ports, paths, { ...author, hostname });
+  if (!store.ok || !hasHostUnit(paths)) return store;
+  const key = await ensureHostDialKey(ports, paths, { ...author, hostname });
+  return key.ok ? store : key;
 }
 
 /** What is tried out before it is written. */
@@ -96,6 +111,9 @@ export async function gatherFacts(
   if (!secrets.ok) return secrets;
   const defaults = await readDefaults(ports, paths, catalog.value);
   const definitions = await readDefinitions(files, paths);
+  const hosts = await readHosts(files, paths);
+  if (!hosts.ok) return hosts;
+  const hostKey = hasHostUnit(paths) ? await readHostDialKey(files, paths) : ok(undefined);
   const sources = {
     ledger: changed === undefined ? ledger.value : {
       ...ledger.value,
@@ -107,6 +125,8 @@ export async function gatherFacts(
     secrets: secrets.value,
     defaults,
     definitions,
+    hosts: hosts.value,
+    hostDialKey: hostKey.ok ? hostKey.value : undefined,
   };
   const agents = [...sources.ledger.agents.values()];
   const secret = (key: KeyName) => sources.secrets.get({ key });
@@ -125,6 +145,8 @@ export async function gatherFacts(
       ...catalog.value.faults.map((fault) => fault.refusal),
       ...defaults.faults,
       ...definitions.faults,
+      ...hosts.value.faults,
+      ...(hostKey.ok ? [] : [hostKey.error]),
       ...built.value.faults,
     ],
   });
@@ -257,8 +279,21 @@ function rolesOf(
           },
         }
         : {}),
+      ...hostUnit(from, site, dialUrl),
     },
   };
+}
+
+/** Where there is a gateway: here, or where the marker says. */
+function hostUnit(
+  { roles, markers, hostDialKey }: Sources,
+  { paths, hostname }: HostSite,
+  dialUrl: string,
+): Pick<Roles, "host"> {
+  const hasGateway = roles.gateway !== undefined ||
+    (markers.webviewGateway !== undefined && markers.webviewGateway.host !== hostname);
+  if (!hasHostUnit(paths) || !roles.isHostUnitHere || !hasGateway) return {};
+  return { host: { registerUrl: dialUrl, publicKey: hostDialKey } };
 }
 
 type ReadKey = (key: string, file: string) => string;
@@ -288,7 +323,7 @@ function loginRole(
 }
 
 function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): GatewayRole {
-  const { roles, ledger, markers, secrets } = from;
+  const { roles, ledger, markers, secrets, hosts } = from;
   const agents = [...ledger.agents.values()];
   // With `header` no statement of the login proxy is looked at, and there may be no key for one.
   const assertionKey = roles.gateway?.trust === "header"
@@ -299,9 +334,16 @@ function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): Gate
     ledgerJson: renderWebviewLedger(agents).text,
     adminsJson: renderWebviewAdmins(agents),
     ...(assertionKey === undefined ? {} : { assertionKey }),
-    dialKeys: new Map(
-      agents.flatMap(({ name, dialKeys }) => dialKeys === undefined ? [] : [[name, dialKeys]]),
-    ),
+    dialKeys: new Map<string, readonly string[]>([
+      ...agents.flatMap(({ name, dialKeys }) => keyed(name, dialKeys)),
+      ...[...hosts.hosts.values()].flatMap(({ name, dialKeys }) =>
+        keyed(hostSession(name), dialKeys)
+      ),
+    ]),
     ...(markers.isDialKeyRequired ? { settings: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } } : {}),
   };
+}
+
+function keyed(name: string, keys: readonly string[] | undefined) {
+  return keys === undefined ? [] : [[name, keys] as const];
 }

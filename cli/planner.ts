@@ -14,7 +14,13 @@ import { sweepTempFiles } from "cli/sweep.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { err, type Result } from "core/result.ts";
-import { type Caller, callerAgent, GATEWAY_USER, isOperator } from "core/verbs/caller.ts";
+import {
+  type Caller,
+  callerAgent,
+  GATEWAY_USER,
+  HOST_USER,
+  isOperator,
+} from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
 import type { Scope } from "units/reconcile/scope.ts";
@@ -42,10 +48,14 @@ export function siteOf(context: VerbContext): HostSite {
   return { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
 }
 
-/** Returns who a commit in the ledger names: `root`, the agent, or the gateway's user. */
+/** Returns who a commit in the ledger names: `root`, the agent, or the user of a role. */
 export function authorOf(context: VerbContext, verb: string) {
   const { caller } = context;
-  const name = caller.kind === "gateway" ? GATEWAY_USER : callerAgent(caller);
+  const name = caller.kind === "gateway"
+    ? GATEWAY_USER
+    : caller.kind === "host"
+    ? HOST_USER
+    : callerAgent(caller);
   return { verb, caller: name ?? "root" };
 }
 

@@ -21,12 +21,13 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
-import { callerAgent, isOperator } from "core/verbs/caller.ts";
+import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import {
   DAEMON_UNIT,
   dialUnit,
   GATEWAY_UNIT,
+  HOST_UNIT,
   LOGIN_UNIT,
   TEAMCHAT_RECEIVER_UNIT,
   TEAMCHAT_UNIT,
@@ -61,13 +62,13 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const shown = await lookAround(context, gathered.value);
   return ok({
     json: statusJson(context, shown),
-    blocks: statusBlocks(context, { ...shown, isHost: isOperator(context.caller) }),
+    blocks: statusBlocks(context, { ...shown, isHost: seesHost(context.caller) }),
   });
 }
 
 /** Returns roles and agents as far as the caller may see them, and what is wrong with them. */
 export async function lookAround(context: VerbContext, gathered: Gathered): Promise<Shown> {
-  const isHost = isOperator(context.caller);
+  const isHost = seesHost(context.caller);
   const own = callerAgent(context.caller);
   const agents = isHost
     ? gathered.facts.agents
@@ -91,6 +92,7 @@ export async function lookAround(context: VerbContext, gathered: Gathered): Prom
     ...(isHost ? gathered.faults : []),
     ...(isHost ? await planProblems(context, gathered) : []),
     ...roles.flatMap((line) => roleProblem(line, context.paths)),
+    ...(isHost ? hostKeyProblem(context, gathered) : []),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, context.paths)),
   ]);
@@ -109,10 +111,14 @@ function unreadable(context: VerbContext, why: Refusal): VerbReport {
   };
 }
 
-async function roleLines(context: VerbContext, { roles }: Gathered): Promise<readonly RoleLine[]> {
+async function roleLines(
+  context: VerbContext,
+  { roles, facts }: Gathered,
+): Promise<readonly RoleLine[]> {
   const wanted = [
     ...(roles.isDaemonHere ? [["daemon", DAEMON_UNIT] as const] : []),
     ...(roles.gateway === undefined ? [] : [["gateway", GATEWAY_UNIT] as const]),
+    ...(facts.roles.host === undefined ? [] : [["host", HOST_UNIT] as const]),
     ...(roles.login === undefined ? [] : [["login", LOGIN_UNIT] as const]),
     ...(roles.teamchat === undefined ? [] : [["teamchat", TEAMCHAT_UNIT] as const]),
     ...(roles.teamchat !== undefined && isReceiverApart(roles.teamchat)
@@ -161,6 +167,18 @@ function roleProblem(
   const why = reason === "" ? "" : ` (${reason})`;
   return [refusal("role-down", `The ${role} is ${state}${why}, must be active`, {
     hints: state === "not installed" ? ["fleetctl apply"] : [logHint(paths, unit)],
+  })];
+}
+
+/** The own unit of a host is let in with an enrolled key only, which nobody enrolls twice by itself. */
+function hostKeyProblem(context: VerbContext, gathered: Gathered): readonly Refusal[] {
+  const { hostname } = context.ports;
+  const { hosts, hostDialKey: key, facts } = gathered;
+  const enrolled = hosts.hosts.get(hostname)?.dialKeys;
+  if (facts.roles.host === undefined || key === undefined || enrolled?.includes(key)) return [];
+  const found = enrolled?.length === 0 ? "its keys are revoked" : "its key is not enrolled";
+  return [refusal("host-key-not-enrolled", `Host "${hostname}" is not let in: ${found}`, {
+    hints: [`fleetctl host key enroll ${hostname} ${key}`],
   })];
 }
 

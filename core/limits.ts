@@ -53,6 +53,12 @@ export const DIAL_LIMITS = {
   unregisteredLoopbackMax: 192,
   /** A gateway that closes on purpose spreads the return of its agents over this time. */
   returnSpreadMs: 5_000,
+  /** A job of a host takes no longer; `apply` may vendor packages. The verb goes on at its daemon. */
+  jobSeconds: 600,
+  /** Jobs that wait for one host at once. */
+  jobsPerHostMax: 8,
+  /** Characters of what the verb of a job printed; quoted in its frame it stays below the frame's size. */
+  jobOutputLengthMax: 256 * KIB,
   /** The outbox on disk; when it is full the runtime is not read from until it drains. */
   outboxBytesMax: 64 * MIB,
 } as const;

@@ -41,6 +41,7 @@ const RESERVED_AGENT_NAMES: ReadonlySet<string> = new Set([
   "all",
   "fleetctl",
   "fleetctl-gateway",
+  "fleetctl-host",
   "fleetctl-login",
   "fleetctl-teamchat",
   "fleetctl-teamchat-receiver",

@@ -37,6 +37,8 @@ export function pathsUnder(root: string) {
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
     runtimesDir: at("/etc/fleetctl/runtimes.d"),
     dialKeys: at("/etc/fleetctl/dial-keys.json"),
+    /** Dial key of the host's own unit, 0600 root:root; the unit gets a copy as a credential. */
+    hostDialKey: at("/etc/fleetctl/host-dial.key"),
     envDir: at("/etc/fleetctl/env"),
     env: (name: string) => at(`/etc/fleetctl/env/${name}.env`),
     agentEnv: (agent: string) => at(`/etc/fleetctl/env/agent-${agent}.env`),
@@ -56,6 +58,7 @@ export function pathsUnder(root: string) {
     agentsDir: at("/var/lib/fleetctl/repo/agents.d"),
     agentShard: (agent: string) => at(`/var/lib/fleetctl/repo/agents.d/${agent}.yaml`),
     hostsDir: at("/var/lib/fleetctl/repo/hosts.d"),
+    hostShard: (host: string) => at(`/var/lib/fleetctl/repo/hosts.d/${host}.yaml`),
     overlayCatalog: at("/var/lib/fleetctl/repo/catalog"),
     secretsFile: at("/var/lib/fleetctl/repo/secrets.age"),
     recipientsFile: at("/var/lib/fleetctl/repo/recipients"),

@@ -15,11 +15,13 @@ import type { GatewayConfig } from "gateway/config.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { startDialListener } from "gateway/dial/app.ts";
 import { type EnrollKey, startKeyForwarder } from "gateway/dial/key_forwarder.ts";
+import { openKeyList } from "core/dial/key_list.ts";
 import { watchKeys } from "core/dial/key_watch.ts";
 import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
 import { ownNames } from "core/host_name.ts";
 import { createSessionRegistry } from "core/dial/sessions.ts";
+import { createHostDesk } from "gateway/hosts/desk.ts";
 import { createRouter } from "gateway/dial/router.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
@@ -77,6 +79,10 @@ export async function startGateway(
     ...{ files, path: paths.dialKeys, book: store.keys, clock, log },
     onPending: () => forwarder?.wake(),
   });
+  const hosts = createHostDesk({
+    ...{ registry, agents: router, clock, random, log },
+    keys: openKeyList(files, paths.dialKeys),
+  });
   const forwarder = forwardKey === undefined
     ? undefined
     : startKeyForwarder({ keys, forward: forwardKey, clock, log });
@@ -92,7 +98,7 @@ export async function startGateway(
       keys,
       isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...options.hostNames]),
       ackedSeq: (agent, epoch) => store.events.ackedSeq(agent, epoch),
-      router,
+      router: hosts.router,
       registry,
       metrics,
       clock,
@@ -104,7 +110,7 @@ export async function startGateway(
     const models = createModelDesk(options.verbs);
     const app = createCockpit(ROUTES, {
       ...{ roster, trust, assertionKeys, store, hub, registry, router, streams, web },
-      ...{ metrics, models, clock, random, log, version },
+      ...{ metrics, models, hosts, clock, random, log, version },
     });
     const cockpit = await sockets.serveHttp(
       config.cockpit,

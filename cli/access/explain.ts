@@ -10,7 +10,7 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { type Caller, GATEWAY_USER } from "core/verbs/caller.ts";
+import { type Caller, GATEWAY_USER, HOST_USER } from "core/verbs/caller.ts";
 import { explain, type Explanation } from "core/verbs/explain.ts";
 import { type Invocation, parseRequest } from "core/verbs/invocation.ts";
 import { whoIs } from "core/verbs/who.ts";
@@ -64,6 +64,10 @@ async function callerNamed(context: VerbContext, name: string): Promise<Result<C
     case "gateway": {
       const user = await ports.users.byName(GATEWAY_USER);
       return ok({ kind: "gateway", uid: user?.uid ?? NOBODY_UID });
+    }
+    case "host": {
+      const user = await ports.users.byName(HOST_USER);
+      return ok({ kind: "host", uid: user?.uid ?? NOBODY_UID });
     }
   }
   if (/^\d+$/.test(name)) {

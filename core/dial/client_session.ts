@@ -8,7 +8,7 @@
  * | greeting | challenge | proving | sign the nonce |
  * | proving | signed | registering | register with proof |
  * | registering | registered | registered | resume from the acknowledged number |
- * | registered | ack, turn, cancel, answers, closing | registered | hand it on |
+ * | registered | ack, turn, cancel, answers, job, closing | registered | hand it on |
  * | any but registered | time is up | ended | close |
  * | any | a frame that makes no sense here | ended | close 1008 |
  * | any | closed | ended | – |

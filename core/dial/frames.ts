@@ -8,6 +8,7 @@
 
 import { z } from "zod";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
+import { hostJob, hostJobResult } from "core/dial/host_job.ts";
 
 /** Subprotocol whose clients get a `challenge` first and may prove a key. */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
@@ -69,6 +70,8 @@ export const clientFrame = z.discriminatedUnion("type", [
   /** Team-chat gateway: the agent has an `owner_event` on its own disk. */
   z.object({ type: z.literal("owner_event_taken"), id: z.string().min(1).max(64) }),
   z.object({ type: z.literal("bye"), reason: z.string() }),
+  /** A host's own unit: how a job ended. */
+  hostJobResult,
 ]);
 /** Parsed frame of a dial unit. */
 export type ClientFrame = z.infer<typeof clientFrame>;
@@ -142,6 +145,8 @@ export const serverFrame = z.discriminatedUnion("type", [
   }),
   /** Answer to `agents`. */
   z.object({ type: z.literal("agents_result"), id: z.string(), names: z.array(z.string()) }),
+  /** To a host's own unit: run one of the jobs of `core/dial/host_job.ts`. */
+  hostJob,
   /** Planned shutdown: come back after this long (jittered by the gateway). */
   z.object({ type: z.literal("closing"), reason: z.string(), retry_after_ms: z.number() }),
 ]);

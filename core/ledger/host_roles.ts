@@ -48,6 +48,8 @@ export interface HostRoles {
   };
   readonly isDaemonHere: boolean;
   readonly areDialUnitsHere: boolean;
+  /** Whether this host keeps a connection of its own to the gateway, where there is one. */
+  readonly isHostUnitHere: boolean;
   /** How launchers start programs: from the tree, or from one bundled file each. */
   readonly shape: {
     readonly kind: "tree" | "bundle";
@@ -64,6 +66,7 @@ export interface HostRoles {
 export const DEFAULT_ROLES: HostRoles = {
   isDaemonHere: true,
   areDialUnitsHere: true,
+  isHostUnitHere: true,
   shape: { kind: "bundle", dir: "/usr/lib/fleetctl", denoDir: "/var/cache/fleetctl/deno" },
   workdir: "/",
 };
@@ -93,7 +96,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   if (yaml.value.value === null) return ok(DEFAULT_ROLES);
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], [
-    ...["gateway", "login", "teamchat", "daemon", "dial", "shape", "workdir", "project"],
+    ...["gateway", "login", "teamchat", "daemon", "dial", "host", "shape", "workdir", "project"],
   ]);
   const top = new Map(read.entries([]));
   const flag = (key: string, absent: boolean) => {
@@ -103,6 +106,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   };
   const isDaemonHere = flag("daemon", true);
   const areDialUnitsHere = flag("dial", true);
+  const isHostUnitHere = flag("host", true);
   const hasGateway = read.has(["gateway"]);
   if (hasGateway) read.onlyKeys(["gateway"], ["cockpit_listen", "dial_listen", "trust"]);
   const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
@@ -137,6 +141,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     ...(hasTeamchat ? { teamchat } : {}),
     isDaemonHere,
     areDialUnitsHere,
+    isHostUnitHere,
     shape,
     workdir,
     ...(project === undefined ? {} : { project }),
@@ -193,6 +198,7 @@ export function printHostRoles(roles: HostRoles): string {
     }),
     daemon: roles.isDaemonHere,
     dial: roles.areDialUnitsHere,
+    ...(roles.isHostUnitHere ? {} : { host: false }),
     shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
     workdir: roles.workdir,
     ...(roles.project === undefined ? {} : { project: roles.project }),

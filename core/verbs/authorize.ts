@@ -69,6 +69,17 @@ const LADDER: readonly {
       deny("not for the gateway", unknownCaller(caller, invocation)),
   },
   {
+    question: "is it a job of a host, and the caller the host's own unit?",
+    holds: ({ caller, invocation }) => caller.kind === "host" && invocation.verb.isHostJob === true,
+    decide: () => allow("the host's own unit"),
+  },
+  {
+    question: "is the caller the host's own unit?",
+    holds: ({ caller }) => caller.kind === "host",
+    decide: ({ caller, invocation }) =>
+      deny("not for the host's own unit", unknownCaller(caller, invocation)),
+  },
+  {
     question: "may any agent run it?",
     holds: ({ needs }) => needs === "agent",
     decide: () => allow("any agent"),

@@ -20,6 +20,8 @@ export type Caller =
    * model for an owner, and nothing else.
    */
   | { readonly kind: "gateway"; readonly uid: number }
+  /** The host's own dial unit, which may run the verbs that are jobs of a host, and nothing else. */
+  | { readonly kind: "host"; readonly uid: number }
   | { readonly kind: "other"; readonly uid: number };
 
 /** What is known about the agent behind a uid or a name. */
@@ -40,14 +42,19 @@ export interface CallerFacts {
   readonly isForeignRoot?: boolean;
   /** Whether this uid is that of the user `GATEWAY_USER`. */
   readonly isGateway?: boolean;
+  /** Whether this uid is that of the user `HOST_USER`. */
+  readonly isHost?: boolean;
 }
 
 /** Account of the gateway on a real host; no agent can have this name (`core/names.ts`). */
 export const GATEWAY_USER = "fleetctl-gateway";
 
+/** Account of the host's own dial unit; no agent can have this name either. */
+export const HOST_USER = "fleetctl-host";
+
 /**
- * Returns who a uid is: root, then the owner of a root folder other than `/`, then the gateway,
- * then the agent of that uid, then nobody. Agents of another root have no Unix users, so a uid
+ * Returns who a uid is: root, then the owner of a root folder other than `/`, then the gateway or
+ * the host's own unit, then the agent of that uid, then nobody. Agents of another root have no Unix users, so a uid
  * names none of them.
  */
 export function callerFor(facts: CallerFacts): Caller {
@@ -60,6 +67,7 @@ export function callerFor(facts: CallerFacts): Caller {
     return facts.rootOwner === uid ? { kind: "operator", uid } : { kind: "other", uid };
   }
   if (facts.isGateway === true) return { kind: "gateway", uid };
+  if (facts.isHost === true) return { kind: "host", uid };
   return facts.agent === undefined ? { kind: "other", uid } : agentCaller(uid, facts.agent);
 }
 
@@ -99,6 +107,11 @@ export function isOperator(caller: Caller): boolean {
   return caller.kind === "operator" || caller.kind === "admin";
 }
 
+/** Returns whether the caller may see how every agent and role of this host is doing. */
+export function seesHost(caller: Caller): boolean {
+  return isOperator(caller) || caller.kind === "host";
+}
+
 /** Names a caller in a message: `agent "ada"`, `the operator`, `uid 1004`. */
 export function callerText(caller: Caller): string {
   switch (caller.kind) {
@@ -110,6 +123,8 @@ export function callerText(caller: Caller): string {
       return `agent "${caller.agent}"`;
     case "gateway":
       return "the gateway";
+    case "host":
+      return "the host's own dial unit";
     case "other":
       return caller.uid === 0
         ? "root of another namespace, which is not that of this host"

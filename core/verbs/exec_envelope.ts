@@ -47,7 +47,7 @@ function parseCaller(value: unknown): Caller | undefined {
     return undefined;
   }
   const { uid, kind } = value;
-  if (kind === "operator" || kind === "gateway") return { kind, uid };
+  if (kind === "operator" || kind === "gateway" || kind === "host") return { kind, uid };
   if (kind !== "admin" && kind !== "agent") return undefined;
   const agent = parseAgentName(String(value.agent));
   return agent.ok ? { kind, uid, agent: agent.value } : undefined;

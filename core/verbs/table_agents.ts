@@ -160,6 +160,7 @@ export const AGENT_VERBS: readonly Verb[] = [
     args: [{ name: "agent", summary: 'Name of an agent, or "self"' }],
     options: [],
     scope: "self",
+    isHostJob: true,
     target: { from: "argument", name: "agent", absent: "required" },
     runs: "root",
     mutates: true,

@@ -42,6 +42,30 @@ const LEDGER_ROWS: readonly Verb[] = [
     example: "fleetctl defaults remove tools git",
   }),
   operatorRow({
+    path: ["host", "key", "enroll"],
+    args: [
+      { name: "hostname", summary: "Name of a host" },
+      { name: "key", summary: "The public key: 43 characters of base64url" },
+    ],
+    summary: "Enroll the dial key of a host, as after a revoke or for another ledger's host",
+    example: "fleetctl host key enroll boreas 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+  }),
+  operatorRow({
+    path: ["host", "key", "list"],
+    mutates: false,
+    summary: "List the dial keys of hosts, and which is this host's own",
+    example: "fleetctl host key list",
+  }),
+  operatorRow({
+    path: ["host", "key", "revoke"],
+    args: [
+      { name: "hostname", summary: "Name of a host" },
+      { name: "key", optional: true, summary: "The key; all of them when left out" },
+    ],
+    summary: "Revoke dial keys of a host and end the session of who proved them",
+    example: "fleetctl host key revoke boreas",
+  }),
+  operatorRow({
     path: ["host", "list"],
     mutates: false,
     summary: "List the markers of this host and what they mean for it",

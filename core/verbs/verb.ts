@@ -84,6 +84,8 @@ export interface Verb {
   readonly options: readonly Option[];
   readonly scope: VerbScope;
   readonly target?: TargetRule;
+  /** The host's own dial unit may run it, for whoever administers the fleet at the gateway. */
+  readonly isHostJob?: true;
   readonly runs: VerbPlace;
   /** Changes the host: a client that goes away does not stop it. */
   readonly mutates: boolean;

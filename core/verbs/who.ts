@@ -15,6 +15,7 @@ import {
   type Caller,
   callerFor,
   GATEWAY_USER,
+  HOST_USER,
   type KnownAgent,
 } from "core/verbs/caller.ts";
 
@@ -38,16 +39,21 @@ export async function whoIs(
 ): Promise<Result<Caller>> {
   const root = paths.root;
   const rootOwner = root === "/" ? undefined : who.rootOwner ?? await ownerOf(ports.files, root);
-  const isGateway = root === "/" && who.uid !== 0 &&
-    (await ports.users.byUid(who.uid))?.name === GATEWAY_USER;
-  const needsLedger = who.as !== undefined || (root === "/" && who.uid !== 0 && !isGateway);
+  const account = root === "/" && who.uid !== 0
+    ? (await ports.users.byUid(who.uid))?.name
+    : undefined;
+  const isGateway = account === GATEWAY_USER;
+  const isHost = account === HOST_USER;
+  const isRole = isGateway || isHost;
+  const needsLedger = who.as !== undefined || (root === "/" && who.uid !== 0 && !isRole);
   const ledger = needsLedger ? await readLedger(ports.files, paths) : undefined;
   if (ledger !== undefined && !ledger.ok) return ledger;
-  const agent = ledger === undefined || root !== "/" || who.uid === 0 || isGateway
+  const agent = ledger === undefined || root !== "/" || who.uid === 0 || isRole
     ? undefined
     : await agentOfUid(ports.users, ledger.value, who.uid);
   const isForeignRoot = who.isForeignRoot === true;
-  const caller = callerFor({ uid: who.uid, root, rootOwner, agent, isGateway, isForeignRoot });
+  const known = { agent, isGateway, isHost, isForeignRoot };
+  const caller = callerFor({ uid: who.uid, root, rootOwner, ...known });
   if (who.as === undefined || ledger === undefined) return ok(caller);
   return actingAs(caller, ledger.value, who.as);
 }

@@ -30,7 +30,12 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "turn-queue-full": 429,
   "too-many-streams": 429,
   "internal-fault": 500,
+  "host-busy": 429,
+  "host-job-failed": 502,
+  "host-lost": 502,
   "verb-failed": 502,
+  "host-offline": 503,
+  "host-late": 504,
   "daemon-busy": 503,
   "daemon-lost": 503,
   "daemon-not-running": 503,
@@ -52,6 +57,7 @@ const TITLES: Readonly<Record<number, string>> = {
   500: "Internal error",
   502: "Bad gateway",
   503: "Service unavailable",
+  504: "Gateway timeout",
   507: "Insufficient storage",
 };
 

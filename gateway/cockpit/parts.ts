@@ -8,6 +8,7 @@ import type { AssertionKeys } from "core/access/assertion.ts";
 import type { Roster, Trust } from "core/access/viewer.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import type { ModelDesk } from "gateway/cockpit/model_desk.ts";
+import type { HostDesk } from "gateway/hosts/desk.ts";
 import type { WebFiles } from "gateway/cockpit/web_files.ts";
 import type { StreamSet } from "gateway/cockpit/streams.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";
@@ -28,6 +29,7 @@ export interface CockpitParts {
   readonly streams: StreamSet;
   readonly web: WebFiles;
   readonly models: ModelDesk;
+  readonly hosts: Pick<HostDesk, "list" | "run">;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;

@@ -9,6 +9,7 @@ import { describeRoutes } from "gateway/cockpit/openapi.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 import { AGENT_ROUTES } from "gateway/cockpit/routes/agents.ts";
+import { HOST_ROUTES } from "gateway/cockpit/routes/hosts.ts";
 import { MODEL_ROUTES } from "gateway/cockpit/routes/models.ts";
 import { APPROVAL_ROUTES } from "gateway/cockpit/routes/approvals.ts";
 import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...PROCESS_ROUTES,
   description,
   ...AGENT_ROUTES,
+  ...HOST_ROUTES,
   ...MODEL_ROUTES,
   ...TURN_ROUTES,
   ...APPROVAL_ROUTES,

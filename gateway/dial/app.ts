@@ -5,6 +5,7 @@
  * @module
  */
 
+import { hostOfSession } from "core/dial/host_job.ts";
 import { DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
@@ -33,7 +34,10 @@ export async function startDialListener(
     log.warning("dial-in connection makes room before it registered", { address });
   });
   metrics.gauge("unregistered", () => room.size());
-  metrics.gauge("agents", () => registry.all().length);
+  metrics.gauge(
+    "agents",
+    () => registry.all().filter(({ agent }) => hostOfSession(agent) === undefined).length,
+  );
 
   const refuse = (status: number, reason: string, peer: string): UpgradeAnswer => {
     metrics.count("refused", { reason });

@@ -19,6 +19,7 @@
  */
 
 import { checkIdentity, type IdentityFault, type IdentityLedger } from "core/access/identity.ts";
+import { HOST_PREFIX } from "core/dial/host_job.ts";
 import type { RegisterFrame } from "core/dial/server_session.ts";
 import { parseHostName } from "core/names.ts";
 
@@ -50,7 +51,6 @@ export type RegisterDecision =
   | { readonly accept: true; readonly agent: string; readonly enroll: string | undefined }
   | { readonly accept: false; readonly reason: RegisterReason };
 
-const HOST_PREFIX = "host:";
 /** Characters of a name that a log line shows. */
 const SHOWN_LENGTH_MAX = 80;
 

@@ -115,6 +115,8 @@ class AgentRouter implements Router {
         return;
       case "owner_event_taken":
         return;
+      case "job_result":
+        return this.#parts.metrics.count("skipped");
       case "bye":
         return this.#parts.log.info("agent leaves", { agent, reason: frame.reason.slice(0, 200) });
     }

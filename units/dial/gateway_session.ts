@@ -37,11 +37,21 @@ export interface LinkIdentity {
   readonly version: string;
   readonly gatewayUrl: URL;
   readonly key: DialKey;
+  /** What it can be asked for. */
+  readonly capabilities?: readonly string[];
 }
+
+/** The part of a store that a session works on. */
+export type Outbox = Pick<
+  DialStore,
+  "epoch" | "last" | "dropped" | "openTurns" | "read" | "acknowledge" | "renumber"
+>;
+
+const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages"];
 
 /** What a session is made of. */
 export interface SessionParts {
-  readonly store: DialStore;
+  readonly store: Outbox;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -214,7 +224,7 @@ export class GatewaySession {
       host,
       version,
       protocol: DIAL_PROTOCOL,
-      capabilities: ["turns", "messages"],
+      capabilities: [...this.#identity.capabilities ?? AGENT_CAPABILITIES],
       epoch: store.epoch(),
       last_seq: store.last(),
       open_turns: [...store.openTurns()],

@@ -169,5 +169,8 @@ function handleFrame(frame: InboundFrame, at: At): void {
     case "ack":
     case "closing":
       return;
+    case "job":
+      // Jobs are for a host's own unit; a gateway that asks an agent is mistaken.
+      return log.warning("job not taken", { job: frame.job });
   }
 }

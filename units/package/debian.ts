@@ -46,7 +46,7 @@ if command -v systemd-sysusers >/dev/null 2>&1; then
   systemd-sysusers fleetctl.conf
 else
   getent group agents >/dev/null || groupadd --system agents
-  for user in fleetctl-gateway fleetctl-login fleetctl-teamchat fleetctl-teamchat-receiver; do
+  for user in fleetctl-gateway fleetctl-host fleetctl-login fleetctl-teamchat fleetctl-teamchat-receiver; do
     getent passwd "$user" >/dev/null || useradd --system --user-group --no-create-home \\
       --home-dir "/var/lib/fleetctl/\${user#fleetctl-}" --shell /usr/sbin/nologin "$user"
   done

@@ -20,6 +20,7 @@ import { DAEMON_UNIT } from "units/render/unit_name.ts";
 const SYSUSERS = `# Accounts of fleetctl; see sysusers.d(5).
 g agents -
 u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nologin
+u fleetctl-host - "fleetctl host unit" / /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
 u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
 u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" /var/lib/fleetctl/teamchat-receiver /usr/sbin/nologin

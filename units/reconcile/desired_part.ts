@@ -36,7 +36,15 @@ export interface DesiredFolder {
 /** A unit that should be active. Templates are files only; they belong to their socket's inputs. */
 export interface DesiredUnit extends Tag {
   readonly name: string;
-  readonly kind: "daemon" | "gateway" | "login" | "teamchat" | "teamchat-receiver" | "dial" | "mcp";
+  readonly kind:
+    | "daemon"
+    | "gateway"
+    | "login"
+    | "teamchat"
+    | "teamchat-receiver"
+    | "host"
+    | "dial"
+    | "mcp";
   /** Texts whose change needs a restart (a bounce, for sockets). */
   readonly inputs: readonly string[];
   /** Texts that a running unit has read at its start, but for which it is not restarted. */

@@ -23,6 +23,7 @@ import { hostPermissions, renderHostPermissions } from "units/render/permission_
 import { renderDaemon } from "units/render/roles/daemon.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
 import { renderGateway } from "units/render/roles/gateway.ts";
+import { renderHostDial } from "units/render/roles/host_dial.ts";
 import { renderLogin } from "units/render/roles/login.ts";
 import { LOGIN_ENV, LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
 import {
@@ -94,7 +95,22 @@ export function desiredRoles(facts: Facts): DesiredPart {
       });
     }
   }
-  const { login } = facts.roles;
+  const { login, host } = facts.roles;
+  if (host !== undefined) {
+    const { paths, hostname } = facts;
+    const unit = renderHostDial({ paths, hostname, registerUrl: host.registerUrl });
+    const file = unitFile(unit, paths);
+    files.push({ file });
+    units.push({
+      name: unit.name,
+      kind: "host",
+      inputs: [file.content, host.publicKey ?? "", ...inputsOf("fleetctl-dial", "host-dial")],
+      softInputs: [],
+      programs: ["fleetctl-dial"],
+      links: [],
+      wantedBy: wantedBy(unit),
+    });
+  }
   if (login !== undefined) {
     const env = renderLoginEnv(login, { paths: facts.paths, cockpit: gateway?.cockpitListen });
     if (!env.ok) hold(env.error, facts.paths.env(LOGIN_ENV));

@@ -38,8 +38,11 @@ export interface GatewayRole {
   readonly trust: "assertion" | "header";
   /** Key ring for `X-Fleetctl-Assertion`; a secret. Required when `trust` is `assertion`. */
   readonly assertionKey?: string;
-  /** Dial keys of the whole fleet; agents that never had one are not in it (decision 11). */
-  readonly dialKeys: ReadonlyMap<AgentName, readonly string[]>;
+  /**
+   * Dial keys of the whole fleet, by agent or `host:<hostname>`; who never had one is not in it
+   * (decision 11).
+   */
+  readonly dialKeys: ReadonlyMap<string, readonly string[]>;
   /** Further settings of the gateway's env file, such as `WEBVIEW_DIAL_REQUIRE_KEY`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -96,6 +99,13 @@ export interface DialRole {
   readonly settings?: ReadonlyMap<AgentName, Readonly<Record<string, string>>>;
 }
 
+/** The host's own dial unit. */
+export interface HostDialRole {
+  readonly registerUrl: string;
+  /** Public half of its key; undefined before the key is made. */
+  readonly publicKey: string | undefined;
+}
+
 /** Which roles run on this host. Absent means not here, and what was rendered for it is removed. */
 export interface Roles {
   readonly daemon?: Readonly<Record<never, never>>;
@@ -103,6 +113,7 @@ export interface Roles {
   readonly login?: LoginRole;
   readonly teamchat?: TeamchatRole;
   readonly dial?: DialRole;
+  readonly host?: HostDialRole;
 }
 
 /** What one host should look like. */

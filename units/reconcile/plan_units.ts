@@ -51,7 +51,8 @@ const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
   teamchat: 3,
   "teamchat-receiver": 4,
   dial: 5,
-  daemon: 6,
+  host: 6,
+  daemon: 7,
 };
 
 /** Plans the unit steps; `created` are units whose files are new in this run. */
@@ -170,6 +171,7 @@ function decideAct(
     case "login":
     case "teamchat":
     case "teamchat-receiver":
+    case "host":
       return state.isHardStale ? "restart" : undefined;
     case "daemon":
       return state.isHardStale && !site.keepDaemon ? "restart" : undefined;

@@ -111,6 +111,7 @@ function launcher(name: string, content: string, paths: Paths): RenderedFile {
 function launcherText(program: Program, shape: LauncherShape, paths: Paths): string {
   const isUnderRoot = paths.root !== "/";
   const isFleetctl = program.name === "fleetctl";
+  const isDial = program.name === "fleetctl-dial";
   const entry = entryPath(program, shape);
   const isAgents = program.isAgents === true;
   const config = isAgents ? '"$FLEETCTL_PERMISSIONS"' : quoteShell(paths.permissions);
@@ -124,6 +125,7 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     ...(isFleetctl ? helpProgram(shape, paths) : []),
     ...(isFleetctl && !isUnderRoot ? otherRoot(shape, paths) : []),
     ...unlessSet("FLEETCTL_ROOT", quoteShell(paths.root)),
+    ...(isDial ? hostMode(paths) : []),
     ...(isAgents
       ? unlessSet(
         "FLEETCTL_PERMISSIONS",
@@ -136,7 +138,7 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     `exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only${
       // Else Deno reads the code of all verbs before one of them runs.
       isFleetctl ? " --unstable-lazy-dynamic-imports" : ""} --config ${config} \\`,
-    `  -P=${isFleetctl ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
+    `  -P=${isFleetctl || isDial ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -190,6 +192,16 @@ function choiceOfSet(paths: Paths): readonly string[] {
   return paths.root === "/"
     ? ["set=fleetctl", `[ ! -w ${quoteShell(paths.etc)} ] || set=fleetctl-exec`]
     : ["set=fleetctl-exec", '[ "${1:-}" != up ] || set=fleetctl-up'];
+}
+
+/** The host's own unit is no agent's: its set is one of the host's. */
+function hostMode(paths: Paths): readonly string[] {
+  return [
+    "set=dial",
+    'if [ "${1:-}" = --host ]; then',
+    `  set=host-dial FLEETCTL_PERMISSIONS=${quoteShell(paths.permissions)}`,
+    "fi",
+  ];
 }
 
 /** `up`, and verbs of another root, are for the launcher of that root, with that root's sets. */

@@ -46,6 +46,7 @@ export interface HostSite {
       readonly hosts: CloudHosts;
       readonly cloudFile: string | undefined;
     };
+    readonly host?: { readonly registerUrl: string };
     readonly dial?: {
       readonly registerUrl: string;
       readonly teamchatUrl?: string;
@@ -81,7 +82,8 @@ const COCKPIT_DEFAULT = "127.0.0.1:8731";
 
 /** Fills in the sets of the host's roles; those of gateway and login proxy only where they run. */
 export function hostPermissions(site: HostSite): Result<Sets> {
-  const { gateway, login, teamchat } = site.roles;
+  const { gateway, login, teamchat, host } = site.roles;
+  const register = hostPort(host?.registerUrl ?? "");
   const values: PermissionValues = {
     ...hostValues(site),
     // `mcp` of the host is for shared servers, which belong to no agent.
@@ -100,13 +102,15 @@ export function hostPermissions(site: HostSite): Result<Sets> {
         ...login.providerHosts ?? [],
       ],
     }),
+    ...(register === undefined ? {} : { register_host: register }),
     ...(teamchat === undefined ? {} : teamchatValues(teamchat, site.paths)),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>
     (!AGENT_SETS.includes(name) || name === "mcp") &&
     (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined) &&
     (name !== "teamchat" || teamchat !== undefined) &&
-    (name !== "teamchat-receiver" || teamchat !== undefined && isReceiverApart(teamchat))
+    (name !== "teamchat-receiver" || teamchat !== undefined && isReceiverApart(teamchat)) &&
+    (name !== "host-dial" || register !== undefined)
   );
   return expandAll(names, values);
 }

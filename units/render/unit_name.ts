@@ -16,10 +16,14 @@ export const TEAMCHAT_UNIT = "fleetctl-teamchat.service";
 /** Its receiving half, where that is a process of its own. */
 export const TEAMCHAT_RECEIVER_UNIT = "fleetctl-teamchat-receiver.service";
 
+/** The host's own dial unit. */
+export const HOST_UNIT = "fleetctl-host.service";
+
 /** Units of the host's roles, by the word that people use for them. */
 export const ROLE_UNITS: Readonly<Record<string, string>> = {
   daemon: DAEMON_UNIT,
   gateway: GATEWAY_UNIT,
+  host: HOST_UNIT,
   login: LOGIN_UNIT,
   teamchat: TEAMCHAT_UNIT,
   "teamchat-receiver": TEAMCHAT_RECEIVER_UNIT,

@@ -18,6 +18,7 @@ Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
     login: { listen: "[::1]:8736", driver: "basic" },
     isDaemonHere: false,
     areDialUnitsHere: true,
+    isHostUnitHere: false,
     shape: { kind: "tree", dir: "/src/fleetctl", denoDir: "/var/cache/deno" },
     workdir: "/srv/work: it's",
     project: "/srv/projects/here",

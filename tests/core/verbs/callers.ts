@@ -26,6 +26,8 @@ export const AGENT: Caller = { kind: "agent", uid: 1002, agent: agentNamed("ada"
 export const PEER: Caller = { kind: "agent", uid: 1003, agent: agentNamed("bea") };
 /** The gateway's own user. */
 export const GATEWAY: Caller = { kind: "gateway", uid: 990 };
+/** The host's own dial unit. */
+export const HOST: Caller = { kind: "host", uid: 991 };
 /** A user who is no agent. */
 export const OTHER: Caller = { kind: "other", uid: 1009 };
 /** The kernel's overflow uid. */
@@ -38,6 +40,7 @@ export const MATRIX_CALLERS: readonly (readonly [name: string, caller: Caller])[
   ["agent ada", AGENT],
   ["agent bea", PEER],
   ["gateway", GATEWAY],
+  ["host unit", HOST],
   ["uid 1009", OTHER],
   ["nobody", NOBODY],
 ];

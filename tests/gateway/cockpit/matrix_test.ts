@@ -75,6 +75,11 @@ const REQUESTS: Readonly<
   // This gateway has no daemon to ask, and says so to those who may ask.
   "GET /api/model": { query: "?agent=mia", status: 503 },
   "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
+  "GET /api/hosts": { status: 200 },
+  // No host is connected to this gateway.
+  "GET /api/host/status": { query: "?host=atlas", status: 503 },
+  "POST /api/apply-all": { body: {}, status: 200 },
+  "POST /api/agents/restart": { body: { agent: "mia" }, status: 409 },
   "POST /api/turns": { body: { agent: "mia", text: "hi" }, status: 202 },
   "GET /api/approvals": { query: "?agent=mia", status: 200 },
   "POST /api/approvals/decide": {

@@ -41,7 +41,11 @@ _fleetctl_at() {
     "doctor") next=""; options="--json --as --help" ;;
     "gc") next=""; options="--events --logs --trees --dry-run --json --as --help" ;;
     "help") next=""; options="--man --json --as --help" ;;
-    "host") next="list set unset"; options="--json --as --help" ;;
+    "host") next="key list set unset"; options="--json --as --help" ;;
+    "host key") next="enroll list revoke"; options="--json --as --help" ;;
+    "host key enroll") next=""; options="--json --as --help" ;;
+    "host key list") next=""; options="--json --as --help" ;;
+    "host key revoke") next=""; options="--json --as --help" ;;
     "host list") next=""; options="--json --as --help" ;;
     "host set") next="webview_gateway teams_gateway"; options="--json --as --help" ;;
     "host unset") next="webview_gateway teams_gateway"; options="--json --as --help" ;;

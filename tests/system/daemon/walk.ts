@@ -55,6 +55,7 @@ export async function walkTable(scene: DaemonScene): Promise<void> {
     ["ada", { kind: "agent", uid: await scene.uidOf("ada"), agent: agentNamed("ada") }],
     ["another agent", { kind: "agent", uid: await scene.uidOf("bob"), agent: agentNamed("bob") }],
     ["the gateway", { kind: "gateway", uid: await scene.uidOf("fleetctl-gateway") }],
+    ["the host's own unit", { kind: "host", uid: await scene.uidOf("fleetctl-host") }],
     ["a uid without account", { kind: "other", uid: STRANGER_UID }],
     ["nobody", { kind: "other", uid: NOBODY_UID }],
   ];

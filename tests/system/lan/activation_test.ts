@@ -72,6 +72,11 @@ async function setUp({ hosts: { atlas, boreas } }: Pair): Promise<void> {
     );
     await share({ from: boreas, to: atlas }, `agents.d/${name}.yaml`);
   }
+  await atlas.must(
+    ...["fleetctl", "agents", "add", "zoe", "--channel", "webview"],
+    ...["--user-email", "zoe@example.org"],
+  );
+  await atlas.must("sh", "-c", `echo 'admin: true' >> ${REPO}/agents.d/zoe.yaml`);
   await atlas.must("fleetctl", "apply");
   const status = await atlas.must("fleetctl", "webview-gateway", "status");
   assert.match(status, /unit +fleetctl-gateway\.service active/);
@@ -166,6 +171,87 @@ async function checkTurn(atlas: BootedHost): Promise<void> {
   assert.ok(answer.includes(await proofOf("KEYED_TOKEN", OWN_KEY)), answer);
 }
 
+/** What the gateway's page says of hosts and does to them, as its admin asks. */
+async function cockpit(
+  atlas: BootedHost,
+  way: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: unknown },
+): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
+  return await new PackagedHost(atlas).askCockpit("zoe@example.org", way);
+}
+
+/** A host without an agent at the gateway has its own unit there, once an operator let it in. */
+async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> {
+  const hosts = async () => {
+    const { body } = await cockpit(atlas, { method: "GET", path: "/api/hosts" });
+    return JSON.stringify(body.hosts).replace(/"since":\d+/g, '"since":1');
+  };
+  const unit = "fleetctl-host.service";
+  for (const host of [atlas, boreas]) {
+    const user = await new PackagedHost(host).property(unit, "User");
+    assert.equal(user, "fleetctl-host");
+    assert.match(await host.must("fleetctl", "status"), /^host +active/m);
+    const { code, out } = await host.exec(["systemd-analyze", "security", "--no-pager", unit]);
+    assert.equal(code, 0);
+    assert.ok(
+      Number(/Overall exposure level for .*: ([\d.]+)/.exec(out)?.[1]) <= 4,
+      out.slice(-200),
+    );
+  }
+  const key = "/etc/fleetctl/host-dial.key";
+  assert.equal(await new PackagedHost(boreas).modeOf(key), "600 root:root");
+  await new PackagedHost(atlas).said(GATEWAY, 'register accepted agent=\\"host:atlas\\"');
+  assert.match(await hosts(), /"atlas","is_online":true/);
+  // The gateway's ledger knows nothing of this host yet: a proof alone lets nobody in.
+  await new PackagedHost(atlas).said(GATEWAY, 'agent=\\"host:boreas\\".*key-not-enrolled');
+  const listed = JSON.parse(await boreas.must("fleetctl", "host", "key", "list", "--json"));
+  assert.deepEqual(listed.hosts, [{ host: "boreas", keys: [listed.own_key] }]);
+  await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
+  await new PackagedHost(atlas).said(GATEWAY, 'register accepted agent=\\"host:boreas\\"');
+  assert.match(await hosts(), /"boreas","is_online":true/);
+
+  const status = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
+  assert.equal(status.status, 200, JSON.stringify(status.body));
+  assert.match(JSON.stringify(status.body), /"ada"/);
+  const before = await boreas.must("systemctl", "show", "-p", "MainPID", "fleetctl-dial-bea");
+  const restart = { method: "POST", path: "/api/agents/restart", body: { agent: "bea" } } as const;
+  const restarted = await cockpit(atlas, restart);
+  assert.equal(restarted.status, 200, JSON.stringify(restarted.body));
+  const after = await boreas.must("systemctl", "show", "-p", "MainPID", "fleetctl-dial-bea");
+  assert.notEqual(after, before);
+  await boreas.must("rm", "/etc/fleetctl/env/agent-bea.env");
+  const applied = await cockpit(atlas, { method: "POST", path: "/api/apply-all", body: {} });
+  assert.deepEqual(
+    (applied.body.hosts as readonly { host: string; ok: boolean }[]).map((
+      { host, ok },
+    ) => [host, ok]),
+    [["atlas", true], ["boreas", true]],
+    JSON.stringify(applied.body).slice(0, 2_000),
+  );
+  await boreas.must("test", "-s", "/etc/fleetctl/env/agent-bea.env");
+  const audit = await boreas.must("fleetctl", "audit", "list", "--caller", "host");
+  for (const verb of ["status", "agents restart", "apply"]) assert.match(audit, new RegExp(verb));
+  const own = await boreas.exec(["fleetctl", "secret", "list"], { user: "fleetctl-host" });
+  assert.equal(own.code, 4, "its user may run the jobs' verbs and no others");
+
+  await atlas.must("fleetctl", "host", "key", "revoke", "boreas");
+  const denied = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
+  assert.equal(denied.status, 503, JSON.stringify(denied.body));
+  assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
+  await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
+}
+
+/** `host: false` takes the unit away, and a host without a gateway has none. */
+async function checkHostUnitGone({ hosts: { boreas } }: Pair): Promise<void> {
+  const roles = `${boreas.root}/etc/fleetctl/roles.yaml`;
+  const text = await Deno.readTextFile(roles).catch(() => "");
+  await Deno.writeTextFile(roles, `${text}host: false\n`);
+  assert.match(await boreas.must("fleetctl", "apply"), /removed.*fleetctl-host\.service/);
+  assert.notEqual((await boreas.exec(["systemctl", "cat", "fleetctl-host.service"])).code, 0);
+  await Deno.writeTextFile(roles, text);
+  await boreas.must("fleetctl", "apply");
+  await boreas.must("systemctl", "is-active", "fleetctl-host.service");
+}
+
 /** Waits until the gateway has let an agent in since it was started. */
 async function registered(atlas: BootedHost, agent: string): Promise<void> {
   await new PackagedHost(atlas).said(GATEWAY, `register accepted.*${agent}`);
@@ -185,6 +271,7 @@ async function checkBack({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   assert.equal(await wiringOf(boreas, "ada", "keyed"), "live, sound");
   assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
   await registered(atlas, "ada");
+  await new PackagedHost(atlas).said(GATEWAY, 'register accepted agent=\\"host:boreas\\"');
   await checkTurn(atlas);
 }
 
@@ -210,6 +297,10 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         "an organisation-wide MCP waits for the operator, its socket for the last agent",
         () => checkOrganisation(boreas),
       );
+      await step(
+        "each host has a unit of its own, for jobs across hosts",
+        () => checkHostUnit(lan),
+      );
       await step("a reboot of the agents' host brings all back", async () => {
         await boreas.reboot();
         await checkBack(lan);
@@ -218,6 +309,7 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         await atlas.reboot();
         await checkBack(lan);
       });
+      await step("a host's own unit goes when it is not wanted", () => checkHostUnitGone(lan));
       await step("the last agent takes the shared socket away", async () => {
         accepted(await as(boreas, "bea")("mcp remove org self"), "mcp remove");
         assert.notEqual((await boreas.exec(["test", "-e", "/run/mcp/org.sock"])).code, 0);

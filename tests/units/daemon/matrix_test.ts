@@ -20,7 +20,10 @@ import { invocationOfRow, MATRIX_CALLERS, targetsOf } from "tests/core/verbs/cal
 import { memoryHost } from "tests/fakes/host.ts";
 import { judge } from "units/daemon/decide.ts";
 
-const ACCOUNTS = [["fleetctl-gateway", 990], ["zoe", 1001], ["ada", 1002], ["bea", 1003]] as const;
+const ACCOUNTS = [["fleetctl-gateway", 990], ["fleetctl-host", 991], ["zoe", 1001], ["ada", 1002], [
+  "bea",
+  1003,
+]] as const;
 
 async function hostWithAgents() {
   const host = memoryHost({

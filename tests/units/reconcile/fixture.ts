@@ -194,6 +194,7 @@ export function facts(
         registerUrl: "ws://127.0.0.1:8735",
         teamchatUrl: "ws://10.0.0.5:3978/register",
       },
+      host: { registerUrl: "ws://127.0.0.1:8735", publicKey: "k".repeat(43) },
     },
     shape: { kind: "bundle", dir: paths.lib, denoDir: paths.at("/var/cache/fleetctl/deno") },
     workdir: "/srv/work",

@@ -18,6 +18,7 @@ const ALL_UNITS = [
   "fleetctl-dial-ada.service",
   "fleetctl-dial-bea.service",
   "fleetctl-gateway.service",
+  "fleetctl-host.service",
   "fleetctl-login.service",
   "fleetctl-teamchat-receiver.service",
   "fleetctl-teamchat.service",

@@ -30,6 +30,8 @@ const ada = "ada" as AgentName;
 const EXPOSURE: Readonly<Record<string, number>> = {
   "fleetctl-gateway.service": 1.7,
   "fleetctl-login.service": 1.7,
+  "fleetctl-teamchat.service": 1.7,
+  "fleetctl-host.service": 1.7,
   // A shared server, and one of an agent that Deno confines.
   "mcp-notes@.service": 1.7,
   "mcp-code-host-ada@.service": 1.9,

@@ -5,16 +5,15 @@
  * @module
  */
 
-import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 
 /**
- * Renders `dial-keys.json`: agent to list of keys, sorted. An agent that never had a key is not in
+ * Renders `dial-keys.json`: agent or `host:<hostname>` to list of keys, sorted. An agent that never had a key is not in
  * it; one whose keys were all revoked is, with an empty list, and then nobody registers as it.
  */
 export function renderDialKeys(
-  keys: ReadonlyMap<AgentName, readonly string[]>,
+  keys: ReadonlyMap<string, readonly string[]>,
   paths: Paths,
 ): RenderedFile {
   const enrolled = [...keys].sort(([a], [b]) => a < b ? -1 : 1);

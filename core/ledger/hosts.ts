@@ -1,0 +1,122 @@
+/**
+ * Hosts of the fleet in the ledger, `hosts.d/<hostname>.yaml`: which dial keys the own unit of each
+ * may prove (decision 11). A host has no e-mail that a first proof could be checked against, so its
+ * key is enrolled by root of that host, or by an operator, and never by being proven.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { createFieldReader } from "core/field_reader.ts";
+import type { LedgerAuthor } from "core/ledger/agents.ts";
+import { fileRefusal } from "core/ledger/file_refusal.ts";
+import type { LedgerPorts } from "core/ledger/git.ts";
+import { commitChange, type Committed } from "core/ledger/repository.ts";
+import { isDialKey } from "core/ledger/shard.ts";
+import { type HostName, parseHostName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import type { Refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { editYaml, parseYaml } from "core/yaml.ts";
+
+/** One host of the fleet. */
+export interface HostRecord {
+  readonly name: HostName;
+  /** Keys that its unit may prove; empty when all were revoked, undefined when there never was one. */
+  readonly dialKeys: readonly string[] | undefined;
+}
+
+/** The hosts that could be read, in order of their names, and what is wrong with the others. */
+export interface HostLedger {
+  readonly hosts: ReadonlyMap<HostName, HostRecord>;
+  readonly faults: readonly Refusal[];
+}
+
+/** Enrolled keys of one host: the one in use and its replacements. */
+export const HOST_KEYS_MAX = 4;
+
+/** Parses the file of a host; an absent or empty one says nothing. */
+export function parseHostShard(
+  text: string | undefined,
+  host: HostName,
+  file: string,
+): Result<HostRecord> {
+  if (text === undefined) return ok({ name: host, dialKeys: undefined });
+  const yaml = parseYaml(text, file);
+  if (!yaml.ok) return err(broken(file, yaml.error.details));
+  if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
+  const read = createFieldReader(yaml.value);
+  read.onlyKeys([], ["name", "dial_keys"]);
+  read.string(["name"], (name) => name === host ? undefined : `must be "${host}", as the file`);
+  const keys = read.strings(
+    ["dial_keys"],
+    (key) => isDialKey(key) ? undefined : "must be 43 characters of base64url",
+  );
+  if (read.faults.length > 0) return err(broken(file, read.faults));
+  return ok({ name: host, dialKeys: read.has(["dial_keys"]) ? keys : undefined });
+}
+
+/** Reads all hosts; one that cannot be read hides no other. */
+export async function readHosts(
+  files: Pick<Files, "list" | "readText">,
+  paths: Paths,
+): Promise<Result<HostLedger>> {
+  const hosts = new Map<HostName, HostRecord>();
+  const faults: Refusal[] = [];
+  try {
+    for (const entry of [...await files.list(paths.hostsDir)].sort()) {
+      if (!entry.endsWith(".yaml") || entry.startsWith(".")) continue;
+      const name = parseHostName(entry.slice(0, -".yaml".length));
+      const file = `hosts.d/${entry}`;
+      const record = name.ok
+        ? parseHostShard(await files.readText(`${paths.hostsDir}/${entry}`), name.value, file)
+        : err(broken(file, [`${file}:1: its name must be that of a host`]));
+      if (record.ok) hosts.set(record.value.name, record.value);
+      else faults.push(record.error);
+    }
+  } catch (thrown) {
+    return err(fileRefusal(thrown, "read the hosts of the ledger"));
+  }
+  return ok({ hosts, faults });
+}
+
+/** Changes the keys of a host, as one commit; comments of the file survive. */
+export async function changeHostKeys(
+  ports: LedgerPorts,
+  paths: Paths,
+  change: LedgerAuthor & {
+    readonly host: HostName;
+    readonly summary: string;
+    /** From the keys as they are under the lock to those that are to be. */
+    readonly decide: (keys: readonly string[] | undefined) => Result<readonly string[]>;
+  },
+): Promise<Result<Committed>> {
+  const { host, verb, caller, summary } = change;
+  const file = `hosts.d/${host}.yaml`;
+  return await commitChange(ports, paths, {
+    ...{ verb, caller, summary },
+    edits: [{
+      path: paths.hostShard(host),
+      mode: 0o644,
+      change: (current) => {
+        const before = parseHostShard(current, host, file);
+        if (!before.ok) return before;
+        const keys = change.decide(before.value.dialKeys);
+        if (!keys.ok) return keys;
+        const isSame = JSON.stringify(keys.value) === JSON.stringify(before.value.dialKeys);
+        if (isSame && current !== undefined) return ok(current);
+        return editYaml(current ?? `name: ${host}\n`, (yaml) => {
+          yaml.set(["dial_keys"], [...keys.value]);
+        }, file);
+      },
+    }],
+  });
+}
+
+function broken(file: string, details: readonly string[]): Refusal {
+  return refusal("host-shard-invalid", `Cannot read the host file "${file}" of the ledger`, {
+    details,
+    hints: [`edit ${file} in the ledger, then run: fleetctl apply`],
+  });
+}

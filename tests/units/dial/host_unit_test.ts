@@ -1,0 +1,267 @@
+/**
+ * A host's own unit against a real gateway on loopback and a daemon behind a real unix socket: it is
+ * let in with an enrolled key only, runs the jobs of the closed list and no others, and what an
+ * admin asks for at the cockpit comes back, or says what became of it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { HOST_JOBS, jobWords } from "core/dial/host_job.ts";
+import { type DialKey, generateDialKey } from "core/dial/proof.ts";
+import type { HostName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
+import { VERBS } from "core/verbs/table.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
+import {
+  connectBare,
+  proveKey,
+  startTestGateway,
+  type TestGateway,
+} from "tests/support/gateway_fixture.ts";
+import { type HostUnit, startHostUnit } from "units/dial/host_unit.ts";
+
+const KEYS_FILE = pathsUnder("/r").dialKeys;
+const ADMIN = { "x-user-email": "ada@example.org", "content-type": "application/json" };
+
+/** Stands in for the daemon: answers one request with lines, or leaves it open. */
+type FakeDaemon = (argv: readonly string[]) => readonly object[] | "silence";
+
+interface Scene {
+  readonly running: TestGateway;
+  readonly own: MemoryHost;
+  readonly key: DialKey;
+  readonly asked: string[][];
+  unit(): Promise<HostUnit>;
+  ask(method: "GET" | "POST", path: string, body?: unknown): Promise<Response>;
+}
+
+async function settle(until: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await until()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function withScene(daemon: FakeDaemon, use: (scene: Scene) => Promise<void>): Promise<void> {
+  const root = await Deno.makeTempDir({ prefix: "fctl" });
+  const own = memoryHost();
+  const paths = pathsUnder(root);
+  await Deno.mkdir(paths.run, { recursive: true });
+  const asked: string[][] = [];
+  const listener = await own.sockets.serveUnix(paths.daemonSocket, 0o600, async (stream) => {
+    const reader = stream.readable.getReader();
+    const { value } = await reader.read();
+    const { argv } = JSON.parse(new TextDecoder().decode(value));
+    asked.push(argv);
+    const answer = daemon(argv);
+    if (answer === "silence") return;
+    const text = answer.map((frame) => `${JSON.stringify(frame)}\n`).join("");
+    await stream.writable.getWriter().write(new TextEncoder().encode(text));
+    stream.close();
+  });
+  const { key } = await generateDialKey();
+  const gatewayHost = memoryHost();
+  await enroll(gatewayHost, { "host:boreas": [key.publicKey], "host:zephyr": [] });
+  const running = await startTestGateway({ host: gatewayHost });
+  const units: HostUnit[] = [];
+  try {
+    await use({
+      ...{ running, own, key, asked },
+      unit: async () => {
+        const unit = startHostUnit(
+          {
+            paths,
+            hostname: "boreas" as HostName,
+            gatewayUrl: new URL(running.dialUrl),
+            credentials: "/",
+          },
+          own,
+          { key, version: "9.9.9" },
+        );
+        units.push(unit);
+        await settle(() => unit.isConnected());
+        return unit;
+      },
+      ask: (method, path, body) =>
+        fetch(`${running.cockpitUrl}${path}`, {
+          method,
+          headers: { ...ADMIN, "idempotency-key": crypto.randomUUID() },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+    });
+  } finally {
+    await Promise.all(units.map((unit) => unit.close()));
+    await running[Symbol.asyncDispose]();
+    await listener.close();
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+async function enroll(host: MemoryHost, keys: Readonly<Record<string, readonly string[]>>) {
+  await host.files.ensureDir(KEYS_FILE.slice(0, KEYS_FILE.lastIndexOf("/")));
+  await host.files.write(KEYS_FILE, JSON.stringify(keys));
+}
+
+const done = (report: unknown, code = 0): FakeDaemon => () => [
+  { type: "out", text: "" },
+  { type: "out", text: JSON.stringify(report) },
+  { type: "exit", code },
+];
+
+Deno.test("every job is one verb that a host's unit may run, and nothing else is a job", () => {
+  for (const job of HOST_JOBS) {
+    const words = jobWords({ job, agent: "ada" }) ?? [];
+    const verb = VERBS.find(({ path }) => path.every((word, at) => words[at] === word));
+    assert.equal(verb?.isHostJob, true, job);
+  }
+  assert.equal(VERBS.filter(({ isHostJob }) => isHostJob).length, HOST_JOBS.length);
+  assert.equal(jobWords({ job: "secret get" }), undefined);
+  assert.equal(jobWords({ job: "restart" }), undefined);
+  assert.deepEqual(jobWords({ job: "restart", agent: "--help" })?.slice(-2), ["--", "--help"]);
+});
+
+Deno.test("a host registers with its key, is listed, and answers an admin", async () => {
+  await withScene(done({ ok: true }), async (scene) => {
+    const before = await (await scene.ask("GET", "/api/hosts")).json();
+    assert.deepEqual(before.hosts, [
+      { host: "boreas", is_online: false, version: null, since: null },
+      { host: "zephyr", is_online: false, version: null, since: null },
+    ]);
+    const offline = await scene.ask("GET", "/api/host/status?host=boreas");
+    assert.equal(offline.status, 503);
+    assert.equal((await offline.json()).code, "host-offline");
+
+    await scene.unit();
+    const [boreas] = (await (await scene.ask("GET", "/api/hosts")).json()).hosts;
+    assert.equal(boreas.is_online, true);
+    assert.equal(boreas.version, "9.9.9");
+    const status = await scene.ask("GET", "/api/host/status?host=boreas");
+    assert.deepEqual(await status.json(), { exit: 0, report: { ok: true } });
+    const applied = await scene.ask("POST", "/api/apply-all", {});
+    assert.deepEqual(
+      (await applied.json()).hosts.map((
+        one: Record<string, unknown>,
+      ) => [one.host, one.ok, one.code]),
+      [["boreas", true, undefined], ["zephyr", false, "host-offline"]],
+    );
+    assert.deepEqual(scene.asked, [["status", "--json"], ["apply", "--json"]]);
+    const agents = await (await scene.ask("GET", "/api/agents")).json();
+    assert.doesNotMatch(JSON.stringify(agents), /boreas/);
+    assert.match(JSON.stringify(scene.own.log), /"by":"ada@example.org"/);
+  });
+});
+
+Deno.test("an agent is restarted on the host that it is connected from", async () => {
+  await withScene(done({ restarted: true }), async (scene) => {
+    await scene.unit();
+    const absent = await scene.ask("POST", "/api/agents/restart", { agent: "mia" });
+    assert.equal((await absent.json()).code, "agent-offline");
+    const mia = await connectBare(scene.running.dialUrl);
+    const user_email = "mia@example.org";
+    mia.send({ type: "register", user_email, agent: "mia", host: "Boreas" });
+    await mia.next("registered");
+    const restarted = await scene.ask("POST", "/api/agents/restart", { agent: "mia" });
+    assert.equal(restarted.status, 200);
+    assert.deepEqual(scene.asked, [["agents", "restart", "--json", "--", "mia"]]);
+    mia.connection.terminate();
+    await mia.closed;
+  });
+});
+
+Deno.test("a verb that fails is told with its exit code, a daemon that is away with a reason", async () => {
+  await withScene(done({ error: { code: "x" } }, 1), async (scene) => {
+    await scene.unit();
+    const failed = await scene.ask("GET", "/api/host/status?host=boreas");
+    assert.deepEqual(await failed.json(), { exit: 1, report: { error: { code: "x" } } });
+  });
+  const refused: FakeDaemon = () => [{
+    type: "refused",
+    error: { code: "daemon-busy", kind: "refused", message: "busy", details: [], hints: [] },
+  }];
+  await withScene(refused, async (scene) => {
+    await scene.unit();
+    const failed = await scene.ask("GET", "/api/host/status?host=boreas");
+    assert.equal(failed.status, 502);
+    assert.deepEqual((await failed.json()).code, "host-job-failed");
+  });
+});
+
+Deno.test("a host that goes away, or is shut out, in the middle of a job leaves nobody waiting", async () => {
+  await withScene(() => "silence", async (scene) => {
+    const unit = await scene.unit();
+    const first = scene.ask("POST", "/api/apply-all", {});
+    await settle(() => scene.asked.length === 1);
+    await unit.close();
+    const [boreas] = (await (await first).json()).hosts;
+    assert.equal(boreas.code, "host-lost");
+    assert.match(boreas.message, /the job goes on there/);
+
+    await scene.unit();
+    const second = scene.ask("GET", "/api/host/status?host=boreas");
+    await settle(() => scene.asked.length === 2);
+    await enroll(scene.running.host, { "host:boreas": [] });
+    let isOver = false;
+    void second.then(() => isOver = true);
+    await settle(async () => {
+      await scene.running.host.clock.advance(1_000);
+      return isOver;
+    });
+    assert.equal((await (await second).json()).code, "host-lost");
+  });
+});
+
+Deno.test("at most eight jobs wait for one host", async () => {
+  await withScene(() => "silence", async (scene) => {
+    const unit = await scene.unit();
+    const waiting = Array.from(
+      { length: 8 },
+      () => scene.ask("GET", "/api/host/status?host=boreas"),
+    );
+    await settle(() => scene.asked.length === 8);
+    const ninth = await scene.ask("GET", "/api/host/status?host=boreas");
+    assert.equal(ninth.status, 429);
+    assert.equal((await ninth.json()).code, "host-busy");
+    await unit.close();
+    for (const one of waiting) assert.equal((await (await one).json()).code, "host-lost");
+  });
+});
+
+Deno.test("what a host may not send changes nothing, and a job is answered by its own host", async () => {
+  await withScene(() => "silence", async (scene) => {
+    const { key: other } = await generateDialKey();
+    await enroll(scene.running.host, {
+      "host:boreas": [scene.key.publicKey],
+      "host:zephyr": [other.publicKey],
+    });
+    await scene.unit();
+    const zephyr = await proveKey(scene.running.dialUrl, other, {
+      agent: "host:zephyr",
+      userEmail: "",
+    });
+    await zephyr.next("registered");
+    const asked = scene.ask("GET", "/api/host/status?host=boreas");
+    await settle(() => scene.asked.length === 1);
+    const { lines } = scene.running.host.log;
+    const begun = lines.find(({ event }) => event === "job of a host");
+    const id = String(begun?.fields?.id ?? "");
+    assert.notEqual(id, "");
+    zephyr.send({ type: "job_result", id, exit: 0, output: '"forged"' });
+    const at = 1;
+    const event = { seq: 1, at, kind: "agent_state", payload: { state: "idle", since: at } };
+    zephyr.send({ type: "event", event });
+    zephyr.send({ type: "message", id: "m", to: "mia", text: "hi" });
+    const notTaken = () =>
+      lines.filter(({ event }) => event === "frame of a host not taken").length;
+    await settle(() => notTaken() === 3);
+    zephyr.connection.terminate();
+    await zephyr.closed;
+    // Only the end of boreas' own connection answers.
+    let isOver = false;
+    void asked.then(() => isOver = true);
+    assert.equal(isOver, false);
+    await enroll(scene.running.host, {});
+    await settle(async () => {
+      await scene.running.host.clock.advance(1_000);
+      return isOver;
+    });
+    assert.equal((await (await asked).json()).code, "host-lost");
+  });
+});

@@ -1,0 +1,44 @@
+/**
+ * Settings of a host's own dial unit, read in one go with every fault named (decision 34). No I/O.
+ *
+ * @module
+ */
+
+import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
+import { type HostName, parseHostName } from "core/names.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import { ok, type Result } from "core/result.ts";
+import { parsed, text } from "core/setting_types.ts";
+import { defaulted, type Env, readSettings, required } from "core/settings.ts";
+
+/** The declared table; also the help of the role. */
+export const HOST_DIAL_SETTINGS = {
+  root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
+  hostname: required("FLEETCTL_HOST", parsed(parseHostName), { doc: "Name of this host." }),
+  gatewayUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
+    fallback: `ws://127.0.0.1:${DIAL_PORT}`,
+    doc: "Where the gateway takes dial-ins.",
+  }),
+  credentials: required("CREDENTIALS_DIRECTORY", text(), {
+    doc: "Folder that the service manager has put the dial key into.",
+  }),
+} as const;
+
+/** What a host's unit runs with. */
+export interface HostDialConfig {
+  readonly paths: Paths;
+  readonly hostname: HostName;
+  readonly gatewayUrl: URL;
+  readonly credentials: string;
+}
+
+/** File of the key in the folder of credentials. */
+export const HOST_KEY_CREDENTIAL = "host-dial.key";
+
+/** Reads the settings; every fault is in the details of the refusal. */
+export function readHostDialConfig(env: Env): Result<HostDialConfig> {
+  const read = readSettings(HOST_DIAL_SETTINGS, env);
+  if (!read.ok) return read;
+  const { root, ...rest } = read.value;
+  return ok({ paths: pathsUnder(root), ...rest });
+}

@@ -1,0 +1,116 @@
+/**
+ * A host's own dial unit (`fleetctl-dial --host`): keeps the host's session with the gateway and
+ * runs the jobs that come over it through the root daemon, which knows this unit by its user and
+ * lets it run those verbs and no others. It has no outbox, no agent and no rights of its own
+ * (docs/adr/0014-the-unit-of-a-host.md).
+ *
+ * @module
+ */
+
+import type { InboundFrame } from "core/dial/client_session.ts";
+import { type HostJob, type HostJobResult, hostSession, jobWords } from "core/dial/host_job.ts";
+import type { DialKey } from "core/dial/proof.ts";
+import { errorText } from "core/errors.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+import type { ByteStream, Host, Log } from "core/ports.ts";
+import { ok } from "core/result.ts";
+import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
+import { type GatewayLink, startGatewayLink } from "units/dial/gateway_link.ts";
+import type { Outbox } from "units/dial/gateway_session.ts";
+import type { HostDialConfig } from "units/dial/host_config.ts";
+
+/** Ports of the unit. */
+export type HostUnitPorts = Pick<Host, "clock" | "random" | "sockets" | "log">;
+
+/** The running unit. */
+export interface HostUnit {
+  isConnected(): boolean;
+  /** Says good-bye; verbs that run go on at the daemon. */
+  close(): Promise<void>;
+}
+
+/** Starts to dial. */
+export function startHostUnit(
+  config: HostDialConfig,
+  ports: HostUnitPorts,
+  own: { readonly key: DialKey; readonly version: string },
+): HostUnit {
+  const { clock, random, sockets } = ports;
+  const log = ports.log.with({ host: config.hostname });
+  const link: GatewayLink = startGatewayLink({
+    ...{ agent: hostSession(config.hostname), userEmail: "", host: config.hostname, ...own },
+    ...{ gatewayUrl: config.gatewayUrl, capabilities: ["jobs"] },
+  }, {
+    ...{ store: noOutbox(random.uuid()), sockets, clock, random, log },
+    onFrame: (frame) => take(frame),
+    onRegistered: () => {},
+    onAcknowledged: () => {},
+  });
+  const take = (frame: InboundFrame) => {
+    if (frame.type === "ack" || frame.type === "closing") return;
+    if (frame.type !== "job") return log.warning("frame not taken", { type: frame.type });
+    runJob(frame, { socket: config.paths.daemonSocket, ports, log })
+      .then((result) => link.send(result))
+      .catch((thrown) => log.error("job failed", { id: frame.id, error: errorText(thrown) }));
+  };
+  return { isConnected: () => link.isRegistered(), close: () => link.close(0) };
+}
+
+/** Runs one job to its end; what goes wrong is in the result. */
+async function runJob(
+  job: HostJob,
+  at: { readonly socket: string; readonly ports: HostUnitPorts; readonly log: Log },
+): Promise<HostJobResult> {
+  const { id, by, agent } = job;
+  const { log, ports } = at;
+  const failed = (code: string, message: string): HostJobResult => {
+    log.warning("job not done", { id, job: job.job, by, code });
+    return { type: "job_result", id, code, message: message.slice(0, 2_000) };
+  };
+  const argv = jobWords(job);
+  if (argv === undefined) {
+    return failed("job-unknown", `Cannot run the job ${JSON.stringify(job.job)}: it is none`);
+  }
+  log.info("job begins", { id, job: job.job, agent, by });
+  let stream: ByteStream | undefined;
+  try {
+    stream = await connectDaemon(ports.sockets, at.socket);
+  } catch (thrown) {
+    return failed("daemon-not-running", `Cannot ask the daemon: ${errorText(thrown)}`);
+  }
+  if (stream === undefined) {
+    return failed("daemon-not-running", "Cannot ask the daemon: nobody answers on its socket");
+  }
+  const open = stream;
+  const cancel = ports.clock.after(DIAL_LIMITS.jobSeconds * 1000, () => open.close());
+  let output = "";
+  try {
+    const code = await forward(open, { argv }, {
+      out: async (text) => {
+        output = (output + text).slice(0, DIAL_LIMITS.jobOutputLengthMax + 1);
+      },
+      err: async () => {},
+    });
+    if (!code.ok) return failed(code.error.code, code.error.message);
+    log.info("job ended", { id, job: job.job, exit: code.value });
+    if (output.length > DIAL_LIMITS.jobOutputLengthMax) {
+      return failed("job-output-too-long", "Cannot report the job: its output is too long");
+    }
+    return { type: "job_result", id, exit: code.value, output };
+  } finally {
+    cancel();
+  }
+}
+
+/** A host has nothing to say that must not be lost: a job that is cut off is asked for again. */
+function noOutbox(epoch: string): Outbox {
+  return {
+    epoch: () => epoch,
+    last: () => 0,
+    dropped: () => 0,
+    openTurns: () => [],
+    read: () => [],
+    acknowledge: () => {},
+    renumber: () => ok(undefined),
+  };
+}

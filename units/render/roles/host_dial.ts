@@ -1,0 +1,75 @@
+/**
+ * The host's own dial unit: one per host, hosts without an agent included, for jobs across hosts
+ * (spec "Dial-in listener"). It runs as a user of its own that owns nothing and may ask the root
+ * daemon for the verbs of its jobs: a gateway in foreign hands is then no root here
+ * (docs/adr/0014-the-unit-of-a-host.md). No I/O.
+ *
+ * @module
+ */
+
+import type { HostName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { quoteAssignment } from "core/quote.ts";
+import type { Unit } from "core/unit_file.ts";
+import { HOST_USER } from "core/verbs/caller.ts";
+import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
+import { roleHardening } from "units/render/hardening.ts";
+import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { DAEMON_UNIT, HOST_UNIT } from "units/render/unit_name.ts";
+
+/** What the unit is rendered from. */
+export interface HostDialSite {
+  readonly paths: Paths;
+  readonly hostname: HostName;
+  readonly registerUrl: string;
+}
+
+/** Renders `fleetctl-host.service`. */
+export function renderHostDial({ paths, hostname, registerUrl }: HostDialSite): Unit {
+  const variables: readonly (readonly [string, string])[] = [
+    ["FLEETCTL_ROOT", paths.root],
+    ["FLEETCTL_HOST", hostname],
+    ["CHANNEL_WEBVIEW_GATEWAY_URL", registerUrl],
+    ["DENO_DIR", paths.at("/var/cache/fleetctl/host")],
+  ];
+  return {
+    name: HOST_UNIT,
+    sections: [
+      {
+        name: "Unit",
+        entries: [
+          { key: "Description", value: `fleetctl dial unit of host ${hostname}` },
+          { key: "Wants", value: "network-online.target" },
+          { key: "After", value: `network-online.target ${DAEMON_UNIT}` },
+          NEVER_GIVE_UP,
+        ],
+      },
+      {
+        name: "Service",
+        entries: [
+          { key: "Type", value: "exec" },
+          READY_LOG,
+          { key: "ExecStart", value: printCommand([paths.program("fleetctl-dial"), "--host"]) },
+          { key: "User", value: HOST_USER },
+          { key: "Group", value: HOST_USER },
+          ...RESTART_ALWAYS,
+          {
+            key: "LoadCredential",
+            value: `host-dial.key:${escapeSpecifiers(paths.hostDialKey)}`,
+            why: "The key is root's to read; the manager hands this unit a copy",
+          },
+          ...variables.map(([name, value]) => ({
+            key: "Environment",
+            value: quoteAssignment(name, value),
+          })),
+          { key: "CacheDirectory", value: "fleetctl/host" },
+          { key: "CacheDirectoryMode", value: "0700" },
+          { key: "WorkingDirectory", value: "/" },
+          { key: "TimeoutStopSec", value: "10" },
+          ...roleHardening(),
+        ],
+      },
+      { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },
+    ],
+  };
+}
