@@ -85,9 +85,10 @@ export function createHostDesk(parts: HostDeskParts): HostDesk {
       registry.put(session);
     },
     detach: (session, code) => {
-      if (hostOfSession(session.agent) === undefined) return agents.detach(session, code);
+      const host = hostOfSession(session.agent);
+      if (host === undefined) return agents.detach(session, code);
       if (!registry.remove(session, code)) return;
-      log.info("host disconnected", { host: session.agent, code });
+      log.info("host disconnected", { host, code });
       endAll(session.agent);
     },
     receive: (session, frame) => {
