@@ -230,8 +230,14 @@ export const LOGIN_LIMITS = {
   failedWindowSeconds: 60,
   /** Clients whose failures are remembered; the one seen longest ago makes room. */
   clientsKept: 10_000,
-  /** Passwords that are checked at once, all clients together; more wait. */
+  /**
+   * Passwords that are checked at once, all clients together. Each keeps a core busy; a machine of
+   * two checks one, so that requests have the other.
+   */
   checksAtOnceMax: 4,
+  /** Checks that wait for their turn; who comes then is asked to come again. */
+  checksWaitingMax: 32,
+  checksRetrySeconds: 5,
   /** Believed Basic headers, so that a script does not pay for the hash at each request. */
   basicKept: 256,
   basicKeptSeconds: 300,

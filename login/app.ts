@@ -23,7 +23,7 @@ import { handleForm } from "login/routes/login_form.ts";
 import { handleCallback, handleSignIn } from "login/routes/oidc.ts";
 import { handleLogout } from "login/routes/logout.ts";
 import { refreshed } from "login/routes/refresh.ts";
-import { tooMany } from "login/routes/telling.ts";
+import { busy, tooMany } from "login/routes/telling.ts";
 import { isFromBrowser, isNavigation, pageProof } from "login/same_origin.ts";
 import { refuseInsecureOrigin } from "login/secure_origin.ts";
 import style from "login/pages/style.css" with { type: "text" };
@@ -147,6 +147,7 @@ function refuse(
 ): Response | undefined {
   const { request, caller, requestId } = asked;
   if (login.kind === "limited") return tooMany(asked, login.retryAfterSeconds);
+  if (login.kind === "busy") return busy(asked);
   if (login.kind === "nobody") {
     parts.log.debug("not logged in", { request_id: requestId, reason: login.reason });
     return loginRequired(asked, parts, of.isUpgrade);

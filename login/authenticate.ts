@@ -7,6 +7,7 @@
 
 import type { HeaderReader } from "core/header_list.ts";
 import { isBasicHeader, parseBasicHeader } from "login/basic/header.ts";
+import { BUSY } from "login/basic/passwords.ts";
 import { canonicalName } from "core/basic_users.ts";
 import type { Caller } from "login/caller.ts";
 import { COOKIES } from "login/cookies.ts";
@@ -18,6 +19,8 @@ export type Login =
   | { readonly kind: "session"; readonly principal: string; readonly session: Session }
   | { readonly kind: "basic"; readonly principal: string }
   | { readonly kind: "limited"; readonly retryAfterSeconds: number }
+  /** So many passwords are being checked that this one was not looked at. */
+  | { readonly kind: "busy" }
   | { readonly kind: "nobody"; readonly reason: string };
 
 type Needed = Pick<LoginParts, "sessions" | "cookies" | "driver" | "log">;
@@ -60,6 +63,10 @@ async function authenticateBasic(
   const principal = said === undefined
     ? undefined
     : await driver.passwords.check(said.name, said.password);
+  if (principal === BUSY) {
+    attempt.withdraw();
+    return { kind: "busy" };
+  }
   if (principal === undefined) {
     log.warning("login failed", { way: "header", client: caller.address });
     return { kind: "nobody", reason: said === undefined ? "basic-malformed" : "basic-wrong" };

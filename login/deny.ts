@@ -22,6 +22,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "sign-in-stale": 400,
   "provider-unreachable": 503,
   "too-many-logins": 429,
+  "logins-busy": 503,
   "internal-fault": 500,
   "storage-failed": 503,
   "storage-full": 507,
@@ -104,6 +105,8 @@ export const REFUSALS = {
     ),
   tooMany: (seconds: number) =>
     refusal("too-many-logins", `Cannot check the password: too many were wrong, wait ${seconds} s`),
+  busy: () =>
+    refusal("logins-busy", "Cannot check the password: too many are being checked, try again soon"),
   unreachable: () =>
     refusal("cockpit-unreachable", "Cannot answer: the cockpit is not reachable", {
       hints: ["fleetctl status"],

@@ -16,7 +16,7 @@ import { createLogin, type LoginApp } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
 import { createBasicMemory } from "login/basic/header.ts";
-import { createPasswords } from "login/basic/passwords.ts";
+import { createPasswords, type HashWork } from "login/basic/passwords.ts";
 import type { LoginConfig } from "login/config.ts";
 import { createCookieJar } from "login/cookies.ts";
 import { BROWSER_PURPOSE, createFlows } from "login/oidc/flows.ts";
@@ -32,7 +32,7 @@ import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
 /** Ports of the login proxy. */
 export type LoginPorts =
   & Pick<Host, "clock" | "random" | "files" | "http" | "databases" | "log">
-  & { readonly proxying: Proxying };
+  & { readonly proxying: Proxying; readonly hashes: HashWork & { close(): void } };
 
 /** The running login proxy. */
 export interface LoginProxy {
@@ -67,6 +67,7 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
         const closed = listener.close();
         wired.stop();
         await closed;
+        ports.hashes.close();
         upstream.close();
         store.close();
       },
@@ -81,7 +82,9 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
 /** Puts the parts together over a store and a way to the cockpit. */
 export async function wireLogin(
   config: LoginConfig,
-  ports: Omit<LoginPorts, "proxying" | "files" | "databases">,
+  ports: Omit<LoginPorts, "proxying" | "files" | "databases" | "hashes"> & {
+    readonly hashes: HashWork;
+  },
   over: { readonly store: LoginStore; readonly upstream: Upstream; readonly port: () => number },
 ): Promise<Wired> {
   const { clock, random, log } = ports;
@@ -135,7 +138,9 @@ export async function wireLogin(
 
 async function driverOf(
   { driver, hmacKeys }: LoginConfig,
-  { clock, random, http }: Pick<LoginPorts, "clock" | "random" | "http">,
+  { clock, random, http, hashes }: Pick<LoginPorts, "clock" | "random" | "http"> & {
+    readonly hashes: HashWork;
+  },
   store: LoginStore,
 ): Promise<Driver> {
   if (driver.kind === "oidc") {
@@ -152,7 +157,7 @@ async function driverOf(
   const names = new Set(driver.users.map(({ name }) => name));
   return {
     kind: "basic",
-    passwords: createPasswords(driver.users),
+    passwords: createPasswords(driver.users, hashes),
     attempts: createAttempts(clock, (name) => names.has(canonicalName(name))),
     memory: createBasicMemory({ clock, random }),
     forms: createFormTokens(await openSigner(hmacKeys, FORM_PURPOSE), { clock, random }),

@@ -12,6 +12,7 @@ import { errorText } from "core/errors.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import { openHost } from "core/os/host.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
+import { systemHashThreads } from "core/os/slow_hashes.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
 import { printSettingsCheck, printSettingsHelp } from "core/settings.ts";
@@ -63,7 +64,11 @@ if (Deno.args[0] === "--check-config" || !config.ok) {
 
 try {
   for (const warning of config.value.warnings) host.log.warning(warning);
-  const login = await startLogin(config.value, { ...host, proxying: systemProxying(host) });
+  const login = await startLogin(config.value, {
+    ...host,
+    proxying: systemProxying(host),
+    hashes: systemHashThreads(),
+  });
   host.log.info("ready", { login: `${login.address.hostname}:${login.address.port}` });
   const stop = Promise.withResolvers<void>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

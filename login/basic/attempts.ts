@@ -17,6 +17,8 @@ import type { Clock } from "core/ports.ts";
 export interface Attempt {
   /** Takes the attempt out of the count, because it was right. */
   forgive(): void;
+  /** Takes it out of the count because nothing was looked at; nobody is known better for it. */
+  withdraw(): void;
 }
 
 /** The counter. */
@@ -70,10 +72,14 @@ export function createAttempts(
       const mark = { at: now };
       for (const key of client) clients.add(key, mark);
       if (!isKnown) accounts.add(bucket, mark);
+      const withdraw = () => {
+        for (const key of client) clients.remove(key, mark);
+        accounts.remove(bucket, mark);
+      };
       return {
+        withdraw,
         forgive: () => {
-          for (const key of client) clients.remove(key, mark);
-          accounts.remove(bucket, mark);
+          withdraw();
           known.delete(pair);
           const [oldest] = known;
           if (known.size >= LOGIN_LIMITS.knownClientsKept && oldest !== undefined) {

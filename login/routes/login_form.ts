@@ -9,6 +9,7 @@
 import { LOGIN_LIMITS } from "core/limits.ts";
 import { authenticate } from "login/authenticate.ts";
 import { BASIC_CHALLENGE, SESSION_CHALLENGE } from "login/challenges.ts";
+import { BUSY } from "login/basic/passwords.ts";
 import { canonicalName } from "core/basic_users.ts";
 import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
@@ -17,12 +18,13 @@ import type { Asked, BasicDriver, LoginParts } from "login/parts.ts";
 import { readBounded } from "login/proxy/body.ts";
 import { safeReturnPath } from "login/return_path.ts";
 import { openSession, redirect } from "login/routes/open_session.ts";
-import { telling, tooMany } from "login/routes/telling.ts";
+import { busy, telling, tooMany } from "login/routes/telling.ts";
 import { pageProof } from "login/same_origin.ts";
 import { refuseInsecureOrigin } from "login/secure_origin.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
 const WRONG = "The e-mail address or the password is wrong.";
+const WAIT = "Many people are logging in just now. Please try again in a few seconds.";
 const STALE = "This form was too old, or from another window. Please try again.";
 
 /** Answers `/auth/login`. */
@@ -54,6 +56,7 @@ async function showLogin(
   const next = safeReturnPath(url.searchParams.get("next"));
   const login = await authenticate(request.headers, caller, parts);
   if (login.kind === "limited") return tooMany(asked, login.retryAfterSeconds);
+  if (login.kind === "busy") return busy(asked);
   if (login.kind === "session") return redirect(next);
   if (login.kind === "basic") {
     return await openSession({ principal: login.principal, next, cookies: [] }, asked, parts);
@@ -98,6 +101,11 @@ async function takeLogin(
   const attempt = driver.attempts.begin(caller.keys, canonicalName(name));
   if ("retryAfterSeconds" in attempt) return tooMany(asked, attempt.retryAfterSeconds);
   const principal = await driver.passwords.check(name, one(fields, "password") ?? "");
+  if (principal === BUSY) {
+    attempt.withdraw();
+    const form = { next, name: canonicalName(name), error: WAIT };
+    return await formPage(form, 503, { driver, parts });
+  }
   if (principal === undefined) {
     parts.log.warning("login failed", { way: "form", client: caller.address });
     return await formPage({ next, name: canonicalName(name), error: WRONG }, 401, {
@@ -119,6 +127,7 @@ async function formPage(
   const headers = new Headers();
   headers.append("set-cookie", parts.cookies.print(COOKIES.form, token));
   if (status === 401) headers.set("www-authenticate", SESSION_CHALLENGE);
+  if (status === 503) headers.set("retry-after", String(LOGIN_LIMITS.checksRetrySeconds));
   return loginPage({ ...form, token }, { status, headers });
 }
 

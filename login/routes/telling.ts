@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LOGIN_LIMITS } from "core/limits.ts";
 import { deny, REFUSALS, type Telling } from "login/deny.ts";
 import type { Asked } from "login/parts.ts";
 
@@ -13,6 +14,12 @@ export function telling(asked: Asked, headers?: Headers): Telling {
   const isPage = asked.isNavigation ||
     (request.method === "POST" && (request.headers.get("accept") ?? "").includes("text/html"));
   return { requestId, isPage, ...(headers === undefined ? {} : { headers }) };
+}
+
+/** Tells a client that its password was not looked at. */
+export function busy(asked: Asked): Response {
+  const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.checksRetrySeconds) });
+  return deny(REFUSALS.busy(), telling(asked, headers));
 }
 
 /** Tells a client to wait. */

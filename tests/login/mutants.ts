@@ -29,6 +29,7 @@ const PRINCIPAL = "tests/login/oidc/principal_test.ts";
 const REFRESH = "tests/login/oidc/refresh_test.ts";
 const ATTACKS = "tests/login/attacks_test.ts";
 const RAW = "tests/login/raw_test.ts";
+const PASSWORDS = "tests/login/basic/passwords_test.ts";
 const ATTEMPTS = "tests/login/basic/attempts_test.ts";
 const LISTENER = "tests/core/os/http1_server_test.ts";
 const HTTP1 = "tests/core/http1_test.ts";
@@ -36,6 +37,41 @@ const SIGNED = "tests/core/signed_value_test.ts";
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
+  {
+    check: "how many passwords wait to be checked",
+    file: "login/basic/passwords.ts",
+    from: "if (waiting.length >= waitingMax) return BUSY;",
+    to: "",
+    tests: [PASSWORDS],
+  },
+  {
+    check: "how many passwords are checked at once",
+    file: "login/basic/passwords.ts",
+    from: "if (running >= atOnceMax) {",
+    to: "if (running >= 1_000) {",
+    tests: [PASSWORDS],
+  },
+  {
+    check: "hashes beside the thread that serves",
+    file: "login/basic/passwords.ts",
+    from: "await isPasswordOf(given, isOwn ? own : hash, work);",
+    to: "await isPasswordOf(given, isOwn ? own : hash);",
+    tests: [PASSWORDS],
+  },
+  {
+    check: "a password that was not looked at opens nothing",
+    file: "login/app.ts",
+    from: 'if (login.kind === "busy") return busy(asked);',
+    to: "",
+    tests: [PASSWORDS],
+  },
+  {
+    check: "a password that was not looked at is not counted",
+    file: "login/basic/attempts.ts",
+    from: "withdraw,\n        forgive",
+    to: "withdraw: () => {},\n        forgive",
+    tests: [PASSWORDS],
+  },
   {
     check: "the signature of a token",
     file: "core/signed_value.ts",

@@ -8,6 +8,7 @@
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
+import { systemHashThreads } from "core/os/slow_hashes.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import {
   type ProxyRequest,
@@ -16,6 +17,7 @@ import {
   type UpstreamRequest,
 } from "core/proxy_port.ts";
 import { HeaderList } from "core/header_list.ts";
+import type { HashWork } from "login/basic/passwords.ts";
 import { type LoginConfig, readLoginConfig } from "login/config.ts";
 import type { LoginApp } from "login/app.ts";
 import { type LoginProxy, startLogin, wireLogin } from "login/login.ts";
@@ -161,6 +163,7 @@ export async function createLoginRig(
     readonly host?: MemoryHost;
     /** What the identity provider is asked through. */
     readonly provider?: Host["http"];
+    readonly hashes?: HashWork;
   } = {},
 ): Promise<LoginRig> {
   const seen: Seen[] = [];
@@ -207,7 +210,8 @@ export async function createLoginRig(
   const config = await loginConfig(options.env);
   const store = await openLoginStore(host.databases, "/r/login.db");
   const http = options.provider ?? host.http;
-  const { app, parts } = await wireLogin(config, { ...host, http }, {
+  const { hashes = systemHashThreads() } = options;
+  const { app, parts } = await wireLogin(config, { ...host, http, hashes }, {
     store,
     upstream,
     port: () => 8736,
@@ -270,6 +274,10 @@ export async function startTestLogin(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly proxy: LoginProxy; readonly url: string }> {
   const config = await loginConfig({ WEBVIEW_UPSTREAM: upstream, ...env });
-  const proxy = await startLogin(config, { ...host, proxying: systemProxying(host) });
+  const proxy = await startLogin(config, {
+    ...host,
+    proxying: systemProxying(host),
+    hashes: systemHashThreads(),
+  });
   return { proxy, url: `http://localhost:${proxy.address.port}` };
 }

@@ -30,7 +30,7 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "ai": [/^units\/agent_loop\//],
   "eventsource-parser": [/^cli\/up\/.*\.ts$/, /^gateway\/web\/device\//, TESTS],
   "fast-check": [TESTS],
-  "hash-wasm": [/^core\/password\.ts$/, TESTS],
+  "hash-wasm": [/^core\/(password|os\/slow_hashes)\.ts$/, TESTS],
   "hono": [/\/app\.ts$/, /\/routes\//, /^gateway\/cockpit\//, TESTS],
   "jose": [
     /^core\/access\/assertion\.ts$/,

@@ -1,0 +1,156 @@
+/**
+ * Checks of passwords beside the thread that serves: the same answers as on it, a bound on what runs and
+ * what waits, and nobody else kept waiting.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { parseBasicUsers } from "core/basic_users.ts";
+import { LOGIN_LIMITS } from "core/limits.ts";
+import { systemHashThreads } from "core/os/slow_hashes.ts";
+import { isPasswordOf, parsePasswordHash } from "core/password.ts";
+import { BUSY, createPasswords, type HashWork } from "login/basic/passwords.ts";
+import { BOB, createLoginRig, MIA, NAVIGATION } from "tests/support/login_fixture.ts";
+
+/** Answers of the reference programs. */
+const KNOWN: readonly (readonly [string, string])[] = [
+  [
+    "password",
+    "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+  ],
+  ["U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"],
+  [
+    "pleaseletmein",
+    "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw",
+  ],
+];
+
+/** Hashes that take until a test lets them. */
+function heldHashes(atOnce: number): HashWork & { readonly begun: () => number; letGo(): void } {
+  let begun = 0;
+  const held = Promise.withResolvers<void>();
+  const wait = async () => {
+    begun++;
+    await held.promise;
+  };
+  return {
+    atOnce,
+    begun: () => begun,
+    letGo: () => held.resolve(),
+    argon2id: async ({ hashLength }) => {
+      await wait();
+      return new Uint8Array(hashLength);
+    },
+    scrypt: async ({ hashLength }) => {
+      await wait();
+      return new Uint8Array(hashLength);
+    },
+    bcryptVerify: async () => {
+      await wait();
+      return false;
+    },
+  };
+}
+
+const ARGON = KNOWN[0]?.[1] ?? "";
+
+Deno.test("the threads compute what the thread that serves would", async () => {
+  const threads = systemHashThreads(1);
+  try {
+    for (const [password, stored] of KNOWN) {
+      const hash = parsePasswordHash(stored);
+      assert.ok(hash.ok);
+      assert.equal(await isPasswordOf(password, hash.value, threads), true, stored);
+      assert.equal(await isPasswordOf(`${password} `, hash.value, threads), false, stored);
+      assert.equal(await isPasswordOf("", hash.value, threads), false, stored);
+    }
+  } finally {
+    threads.close();
+  }
+});
+
+Deno.test("a hash that takes long holds no timer and no request up", async () => {
+  const threads = systemHashThreads(1);
+  const hash = parsePasswordHash(ARGON.replace("m=65536,t=2", "m=65536,t=20"));
+  assert.ok(hash.ok);
+  let turns = 0;
+  let isDone = false;
+  const checked = isPasswordOf("password", hash.value, threads).finally(() => isDone = true);
+  while (!isDone) {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    turns++;
+  }
+  assert.equal(await checked, false);
+  threads.close();
+  // On the thread itself there would be one turn before it and one after it.
+  assert.ok(turns > 10, `${turns} turns`);
+});
+
+Deno.test("a thread that fails takes its own hash with it, and the next one starts anew", async () => {
+  const threads = systemHashThreads(1);
+  const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
+  await assert.rejects(threads.argon2id({ ...job, parallelism: 1, hashLength: 32 }));
+  assert.equal(
+    (await threads.scrypt({
+      ...{ password: "x", salt: new Uint8Array(8), costFactor: 16, blockSize: 8 },
+      ...{ parallelism: 1, hashLength: 32 },
+    })).length,
+    32,
+  );
+  const late = threads.bcryptVerify({ password: "x", hash: KNOWN[1]?.[1] ?? "" });
+  threads.close();
+  await assert.rejects(late);
+});
+
+Deno.test("check() runs few at once, lets few wait, and tells the rest at once", async () => {
+  const users = parseBasicUsers(`${MIA.name}:${ARGON}`);
+  assert.ok(users.ok);
+  const work = heldHashes(2);
+  const { check } = createPasswords(users.value, work);
+  const { checksWaitingMax } = LOGIN_LIMITS;
+  const taken = Array.from({ length: 2 + checksWaitingMax }, () => check(MIA.name, "x"));
+  for (let turn = 0; turn < 10_000 && work.begun() < 2; turn++) {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  for (const name of [MIA.name, "nobody@example.org"]) assert.equal(await check(name, "x"), BUSY);
+  assert.equal(work.begun(), 2);
+  work.letGo();
+  assert.deepEqual(new Set(await Promise.all(taken)), new Set([undefined]));
+  assert.equal(work.begun(), taken.length);
+});
+
+Deno.test("who is not looked at gets 503, is not counted, and nothing reaches the cockpit", async () => {
+  const work = heldHashes(1);
+  const rig = await createLoginRig({
+    env: { WEBVIEW_BASIC_USERS: `${MIA.name}:${ARGON},${BOB.name}:${BOB.password}` },
+    hashes: work,
+  });
+  const header = (password: string) => ({
+    authorization: `Basic ${btoa(`${MIA.name}:${password}`)}`,
+  });
+  const full = Promise.withResolvers<void>();
+  // One more than there is room for: when that one is sent away, every place is taken.
+  const held = Array.from({ length: 2 + LOGIN_LIMITS.checksWaitingMax }, async (_, at) => {
+    const headers = header(`guess ${at}`);
+    const { status } = await rig.ask("/api/x", { headers, peer: `9.9.9.${at}:1` });
+    if (status === 503) full.resolve();
+    return status;
+  });
+  await full.promise;
+  const form = await rig.ask("/auth/login", { headers: NAVIGATION, peer: "8.8.8.8:1" });
+  await form.body?.cancel();
+  // More often than a client may fail: none of them counts.
+  for (let round = 0; round < 12; round++) {
+    const script = await rig.ask("/api/x", { headers: header("again"), peer: "8.8.8.8:1" });
+    assert.deepEqual([script.status, script.headers.get("retry-after")], [503, "5"]);
+    assert.equal((await script.json()).code, "logins-busy");
+    const person = await rig.logIn({ ...MIA, password: "x" }, { peer: "8.8.8.8:1" });
+    assert.deepEqual([person.status, person.headers.get("retry-after")], [503, "5"]);
+    assert.match(await person.text(), /try again in a few seconds/);
+  }
+  work.letGo();
+  const statuses = await Promise.all(held);
+  assert.deepEqual(statuses.filter((status) => status !== 401), [503]);
+  assert.deepEqual(rig.seen, []);
+});
