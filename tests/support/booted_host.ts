@@ -24,6 +24,8 @@ export interface BootedHost {
   must(...words: readonly string[]): Promise<string>;
   /** What somebody needs who reads that a step failed: failed units, and the end of the journal. */
   report(): Promise<string>;
+  /** Where a file of the host is from here, `/run` included; good until it boots again. */
+  path(inside: string): string;
   /** Reads a file as the host sees it, `/run` included. */
   read(path: string): Promise<string>;
   /** Opens a unix socket here whose connections reach a TCP port of the host's loopback. */
@@ -59,6 +61,11 @@ export interface BootOptions {
    * machine's own services only those that the distribution enables.
    */
   readonly target?: "basic.target" | "multi-user.target";
+  /**
+   * With `controllers` the limits of units on memory and tasks hold, as they do on a host of its own,
+   * where this machine's kernel keeps its controllers in the older hierarchy; address rules do not.
+   */
+  readonly enforces?: "addresses" | "controllers";
 }
 
 /** Boots no longer than this. */
@@ -74,11 +81,12 @@ const REBOOT_CODE = 133;
 
 /** Moves itself into a control group of its own, as PID 1 inside must have one, and boots. */
 const BOOT = `
-for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+[ "$6" = controllers ] && more="/sys/fs/cgroup/memory /sys/fs/cgroup/pids"
+for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup $more; do
   [ -e "$folder/cgroup.procs" ] || continue
   mkdir -p "$folder/$2" && echo $$ > "$folder/$2/cgroup.procs" || exit 1
 done
-export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
+[ "$6" = controllers ] || export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
 exec systemd-nspawn -q -D "$1" -M "$2" --hostname="$4" --boot --register=no --keep-unit \\
   --console=pipe "$5" --resolv-conf=off --timezone=off --link-journal=no systemd.unit="$3"
 `;
@@ -95,10 +103,17 @@ rm -f "$1"/root/etc/systemd/system/*.wants/*
 
 const CLEAN = `
 umount "$1/root"; umount "$1"; rmdir "$1"
-for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup; do
+for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/memory /sys/fs/cgroup/pids; do
   [ -d "$folder/$2" ] && find "$folder/$2" -depth -type d -exec rmdir {} +
 done
 true
+`;
+
+/** The launcher gives the host its controllers to look at only; PID 1 looks once what it may use. */
+const GIVE_CONTROLLERS = `
+for name in memory pids; do
+  [ ! -d "/sys/fs/cgroup/$name" ] || nsenter -t "$1" -m -- mount -o remount,bind,rw "/sys/fs/cgroup/$name"
+done
 `;
 
 /** One boot: the program outside that holds it, and PID 1 inside. */
@@ -112,7 +127,7 @@ interface Boot {
 export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
   const processes = systemProcesses();
   const folder = await Deno.makeTempDir();
-  const { name = "solo", target = "basic.target", network } = options;
+  const { name = "solo", target = "basic.target", network, enforces = "addresses" } = options;
   const machine = `fleetctl-test-${Deno.pid}-${name}`;
   const root = `${folder}/root`;
   await shell(processes, MOUNT, [folder]);
@@ -120,8 +135,12 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
   const inside = processesInside(processes, () => boot?.leader ?? 0);
   const start = async () => {
     const net = network === undefined ? "--private-network" : `--network-namespace-path=${network}`;
-    boot = await launch(processes, [root, machine, target, name, net]);
+    boot = await launch(processes, [root, machine, target, name, net, enforces]);
     await waitUntilUp(inside);
+    if (enforces === "controllers") {
+      await shell(processes, GIVE_CONTROLLERS, [String(boot.leader)]);
+      await mustInside(inside, ["systemctl", "daemon-reexec"]);
+    }
   };
   const stop = async () => {
     if (boot !== undefined) {
@@ -145,6 +164,7 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
     exec: (words, as) => execInside(inside, words, as),
     must: (...words) => mustInside(inside, words),
     report: () => reportOf(inside),
+    path: (inside) => `/proc/${boot?.leader}/root${inside}`,
     read: (path) => Deno.readTextFile(`/proc/${boot?.leader}/root${path}`),
     bridge: (port) => openBridge(processes, boot?.leader ?? 0, { port, folder }),
     reboot: async () => {
