@@ -39,6 +39,12 @@ const MEANINGS: readonly (readonly [
     () => ["apt-get install python3-pip"],
   ],
   [
+    /installer may start no program|no permission to execute/i,
+    "package-unusable",
+    (pinned) => `${pinned} or a package below it has to be built, must be a wheel`,
+    () => [],
+  ],
+  [
     /file too large/i,
     "package-too-large",
     (pinned) => `${pinned} or a package below it has a file that is too large`,

@@ -4,8 +4,8 @@
  *
  * | Promise | By |
  * |---|---|
- * | no code of a package runs | wheels only (`--only-binary=:all:`): a source package would run its build |
- * | nothing that the lock does not name | `--require-hashes`, and no dependency outside the lock |
+ * | no code of a package runs | wheels only (`--only-binary=:all:`): a source package would run its build; and pip may start no program, because a package that is named by its address (`name @ https://…`, `git+…`) is built in spite of that |
+ * | nothing that the lock does not name | `--require-hashes` and `--no-deps` |
  * | the second time without a network | `--no-index` from the entry's own folder of wheels |
  * | nothing of the host's or a user's settings | `python3 -I`, no pip configuration, a cleared environment |
  *
@@ -54,6 +54,19 @@ export interface PythonPorts {
   readonly processes: Pick<Processes, "run" | "which">;
 }
 
+/**
+ * pip in a process that starts no other (PEP 578): builds and `git` are programs of their own, so a
+ * package that asks for one ends the install. What pip looks for without need it does without.
+ */
+const RUN_PIP = `import runpy, sys
+STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn",
+          "os.spawn", "pty.spawn"}
+def audit(event, args):
+    if event in STARTS:
+        raise PermissionError("the installer may start no program")
+sys.addaudithook(audit)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)`;
+
 const QUIET = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-color"];
 const WHEELS_ONLY = "--only-binary=:all:";
 
@@ -81,14 +94,22 @@ export async function installWheels(
   await ports.files.ensureDir(wheels, { mode: 0o700 });
   if (!how.isOffline) {
     const fetched = await runPip(ports, install, how, [
-      ...["download", "--no-cache-dir", "--require-hashes", WHEELS_ONLY],
+      ...["download", "--no-deps", "--no-cache-dir", "--require-hashes", WHEELS_ONLY],
       ...["--timeout", `${STALL_SECONDS}`, "--retries", "1", "--dest", wheels, "-r", lock],
     ]);
     if (!fetched.ok) return fetched;
   }
   const placed = await runPip(ports, install, { isOffline: true }, [
-    ...["install", "--no-index", "--find-links", wheels, "--require-hashes", WHEELS_ONLY],
-    ...["--no-cache-dir", "--no-compile", "--target", `${install.folder}/${SITE}`, "-r", lock],
+    ...["install", "--no-deps", "--no-index", "--find-links", wheels, "--require-hashes"],
+    ...[
+      WHEELS_ONLY,
+      "--no-cache-dir",
+      "--no-compile",
+      "--target",
+      `${install.folder}/${SITE}`,
+      "-r",
+      lock,
+    ],
   ]);
   return placed.ok ? ok(undefined) : placed;
 }
@@ -114,7 +135,7 @@ async function runPip(
   const [verb = "", ...rest] = args;
   const ended = await ports.processes.run({
     command,
-    args: [...before, "-I", "-m", "pip", verb, ...QUIET, ...rest],
+    args: [...before, "-I", "-c", RUN_PIP, verb, ...QUIET, ...rest],
     cwd: install.folder,
     env: pipEnv(install, scratch),
     timeoutMs: how.isOffline ? OFFLINE_MS_MAX : install.onlineMsMax ?? ONLINE_MS_MAX,

@@ -62,7 +62,9 @@ export function parseReport(text: string, pin: Pin): Result<readonly LockedWheel
   const wheels: LockedWheel[] = [];
   for (const one of found) {
     const wheel = wheelOf(one);
-    if (wheel === undefined) return bad("a package below it is no wheel with a sha256");
+    if (wheel === undefined) {
+      return bad("a package below it is no wheel of the index with a sha256");
+    }
     wheels.push(wheel);
   }
   const own = wheels.find((one) => normalName(one.package) === normalName(pin.package));
@@ -70,7 +72,9 @@ export function parseReport(text: string, pin: Pin): Result<readonly LockedWheel
 }
 
 function wheelOf(value: unknown): LockedWheel | undefined {
-  const { metadata, download_info: from } = value as {
+  const { metadata, download_info: from, is_direct: isDirect } = value as {
+    /** A package named this file by its address: nobody but that package says what it is. */
+    readonly is_direct?: unknown;
     readonly metadata?: { readonly name?: unknown; readonly version?: unknown };
     readonly download_info?: {
       readonly url?: unknown;
@@ -81,7 +85,7 @@ function wheelOf(value: unknown): LockedWheel | undefined {
   const wheel = fileName(from?.url);
   const pin = parsePythonPin(`${String(metadata?.name)}==${String(metadata?.version)}`);
   if (!pin.ok || typeof sha256 !== "string" || !SHA256.test(sha256)) return undefined;
-  return wheel === undefined ? undefined : { ...pin.value, sha256, wheel };
+  return wheel === undefined || isDirect === true ? undefined : { ...pin.value, sha256, wheel };
 }
 
 function fileName(url: unknown): string | undefined {

@@ -13,7 +13,8 @@ import type { McpName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { FileFault } from "core/ports.ts";
-import type { FakeWheel, OddMember } from "tests/fakes/python_index.ts";
+import { type FakeWheel, type OddMember, pythonIndex } from "tests/fakes/python_index.ts";
+import { RPC_WHEEL } from "tests/fakes/python_server.ts";
 import type { CatalogHost } from "tests/support/catalog_host.ts";
 import { entryOf, pythonCatalog, wiki } from "tests/support/python_catalog.ts";
 
@@ -85,6 +86,56 @@ Deno.test("wheels with smuggled members end in a refusal, or in a tree without t
   const link = `${host.paths.deploy("wiki")}/${tree}/site/acme_wiki/link.py`;
   assert.ok((await Deno.lstat(link)).isFile);
   assert.equal(await Deno.readTextFile(link), "/etc/passwd");
+});
+
+Deno.test("a wheel that names a source by its address starts no build as root", async () => {
+  const folder = await Deno.makeTempDir();
+  const source = `${folder}/acme_evil-1.0`;
+  await Deno.mkdir(source);
+  const build = `open(${JSON.stringify(`${folder}/built`)}, "w").write("x")
+from setuptools import setup
+setup(name="acme-evil", version="1.0")
+`;
+  await Deno.writeTextFile(`${source}/setup.py`, build);
+  const made = await new Deno.Command("/bin/sh", {
+    args: [
+      "-ec",
+      `tar czf evil.tar.gz acme_evil-1.0; cd acme_evil-1.0; git init -q; git add .
+      git -c user.name=a -c user.email=a@b commit -qm a`,
+    ],
+    cwd: folder,
+  }).output();
+  assert.ok(made.success);
+  const archive = await Deno.readFile(`${folder}/evil.tar.gz`);
+  await using own = await pythonIndex([RPC_WHEEL]);
+  const wheel = await (await fetch(`${own.url}files/acme_rpc-2.0.1-py3-none-any.whl`)).bytes();
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    (request) => new Response(request.url.endsWith(".whl") ? wheel : archive),
+  );
+  const at = [
+    `http://127.0.0.1:${server.addr.port}/acme_evil-1.0.tar.gz`,
+    `file://${folder}/evil.tar.gz`,
+    `file://${source}`,
+    `git+http://127.0.0.1:${server.addr.port}/acme_evil.git`,
+    `http://127.0.0.1:${server.addr.port}/acme_rpc-2.0.1-py3-none-any.whl`,
+  ];
+  try {
+    await using scene = await pythonCatalog(
+      at.map((url, n) => {
+        const name = url.endsWith(".whl") ? "acme-rpc" : "acme-evil";
+        return wiki(`1.0.${n}`, { requires: [`${name} @ ${url}`] });
+      }),
+    );
+    for (const [n, url] of at.entries()) {
+      const { error } = await add(scene.host, `acme-wiki==1.0.${n}`);
+      assert.equal(error, "package-unusable", url);
+      await assert.rejects(Deno.stat(`${folder}/built`), Deno.errors.NotFound, url);
+    }
+    assert.equal(await entryOf(scene.host, "wiki"), undefined);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("an index that lies is refused by the hash, whatever it announces", async () => {
