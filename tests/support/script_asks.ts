@@ -42,7 +42,8 @@ export function scriptAsks(root: string): ScriptAsks {
       questions: {
         sendMessage: () => Promise.reject(new Error("no gateway in scripts")),
         agentNames: () => Promise.reject(new Error("no gateway in scripts")),
-        answered: () => {},
+        sendToOwner: () => Promise.reject(new Error("no gateway in scripts")),
+        answered: () => false,
         askAgain: () => {},
       },
       isRootless: true,
