@@ -110,7 +110,7 @@ Deno.test("a registry that stalls ends in a refusal", async () => {
   host.registry.stall(".tgz");
   const machine = openHost({ log: { program: "test", level: "error" } });
   const ports = { ...machine, trees: denoTrees() };
-  const pin = { package: "@acme/wiki", version: "1.0.0" };
+  const pin = { kind: "npm", package: "@acme/wiki", version: "1.0.0" } as const;
   const refused = await resolvePin("wiki" as McpName, pin, ports, host.paths, {
     deno: Deno.execPath(),
     env: host.env,

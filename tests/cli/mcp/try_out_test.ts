@@ -46,7 +46,7 @@ Deno.test("as root on a real host nothing is tried out without unshare and setpr
       [0, "/tmp/root", [], []],
     ] as const
   ) {
-    const found = await confinement(contextOf([uid, root, programs], undefined));
+    const found = await confinement(contextOf([uid, root, programs], undefined), "npm");
     const at = JSON.stringify([uid, root, programs]);
     if (typeof want !== "string") {
       assert.ok(found.ok && found.value.kind !== "unit", at);
@@ -61,14 +61,14 @@ Deno.test("as root on a real host nothing is tried out without unshare and setpr
 
 Deno.test("under systemd a try is a unit of its own, bound to the daemon while that runs", async () => {
   for (const daemon of ["active", "inactive"] as const) {
-    const found = await confinement(contextOf([0, "/", SYSTEMD], { daemon }));
+    const found = await confinement(contextOf([0, "/", SYSTEMD], { daemon }), "npm");
     assert.deepEqual(found.ok && found.value, {
       kind: "unit",
       systemdRun: "/usr/bin/systemd-run",
       boundTo: daemon === "active" ? "fleetctl-daemon.service" : undefined,
     });
   }
-  const without = await confinement(contextOf([0, "/", BOTH], { daemon: "active" }));
+  const without = await confinement(contextOf([0, "/", BOTH], { daemon: "active" }), "npm");
   assert.ok(!without.ok && without.error.code === "try-unconfined");
   assert.match(without.error.message, /systemd-run is not on this host/);
 });

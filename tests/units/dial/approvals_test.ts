@@ -203,7 +203,8 @@ async function overSocket(
     questions: {
       sendMessage: () => Promise.resolve(ok(undefined)),
       agentNames: () => Promise.resolve(ok([])),
-      answered: () => {},
+      sendToOwner: () => Promise.reject(new Error("not asked here")),
+      answered: () => false,
       askAgain: () => {},
     },
     ...{ approvals, isRootless, log: host.log },

@@ -51,7 +51,8 @@ async function withServer(
         return Promise.resolve(gateway.sent ?? ok(undefined));
       },
       agentNames: () => Promise.resolve(gateway.names ?? ok([])),
-      answered: () => {},
+      sendToOwner: () => Promise.reject(new Error("not asked here")),
+      answered: () => false,
       askAgain: () => {},
     },
   });
