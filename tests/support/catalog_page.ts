@@ -15,7 +15,12 @@ import { pathsUnder } from "core/paths.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { fillVendorCache } from "tests/support/prepare_vendor.ts";
-import { type ShippedRoot, shippedRoot } from "tests/support/shipped_server.ts";
+import {
+  PASSES_ON,
+  type ShippedRoot,
+  shippedRoot,
+  startAlone,
+} from "tests/support/shipped_server.ts";
 
 const PAGE = `${TREE}docs/catalog.md`;
 const BEGIN = (name: string) => `<!-- ${name}: written by ./dev catalog -->`;
@@ -37,6 +42,12 @@ async function ask(manifest: Manifest, root: ShippedRoot): Promise<Said> {
     return { ...nothing, starts: "runs at its vendor" };
   }
   await root.vendor(manifest.name);
+  const bridge = PASSES_ON.get(manifest.name);
+  if (bridge !== undefined) {
+    const said = await startAlone(await root.program(manifest), bridge.says);
+    const starts = bridge.says.test(said) ? "starts with a dummy key" : `no: ${said.trim()}`;
+    return { ...nothing, starts: `${starts}; its tools are listed by \`${bridge.host}\` alone` };
+  }
   const host = openHost({ log: { program: "catalog", level: "error" } });
   const listed = await systemMcpClient(host).listTools(manifest.name, await root.at(manifest));
   if (!listed.ok) {

@@ -26,7 +26,36 @@ const DUMMY_KEYS: Readonly<Record<string, string>> = {
   DSN: "sqlite:///:memory:",
   CLOUDINARY_URL: "cloudinary://key:secret@cloud",
   GEMINI_API_KEY: "dummy-dummy-dummy",
+  STRIPE_SECRET_KEY: "rk_test_dummy",
 };
+
+/**
+ * Servers that answer nothing by themselves: every message, the handshake too, goes to the host named
+ * here. They start with a dummy key, and say so on stderr; without a real key and a network they list
+ * nothing.
+ */
+export const PASSES_ON: ReadonlyMap<string, { readonly host: string; readonly says: RegExp }> =
+  new Map([["payments", { host: "mcp.stripe.com", says: /MCP Server running on stdio/ }]]);
+
+/** Waits until a server says that it runs, or has ended; returns what it said on stderr. */
+export async function startAlone(program: ProcessSpec, says: RegExp): Promise<string> {
+  const child = new Deno.Command(program.command, {
+    args: [...program.args],
+    ...(program.cwd === undefined ? {} : { cwd: program.cwd }),
+    env: { ...program.env },
+    clearEnv: true,
+    ...{ stdin: "piped", stdout: "null", stderr: "piped" },
+  }).spawn();
+  let said = "";
+  for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+    said += text;
+    if (says.test(said)) break;
+  }
+  await child.stdin.close();
+  child.kill("SIGKILL");
+  await child.status;
+  return said;
+}
 
 /** A root with vendored entries. */
 export interface ShippedRoot extends AsyncDisposable {
