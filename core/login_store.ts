@@ -12,7 +12,7 @@ import type { Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 
 /** Version of the tables. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 const TABLES = `
 create table if not exists sessions (
   id text primary key,
@@ -21,9 +21,11 @@ create table if not exists sessions (
   created integer not null,
   expires integer not null,
   client text not null,
-  agent text not null
+  agent text not null,
+  family text not null default ''
 ) strict, without rowid;
 create index if not exists sessions_of on sessions (principal, created);
+create index if not exists sessions_of_family on sessions (family);
 create index if not exists sessions_until on sessions (expires);
 create table if not exists pins (
   address text primary key,
@@ -43,6 +45,9 @@ create index if not exists refreshes_of on refreshes (family);
 create index if not exists refreshes_until on refreshes (expires);
 `;
 
+/** What an older file lacks. */
+const SINCE_3 = "alter table sessions add column family text not null default ''";
+
 /** One session. Times are milliseconds since the epoch. */
 export interface SessionRow {
   readonly id: string;
@@ -54,6 +59,8 @@ export interface SessionRow {
   readonly client: string;
   /** Its `User-Agent`, cut. */
   readonly agent: string;
+  /** The refresh references that it came of, or that came with it; empty where there are none. */
+  readonly family: string;
 }
 
 /** Whom an address belongs to: the first that was seen with it. */
@@ -111,11 +118,16 @@ export interface RefreshStore {
   add(row: RefreshRow): Result<void>;
   find(digest: string): RefreshRow | undefined;
   /**
-   * Marks one as used and adds the next of its family, both or neither: false when it was used or
-   * ended since it was looked up.
+   * Marks one as used, and adds the next of its family and the session that it opens, all or none:
+   * undefined when it was used or ended since it was looked up, else the sessions that had to end.
    */
-  rotate(digest: string, next: RefreshRow): Result<boolean>;
-  endFamily(family: string): Result<void>;
+  rotate(
+    digest: string,
+    next: RefreshRow,
+    session: SessionRow,
+  ): Result<readonly string[] | undefined>;
+  /** Ends the references of a family and the sessions that came of them; returns those. */
+  endFamily(family: string): Result<readonly string[]>;
 }
 
 /** Opens or creates the store; rejects when the file cannot be opened. */
@@ -133,12 +145,13 @@ export async function openLoginStore(
     );
   }
   db.transaction(() => {
+    if (version === 1 || version === 2) db.exec(SINCE_3);
     db.exec(TABLES);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
   });
   const find = db.prepare("select * from sessions where id = ?");
-  const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?)");
   const drop = db.prepare("delete from sessions where id = ?");
+  const insert = sessionInserter(db);
   const expire = db.prepare("delete from sessions where expires <= ?");
   const dropOwn = db.prepare("delete from sessions where principal = ?");
   const dropOwnRefreshes = db.prepare("delete from refreshes where principal = ?");
@@ -146,35 +159,16 @@ export async function openLoginStore(
   const all = db.prepare("select * from sessions order by created desc, id");
   const own = db.prepare("select * from sessions where principal = ? order by created desc, id");
   const dataVersion = db.prepare("pragma data_version");
-  const older = db.prepare(
-    "select id from sessions where principal = ? order by created desc, id limit -1 offset ?",
-  );
   return {
     pins: pinsOf(db),
-    refreshes: refreshesOf(db),
+    refreshes: refreshesOf(db, insert),
     list: (principal) => (principal === undefined ? all.all() : own.all(principal)).map(readRow),
     version: () => Number(dataVersion.get()?.data_version ?? 0),
     find: (id) => {
       const row = find.get(id);
       return row === undefined ? undefined : readRow(row);
     },
-    add: (row) =>
-      writeSql(db, "the session", () => {
-        const { id, principal, fingerprint, created, expires, client, agent } = row;
-        add.run(
-          id,
-          principal,
-          fingerprint,
-          Math.floor(created),
-          Math.floor(expires),
-          client,
-          agent,
-        );
-        const ended = older.all(principal, LOGIN_LIMITS.sessionsPerPrincipalMax)
-          .map((one) => String(one.id));
-        for (const one of ended) drop.run(one);
-        return ended;
-      }),
+    add: (row) => writeSql(db, "the session", () => insert(row)),
     end: (id) =>
       writeSql(db, "the end of the session", () => {
         drop.run(id);
@@ -193,6 +187,23 @@ export async function openLoginStore(
   };
 }
 
+/** Inserts a session, within the transaction of its caller; returns those that end for it. */
+function sessionInserter(db: Database): (row: SessionRow) => readonly string[] {
+  const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?, ?)");
+  const drop = db.prepare("delete from sessions where id = ?");
+  const older = db.prepare(
+    "select id from sessions where principal = ? order by created desc, id limit -1 offset ?",
+  );
+  return ({ id, principal, fingerprint, created, expires, client, agent, family }) => {
+    const times = [Math.floor(created), Math.floor(expires)] as const;
+    add.run(id, principal, fingerprint, ...times, client, agent, family);
+    const ended = older.all(principal, LOGIN_LIMITS.sessionsPerPrincipalMax)
+      .map((one) => String(one.id));
+    for (const one of ended) drop.run(one);
+    return ended;
+  };
+}
+
 function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
   return {
     id: String(row.id),
@@ -202,6 +213,7 @@ function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
     expires: Number(row.expires),
     client: String(row.client),
     agent: String(row.agent),
+    family: String(row.family),
   };
 }
 
@@ -232,13 +244,18 @@ function pinsOf(db: Database): PinStore {
   };
 }
 
-function refreshesOf(db: Database): RefreshStore {
+function refreshesOf(
+  db: Database,
+  open: (row: SessionRow) => readonly string[],
+): RefreshStore {
   const find = db.prepare("select * from refreshes where digest = ?");
   const add = db.prepare("insert into refreshes values (?, ?, ?, ?, ?, ?)");
   const use = db.prepare(
     "update refreshes set used = 1, sealed = '' where digest = ? and used = 0",
   );
   const drop = db.prepare("delete from refreshes where family = ?");
+  const sessionsOf = db.prepare("select id from sessions where family = ?");
+  const dropSessions = db.prepare("delete from sessions where family = ?");
   const insert = (row: RefreshRow) => {
     const { digest, family, principal, sealed, expires, isUsed } = row;
     add.run(digest, family, principal, sealed, Math.floor(expires), isUsed ? 1 : 0);
@@ -256,15 +273,18 @@ function refreshesOf(db: Database): RefreshStore {
         isUsed: Number(row.used) === 1,
       };
     },
-    rotate: (digest, next) =>
+    rotate: (digest, next, session) =>
       writeSql(db, "the refresh reference", () => {
-        if (use.run(digest).changes !== 1) return false;
+        if (use.run(digest).changes !== 1) return undefined;
         insert(next);
-        return true;
+        return open(session);
       }),
     endFamily: (family) =>
       writeSql(db, "the end of a refresh reference", () => {
         drop.run(family);
+        const ended = sessionsOf.all(family).map((one) => String(one.id));
+        dropSessions.run(family);
+        return ended;
       }),
   };
 }

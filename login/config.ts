@@ -142,6 +142,10 @@ export interface LoginConfig {
   readonly warnings: readonly string[];
 }
 
+/** Bytes of what HMAC-SHA256 signs with. */
+const KEY_LENGTH_ADVISED = 32;
+const KEY_ADVICE = "one that is not random can be guessed; fleetctl secret rotate makes 32 bytes";
+
 /** Reads the settings; every fault is in the details of the refusal. */
 export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
   const read = readSettings(LOGIN_SETTINGS, env);
@@ -181,7 +185,11 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     ttlMs,
     trustedProxies,
     publicUrl,
-    warnings: warningsOf(listen, driver, assertionKeys !== undefined),
+    warnings: [
+      ...warningsOf(listen, driver, assertionKeys !== undefined),
+      ...shortKeys("WEBVIEW_HMAC_KEY", hmac),
+      ...shortKeys("WEBVIEW_ASSERTION_KEY", assertion),
+    ],
   });
 }
 
@@ -200,6 +208,17 @@ function ringFaults(name: string, ring: Result<unknown> | undefined): readonly s
   return ring === undefined || ring.ok
     ? []
     : [`${name}: ${ring.error.message.replace(`Cannot read ${name}: `, "")}`];
+}
+
+/**
+ * Keys that are taken and yet shorter than what they sign with (RFC 7518, 3.2): nobody who has one is
+ * locked out, everybody who has one is told (decision 37).
+ */
+function shortKeys(name: string, text: string | undefined): readonly string[] {
+  const ring = text === undefined ? undefined : parseKeyRing(text, name);
+  return ring?.ok === true && ring.value.some(({ key }) => key.length < KEY_LENGTH_ADVISED)
+    ? [`${name} holds a key of fewer than ${KEY_LENGTH_ADVISED} characters: ${KEY_ADVICE}`]
+    : [];
 }
 
 /** Faults of addresses that only mean something together with the driver. */

@@ -123,7 +123,7 @@ export async function wireLogin(
     publicUrl: config.publicUrl,
     listen: { hostname: config.listen.hostname, port: over.port },
     cookies: createCookieJar(config.cookiePrefix),
-    driver: await driverOf(config, ports, store),
+    driver: await driverOf(config, ports, { store, onEnded: sessions.ended }),
     ...{ sessions, leases, deadlines, clock, random, log },
   };
   return {
@@ -141,14 +141,17 @@ async function driverOf(
   { clock, random, http, hashes }: Pick<LoginPorts, "clock" | "random" | "http"> & {
     readonly hashes: HashWork;
   },
-  store: LoginStore,
+  over: { readonly store: LoginStore; readonly onEnded: (ids: readonly string[]) => void },
 ): Promise<Driver> {
+  const { store, onEnded } = over;
   if (driver.kind === "oidc") {
     return {
       kind: "oidc",
       provider: createProvider(driver.provider, { http, clock }),
       flows: createFlows(await openSigner(hmacKeys, BROWSER_PURPOSE), { clock, random }),
-      refreshes: await createRefreshes(hmacKeys, { store: store.refreshes, clock, random }),
+      refreshes: await createRefreshes(hmacKeys, {
+        ...{ store: store.refreshes, clock, random, onEnded },
+      }),
       refreshing: createRefreshing(clock),
       pins: store.pins,
       rules: driver.rules,

@@ -9,7 +9,7 @@
 
 import { COOKIES } from "login/cookies.ts";
 import type { Clock, Random } from "core/ports.ts";
-import type { RefreshStore } from "core/login_store.ts";
+import type { RefreshStore, SessionRow } from "core/login_store.ts";
 import { ok, type Result } from "core/result.ts";
 import { deriveKeyBytes, fromBase64Url, type KeyRing, toBase64Url } from "core/signed_value.ts";
 
@@ -30,12 +30,21 @@ export interface Refresh {
 /** The references. */
 export interface Refreshes {
   /** Makes the first reference of a family. */
-  add(of: { readonly principal: string; readonly token: string }): Promise<Result<string>>;
+  add(
+    of: { readonly principal: string; readonly token: string },
+  ): Promise<Result<{ readonly reference: string; readonly family: string }>>;
   /** Looks one up; one that was used before ends its family. */
   open(reference: string): Promise<Refresh | undefined>;
-  /** Uses one up and makes the next of its family; undefined when it does not hold any more. */
-  rotate(reference: string, to: Refresh): Promise<Result<string | undefined>>;
-  /** Ends the family of a reference. */
+  /**
+   * Uses one up, and makes the next of its family and the session, all in one; undefined when it does
+   * not hold any more.
+   */
+  rotate(
+    reference: string,
+    to: Refresh,
+    session: SessionRow,
+  ): Promise<Result<string | undefined>>;
+  /** Ends the family of a reference, and the sessions that came of it. */
   end(reference: string): Promise<Result<void>>;
 }
 
@@ -46,9 +55,17 @@ export async function createRefreshes(
     readonly store: RefreshStore;
     readonly clock: Pick<Clock, "now">;
     readonly random: Pick<Random, "bytes">;
+    /** Told of sessions whose rows are gone. */
+    readonly onEnded: (ids: readonly string[]) => void;
   },
 ): Promise<Refreshes> {
-  const { store, clock, random } = parts;
+  const { store, clock, random, onEnded } = parts;
+  const endFamily = (family: string): Result<void> => {
+    const ended = store.endFamily(family);
+    if (!ended.ok) return ended;
+    onEnded(ended.value);
+    return ok(undefined);
+  };
   const keys = await Promise.all(
     ring.map(async (key) =>
       await crypto.subtle.importKey(
@@ -100,7 +117,7 @@ export async function createRefreshes(
     add: async (of) => {
       const { reference, row } = await make({ ...of, family: toBase64Url(random.bytes(16)) });
       const added = store.add(row);
-      return added.ok ? ok(reference) : added;
+      return added.ok ? ok({ reference, family: row.family }) : added;
     },
     open: async (reference) => {
       if (!REFERENCE.test(reference)) return undefined;
@@ -108,7 +125,7 @@ export async function createRefreshes(
       const row = store.find(digest);
       if (row === undefined || row.expires <= clock.now()) return undefined;
       if (row.isUsed) {
-        store.endFamily(row.family);
+        endFamily(row.family);
         return undefined;
       }
       const token = await unseal(row.sealed, digest);
@@ -116,14 +133,17 @@ export async function createRefreshes(
         ? undefined
         : { family: row.family, principal: row.principal, token };
     },
-    rotate: async (reference, to) => {
+    rotate: async (reference, to, session) => {
       const next = await make(to);
-      const rotated = store.rotate(await digestOf(reference), next.row);
-      return rotated.ok ? ok(rotated.value ? next.reference : undefined) : rotated;
+      const rotated = store.rotate(await digestOf(reference), next.row, session);
+      if (!rotated.ok) return rotated;
+      if (rotated.value === undefined) return ok(undefined);
+      onEnded(rotated.value);
+      return ok(next.reference);
     },
     end: async (reference) => {
       const row = REFERENCE.test(reference) ? store.find(await digestOf(reference)) : undefined;
-      return row === undefined ? ok(undefined) : store.endFamily(row.family);
+      return row === undefined ? ok(undefined) : endFamily(row.family);
     },
   };
 }

@@ -81,16 +81,19 @@ export async function handleCallback(
   const principal = acceptedPrincipal(proven.value, driver, asked, parts);
   if (!principal.ok) return principal.error;
   const cookies: string[] = [];
+  let family = "";
   const { refreshToken } = proven.value;
   if (refreshToken !== undefined) {
     const of = { principal: principal.value, token: refreshToken };
-    const reference = await driver.refreshes.add(of);
+    const added = await driver.refreshes.add(of);
     // Without one the next login is by the provider again, and nothing is lost.
-    if (reference.ok) cookies.push(parts.cookies.print(COOKIES.refresh, reference.value));
-    else parts.log.error("refresh not stored", { why: reference.error.message });
+    if (added.ok) {
+      cookies.push(parts.cookies.print(COOKIES.refresh, added.value.reference));
+      family = added.value.family;
+    } else parts.log.error("refresh not stored", { why: added.error.message });
   }
   return await openSession(
-    { principal: principal.value, next: flow.next, cookies },
+    { principal: principal.value, next: flow.next, cookies, family },
     asked,
     parts,
   );

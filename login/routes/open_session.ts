@@ -17,11 +17,13 @@ export interface LoggedIn {
   readonly next: string;
   /** Further `Set-Cookie` headers. */
   readonly cookies: readonly string[];
+  /** The refresh references that go with it. */
+  readonly family?: string;
 }
 
 /** Opens a session and leads back; one that the browser had before ends, so that none is fixed. */
 export async function openSession(
-  { principal, next, cookies }: LoggedIn,
+  { principal, next, cookies, family = "" }: LoggedIn,
   asked: Asked,
   parts: LoginParts,
 ): Promise<Response> {
@@ -31,6 +33,7 @@ export async function openSession(
   const opened = await parts.sessions.open(principal, {
     client: caller.address,
     agent: request.headers.get("user-agent") ?? "",
+    family,
   });
   if (!opened.ok) {
     parts.log.error("session not stored", { code: opened.error.code, why: opened.error.message });

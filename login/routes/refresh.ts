@@ -60,22 +60,23 @@ async function refresh(
     return { kind: "refused" };
   }
   const token = proven.value.refreshToken ?? kept.token;
-  const next = await driver.refreshes.rotate(reference, { ...kept, token });
-  if (!next.ok) {
-    parts.log.error("refresh not stored", { request_id: requestId, why: next.error.message });
+  const opened = await parts.sessions.make(kept.principal, {
+    client: caller.address,
+    agent: asked.request.headers.get("user-agent") ?? "",
+    family: kept.family,
+  });
+  // In one write with the session: whatever ends the family, before or after, ends both.
+  const next = opened.ok
+    ? await driver.refreshes.rotate(reference, { ...kept, token }, opened.value.row)
+    : opened;
+  if (!opened.ok || !next.ok) {
+    const why = next.ok ? "" : next.error.message;
+    parts.log.error("refresh not stored", { request_id: requestId, why });
     return { kind: "refused" };
   }
   // A logout while the provider was asked has ended it: no session may come after that.
   if (next.value === undefined) {
     parts.log.warning("refresh refused", { request_id: requestId, reason: "ended-meanwhile" });
-    return { kind: "refused" };
-  }
-  const opened = await parts.sessions.open(kept.principal, {
-    client: caller.address,
-    agent: asked.request.headers.get("user-agent") ?? "",
-  });
-  if (!opened.ok) {
-    parts.log.error("session not stored", { request_id: requestId, why: opened.error.message });
     return { kind: "refused" };
   }
   parts.log.info("session refreshed", { principal: kept.principal, client: caller.address });

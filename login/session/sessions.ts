@@ -38,13 +38,32 @@ export interface Session {
 /** Why a token opens nothing; for the log. */
 export type SessionFault = "token" | "unknown" | "expired" | "password-changed";
 
+/** Where a login came from, and the family of refresh references that goes with it. */
+export interface OpenedFrom {
+  readonly client: string;
+  readonly agent: string;
+  readonly family?: string;
+}
+
+/** What the browser gets of a session. */
+export interface SessionToken {
+  readonly token: string;
+  readonly maxAgeSeconds: number;
+}
+
+/** A session and its row. */
+export interface MadeSession extends SessionToken {
+  readonly row: SessionRow;
+}
+
 /** The sessions of this host. */
 export interface Sessions {
   /** Opens a session and returns its token and lifetime. */
-  open(
-    principal: string,
-    from: { readonly client: string; readonly agent: string },
-  ): Promise<Result<{ readonly token: string; readonly maxAgeSeconds: number }>>;
+  open(principal: string, from: OpenedFrom): Promise<Result<SessionToken>>;
+  /** Makes a session that does not count before its row is stored; `ended` is told what had to end. */
+  make(principal: string, from: OpenedFrom): Promise<Result<MadeSession>>;
+  /** Forgets sessions whose rows are gone, and cuts what is open for them. */
+  ended(ids: readonly string[]): void;
   read(token: string): Promise<Result<Session, SessionFault>>;
   /** Ends a session and cuts what is open for it. */
   end(session: Session): Result<void>;
@@ -98,7 +117,29 @@ export function createSessions(parts: SessionParts): Sessions {
       else void isOfItsUser(row).then((isSo) => isSo ? undefined : leases.cut(id));
     }
   };
+  const make = async (principal: string, from: OpenedFrom): Promise<Result<MadeSession>> => {
+    const now = clock.now();
+    const id = toBase64Url(random.bytes(ID_BYTES));
+    const expiresAt = Math.ceil((now + ttlMs) / 1000);
+    const token = await signer.sign({ expiresAt, principal, id });
+    if (!token.ok) return token;
+    const row = {
+      ...{ id, principal, fingerprint: await fingerprints(principal) ?? "" },
+      ...{ created: now, expires: expiresAt * 1000, client: from.client },
+      agent: from.agent.slice(0, AGENT_LENGTH_MAX),
+      family: from.family ?? "",
+    };
+    return ok({ row, token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
+  };
+  const ended = (ids: readonly string[]) => {
+    for (const id of ids) {
+      held.forget(id);
+      leases.cut(id);
+    }
+  };
   return {
+    make,
+    ended,
     open: async (principal, from) => {
       const now = clock.now();
       if (now - sweptAt >= SWEEP_MS) {
@@ -106,25 +147,12 @@ export function createSessions(parts: SessionParts): Sessions {
         const swept = store.sweep(now);
         if (!swept.ok) return swept;
       }
-      const id = toBase64Url(random.bytes(ID_BYTES));
-      const expiresAt = Math.ceil((now + ttlMs) / 1000);
-      const token = await signer.sign({ expiresAt, principal, id });
-      if (!token.ok) return token;
-      const added = store.add({
-        id,
-        principal,
-        fingerprint: await fingerprints(principal) ?? "",
-        created: now,
-        expires: expiresAt * 1000,
-        client: from.client,
-        agent: from.agent.slice(0, AGENT_LENGTH_MAX),
-      });
+      const made = await make(principal, from);
+      if (!made.ok) return made;
+      const added = store.add(made.value.row);
       if (!added.ok) return added;
-      for (const ended of added.value) {
-        held.forget(ended);
-        leases.cut(ended);
-      }
-      return ok({ token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
+      ended(added.value);
+      return made;
     },
     read: async (token) => {
       const fields = await verify(token);
@@ -150,10 +178,9 @@ export function createSessions(parts: SessionParts): Sessions {
     },
     look,
     end: (session) => {
-      const ended = store.end(session.id);
-      held.forget(session.id);
-      leases.cut(session.id);
-      return ended;
+      const done = store.end(session.id);
+      ended([session.id]);
+      return done;
     },
   };
 }

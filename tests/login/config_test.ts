@@ -173,6 +173,13 @@ Deno.test("readLoginConfig() warns of what is soft", async () => {
   assert.match(await warned({}), /without TLS/);
   assert.doesNotMatch(await warned(local), /without TLS/);
   assert.match(await warned({ WEBVIEW_ASSERTION_KEY: "" }), /without a proof/);
+  const short = "new:16-characters-12,old:0123456789abcdef0123456789abcdef";
+  for (const name of ["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]) {
+    assert.doesNotMatch(await warned(local), /fewer than 32 characters/);
+    const said = await warned({ ...local, [name]: short });
+    assert.match(said, new RegExp(`${name} holds a key of fewer than 32 characters`));
+    assert.ok(!said.includes("16-characters-12"), "never the key");
+  }
   assert.match(await warned(local), /1 plain passwords/);
   assert.match(await warned({ WEBVIEW_BASIC_USERS: "mia:x" }), /"mia" is no e-mail address/);
 });

@@ -553,6 +553,20 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [REFRESH],
   },
   {
+    check: "the sessions that came of an ended reference",
+    file: "core/login_store.ts",
+    from: "dropSessions.run(family);",
+    to: "",
+    tests: [REFRESH],
+  },
+  {
+    check: "a reference and its session in one write",
+    file: "core/login_store.ts",
+    from: "return open(session);",
+    to: "return [];",
+    tests: [REFRESH],
+  },
+  {
     check: "who a refresh belongs to",
     file: "login/routes/refresh.ts",
     from: "if (!principal.ok || principal.value !== kept.principal) {",

@@ -34,7 +34,7 @@ export const BOB = { name: "bob@example.org", password: "bob-password" } as cons
 export const ORIGIN = "http://localhost:8736";
 /** Keys of tests. */
 export const KEYS = {
-  WEBVIEW_HMAC_KEY: "a-key-of-the-tests-000000000000",
+  WEBVIEW_HMAC_KEY: "a-key-of-the-tests-0000000000000",
   WEBVIEW_ASSERTION_KEY: "an-assertion-key-of-the-tests-00",
 } as const;
 

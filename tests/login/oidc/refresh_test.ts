@@ -112,6 +112,38 @@ for (const [name, end] of ENDS) {
   });
 }
 
+test(
+  "a logout with what the browser had before a refresh ends what came of that",
+  async (rig, browser) => {
+    const tab = rig.browser();
+    for (const [key, value] of browser.cookies) tab.cookies.set(key, value);
+    assert.equal((await browser.ask("/x")).headers.get("location"), "/x");
+    const cookie = `wv_session=${browser.cookies.get("wv_session")}`;
+    assert.equal((await rig.ask("/api/x", { headers: { cookie } })).status, 200);
+    // The answer of the refresh is still on its way to the tab that logs out.
+    await tab.ask("/auth/logout", { headers: { "sec-fetch-site": "none" } });
+    const seen = rig.seen.length;
+    assert.equal((await rig.ask("/api/x", { headers: { cookie } })).status, 401);
+    assert.equal(rig.seen.length, seen);
+    assert.deepEqual(rig.store.list(), []);
+  },
+);
+
+test(
+  "a copied reference ends the session that the owner got for it, and what is open",
+  async (rig, browser) => {
+    const copied = browser.cookies.get("wv_refresh_ref") ?? "";
+    assert.equal((await browser.ask("/x")).headers.get("location"), "/x");
+    const cookie = `wv_session=${browser.cookies.get("wv_session")}`;
+    await rig.host.clock.advance(60_000);
+    const thief = rig.browser();
+    thief.cookies.set("wv_refresh_ref", copied);
+    const stolen = await thief.ask("/");
+    assert.match(stolen.headers.get("location") ?? "", /^\/auth\/login/);
+    assert.equal((await rig.ask("/api/x", { headers: { cookie } })).status, 401);
+  },
+);
+
 test("a provider that says no ends it", async (rig, browser) => {
   rig.provider.endRefreshTokens();
   const answer = await browser.ask("/");
