@@ -34,6 +34,9 @@ export function pathsUnder(root: string) {
     loginAccount: at("/etc/fleetctl/login.txt"),
     /** Description of a private cloud of the chat platform; written by `teams-gateway install`. */
     teamsCloudFile: at("/etc/fleetctl/teams-cloud.yaml"),
+    /** Maps of the ledger that are too long for a variable of the environment. */
+    teamsAgents: at("/etc/fleetctl/teams-agents.json"),
+    webviewLedger: at("/etc/fleetctl/webview-ledger.json"),
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
     runtimesDir: at("/etc/fleetctl/runtimes.d"),
     dialKeys: at("/etc/fleetctl/dial-keys.json"),

@@ -9,6 +9,7 @@
 import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
+import { withSettingFiles } from "core/setting_files.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { GATEWAY_SETTINGS, readGatewayConfig } from "gateway/config.ts";
@@ -19,9 +20,10 @@ import { startGateway } from "gateway/gateway.ts";
 const PROGRAM = "fleetctl-gateway";
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
-const env = Object.fromEntries(
+const given = Object.fromEntries(
   Object.values(GATEWAY_SETTINGS).map(({ name }) => [name, Deno.env.get(name)]),
 );
+const env = await withSettingFiles(given, ["WEBVIEW_LEDGER"], host.files);
 const config = await readGatewayConfig(env);
 if (Deno.args[0] === "--check-config" || !config.ok) {
   const text = printSettingsCheck(PROGRAM, config);

@@ -10,6 +10,7 @@ import { errorText } from "core/errors.ts";
 import { isPrivate, parseIp } from "core/ip.ts";
 import { openHost } from "core/os/host.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
+import { withSettingFiles } from "core/setting_files.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { cloudFilePath, readTeamchatConfig, TEAMCHAT_SETTINGS } from "teamchat/config.ts";
@@ -18,9 +19,10 @@ import { startTeamchat } from "teamchat/teamchat.ts";
 const PROGRAM = "fleetctl-teamchat";
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
-const env = Object.fromEntries(
+const given = Object.fromEntries(
   Object.values(TEAMCHAT_SETTINGS).map(({ name }) => [name, Deno.env.get(name)]),
 );
+const env = await withSettingFiles(given, ["TEAMS_AGENTS"], host.files);
 
 /** Addresses of this host, as far as the permission set lets us ask. */
 function addresses(): readonly string[] {

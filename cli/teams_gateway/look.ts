@@ -12,6 +12,7 @@ import { parseEnvFile } from "core/env_file.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import { withSettingFile } from "core/setting_files.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
@@ -49,7 +50,9 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
     unit: unitOf(TEAMCHAT_UNIT),
     receiver: unitOf(TEAMCHAT_RECEIVER_UNIT),
     isReceiverApart: teamchat !== undefined && isReceiverApart(teamchat),
-    rendered: parsed?.ok ? parsed.value : undefined,
+    rendered: parsed?.ok
+      ? await withSettingFile(parsed.value, "TEAMS_AGENTS", ports.files)
+      : undefined,
     wanted: renderTeamsAgents(gathered.value.ledger.agents.values()),
     health: teamchat === undefined ? undefined : await healthAt(context, teamchat.listen),
   });

@@ -18,6 +18,7 @@ import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import { withSettingFile } from "core/setting_files.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
@@ -120,7 +121,8 @@ async function readRendered(
 ): Promise<ReadonlyMap<string, string> | undefined> {
   const text = await ports.files.readText(paths.env(GATEWAY_ENV));
   const parsed = text === undefined ? undefined : parseEnvFile(text);
-  return parsed?.ok ? parsed.value : undefined;
+  if (parsed?.ok !== true) return undefined;
+  return await withSettingFile(parsed.value, "WEBVIEW_LEDGER", ports.files);
 }
 
 function mapOf(text: string | undefined): readonly (readonly [string, string])[] {

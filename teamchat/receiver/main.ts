@@ -10,6 +10,7 @@ import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
 import { listenUnix } from "core/os/listen_unix.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
+import { withSettingFiles } from "core/setting_files.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { cloudFilePath } from "teamchat/config.ts";
@@ -19,9 +20,10 @@ import { startReceiver } from "teamchat/receiver/receiver.ts";
 const PROGRAM = "fleetctl-teamchat-receiver";
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
-const env = Object.fromEntries(
+const given = Object.fromEntries(
   Object.values(RECEIVER_SETTINGS).map(({ name }) => [name, Deno.env.get(name)]),
 );
+const env = await withSettingFiles(given, ["TEAMS_AGENTS"], host.files);
 const cloudPath = cloudFilePath(env);
 const config = readReceiverConfig(env, {
   cloudFile: cloudPath === undefined

@@ -12,6 +12,8 @@ import { benchHelp } from "tests/bench/help.ts";
 import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
+import { benchTeamchat } from "tests/bench/teamchat/main.ts";
+import { benchTeamchatTable } from "tests/bench/teamchat/table.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
 
@@ -27,6 +29,8 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   turn: benchTurn,
   memory: benchMemory,
   daemon: benchDaemon,
+  teamchat: benchTeamchat,
+  "teamchat-table": benchTeamchatTable,
 };
 
 const wanted = Deno.args.length === 0 ? Object.keys(BENCHES) : Deno.args;

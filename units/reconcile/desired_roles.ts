@@ -28,6 +28,7 @@ import { renderLogin } from "units/render/roles/login.ts";
 import { LOGIN_ENV, LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
 import {
   GATEWAY_ENV,
+  ledgerSetting,
   renderEmptySharedEnv,
   renderGatewayEnv,
 } from "units/render/roles/role_env.ts";
@@ -83,11 +84,15 @@ export function desiredRoles(facts: Facts): DesiredPart {
     const file = unitFile(unit, facts.paths);
     files.push({ file }, { file: renderDialKeys(gateway.dialKeys, facts.paths) });
     if (env.ok) {
-      files.push({ file: env.value });
+      const maps = ledgerSetting(gateway, facts.paths).files;
+      files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
       units.push({
         name: unit.name,
         kind: "gateway",
-        inputs: [file.content, env.value.content, ...inputsOf("fleetctl-gateway", "gateway")],
+        inputs: [
+          ...[file.content, env.value.content, ...maps.map(({ content }) => content)],
+          ...inputsOf("fleetctl-gateway", "gateway"),
+        ],
         softInputs: [],
         programs: ["fleetctl-gateway"],
         links: [],

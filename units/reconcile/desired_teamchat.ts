@@ -21,6 +21,7 @@ import type { Facts } from "units/reconcile/facts.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
 import { renderTeamchat, renderTeamchatReceiver } from "units/render/roles/teamchat.ts";
 import {
+  agentsSetting,
   RECEIVER_USER,
   renderReceiverEnv,
   renderTeamchatEnv,
@@ -43,10 +44,13 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
   const isApart = isReceiverApart(teamchat);
+  const maps = agentsSetting(teamchat, paths).files;
+  const mapTexts = maps.map(({ content }) => content);
   const halves = [
     partOf({
       ...{ unit: renderTeamchat(paths, isApart), env: renderTeamchatEnv(teamchat, paths) },
-      ...{ kind: "teamchat", inputs: inputsOf("fleetctl-teamchat", "teamchat") },
+      kind: "teamchat",
+      inputs: [...mapTexts, ...inputsOf("fleetctl-teamchat", "teamchat")],
       ...{ program: "fleetctl-teamchat", paths },
       folder: { path: paths.role("teamchat"), mode: 0o700, owner: ownerOf(TEAMCHAT_USER) },
     }),
@@ -54,7 +58,7 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
       ? [partOf({
         ...{ unit: renderTeamchatReceiver(paths), env: renderReceiverEnv(teamchat, paths) },
         kind: "teamchat-receiver",
-        inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
+        inputs: [...mapTexts, ...inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver")],
         ...{ program: "fleetctl-teamchat-receiver", paths },
         folder: {
           path: paths.role("teamchat-receiver"),
@@ -68,6 +72,7 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
     files: [
       // Where the webview gateway runs as well, the same file is its part.
       ...(gateway === undefined ? [{ file: renderDialKeys(teamchat.dialKeys, paths) }] : []),
+      ...maps.map((file) => ({ file })),
       ...halves.flatMap(({ files }) => files),
     ],
     folders: halves.flatMap(({ folders }) => folders),

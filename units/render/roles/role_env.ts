@@ -16,6 +16,7 @@ import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
+import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";
 
 /** Name of the gateway's env file. */
 export const GATEWAY_ENV = "webview-gateway";
@@ -47,13 +48,22 @@ export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result
   const values = new Map(Object.entries({
     WEBVIEW_COCKPIT_LISTEN: gateway.cockpitListen,
     WEBVIEW_DIAL_LISTEN: gateway.dialListen,
-    WEBVIEW_LEDGER: gateway.ledgerJson,
+    WEBVIEW_LEDGER: ledgerSetting(gateway, paths).value,
     WEBVIEW_ADMINS: gateway.adminsJson === "" ? "[]" : gateway.adminsJson,
     WEBVIEW_TRUST: gateway.trust,
     ...(key === "" ? {} : { WEBVIEW_ASSERTION_KEY: key }),
     ...gateway.settings,
   }));
   return printed(path, values, { user: "root", group: GATEWAY_USER });
+}
+
+/** `WEBVIEW_LEDGER`, which holds e-mail addresses: a file of it is the gateway's to read. */
+export function ledgerSetting(
+  { ledgerJson }: Pick<GatewaySettings, "ledgerJson">,
+  paths: Paths,
+): MapSetting {
+  const owner = { user: "root", group: GATEWAY_USER };
+  return mapSetting(ledgerJson, { path: paths.webviewLedger, mode: 0o640, owner });
 }
 
 /**

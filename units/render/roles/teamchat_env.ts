@@ -6,9 +6,10 @@
 
 import { printEnvFile } from "core/env_file.ts";
 import type { Paths } from "core/paths.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
+import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";
 
 /** User and group of the team-chat gateway. */
 export const TEAMCHAT_USER = "fleetctl-teamchat";
@@ -40,7 +41,7 @@ export function renderTeamchatEnv(
     TEAMS_LISTEN: teamchat.listen,
     TEAMS_REGISTER_LISTEN: teamchat.registerListen,
     TEAMS_CLOUD: teamchat.cloud,
-    TEAMS_AGENTS: teamchat.agentsJson,
+    TEAMS_AGENTS: agentsSetting(teamchat, paths).value,
     ...(isReceiverApart(teamchat) ? { TEAMS_RECEIVER: "apart" } : {}),
   }));
   return text.ok ? ok(envFile(TEAMCHAT_ENV, TEAMCHAT_USER, text.value, paths)) : text;
@@ -64,9 +65,17 @@ export function renderReceiverEnv(
     ...Object.fromEntries(Object.entries(settings).filter(([key]) => RECEIVER_KEYS.includes(key))),
     TEAMS_LISTEN: teamchat.listen,
     TEAMS_CLOUD: teamchat.cloud,
-    TEAMS_AGENTS: teamchat.agentsJson,
+    TEAMS_AGENTS: agentsSetting(teamchat, paths).value,
   }));
   return text.ok ? ok(envFile(RECEIVER_ENV, RECEIVER_USER, text.value, paths)) : text;
+}
+
+/** `TEAMS_AGENTS`, which both halves read; it names no secret. */
+export function agentsSetting(
+  { agentsJson }: Pick<TeamchatSettings, "agentsJson">,
+  paths: Paths,
+): MapSetting {
+  return mapSetting(agentsJson, { path: paths.teamsAgents, mode: 0o644, owner: ROOT_OWNER });
 }
 
 function envFile(name: string, group: string, text: string, paths: Paths): RenderedFile {

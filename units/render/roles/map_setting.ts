@@ -1,0 +1,26 @@
+/**
+ * A map of the ledger as the value of a setting: in the environment file while it fits there, else in a
+ * file of its own, whose path is the value then (`core/setting_files.ts`). No I/O.
+ *
+ * @module
+ */
+
+import type { RenderedFile } from "core/rendered_file.ts";
+
+/** Longest value that stays in the environment; the kernel takes 128 KiB for one variable. */
+const VALUE_LENGTH_MAX = 96 * 1024;
+
+/** A value, and the file that it names. */
+export interface MapSetting {
+  readonly value: string;
+  readonly files: readonly RenderedFile[];
+}
+
+/** Decides where a map goes; `at` is its file. */
+export function mapSetting(
+  text: string,
+  at: Pick<RenderedFile, "path" | "mode" | "owner">,
+): MapSetting {
+  if (text.length <= VALUE_LENGTH_MAX) return { value: text, files: [] };
+  return { value: at.path, files: [{ ...at, content: `${text}\n`, secret: false }] };
+}
