@@ -98,7 +98,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const answer = await callAdmitted(gate.value, call, { client, at, ask });
   if (!answer.ok) return answer;
   const told = report(options, target.agent, answer.value);
-  const denied = answer.value.isError ? deniedIn(manifest.value, answer.value.text) : [];
+  const denied = answer.value.isError ? deniedIn(gate.value, answer.value.text) : [];
   return told.ok && denied.length > 0
     ? ok({ ...told.value, warnings: [...told.value.warnings ?? [], ...denied] })
     : told;

@@ -6,7 +6,6 @@
  * @module
  */
 
-import type { Manifest } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 
@@ -14,22 +13,24 @@ const DENIED = /Requires (net|read|write|env|run|sys) access(?: to "([^"]{1,400}
 const LINES_MAX = 5;
 
 /** Returns a refusal for each thing that a text says was denied, each once. */
-export function deniedIn(manifest: Manifest, text: string): readonly Refusal[] {
+export function deniedIn(
+  { mcp, version }: { readonly mcp: string; readonly version: string },
+  text: string,
+): readonly Refusal[] {
   const found = new Map<string, Refusal>();
   for (const [, kind = "", value = ""] of text.matchAll(DENIED)) {
     const known = PERMISSION_KINDS.find((one) => one === kind);
     if (known === undefined || found.size >= LINES_MAX) continue;
     const shown = value.replace(/\p{Cc}/gu, "?");
-    const version = "version" in manifest.source ? manifest.source.version : "<version>";
     const grant = shown === "" ? "" : ` --grant '${known}=${shown}'`;
     found.set(
       `${kind} ${shown}`,
       refusal(
         "server-denied",
-        `Cannot let MCP "${manifest.name}" use ${known} ${
+        `Cannot let MCP "${mcp}" use ${known} ${
           JSON.stringify(shown)
         }: its manifest does not grant it`,
-        { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to ${version}${grant}`] },
+        { hints: [`fleetctl mcp catalog upgrade ${mcp} --to ${version}${grant}`] },
       ),
     );
   }

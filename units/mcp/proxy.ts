@@ -20,6 +20,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { callLine } from "units/mcp/call_line.ts";
 import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
 import { unreviewed } from "core/risk/accepted.ts";
+import { isFailed, tellDenied } from "units/mcp/denied_answer.ts";
 import { requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
 import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
 import { type ListReaders, readList, shownList } from "units/mcp/listed.ts";
@@ -314,6 +315,10 @@ class ProxySession {
     this.#handshake.onAnswered(message.id, message.value);
     if (entry.method === "tools/list") {
       await this.#tellClient(await this.#listed(entry, message.value) ?? bytes);
+    } else if (entry.tool !== undefined && isFailed(message.value)) {
+      const gate = await this.#ports.gate.current();
+      const told = gate.ok ? tellDenied(gate.value, message.value, this.#log) : undefined;
+      await this.#tellClient(told ?? bytes);
     } else if (!this.#tellNow(bytes)) await this.#tellClient(bytes);
     this.#armIdle();
   }

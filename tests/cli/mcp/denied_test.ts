@@ -13,6 +13,7 @@ import { openHost } from "core/os/host.ts";
 import { systemMcpClient } from "core/os/mcp_client.ts";
 import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
+import { proxyBench } from "tests/support/mcp_proxy.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
 
 const ADA = "ada" as AgentName;
@@ -44,8 +45,21 @@ async function call(host: CatalogHost, name: string, text: string) {
     env: { PATH: "/usr/bin:/bin", HOME: host.paths.home(ADA), REACH_TOKEN: "t", CANARY: "canary" },
   }, { tool: name, arguments: { text } });
   assert.ok(answer.ok, JSON.stringify(answer));
-  const lines = deniedIn(manifest, answer.value.text).map(({ message }) => message);
+  const lines = deniedIn({ mcp: "reach", version: "1.0.0" }, answer.value.text).map(({ message }) =>
+    message
+  );
   return { ...answer.value, lines };
+}
+
+/** The answer of the real server as it comes through a proxy: what a model reads, and the log. */
+async function asTheModelReads(result: unknown): Promise<string> {
+  await using bench = await proxyBench(async (message, connection) => {
+    await connection.send({ jsonrpc: "2.0", id: message.id, result });
+  });
+  const answer = await bench.ask(1, "tools/call", { name: "fetch", arguments: {} });
+  const [line, ...more] = bench.log.of("server_denied");
+  assert.deepEqual([line?.level, more.length], ["warning", 0]);
+  return answer.result.content.map(({ text }: { text: string }) => text).join("\n");
 }
 
 Deno.test("a server reaches the host, file and variable that are granted, and no others", async () => {
@@ -80,6 +94,13 @@ Deno.test("a server reaches the host, file and variable that are granted, and no
     `Cannot let MCP "reach" use net "${at(canary)}": its manifest does not grant it`,
   ]);
   assert.equal(reached, 0, "the host that was not granted saw nothing");
+  assert.match(
+    await asTheModelReads(net.result),
+    new RegExp(
+      `Cannot let MCP "bench" use net "${at(canary)}": its manifest does not grant it\\. An ` +
+        `operator can: fleetctl mcp catalog upgrade bench --to 1\\.0\\.0 --grant`,
+    ),
+  );
   const file = await call(host, "file", `${host.paths.home(ADA)}/secret.txt`);
   assert.equal(file.isError, true);
   assert.equal(file.lines.length, 1);

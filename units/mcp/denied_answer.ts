@@ -1,0 +1,43 @@
+/**
+ * The answer of a tool whose server was denied something by its permission set: told in one line, so
+ * that the model and the log say what happened and which command would grant it. Pure.
+ *
+ * @module
+ */
+
+import { deniedIn } from "core/catalog/denied.ts";
+import type { Log } from "core/ports.ts";
+import type { Gate } from "core/risk/rules.ts";
+import { isRecord, printMessage } from "units/mcp/message.ts";
+
+/** Whether the answer of a call says that it failed. */
+export function isFailed({ result }: Readonly<Record<string, unknown>>): boolean {
+  return isRecord(result) && result["isError"] === true;
+}
+
+/** Characters of an answer that are looked at. */
+const TEXT_LENGTH_MAX = 64 * 1024;
+
+/**
+ * Logs each thing that a failed answer says was denied, and returns the answer with a line for it;
+ * undefined when nothing was.
+ */
+export function tellDenied(
+  gate: Gate,
+  value: Readonly<Record<string, unknown>>,
+  log: Pick<Log, "warning">,
+): Uint8Array<ArrayBuffer> | undefined {
+  const { result } = value;
+  if (!isRecord(result)) return undefined;
+  const content: readonly unknown[] = Array.isArray(result["content"]) ? result["content"] : [];
+  const text = content.flatMap((block) =>
+    isRecord(block) && typeof block["text"] === "string" ? [block["text"]] : []
+  ).join("\n").slice(0, TEXT_LENGTH_MAX);
+  const denied = deniedIn({ mcp: gate.mcp, version: gate.version }, text);
+  if (denied.length === 0) return undefined;
+  const lines = denied.map(({ message, hints }) => {
+    log.warning("server_denied", { why: message, grant: hints.join("; ") });
+    return { type: "text", text: `${message}. An operator can: ${hints.join("; ")}` };
+  });
+  return printMessage({ ...value, result: { ...result, content: [...content, ...lines] } });
+}
