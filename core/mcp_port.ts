@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { McpQuestion, McpReply } from "core/mcp_question.ts";
 import type { ProcessSpec } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import type { CallOrigin } from "core/call_origin.ts";
@@ -54,6 +55,8 @@ export interface McpClient {
       readonly timeoutMs?: number;
       /** Judges what the server lists right before the call; a refusal of it is the answer. */
       readonly admit?: (listed: readonly McpTool[]) => Promise<Result<void>>;
+      /** Answers what the server asks; without it the server is told that it may not ask. */
+      readonly answer?: (question: McpQuestion) => Promise<McpReply>;
       /** Told to our own proxy, never to a server. */
       readonly origin?: CallOrigin;
     },

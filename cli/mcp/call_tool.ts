@@ -8,6 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_place.ts";
+import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
 import { deniedIn } from "core/catalog/denied.ts";
@@ -22,7 +23,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
-import { type Invocation } from "core/verbs/invocation.ts";
+import { type Invocation, repeated } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
 /** What a call was asked for; the agent is the context's target. */
@@ -34,6 +35,8 @@ export interface Options {
   /** Number of the one content block to print, from 1. */
   readonly block: number | undefined;
   readonly timeoutMs: number;
+  /** What a server that asks is answered, by the name of the field. */
+  readonly answers: ReadonlyMap<string, string>;
 }
 
 /** Longest name of a tool that is passed on. */
@@ -59,7 +62,12 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     return bad(`--timeout is not a number of seconds, from 1 to ${MCP_LIMITS.callSeconds}`);
   }
   const timeoutMs = (seconds ?? MCP_LIMITS.callSeconds) * 1000;
-  return ok({ verb, mcp: mcp.value, tool, arguments: parsed.value, block, timeoutMs });
+  const answers = parseAnswers(repeated(invocation, "answer"));
+  if (!answers.ok) return answers;
+  return ok({
+    ...{ verb, mcp: mcp.value, tool, arguments: parsed.value, block, timeoutMs },
+    answers: answers.value,
+  });
 }
 
 /** Calls the tool. */
@@ -95,7 +103,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const ask = isOwnProxy(context)
     ? () => Promise.resolve(ok(undefined))
     : askerOf(context, mcp, target.agent);
-  const answer = await callAdmitted(gate.value, call, { client, at, ask });
+  const answerer = answererOf(context, mcp, options.answers);
+  const answer = await callAdmitted(gate.value, call, {
+    ...{ client, at, ask },
+    ...(answerer === undefined ? {} : { answer: answerer }),
+  });
   if (!answer.ok) return answer;
   const told = report(options, target.agent, answer.value);
   const denied = answer.value.isError ? deniedIn(gate.value, answer.value.text) : [];

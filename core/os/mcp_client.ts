@@ -5,18 +5,26 @@
  * @module
  */
 
-import { Client, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  type ClientCapabilities,
+  type JSONRPCMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
 import { boundedLines } from "core/os/bounded_lines.ts";
 import { openMcpHttp } from "core/os/mcp_http.ts";
+import { answerQuestions, ASKABLE, startDeadline } from "core/os/mcp_questions.ts";
 import type { ByteStream, Clock, HttpClient, Processes, Sockets } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 
 /** A server that stays silent to the probe of the newer revision gets the older handshake. */
 const PROBE_MS = 20_000;
+/** The longest that a timer takes: a call's own deadline stands still while a person answers. */
+const NEVER_MS = 2_147_483_647;
 const TOOLS_MAX = 2_000;
 
 /** What the client needs of the machine. */
@@ -36,20 +44,24 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
       withClient(mcp, at, ports, async (client, sent) => {
         const admitted = await call.admit?.(await listTools(client, sent)) ?? ok(undefined);
         if (!admitted.ok) return admitted;
+        const deadline = startDeadline(
+          ports.clock,
+          call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000,
+        );
+        if (call.answer !== undefined) answerQuestions(client, call.answer, deadline);
         // Only our own proxy is told where a call comes from, and only it waits for a human.
         const meta = !("command" in at) || call.origin === undefined
           ? {}
           : { _meta: { fleetctl: { origin: call.origin } } };
         const result = await client.callTool(
           { name: call.tool, arguments: { ...call.arguments }, ...meta },
-          {
-            timeout: call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000,
-            resetTimeoutOnProgress: true,
-            onprogress: () => {/* a sign of life, and the deadline starts anew */},
-          },
-        );
+          { timeout: NEVER_MS, signal: deadline.signal, onprogress: () => deadline.restart() },
+        ).catch((thrown: unknown) => {
+          if (deadline.isOver()) throw new Error("the call timed out");
+          throw thrown;
+        }).finally(() => deadline.stop());
         return ok(toAnswer(result as unknown as Readonly<Record<string, unknown>>));
-      }),
+      }, call.answer === undefined ? {} : ASKABLE),
   };
 }
 
@@ -92,6 +104,7 @@ async function withClient<T>(
   at: McpEndpoint,
   ports: McpClientPorts,
   work: (client: Client, sent: readonly Definition[]) => Promise<Result<T>>,
+  capabilities: ClientCapabilities = {},
 ): Promise<Result<T>> {
   let stream: ByteStream;
   try {
@@ -105,6 +118,7 @@ async function withClient<T>(
   }
   const { transport, fault, sent } = streamTransport(stream);
   const client = new Client({ name: "fleetctl", version: VERSION }, {
+    capabilities,
     versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
   });
   try {

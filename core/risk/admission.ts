@@ -7,6 +7,7 @@
  */
 
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
+import type { McpQuestion, McpReply } from "core/mcp_question.ts";
 import { err, type Result } from "core/result.ts";
 import { admitListed } from "core/risk/accepted.ts";
 import type { ToolCall } from "core/risk/call.ts";
@@ -20,7 +21,13 @@ export type AskHuman = (call: ToolCall) => Promise<Result<void>>;
 export async function callAdmitted(
   gate: Gate,
   call: ToolCall & { readonly timeoutMs?: number },
-  to: { readonly client: McpClient; readonly at: McpEndpoint; readonly ask?: AskHuman },
+  to: {
+    readonly client: McpClient;
+    readonly at: McpEndpoint;
+    readonly ask?: AskHuman;
+    /** Answers what the server itself asks in the middle of the call. */
+    readonly answer?: (question: McpQuestion) => Promise<McpReply>;
+  },
 ): Promise<Result<McpAnswer>> {
   const verdict = decideCall(gate, call);
   if (verdict.decision === "block") return err(verdict.why);
@@ -32,5 +39,6 @@ export async function callAdmitted(
   const watched = !("command" in to.at) && gate.accepted !== undefined
     ? { admit: (listed: readonly McpTool[]) => admitListed(gate, call, listed) }
     : {};
-  return await to.client.callTool(gate.mcp, to.at, { ...call, ...watched });
+  const answering = to.answer === undefined ? {} : { answer: to.answer };
+  return await to.client.callTool(gate.mcp, to.at, { ...call, ...watched, ...answering });
 }

@@ -26,6 +26,10 @@ const CALL_OPTIONS: readonly Option[] = [
     summary: "Print content block n alone: a text as it is, anything else in base64",
   },
   { name: "timeout", value: "seconds", summary: "Give up after this long; a human's time is free" },
+  {
+    ...{ name: "answer", value: "name=text", repeat: true },
+    summary: "Answer of a field that the server asks for; repeatable",
+  },
 ];
 
 /** Verbs whose first word is `mcp`. */

@@ -30,11 +30,11 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
   [["mcp", "remove", "git", "ada"], parseRemove, { mcp: "git", isDryRun: false }],
   [["mcp", "read", "git", "git_log"], parseTool, {
     ...{ verb: "mcp read", mcp: "git", tool: "git_log", arguments: {} },
-    ...{ block: undefined, timeoutMs: 300_000 },
+    ...{ block: undefined, timeoutMs: 300_000, answers: new Map() },
   }],
   [["mcp", "call", "git", "git_log", "ada", "--args", '{"n": [1]}', "--out", "2"], parseTool, {
     ...{ verb: "mcp call", mcp: "git", tool: "git_log", arguments: { n: [1] } },
-    ...{ block: 2, timeoutMs: 300_000 },
+    ...{ block: 2, timeoutMs: 300_000, answers: new Map() },
   }],
   [["secret", "set", "KEY", "--value", "x"], parseSet, { key: "KEY" }],
   [["secret", "get", "KEY"], parseGet, { key: "KEY" }],

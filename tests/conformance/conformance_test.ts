@@ -11,6 +11,7 @@ import { serveFixture } from "tests/support/conformance/fixture_server.ts";
 import { startFront } from "tests/support/conformance/front.ts";
 import {
   conformancePage,
+  isByUrl,
   notApplicable,
   type Result,
   type RevisionResults,
@@ -76,9 +77,10 @@ for (const revision of REVISIONS) {
         continue;
       }
       await t.step(scenario, async () => {
+        const way = isByUrl(scenario) ? " url" : "";
         const run = await runSuite([
           ...["client", "--scenario", scenario, "--spec-version", revision],
-          ...["--command", `${Deno.execPath()} run -q -A --no-check ${CHILD}`],
+          ...["--command", `${Deno.execPath()} run -q -A --no-check ${CHILD}${way}`],
           ...["--expected-failures", EXPECTED],
         ]);
         const passed = /Passed: (\d+)\/(\d+), 0 failed/.exec(run.output);

@@ -18,7 +18,7 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "@ai-sdk/openai-compatible": [/^units\/agent_loop\//],
   "@axe-core/playwright": [TESTS],
   "@modelcontextprotocol/client": [
-    /^core\/os\/mcp_(client|http)\.ts$/,
+    /^core\/os\/mcp_(client|http|questions)\.ts$/,
     /^units\/(mcp|agent_loop)\//,
     TESTS,
   ],

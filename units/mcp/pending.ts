@@ -31,6 +31,10 @@ export interface PendingTable {
   take(id: MessageId): Pending | undefined;
   /** Takes all out, oldest first. */
   takeAll(): readonly Pending[];
+  /** The server asks a person something: until `resume`, no deadline runs. */
+  hold(): void;
+  /** The person has answered: every deadline starts anew. */
+  resume(): void;
   /** Sign of life of a call: its deadline starts anew. */
   onProgress(token: unknown): void;
 }
@@ -53,9 +57,11 @@ export function createPendingTable(
   const byToken = new Map<MessageId, Entry>();
   const limitMs = MCP_LIMITS.callSeconds * 1000;
   let stop: (() => void) | undefined;
+  let isHeld = false;
 
   const look = () => {
     stop = undefined;
+    if (isHeld) return;
     const now = clock.monotonic();
     for (const entry of [...entries.values()]) {
       if (entry.due === Infinity) continue;
@@ -96,6 +102,14 @@ export function createPendingTable(
       arm(entry);
     },
     take,
+    hold() {
+      isHeld = true;
+    },
+    resume() {
+      if (!isHeld) return;
+      isHeld = false;
+      for (const entry of entries.values()) arm(entry);
+    },
     takeAll() {
       stop?.();
       stop = undefined;

@@ -122,7 +122,7 @@ class ProxySession {
     const { message, bytes } = verdict;
     if (message.kind === "request") return await this.#forwardRequest(message, bytes);
     if (message.kind === "notification") this.#onNotification(message);
-    else if (!this.#asked.delete(message.id)) return;
+    else if (!this.#onReply(message.id)) return;
     if (this.#link === undefined) return;
     await this.#writeServer(this.#link, bytes);
   }
@@ -135,6 +135,12 @@ class ProxySession {
     this.#unlisted.withdraw(id);
     // The server does not answer a request that was cancelled.
     if (this.#isKnown(id)) this.#pending.take(id);
+  }
+
+  #onReply(id: MessageId): boolean {
+    const isAsked = this.#asked.delete(id);
+    if (this.#asked.size === 0) this.#pending.resume();
+    return isAsked;
   }
 
   #isKnown(id: unknown): id is MessageId {
@@ -297,8 +303,10 @@ class ProxySession {
     }
     const { message } = line;
     if (message.kind === "response") return await this.#onAnswer(message, line.bytes);
-    if (message.kind === "request") this.#asked.add(message.id);
-    else if (message.method === "notifications/progress") {
+    if (message.kind === "request") {
+      this.#asked.add(message.id);
+      if (message.method === "elicitation/create") this.#pending.hold();
+    } else if (message.method === "notifications/progress") {
       this.#pending.onProgress(message.params["progressToken"]);
     } else if (message.method === "notifications/tools/list_changed") this.#watch.onChanged();
     await this.#tellClient(line.bytes);
@@ -342,6 +350,7 @@ class ProxySession {
     this.#link = undefined;
     this.#unlisted.end("it was given up");
     this.#asked.clear();
+    this.#pending.resume();
     this.#idle.end();
   }
 

@@ -75,6 +75,25 @@ for (
   });
 }
 
+Deno.test("a server that asks in the middle of a call is answered by --answer, and not for anybody", async () => {
+  await using server = await everythingServer();
+  await using host = await hubHost(server);
+  const call = ["mcp", "call", "hub", "trigger-elicitation-request", "ada"];
+  const answered = await host.run(...call, "--answer", "name=Ada", "--answer", "check=yes");
+  assert.equal(answered.code, 0, answered.stderr);
+  assert.match(answered.stdout, /Ada/);
+  assert.match(
+    answered.stdout,
+    /It was a dark and stormy night/,
+    "a default stands for what is left out",
+  );
+  const unfit = await host.run(...call, "--answer", "integer=1000");
+  assert.match(unfit.stdout, /cancel/i);
+  // Nobody at a terminal: the server is told that it may not ask, so it does not offer the tool.
+  const silent = await host.run(...call);
+  assert.equal(silent.code, 1, silent.stdout);
+});
+
 Deno.test("the gate stands before a URL as before a socket", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);

@@ -55,7 +55,7 @@ _fleetctl_at() {
     "logs") next=""; options="--request --lines --follow --json --as --help" ;;
     "mcp") next="add call catalog doctor read remove wired"; options="--json --as --help" ;;
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
-    "mcp call") next=""; options="--args --out --timeout --json --as --help" ;;
+    "mcp call") next=""; options="--args --out --timeout --answer --json --as --help" ;;
     "mcp catalog") next="add browse import list remove review rollback upgrade"; options="--json --as --help" ;;
     "mcp catalog add") next=""; options="--npm --uvx --url --into --program --arg --env --header --grant --shared --summary --json --as --help" ;;
     "mcp catalog browse") next=""; options="--json --as --help" ;;
@@ -66,7 +66,7 @@ _fleetctl_at() {
     "mcp catalog rollback") next=""; options="--json --as --help" ;;
     "mcp catalog upgrade") next=""; options="--to --grant --into --json --as --help" ;;
     "mcp doctor") next=""; options="--json --as --help" ;;
-    "mcp read") next=""; options="--args --out --timeout --json --as --help" ;;
+    "mcp read") next=""; options="--args --out --timeout --answer --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
     "secret") next="get list recover recovery rewrap rotate set unset"; options="--json --as --help" ;;

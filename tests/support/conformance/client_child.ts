@@ -1,17 +1,20 @@
 /**
  * Our client, as the conformance suite wants to start one: the address of the suite's server is the last
  * argument. The call goes the way of `mcp call`: the client of the command line, our proxy as a program of
- * its own, a unix socket; behind that a bridge of this file speaks HTTP to the suite. Test code.
+ * its own, a unix socket; behind that stands what speaks HTTP for us. With the word `url`
+ * before the address it is the way of an MCP that is reached by URL, whose HTTP is the product's. Test code.
  *
  * @module
  */
 
 import { systemMcpClient } from "core/os/mcp_client.ts";
+import { openMcpHttp } from "core/os/mcp_http.ts";
 import { openHost } from "core/os/host.ts";
 import type { McpEndpoint } from "core/mcp_port.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const address = Deno.args.at(-1) ?? "";
+const host = openHost({ log: { program: "suite-client", level: "error" } });
 const root = await Deno.makeTempDir({ prefix: "fc-" });
 const socket = `${root}/suite.sock`;
 await Deno.mkdir(`${root}/etc/fleetctl/gate`, { recursive: true });
@@ -21,13 +24,15 @@ await Deno.writeTextFile(
 );
 bridge(Deno.listen({ transport: "unix", path: socket }));
 
-const client = systemMcpClient(openHost({ log: { program: "suite-client", level: "error" } }));
-const at: McpEndpoint = {
-  command: Deno.execPath(),
-  args: ["run", "-q", "-A", "--no-check", `${TREE}units/mcp/main.ts`, "proxy", "suite"]
-    .concat("--socket", socket),
-  env: { ...Deno.env.toObject(), FLEETCTL_ROOT: root, HOME: root },
-};
+const client = systemMcpClient(host);
+const at: McpEndpoint = Deno.args.includes("url")
+  ? { http: { url: address, headers: {}, secrets: [] } }
+  : {
+    command: Deno.execPath(),
+    args: ["run", "-q", "-A", "--no-check", `${TREE}units/mcp/main.ts`, "proxy", "suite"]
+      .concat("--socket", socket),
+    env: { ...Deno.env.toObject(), FLEETCTL_ROOT: root, HOME: root },
+  };
 const listed = await client.listTools("suite", at);
 if (!listed.ok) throw new Error(listed.error.message);
 for (const tool of listed.value) {
@@ -35,6 +40,8 @@ for (const tool of listed.value) {
     tool: tool.name,
     arguments: argumentsFor(tool.inputSchema),
     timeoutMs: 10_000,
+    // Says yes and leaves every field to its default.
+    answer: () => Promise.resolve({ action: "accept", content: {} }),
   });
   if (!called.ok) console.error(called.error.message);
 }
@@ -53,71 +60,10 @@ function argumentsFor(schema: Readonly<Record<string, unknown>>): Record<string,
 /** One HTTP client for each connection. */
 function bridge(listener: Deno.UnixListener): void {
   void (async () => {
-    for await (const connection of listener) void carry(connection);
+    for await (const connection of listener) {
+      const stream = openMcpHttp({ url: address, headers: {}, secrets: [] }, host);
+      void connection.readable.pipeTo(stream.writable).catch(() => {/* it is over */});
+      void stream.readable.pipeTo(connection.writable).catch(() => {/* it is over */});
+    }
   })();
-}
-
-interface Envelope {
-  readonly id?: unknown;
-  readonly method?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-}
-
-async function carry(connection: Deno.UnixConn): Promise<void> {
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    "accept": "application/json, text/event-stream",
-  };
-  const tell = async (text: string) => {
-    const bytes = new TextEncoder().encode(`${JSON.stringify(JSON.parse(text))}\n`);
-    for (let sent = 0; sent < bytes.length;) {
-      sent += await connection.write(bytes.subarray(sent));
-    }
-  };
-  let rest = "";
-  for await (const chunk of connection.readable.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) void post(line, headers, tell).catch(() => {/* it is over */});
-  }
-}
-
-async function post(
-  line: string,
-  headers: Record<string, string>,
-  tell: (text: string) => Promise<void>,
-): Promise<void> {
-  const message = JSON.parse(line) as Envelope;
-  const response = await fetch(address, {
-    method: "POST",
-    headers: { ...headers, ...headersFor(message) },
-    body: line,
-  });
-  const session = response.headers.get("mcp-session-id");
-  if (session !== null) headers["mcp-session-id"] = session;
-  const text = await response.text();
-  if ((response.headers.get("content-type") ?? "").includes("event-stream")) {
-    for (const part of text.split("\n")) {
-      if (part.startsWith("data:") && part.length > 6) await tell(part.slice(5));
-    }
-  } else if (text.trim().startsWith("{")) {
-    const answer = JSON.parse(text) as { id?: unknown };
-    // Over HTTP the connection says which request was refused; on a socket only the id does.
-    await tell(JSON.stringify(answer.id === null ? { ...answer, id: message.id } : answer));
-  }
-}
-
-/** What HTTP repeats of the newer revision's requests. */
-function headersFor({ method, params = {} }: Envelope): Record<string, string> {
-  const meta = (params._meta ?? {}) as Readonly<Record<string, unknown>>;
-  const version = meta["io.modelcontextprotocol/protocolVersion"];
-  if (typeof version !== "string") {
-    return method === "initialize" ? {} : { "mcp-protocol-version": "2025-11-25" };
-  }
-  const { name } = params;
-  return {
-    "mcp-protocol-version": version,
-    ...(method === undefined ? {} : { "mcp-method": method }),
-    ...(typeof name === "string" ? { "mcp-name": name } : {}),
-  };
 }

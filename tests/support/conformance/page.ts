@@ -18,19 +18,18 @@ export interface RevisionResults {
 const SIGN_IN =
   "HTTP only: signing in to a server that is reached by URL, no step of which is on a " +
   "unix socket";
-const NO_ANSWERS =
-  "our clients declare that they answer no questions of servers (elicitation, sampling, roots), so none " +
-  "may ask; that the proxy passes questions and answers is shown by the server scenarios";
-
 /** Why a client scenario does not apply; undefined when it does. */
 export function notApplicable(scenario: string): string | undefined {
   if (scenario.startsWith("auth/")) return SIGN_IN;
-  if (scenario === "sse-retry") return "HTTP only: taking up a broken event stream again";
-  if (scenario.startsWith("http-")) return "HTTP only: headers that repeat what a message says";
-  return scenario === "elicitation-sep1034-client-defaults" ||
-      scenario === "sep-2322-client-request-state"
-    ? NO_ANSWERS
+  return scenario === "http-custom-headers"
+    ? "HTTP only: arguments that a tool wants repeated in headers, of which a socket has none; `mcp call` " +
+      "of a URL does not repeat them, and a server that insists refuses the call"
     : undefined;
+}
+
+/** Whether a scenario exists only for HTTP and is run with an MCP that is reached by URL. */
+export function isByUrl(scenario: string): boolean {
+  return scenario === "sse-retry" || scenario.startsWith("http-");
 }
 
 /** Server scenarios that the test's HTTP front passes, and that say nothing about our way. */
@@ -42,6 +41,8 @@ const OF_THE_FRONT: Readonly<Record<string, string>> = {
     "passed; its four checks of statuses and headers are about the test's HTTP front",
 };
 
+const BY_URL = "HTTP only; by the way of an MCP that is reached by URL";
+
 /** Returns the text of the page. */
 export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
   return `# Conformance
@@ -50,7 +51,7 @@ The official suite (\`@modelcontextprotocol/conformance@${version}\`, its requir
 the list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
 **As a server.** The suite speaks HTTP, so a front that belongs to the test gives each of its clients a proxy (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that the suite validates against the
-schema of the revision has passed framing, admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix socket.
+schema of the revision has passed framing, admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix socket. It answers what a server asks (form and URL mode; \`input_required\` of 2026-07-28) as somebody who accepts every default.
 
 ${revisions.map(revisionText).join("\n")}`;
 }
@@ -69,7 +70,7 @@ ${[...server].map(([name, result]) => row(name, result, OF_THE_FRONT[name])).joi
 
 | Client scenario | Checks passed | |
 |---|---|---|
-${[...client].map(([name, result]) => row(name, result)).join("\n")}
+${[...client].map(([name, result]) => row(name, result, isByUrl(name) ? BY_URL : "")).join("\n")}
 `;
 }
 

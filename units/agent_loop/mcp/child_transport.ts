@@ -10,6 +10,7 @@ import { errorText } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import type { Child, Clock, Log } from "core/ports.ts";
 import { tellingLine } from "core/runtimes/drivers/last_words.ts";
+import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
 import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
 
 const STDERR_LINES = { lineBytesMax: 16 * 1024, splitsLongLines: true };
@@ -82,7 +83,10 @@ async function readWords(state: TransportState): Promise<void> {
     for await (const line of readLines(state.child.stderr, STDERR_LINES)) {
       if (line.trim() === "") continue;
       state.last = tellingLine(line) ?? state.last;
-      state.ports.log.debug("mcp server", { mcp: state.server, line });
+      const record = proxyRecord(line);
+      if (record === undefined) state.ports.log.debug("mcp server", { mcp: state.server, line });
+      // What our proxy records of a call is for whoever looks after this agent.
+      else state.ports.log[record.level](record.event, { ...record.fields, mcp: state.server });
     }
   } catch {
     // The pipe broke with the process; what was said before stays.

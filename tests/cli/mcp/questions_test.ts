@@ -1,0 +1,75 @@
+/**
+ * What a person at the terminal, or `--answer`, says to a server that asks in the middle of a call.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
+import { type McpQuestion, readQuestion } from "core/mcp_question.ts";
+
+const TERMINAL = { columns: 80, color: false, live: true };
+
+function question(params: unknown): McpQuestion {
+  const read = readQuestion(params);
+  assert.ok(read.ok);
+  return read.value;
+}
+
+const FORM = question({
+  message: "Who?",
+  requestedSchema: {
+    properties: { name: { type: "string" }, age: { type: "integer", default: 30 } },
+    required: ["name"],
+  },
+});
+const LINK = question({ mode: "url", message: "Sign in", url: "https://vendor.example/x" });
+
+/** Somebody who types these lines; undefined stands for no terminal. */
+function person(...typed: readonly (string | undefined)[]) {
+  const asked: string[] = [];
+  const lines = [...typed];
+  return {
+    asked,
+    promptLine: (label: string) => {
+      asked.push(label);
+      return Promise.resolve(lines.shift());
+    },
+  };
+}
+
+Deno.test("answererOf() has a person fill in a form, and asks again for what does not fit", async () => {
+  const { asked, promptLine } = person("", "Ada", "old", "");
+  const answer = answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map());
+  assert.deepEqual(await answer?.(FORM), { action: "accept", content: { name: "Ada", age: 30 } });
+  assert.match(asked[0] ?? "", /^MCP "hub" asks: Who\?\n {2}name \(! to decline\): $/);
+  assert.match(asked[1] ?? "", /must be given/);
+  assert.match(asked[3] ?? "", /must be a whole number/);
+});
+
+Deno.test("answererOf() declines, cancels and never answers by itself", async () => {
+  const ask = (line: string | undefined, about: McpQuestion) =>
+    answererOf({ terminal: TERMINAL, ...person(line) }, "hub", new Map())?.(about);
+  assert.deepEqual(await ask("!", FORM), { action: "decline" });
+  assert.deepEqual(await ask(undefined, FORM), { action: "cancel" });
+  assert.deepEqual(await ask("", LINK), { action: "decline" });
+  assert.deepEqual(await ask("y", LINK), { action: "accept" });
+  assert.deepEqual(await ask(undefined, LINK), { action: "cancel" });
+  const deaf = { ...TERMINAL, live: false };
+  assert.equal(answererOf({ terminal: deaf, ...person() }, "hub", new Map()), undefined);
+});
+
+Deno.test("answererOf() shows whose address it is, and takes --answer without a terminal", async () => {
+  const { asked, promptLine } = person("y");
+  await answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map())?.(LINK);
+  assert.match(asked[0] ?? "", /at vendor\.example:\n {2}https:\/\/vendor\.example\/x\n/);
+  const given = parseAnswers(["name=Ada=Byron", "age=36"]);
+  assert.ok(given.ok);
+  const deaf = { terminal: { ...TERMINAL, live: false }, ...person(undefined) };
+  const answer = answererOf(deaf, "hub", given.value);
+  assert.deepEqual(await answer?.(FORM), {
+    ...{ action: "accept", content: { name: "Ada=Byron", age: 36 } },
+  });
+  assert.equal(parseAnswers(["x"]).ok, false);
+  assert.equal(parseAnswers(["x=1", "x=2"]).ok, false);
+});

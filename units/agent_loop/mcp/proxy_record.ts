@@ -1,0 +1,36 @@
+/**
+ * Lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They go into
+ * this program's log, and with it into that of the agent's unit. No I/O.
+ *
+ * @module
+ */
+
+/** One line, as the proxy logged it. */
+export interface ProxyRecord {
+  readonly level: "info" | "warning" | "error";
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const LEVELS: readonly string[] = ["info", "warning", "error"];
+/** What the log writes itself; a line cannot take their place. */
+const HEAD: ReadonlySet<string> = new Set(["at", "level", "program", "event"]);
+const EVENT = /^[a-z][a-z_]{0,63}$/;
+
+/** Reads a line; undefined for what another program printed. */
+export function proxyRecord(line: string): ProxyRecord | undefined {
+  if (!line.startsWith("{")) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { program, level, event } = value as Readonly<Record<string, unknown>>;
+  const isOurs = program === "fleetctl-mcp" && typeof level === "string" &&
+    LEVELS.includes(level) && typeof event === "string" && EVENT.test(event);
+  if (!isOurs) return undefined;
+  const fields = Object.entries(value as Readonly<Record<string, unknown>>)
+    .filter(([name]) => !HEAD.has(name));
+  return { level: level as ProxyRecord["level"], event, fields: Object.fromEntries(fields) };
+}
