@@ -37,6 +37,8 @@ export interface Trees {
    * left out. Rejects with `FileFault`.
    */
   copy(from: string, to: string, skip: readonly string[]): Promise<void>;
+  /** Removes the files for which `isIdle` holds, by their path below the folder; links stay. */
+  prune(folder: string, isIdle: (path: string) => boolean): Promise<void>;
   /** Reads everything below a folder. Rejects with `FileFault`. */
   summarize(folder: string): Promise<Omit<TreeSummary, "fingerprint">>;
   /** Only the fingerprint: two milliseconds for a thousand files. Starts `find`. */

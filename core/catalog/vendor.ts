@@ -6,12 +6,18 @@
  * @module
  */
 
+import { isIdleFile } from "core/catalog/idle_files.ts";
 import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
 import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
 import { installWheels, SITE } from "core/catalog/python_install.ts";
 import { checkPythonLock } from "core/catalog/python_lock.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
-import { parseTreeRecord, type TreeRecord, type VendoredTree } from "core/catalog/vendored_tree.ts";
+import {
+  parseTreeRecord,
+  pinnedHash,
+  type TreeRecord,
+  type VendoredTree,
+} from "core/catalog/vendored_tree.ts";
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import { FileFault, type Files, type Processes, type Random } from "core/ports.ts";
@@ -122,7 +128,7 @@ async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
   const current = await files.readLink(`${job.folder}/${CURRENT}`);
   const inUse = current === undefined ? undefined : await readUsable(job, current);
   if (current !== undefined && inUse !== undefined && isWanted(job, inUse)) {
-    return ok({ treeHash: inUse.treeHash, changed: false, folder: `${job.folder}/${current}` });
+    return ok({ treeHash: pinnedHash(inUse), changed: false, folder: `${job.folder}/${current}` });
   }
   await sweepStages(job);
   const kept = await findKept(job, current);
@@ -130,12 +136,12 @@ async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
   if (!made.ok) return made;
   if (job.options.prepareOnly !== true) return await switchTo(job, made.value, current);
   const { name, record } = made.value;
-  return ok({ treeHash: record.treeHash, changed: true, folder: `${job.folder}/${name}` });
+  return ok({ treeHash: pinnedHash(record), changed: true, folder: `${job.folder}/${name}` });
 }
 
 function isWanted(job: Job, record: TreeRecord): boolean {
   return record.lockIntegrity === job.lock.integrity && record.mcp === job.manifest.name &&
-    (job.manifest.treeIntegrity ?? record.treeHash) === record.treeHash;
+    (job.manifest.treeIntegrity ?? pinnedHash(record)) === pinnedHash(record);
 }
 
 interface NamedTree {
@@ -244,15 +250,18 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
   await ports.trees.copy(`${folder}/${packages}`, `${tree}/${packages}`, SKIPPED);
   const command = await findServer(job, tree);
   if (!command.ok) return command;
-  const sealed = await ports.trees.summarize(tree);
+  const installed = await ports.trees.summarize(tree);
   const wanted = manifest.treeIntegrity;
-  if (wanted !== undefined && wanted !== sealed.treeHash) {
+  if (wanted !== undefined && wanted !== installed.treeHash) {
     return err(refusal(
       "tree-altered",
-      `Cannot install MCP "${manifest.name}": the installed tree has the hash ${sealed.treeHash}, ` +
+      `Cannot install MCP "${manifest.name}": the installed tree has the hash ${installed.treeHash}, ` +
         `must have ${wanted}; nothing was installed`,
     ));
   }
+  const isNpm = manifest.source.kind === "npm";
+  if (isNpm) await ports.trees.prune(tree, isIdleFile);
+  const sealed = isNpm ? await ports.trees.summarize(tree) : installed;
   const version = "version" in manifest.source ? manifest.source.version : "0";
   const name = `${version.replace(/[^\w.-]/g, "_")}-${ports.random.uuid().slice(0, 8)}`;
   await ports.files.chmod(tree, 0o755);
@@ -262,6 +271,7 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
     version,
     lockIntegrity: job.lock.integrity,
     ...sealed,
+    ...(isNpm ? { installedHash: installed.treeHash } : {}),
     fingerprint: await ports.trees.fingerprint(`${job.folder}/${name}`),
   };
   await writeRecord(job, name, record);
@@ -293,7 +303,7 @@ async function switchTo(
     await files.remove(`${job.folder}/${name}`, { recursive: true });
   }
   return ok({
-    treeHash: next.record.treeHash,
+    treeHash: pinnedHash(next.record),
     changed: true,
     folder: `${job.folder}/${next.name}`,
   });

@@ -9,7 +9,7 @@
 
 /** What `vendorEntry` leaves behind. */
 export interface VendoredTree {
-  /** `sha256-…` over paths, modes, contents and link targets. */
+  /** `sha256-…` over paths, modes, contents and link targets of what the installer made. */
   readonly treeHash: string;
   /** Whether the tree in use is another one than before. */
   readonly changed: boolean;
@@ -22,13 +22,21 @@ export interface TreeRecord {
   readonly mcp: string;
   readonly version: string;
   readonly lockIntegrity: string;
+  /** Hash of the tree as it stands here. */
   readonly treeHash: string;
+  /** Hash of what the installer made, before idle files were taken away; absent when none were. */
+  readonly installedHash?: string;
   readonly fingerprint: string;
   readonly files: number;
   readonly bytes: number;
 }
 
 const RECORD_KEYS = ["mcp", "version", "lockIntegrity", "treeHash", "fingerprint"] as const;
+
+/** Returns the hash that a manifest pins. */
+export function pinnedHash(record: TreeRecord): string {
+  return record.installedHash ?? record.treeHash;
+}
 
 /** Parses a record; undefined when it is not one, which means that the tree is made anew. */
 export function parseTreeRecord(text: string): TreeRecord | undefined {
@@ -37,6 +45,7 @@ export function parseTreeRecord(text: string): TreeRecord | undefined {
     if (typeof value !== "object" || value === null) return undefined;
     const record = value as Record<string, unknown>;
     const isComplete = RECORD_KEYS.every((key) => typeof record[key] === "string") &&
+      ["string", "undefined"].includes(typeof record["installedHash"]) &&
       Number.isInteger(record["files"]) && Number.isInteger(record["bytes"]);
     return isComplete ? value as TreeRecord : undefined;
   } catch {

@@ -23,6 +23,12 @@ const EXECUTE_BITS = 0o111;
 export function denoTrees(): Trees {
   return {
     copy: async (from, to, skip) => guarded("copy", from, () => copyTree(from, to, skip)),
+    prune: async (folder, isIdle) =>
+      guarded("prune", folder, () => {
+        for (const { kind, name, path } of walk(folder)) {
+          if (kind === "file" && isIdle(name)) Deno.removeSync(path);
+        }
+      }),
     summarize: async (folder) => guarded("read", folder, () => hashEntries(walk(folder))),
     fingerprint: fingerprintOf,
   };

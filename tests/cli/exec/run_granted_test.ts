@@ -62,7 +62,7 @@ async function run(host: MemoryHost, stdin: string) {
     takeOverStop: () => new AbortController().signal,
     openPorts: async () => ({
       ...host,
-      trees: { copy: never, summarize: never, fingerprint: never },
+      trees: { copy: never, prune: never, summarize: never, fingerprint: never },
       openMcpClient: never,
       hostname: "atlas" as HostName,
       services: noServices,

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { isIdleFile } from "core/catalog/idle_files.ts";
 import { installConfig } from "core/catalog/install.ts";
 import { hashText, lockedIntegrity, portableLock } from "core/catalog/lock.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
@@ -26,7 +27,12 @@ const PACKAGES: readonly FakePackage[] = [
     version: "1.0.0",
     dependencies: { left: "1.0.0" },
     scripts: { postinstall: "touch ../../../postinstall-ran; touch postinstall-ran" },
-    files: { "main.js": "console.log(1);\n", "extra.txt": "one\n" },
+    files: {
+      "main.js": "console.log(1);\n",
+      "extra.txt": "one\n",
+      "main.js.map": "{}",
+      "main.d.ts": "export {};",
+    },
   },
   {
     name: "@acme/server",
@@ -150,8 +156,29 @@ Deno.test("vendorEntry() installs by lock, once, and runs no install script", CH
     assert.notEqual(entry.name, "postinstall-ran");
   }
   const checked = await checkTree("acme", b.ports, b.paths);
-  assert.ok(checked.ok && checked.value.treeHash === first.value.treeHash);
+  assert.ok(checked.ok && checked.value.installedHash === first.value.treeHash);
 });
+
+Deno.test(
+  "vendorEntry() keeps no file that nothing reads, and pins what was installed",
+  CHECKS,
+  async () => {
+    await using b = await bench();
+    const plain = await b.vendor(await b.manifest("1.0.0"));
+    assert.ok(plain.ok);
+    const own = `${treePath(b.paths, "acme")}/node_modules/@acme/server`;
+    const names = [...Deno.readDirSync(own)].map(({ name }) => name);
+    assert.equal(names.includes("main.js") && names.includes("extra.txt"), true);
+    assert.deepEqual(names.filter((name) => /map$|d\.ts$/.test(name)), []);
+    const rows: readonly (readonly [path: string, isIdle: boolean])[] = [
+      ...[["a/b.d.ts", true], ["a/b.d.mts", true], ["a/b.js.map", true]] as const,
+      ...[["a/b.ts", false], ["a/map", false], ["a/d.ts", false], ["a/data.map", false]] as const,
+      ...[["x/typescript/lib/lib.es5.d.ts", false], ["x/my-typescript/a.d.ts", true]] as const,
+      ["n/.deno/typescript@5.1.0/node_modules/typescript/lib/lib.d.ts", false],
+    ];
+    for (const [path, isIdle] of rows) assert.equal(isIdleFile(path), isIdle, path);
+  },
+);
 
 Deno.test("vendorEntry() gives the same hash on another host", CHECKS, async () => {
   await using a = await bench();
