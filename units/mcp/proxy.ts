@@ -20,10 +20,9 @@ import { err, ok, type Result } from "core/result.ts";
 import { callLine } from "units/mcp/call_line.ts";
 import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
 import { unreviewed } from "core/risk/accepted.ts";
-import { isFailed, tellDenied } from "units/mcp/denied_answer.ts";
 import { requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
 import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
-import { type ListReaders, readList, shownList } from "units/mcp/listed.ts";
+import { changedAnswer, type ListReaders, mayChange, readList } from "units/mcp/listed.ts";
 import { createIdleWatch, type IdleWatch } from "units/mcp/idle.ts";
 import { createLineFramer, type Frame } from "units/mcp/line_framer.ts";
 import {
@@ -321,13 +320,10 @@ class ProxySession {
     // Late, after a cancellation or its deadline, or made up: nobody waits for it.
     if (entry === undefined) return this.#log.debug("answer_unexpected");
     this.#handshake.onAnswered(message.id, message.value);
-    if (entry.method === "tools/list") {
-      await this.#tellClient(await this.#listed(entry, message.value) ?? bytes);
-    } else if (entry.tool !== undefined && isFailed(message.value)) {
-      const gate = await this.#ports.gate.current();
-      const told = gate.ok ? tellDenied(gate.value, message.value, this.#log) : undefined;
-      await this.#tellClient(told ?? bytes);
-    } else if (!this.#tellNow(bytes)) await this.#tellClient(bytes);
+    const changed = mayChange(entry, message.value)
+      ? await changedAnswer(this.#readers, this.#ports.gate, entry, message.value)
+      : undefined;
+    if (changed !== undefined || !this.#tellNow(bytes)) await this.#tellClient(changed ?? bytes);
     this.#armIdle();
   }
 
@@ -336,12 +332,6 @@ class ProxySession {
     const { writeNow } = this.#ports.client;
     if (writeNow === undefined || this.#pending.size + this.#unlisted.size > 0) return false;
     return writeNow(bytes);
-  }
-
-  async #listed(entry: Pending, value: Record<string, unknown>) {
-    const gate = await this.#ports.gate.current();
-    if (!gate.ok) return printError(entry.id, RPC_CODES.internal, gate.error);
-    return await shownList(this.#readers, gate.value, value);
   }
 
   /** Gives the server up; forgotten at once, so that the next request starts another. */
