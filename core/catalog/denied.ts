@@ -1,7 +1,8 @@
 /**
  * What a server was denied, out of the words of an answer or of a log: one line for the operator.
  * No I/O. Deno refuses with `Requires net access to "host:443", run again with …`; the advice at its end
- * is for people who start programs by hand.
+ * is for people who start programs by hand. A Python server sees an error of the system instead, since
+ * what is not granted is not there for it; what it names and the manifest does not is told the same way.
  *
  * @module
  */
@@ -11,6 +12,18 @@ import { type Refusal, refusal } from "core/errors.ts";
 
 const DENIED = /Requires (net|read|write|env|run|sys) access(?: to "([^"]{1,400})")?/g;
 const LINES_MAX = 5;
+/** A sandbox without a network: no such sockets, no route, no name, nobody on the loopback. */
+const NO_NETWORK =
+  /\[Errno (97|101|111|-2|-3)\]|Network is unreachable|Name or service not known|Temporary failure in name/;
+/** Python's `OSError` about a file: not there, not permitted, read-only. */
+const NO_FILE = /\[Errno (2|13|30)\] [^:\n]{1,60}: '(\/[^'\n]{1,400})'/g;
+const READ_ONLY = "30";
+
+/** One thing that was denied. */
+interface Denied {
+  readonly kind: string;
+  readonly value: string;
+}
 
 /** Returns a refusal for each thing that a text says was denied, each once. */
 export function deniedIn(
@@ -18,7 +31,8 @@ export function deniedIn(
   text: string,
 ): readonly Refusal[] {
   const found = new Map<string, Refusal>();
-  for (const [, kind = "", value = ""] of text.matchAll(DENIED)) {
+  const denied = manifest.source.kind === "uvx" ? deniedPython(manifest, text) : deniedDeno(text);
+  for (const { kind, value } of denied) {
     const known = PERMISSION_KINDS.find((one) => one === kind);
     if (known === undefined || found.size >= LINES_MAX) continue;
     const shown = value.replace(/\p{Cc}/gu, "?");
@@ -35,4 +49,28 @@ export function deniedIn(
     );
   }
   return [...found.values()];
+}
+
+function deniedDeno(text: string): readonly Denied[] {
+  return [...text.matchAll(DENIED)].map(([, kind = "", value = ""]) => ({ kind, value }));
+}
+
+function deniedPython({ permissions }: Manifest, text: string): readonly Denied[] {
+  const network = permissions.net.length === 0 && NO_NETWORK.test(text)
+    ? [{ kind: "net", value: "*" }]
+    : [];
+  const files = [...text.matchAll(NO_FILE)].flatMap(([, errno, path = ""]) => {
+    const kind = errno === READ_ONLY ? "write" : "read";
+    const granted = kind === "write"
+      ? permissions.write
+      : [...permissions.read, ...permissions.write];
+    return granted.some((folder) => isNamed(folder, path)) ? [] : [{ kind, value: path }];
+  });
+  return [...network, ...files];
+}
+
+/** Placeholders stand for folders that are not known here: what follows them must be in the path. */
+function isNamed(folder: string, path: string): boolean {
+  const tail = folder.replace(/^\{\w+\}/, "");
+  return folder.startsWith("{") ? path.includes(tail) : `${path}/`.startsWith(`${folder}/`);
 }

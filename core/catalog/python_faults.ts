@@ -8,6 +8,9 @@ import { type Refusal, refusal } from "core/errors.ts";
 
 const DETAIL_LINES_MAX = 6;
 const LINE_LENGTH_MAX = 300;
+const OTHER_MACHINE =
+  "its lock names wheels for one kind of machine and one version of Python: on " +
+  "another kind these are not what fits";
 
 /** The install that failed. */
 interface Failed {
@@ -23,6 +26,8 @@ export interface PipEnd {
   readonly isLate: boolean;
   /** It was ended because a file grew too large. */
   readonly isTooLarge: boolean;
+  /** Every wheel of its lock is for every machine. */
+  readonly isPortable: boolean;
 }
 
 /** What is recognized, the first that fits: the code, what was found, what to run. */
@@ -94,7 +99,7 @@ const MEANINGS: readonly (readonly [
 export function pythonRefusal(failed: Failed, end: PipEnd): Refusal {
   const pinned = `"${failed.package}==${failed.version}"`;
   const start = `Cannot install MCP "${failed.mcp}"`;
-  const details = outputLines(end.output);
+  const details = [...(end.isPortable ? [] : [OTHER_MACHINE]), ...outputLines(end.output)];
   if (end.isLate) {
     return refusal("registry-unreachable", `${start}: the index did not answer in time`, {
       details,

@@ -17,6 +17,7 @@ import { refusal } from "core/errors.ts";
 import type { Files, Processes } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { pythonRefusal } from "core/catalog/python_faults.ts";
+import { isPortableLock } from "core/catalog/python_lock.ts";
 
 /** The interpreter that installs and that servers run under: the distribution's. */
 export const PYTHON = "/usr/bin/python3";
@@ -76,7 +77,7 @@ export async function reportOf(
   install: PythonInstall,
 ): Promise<Result<string>> {
   return await runPip(ports, install, { isOffline: false }, [
-    ...["install", "--dry-run", "--ignore-installed", "--no-cache-dir", WHEELS_ONLY],
+    ...["install", "--dry-run", "--ignore-installed", WHEELS_ONLY],
     ...["--timeout", `${STALL_SECONDS}`, "--retries", "1", "--report", "-"],
     `${install.package}==${install.version}`,
   ]);
@@ -94,22 +95,14 @@ export async function installWheels(
   await ports.files.ensureDir(wheels, { mode: 0o700 });
   if (!how.isOffline) {
     const fetched = await runPip(ports, install, how, [
-      ...["download", "--no-deps", "--no-cache-dir", "--require-hashes", WHEELS_ONLY],
+      ...["download", "--no-deps", "--require-hashes", WHEELS_ONLY],
       ...["--timeout", `${STALL_SECONDS}`, "--retries", "1", "--dest", wheels, "-r", lock],
     ]);
     if (!fetched.ok) return fetched;
   }
-  const placed = await runPip(ports, install, { isOffline: true }, [
+  const placed = await runPip(ports, install, { lock: how.lock, isOffline: true }, [
     ...["install", "--no-deps", "--no-index", "--find-links", wheels, "--require-hashes"],
-    ...[
-      WHEELS_ONLY,
-      "--no-cache-dir",
-      "--no-compile",
-      "--target",
-      `${install.folder}/${SITE}`,
-      "-r",
-      lock,
-    ],
+    ...[WHEELS_ONLY, "--no-compile", "--target", `${install.folder}/${SITE}`, "-r", lock],
   ]);
   return placed.ok ? ok(undefined) : placed;
 }
@@ -117,7 +110,7 @@ export async function installWheels(
 async function runPip(
   ports: PythonPorts,
   install: PythonInstall,
-  how: { readonly isOffline: boolean },
+  how: { readonly isOffline: boolean; readonly lock?: string },
   args: readonly string[],
 ): Promise<Result<string>> {
   if (await ports.files.stat(PYTHON) === undefined) {
@@ -146,6 +139,7 @@ async function runPip(
     output: `${ended.stderr}\n${verb === "install" && !how.isOffline ? "" : ended.stdout}`,
     isLate: ended.timedOut,
     isTooLarge: ended.signal === "SIGXFSZ",
+    isPortable: how.lock === undefined || isPortableLock(how.lock),
   }));
 }
 
@@ -159,6 +153,8 @@ function pipEnv(install: PythonInstall, scratch: string): Record<string, string>
     ...env,
     HOME: install.folder,
     TMPDIR: scratch,
+    // What was looked at to make a lock is not fetched again to install by it.
+    PIP_CACHE_DIR: `${scratch}/http`,
     // A file of the host's could name more indexes: a package is taken from where the site says.
     PIP_CONFIG_FILE: "/dev/null",
     PIP_ROOT_USER_ACTION: "ignore",

@@ -68,7 +68,8 @@ export function parseReport(text: string, pin: Pin): Result<readonly LockedWheel
     wheels.push(wheel);
   }
   const own = wheels.find((one) => normalName(one.package) === normalName(pin.package));
-  return own?.version === pin.version ? ok(wheels) : bad("the index serves another version");
+  if (own?.version === pin.version) return ok(wheels);
+  return bad(`its version is written "${own?.version ?? "nothing"}", must be named that way`);
 }
 
 function wheelOf(value: unknown): LockedWheel | undefined {

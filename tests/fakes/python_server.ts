@@ -90,27 +90,35 @@ ${indent(of.atStart ?? "pass")}
   };
 }
 
-/** One tool for each thing that a server may try; the answer says what came of it. */
+/** One tool for each thing that a server may try; `all` takes a list of them and answers each. */
 const REACH = `
 import socket, subprocess
+def reach(name, what):
+    if name == "host":
+        socket.create_connection(("127.0.0.1", int(what)), timeout=5).close()
+    elif name == "read":
+        return open(what).read()
+    elif name == "write":
+        open(what, "w").write("x")
+    elif name == "list":
+        return " ".join(sorted(os.listdir(what)))
+    elif name == "variable":
+        return str(os.environ.get(what))
+    elif name == "program":
+        return subprocess.run(["cat", what], capture_output=True, text=True).stderr
+    return "done"
+def tried(name, what):
+    try:
+        return reach(name, what)
+    except Exception as fault:
+        return f"{type(fault).__name__}: {fault}"
 what = args.get("text", "")
-if name == "host":
-    socket.create_connection(("127.0.0.1", int(what)), timeout=5).close()
-elif name == "read":
-    text = open(what).read()
-elif name == "write":
-    open(what, "w").write("x")
-elif name == "list":
-    text = " ".join(sorted(os.listdir(what)))
-elif name == "variable":
-    text = str(os.environ.get(what))
-elif name == "program":
-    text = subprocess.run(["cat", what], capture_output=True, text=True).stderr
+text = json.dumps([tried(*one) for one in json.loads(what)]) if name == "all" else reach(name, what)
 `;
 
 /** Makes a server that reaches for whatever it is told to. */
 export function reachingServer(version: string): FakeWheel {
-  const names = ["host", "read", "write", "list", "variable", "program"];
+  const names = ["all", "host", "read", "write", "list", "variable", "program"];
   const tools = names.map((name) => tool(name, `Tries to ${name}`));
   return pythonServer({ name: "acme-wiki", version, tools, atCall: REACH });
 }

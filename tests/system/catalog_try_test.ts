@@ -164,14 +164,21 @@ async function killedInTheMiddle(scene: Scene): Promise<void> {
 
 const PYTHON_WORDS = ["--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"];
 
-/** Asks the running server, through its socket, to reach for something. */
-async function reach(scene: Scene, name: string, text: string): Promise<string> {
-  const args = JSON.stringify({ text });
-  const ended = await scene.run(
-    ["fleetctl", "mcp", "call", "pywiki", name, "ada", "--args", args],
-  );
-  return ended.out + ended.err;
+/** What a server is told to reach for, and what must come of it. */
+type Reach = readonly [name: string, what: string, want: RegExp];
+
+/** Has the running server, through its socket, reach for each thing. */
+async function reach(scene: Scene, mcp: string, all: readonly Reach[]): Promise<void> {
+  const text = JSON.stringify(all.map(([name, what]) => [name, what]));
+  const words = ["fleetctl", "mcp", "call", mcp, "all", "ada", "--args", JSON.stringify({ text })];
+  const answers = JSON.parse(await scene.must(...words)) as readonly string[];
+  for (const [at, [name, what, want]] of all.entries()) {
+    assert.ok(want.test(answers[at] ?? ""), `${name} ${what}: ${answers[at]}`);
+  }
 }
+
+const NOT_THERE = /^FileNotFoundError/;
+const NO_WAY = /^(OSError|ConnectionRefusedError)/;
 
 async function pythonIsConfined(scene: Scene): Promise<void> {
   const added = await scene.catalog(
@@ -179,7 +186,7 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
     ...["--grant", "read={home}/notes", "--grant", "write={home}/drafts"],
   );
   assert.equal(added.code, 0, added.out + added.err);
-  assert.match(added.out, /tools {2}6: host, read, write, list, variable, program/);
+  assert.match(added.out, /tools {2}7: all, host, read, write, list, variable, program/);
   assert.deepEqual(await scene.leftovers(), []);
   // Its default MCP is not in these registries: the agent is there, and then wants none.
   await scene.run(
@@ -192,29 +199,49 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
   await scene.must("chown", "-R", "ada:ada", "/home/ada/notes", "/home/ada/drafts");
   await scene.must("fleetctl", "mcp", "add", "pywiki", "ada");
 
-  assert.match(await reach(scene, "read", "/home/ada/notes/a"), /granted/);
-  assert.match(await reach(scene, "write", "/home/ada/drafts/b"), /done/);
+  await reach(scene, "pywiki", [
+    ["read", "/home/ada/notes/a", /^granted/],
+    ["write", "/home/ada/drafts/b", /^done$/],
+    ["write", "/home/ada/notes/a", /Read-only file system/],
+    ["write", "/var/lib/fleetctl/deploy/wiki/x", /^(OSError|FileNotFoundError)/],
+    ["list", "/home/ada", /^\.cache drafts notes$/],
+    ["read", "/home/ada/secret", NOT_THERE],
+    ["read", "/etc/fleetctl/env/agent-ada.env", NOT_THERE],
+    ["read", "/etc/shadow", NOT_THERE],
+    ["read", "/run/fleetctl/fleetctl.sock", NOT_THERE],
+    ["list", "/var/lib/fleetctl/repo", NOT_THERE],
+    ["list", "/srv", NOT_THERE],
+    ["program", "/home/ada/secret", /No such file/],
+    ["variable", "WIKI_KEY", /^k$/],
+    ["variable", "FLEETCTL_PERMISSIONS", /^None$/],
+    ["host", "4874", NO_WAY],
+  ]);
   assert.equal(await scene.must("stat", "-c", "%U", "/home/ada/drafts/b"), "ada\n");
-  assert.match(await reach(scene, "variable", "WIKI_KEY"), /\bk\b/);
-  assert.match(await reach(scene, "write", "/home/ada/notes/a"), /Read-only file system/);
-  for (
-    const hidden of [
-      ...["/home/ada/secret", "/etc/fleetctl/env/agent-ada.env", "/etc/shadow"],
-      ...["/run/fleetctl/fleetctl.sock", "/var/lib/fleetctl/repo", "/srv"],
-    ]
-  ) {
-    assert.match(await reach(scene, "read", hidden), /FileNotFoundError/, hidden);
-  }
-  assert.match(await reach(scene, "program", "/home/ada/secret"), /No such file/);
-  assert.match(await reach(scene, "list", "/home/ada"), /drafts notes/);
-  assert.match(await reach(scene, "variable", "FLEETCTL_PERMISSIONS"), /None/);
-  assert.match(await reach(scene, "host", "4874"), /OSError|ConnectionRefusedError|Permission/);
+  const denied = await scene.run(
+    ["fleetctl", "mcp", "call", "pywiki", "host", "ada", "--args", '{"text":"4874"}'],
+  );
+  assert.match(denied.err, /Cannot let MCP "pywiki" use net "\*": its manifest does not grant it/);
 
   const granted = await scene.catalog(
     ...["upgrade", "pywiki", "--to", "1.0.0", "--grant", "net=*"],
   );
   assert.equal(granted.code, 0, granted.out + granted.err);
-  assert.match(await reach(scene, "host", "4874"), /done/);
+  await reach(scene, "pywiki", [["host", "4874", /^done$/], ["read", "/etc/shadow", NOT_THERE]]);
+}
+
+async function sharedPythonIsNobody(scene: Scene): Promise<void> {
+  const added = await scene.catalog("add", "pyshared", "--uvx", "acme-wiki==1.0.0", "--shared");
+  assert.equal(added.code, 0, added.out + added.err);
+  await scene.must("fleetctl", "mcp", "add", "pyshared", "ada");
+  const home = "/var/cache/fleetctl/mcp-pyshared";
+  await reach(scene, "pyshared", [["write", `${home}/kept`, /^done$/]]);
+  await reach(scene, "pyshared", [
+    ["list", home, /\bkept\b/],
+    ["list", "/home", /^(FileNotFoundError.*)?$/],
+    ["list", "/var/lib/fleetctl", /^deploy$/],
+    ["read", "/etc/fleetctl/env/mcp-shared.env", NOT_THERE],
+    ["host", "4874", NO_WAY],
+  ]);
 }
 
 Deno.test("a version is tried out through the daemon in a unit of its own", async (t) => {
@@ -246,6 +273,7 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
       "a Python server has what its manifest grants, and nothing else is there for it",
       () => pythonIsConfined(scene),
     );
+    await step("so has one that is shared, as nobody", () => sharedPythonIsNobody(scene));
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

@@ -42,6 +42,7 @@ Deno.test("what is no exact pin of a wheel is refused, and nothing is pinned", a
     { ...wiki("1.0.0"), isSource: true },
     wiki("1.1.0", { requires: ["acme-missing"] }),
     wiki("1.2.0", { requires: ["acme-rpc>=9"] }),
+    wiki("1.3.0"),
   ]);
   const { host } = scene;
   for (
@@ -54,6 +55,7 @@ Deno.test("what is no exact pin of a wheel is refused, and nothing is pinned", a
       ["acme-wiki==1.0.0", "package-not-found"],
       ["acme-wiki==1.1.0", "package-not-found"],
       ["acme-wiki==1.2.0", "package-not-found"],
+      ["acme-wiki==1.3", "package-unusable"],
     ] as const
   ) {
     const { error } = await add(host, pinned);
@@ -221,7 +223,12 @@ Deno.test("a full disk pins nothing, and says so", async () => {
   const failed = { mcp: "wiki", package: "acme-wiki", version: "1.0.0" };
   const output =
     "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
-  const said = pythonRefusal(failed, { output, isLate: false, isTooLarge: false });
+  const said = pythonRefusal(failed, {
+    output,
+    isLate: false,
+    isTooLarge: false,
+    isPortable: true,
+  });
   assert.deepEqual([said.code, said.hints], ["disk-full", ["df -h"]]);
 });
 
@@ -258,4 +265,13 @@ Deno.test("a verb that is killed while it vendors leaves nothing in use", async 
   assert.equal((await add(host)).error, undefined);
   assert.deepEqual(await stages(host), []);
   assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
+});
+
+Deno.test("pythonRefusal() says that a lock is for another kind of machine", () => {
+  const failed = { mcp: "wiki", package: "acme-wiki", version: "1.0.0" };
+  const output = "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.";
+  const end = { output, isLate: false, isTooLarge: false };
+  const said = pythonRefusal(failed, { ...end, isPortable: false });
+  assert.match(said.details?.[0] ?? "", /its lock names wheels for one kind of machine/);
+  assert.equal(pythonRefusal(failed, { ...end, isPortable: true }).details?.length, 1);
 });

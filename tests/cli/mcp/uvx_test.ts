@@ -6,7 +6,9 @@
  */
 
 import assert from "node:assert/strict";
+import { deniedIn } from "core/catalog/denied.ts";
 import { parsePythonLock } from "core/catalog/python_lock.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { openHost } from "core/os/host.ts";
 import { systemMcpClient } from "core/os/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
@@ -123,6 +125,24 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   assert.equal(await Deno.readTextFile(`${home}/drafts/b`), "x");
   assert.equal(await ask("variable", "WIKI_KEY"), "k");
 
+  // What was denied is one line each, with what would grant it.
+  const manifest = await entryOf(host, "wiki");
+  assert.ok(manifest !== undefined);
+  const lines = async (name: string, text: string) =>
+    deniedIn(manifest, await ask(name, text)).map(({ message, hints }) => [message, ...hints]);
+  const upgrade = "fleetctl mcp catalog upgrade wiki --to 1.0.0 --grant";
+  assert.deepEqual(await lines("host", port), [[
+    `Cannot let MCP "wiki" use net "*": its manifest does not grant it`,
+    `${upgrade} 'net=*'`,
+  ]]);
+  assert.deepEqual(await lines("read", "/srv/x"), [[
+    `Cannot let MCP "wiki" use read "/srv/x": its manifest does not grant it`,
+    `${upgrade} 'read=/srv/x'`,
+  ]]);
+  const [[write] = []] = await lines("write", `${home}/notes/a`);
+  assert.match(write ?? "", /use write ".*\/notes\/a": its manifest does not grant it/);
+  assert.deepEqual(await lines("read", `${home}/notes/none`), [], "a file that is not there");
+
   const open = await start(["net=*"]);
   assert.equal(await open("host", port), "done");
   const service = `${host.paths.units}/mcp-wiki-ada@.service`;
@@ -135,19 +155,32 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
 
 Deno.test("a manifest of a Python package says nothing that could not be held", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
-  const { host } = scene;
+  const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0"];
+  const refused = await scene.host.run(...words, "--grant", "net=api.example.org:443");
+  assert.equal(refused.code, 1, refused.stdout);
+  assert.match(refused.stderr, /must be "\*": a Python server is held to no single host/);
+  assert.equal(await entryOf(scene.host, "wiki"), undefined);
+  const hash = `sha256-${"A".repeat(43)}=`;
+  const base = `name: wiki\nsummary: A wiki\nsource: {uvx: acme-wiki==1.0.0}\n` +
+    `integrity: {lock: ${hash}}\ncommand: site/bin/acme-wiki\n`;
+  const site = { name: "wiki", file: "wiki/mcp.yaml", origin: "overlay", lock: "x" } as const;
+  assert.ok(parseManifest(base, site).ok);
+  assert.ok(parseManifest(`${base}permissions: {net: ["*"], read: ["/srv"]}\n`, site).ok);
   for (
-    const [grant, want] of [
-      ["net=api.example.org:443", /must be "\*": a Python server is held to no single host/],
-      ["run=git", /has no meaning for a Python package/],
-      ["sys=hostname", /has no meaning for a Python package/],
-      ["read=/a:b", /must hold no space, colon/],
+    const [line, want] of [
+      ["permissions: {run: [git]}", /permissions\.run: has no meaning for a Python package/],
+      ["permissions: {sys: [hostname]}", /permissions\.sys: has no meaning for a Python package/],
+      ["permissions: {read: ['/a:b']}", /must hold no space, colon/],
+      ["permissions: {write: ['/a b']}", /must hold no space, colon/],
+      ["engine: deno", /engine: has no meaning/],
+      ["run_as: root", /run_as: must be absent: root would leave the sandbox/],
     ] as const
   ) {
-    const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0", "--grant", grant];
-    const refused = await host.run(...words);
-    assert.equal(refused.code, 1, refused.stdout);
-    assert.match(refused.stderr, want);
-    assert.equal(await entryOf(host, "wiki"), undefined);
+    const parsed = parseManifest(`${base}${line}\n`, site);
+    assert.ok(!parsed.ok, line);
+    assert.match((parsed.error.details ?? []).join("\n"), want);
   }
+  const { lock: _, ...bare } = site;
+  const unlocked = parseManifest(base, bare);
+  assert.match(unlocked.ok ? "" : String(unlocked.error.details), /no "requirements\.lock"/);
 });
