@@ -11,7 +11,7 @@ import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_place.ts";
 import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
-import { deniedIn } from "core/catalog/denied.ts";
+import { deniedIn, deniedInPython } from "core/catalog/denied.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { CallOrigin, CallVerb } from "core/call_origin.ts";
 import { humanAsker } from "core/dial/ask_human.ts";
@@ -110,10 +110,17 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
   if (!answer.ok) return answer;
   const told = report(options, target.agent, answer.value);
-  const denied = answer.value.isError ? deniedIn(gate.value, answer.value.text) : [];
+  const denied = answer.value.isError
+    ? deniedOf(manifest.value, gate.value, answer.value.text)
+    : [];
   return told.ok && denied.length > 0
     ? ok({ ...told.value, warnings: [...told.value.warnings ?? [], ...denied] })
     : told;
+}
+
+/** Deno's refusals are told in its words, those of a sandbox around Python in the system's. */
+function deniedOf(manifest: Manifest, gate: Parameters<typeof deniedIn>[0], text: string) {
+  return manifest.source.kind === "uvx" ? deniedInPython(manifest, text) : deniedIn(gate, text);
 }
 
 /** Says where to decide while it waits; Ctrl-C withdraws the question with the connection. */

@@ -7,6 +7,8 @@
  * @module
  */
 
+import { versionOf } from "core/catalog/edit.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 
@@ -25,13 +27,30 @@ interface Denied {
   readonly value: string;
 }
 
-/** Returns a refusal for each thing that a text says was denied, each once. */
-export function deniedIn(
-  { mcp, version }: { readonly mcp: string; readonly version: string },
+/** The entry that a text is about. */
+interface Of {
+  readonly mcp: string;
+  readonly version: string;
+}
+
+/** Returns a refusal for each thing that Deno says was denied, each once. */
+export function deniedIn(of: Of, text: string): readonly Refusal[] {
+  return refusalsOf(
+    of,
+    [...text.matchAll(DENIED)].map(([, kind = "", value = ""]) => ({ kind, value })),
+  );
+}
+
+/** Returns the same for a Python server, by what its manifest grants. */
+export function deniedInPython(
+  { name, source, permissions }: Pick<Manifest, "name" | "source" | "permissions">,
   text: string,
 ): readonly Refusal[] {
+  return refusalsOf({ mcp: name, version: versionOf(source) }, pythonFaults(permissions, text));
+}
+
+function refusalsOf({ mcp, version }: Of, denied: readonly Denied[]): readonly Refusal[] {
   const found = new Map<string, Refusal>();
-  const denied = manifest.source.kind === "uvx" ? deniedPython(manifest, text) : deniedDeno(text);
   for (const { kind, value } of denied) {
     const known = PERMISSION_KINDS.find((one) => one === kind);
     if (known === undefined || found.size >= LINES_MAX) continue;
@@ -51,11 +70,7 @@ export function deniedIn(
   return [...found.values()];
 }
 
-function deniedDeno(text: string): readonly Denied[] {
-  return [...text.matchAll(DENIED)].map(([, kind = "", value = ""]) => ({ kind, value }));
-}
-
-function deniedPython({ permissions }: Manifest, text: string): readonly Denied[] {
+function pythonFaults(permissions: Manifest["permissions"], text: string): readonly Denied[] {
   const network = permissions.net.length === 0 && NO_NETWORK.test(text)
     ? [{ kind: "net", value: "*" }]
     : [];

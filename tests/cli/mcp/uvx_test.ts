@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { deniedIn } from "core/catalog/denied.ts";
+import { deniedInPython } from "core/catalog/denied.ts";
 import { parsePythonLock } from "core/catalog/python_lock.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { openHost } from "core/os/host.ts";
@@ -129,7 +129,9 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   const manifest = await entryOf(host, "wiki");
   assert.ok(manifest !== undefined);
   const lines = async (name: string, text: string) =>
-    deniedIn(manifest, await ask(name, text)).map(({ message, hints }) => [message, ...hints]);
+    deniedInPython(manifest, await ask(name, text)).map((
+      { message, hints },
+    ) => [message, ...hints]);
   const upgrade = "fleetctl mcp catalog upgrade wiki --to 1.0.0 --grant";
   assert.deepEqual(await lines("host", port), [[
     `Cannot let MCP "wiki" use net "*": its manifest does not grant it`,
