@@ -33,12 +33,8 @@ import {
   printRequest,
   RPC_CODES,
 } from "units/mcp/message.ts";
-import {
-  createPendingTable,
-  type Pending,
-  PENDING_MAX,
-  type PendingTable,
-} from "units/mcp/pending.ts";
+import { createPendingTable, PENDING_MAX } from "units/mcp/pending.ts";
+import type { Pending, PendingTable } from "units/mcp/pending.ts";
 import { isOwnId } from "units/mcp/own_requests.ts";
 import type { ProxyPorts, ProxyTarget } from "units/mcp/proxy_ports.ts";
 import { createShownTools } from "units/mcp/shown_tools.ts";
