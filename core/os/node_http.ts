@@ -7,7 +7,6 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { Readable } from "node:stream";
 import { STATUS_CODES } from "node:http";
 
 const BODYLESS_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
@@ -55,13 +54,44 @@ export function requestOf(
       method,
       headers,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(hasBody
-        ? { body: Readable.toWeb(message) as unknown as ReadableStream<Uint8Array<ArrayBuffer>> }
-        : {}),
+      ...(hasBody ? { body: bodyOf(message) } : {}),
     });
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The body of a request as a stream. Giving it up lets the rest run past: the stream that the platform
+ * makes of a message then closes the connection over the answer, or throws where nobody can catch it.
+ */
+function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let isOver = false;
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => {
+      const end = (isWhole: boolean) => {
+        if (isOver) return;
+        isOver = true;
+        if (isWhole) controller.close();
+        else controller.error(new Error("the sender left within the body"));
+      };
+      message.pause();
+      message.on("data", (chunk: Uint8Array) => {
+        if (isOver) return;
+        controller.enqueue(new Uint8Array(chunk));
+        message.pause();
+      });
+      message.once("end", () => end(true));
+      message.on("error", () => end(false));
+      message.once("close", () => end(message.complete));
+    },
+    pull: () => void message.resume(),
+    cancel: () => {
+      isOver = true;
+      // Its sender may take as long as for any request (`requestMsMax`), and no more.
+      message.resume();
+    },
+  }, { highWaterMark: 0 });
 }
 
 /**

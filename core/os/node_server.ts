@@ -95,4 +95,6 @@ async function answer(
     if (response.headersSent) response.destroy();
     else response.writeHead(500).end();
   }
+  // A body that nobody reads stops its sender, who would never come to read the answer.
+  if (request?.body?.locked === false) await request.body.cancel();
 }

@@ -6,11 +6,14 @@
 
 import assert from "node:assert/strict";
 import { serveHttp } from "core/os/http_server.ts";
+import { HTTP_LIMITS } from "core/limits.ts";
 import type { HttpHandler, ServerTimes } from "core/os/node_server.ts";
 import type { Listener } from "core/ports.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
+const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 5);
+const BODY = new Uint8Array(2_000_000);
 const TIMES: ServerTimes = { headersMsMax: 60, requestMsMax: 120, keepAliveMs: 60, checkMs: 20 };
 
 function test(
@@ -40,6 +43,54 @@ async function exchange(listener: Listener, text: string): Promise<string> {
     got += new TextDecoder().decode(buffer.subarray(0, n));
   }
   return got;
+}
+
+/** What handlers do with a body that they do not want. */
+const UNWANTED: readonly (readonly [string, (request: Request) => unknown])[] = [
+  ["is not looked at", () => {}],
+  ["is given up at once", (request) => request.body?.cancel()],
+  ["is given up on the way", async (request) => {
+    let bytes = 0;
+    for await (const piece of request.body ?? []) if ((bytes += piece.length) > 500_000) break;
+  }],
+];
+for (const [name, look] of UNWANTED) {
+  Deno.test({
+    name: `serveHttp() tells the sender of a body that ${name} the whole answer`,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const answer = "y".repeat(3_000);
+      const log = recordingLog();
+      const listener = await serveHttp({ hostname: "127.0.0.1", port: 0 }, async (request) => {
+        await look(request);
+        return new Response(answer, { status: 413 });
+      }, { processes: fakeProcesses(), log, times: HTTP_LIMITS });
+      const { hostname, port } = listener.address;
+      const send = async () => {
+        // It reads nothing before all of it is written, as the simplest client does.
+        using peer = await Deno.connect(listener.address);
+        const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+        await peer.write(new TextEncoder().encode(head));
+        for (let at = 0; at < BODY.length;) at += await peer.write(BODY.subarray(at));
+        let got = "";
+        const buffer = new Uint8Array(64 * 1024);
+        while (!got.includes(answer)) {
+          const read = await peer.read(buffer);
+          assert.ok(read !== null, `closed after ${got.length} bytes`);
+          got += new TextDecoder().decode(buffer.subarray(0, read));
+        }
+        assert.match(got, /^HTTP\/1\.1 413 /);
+      };
+      const post = async () => {
+        const got = await fetch(`http://${hostname}:${port}/`, { method: "POST", body: BODY });
+        assert.deepEqual([got.status, await got.text()], [413, answer]);
+      };
+      for (let round = 0; round < ROUNDS; round++) await Promise.all([send(), post(), send()]);
+      await listener.close();
+      assert.deepEqual(log.lines, []);
+    },
+  });
 }
 
 const slow = [
