@@ -26,6 +26,7 @@ export const TEAMCHAT_KEYS = [
   "TEAMS_REGISTER_TOKEN",
   "TEAMS_CONVERSATIONS",
   "TEAMS_OFFLINE_TTL",
+  "TEAMS_SENDS_PER_SECOND",
 ] as const;
 
 /** Port of the gateway (spec "Team-chat gateway"). */

@@ -16,7 +16,7 @@ import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import type { ListenAddress } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { duration, list, listenAddress, oneOf, parsed, text } from "core/setting_types.ts";
+import { duration, integer, list, listenAddress, oneOf, parsed, text } from "core/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
 import type { ConversationType } from "core/teamchat/activity.ts";
 import { type Cloud, CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
@@ -75,6 +75,10 @@ export const TEAMCHAT_SETTINGS = {
   receiver: optional("TEAMS_RECEIVER", oneOf(["apart"]), {
     doc: "apart: a process of its own receives, and this one has no public listener.",
   }),
+  sendsPerSecond: defaulted("TEAMS_SENDS_PER_SECOND", integer(1, 10_000), {
+    fallback: "40",
+    doc: "Requests a second to the platform, which takes 50 of one bot in one tenant.",
+  }),
   offlineMs: defaulted("TEAMS_OFFLINE_TTL", duration({ minMs: 10_000 }), {
     fallback: "12h",
     doc: "How long a message waits for an agent that is away.",
@@ -108,6 +112,8 @@ export interface TeamchatConfig {
   readonly registerToken: string | undefined;
   /** Whether a process of its own receives, and hands over through a socket. */
   readonly isReceiverApart: boolean;
+  /** Requests a second to the platform, all conversations together. */
+  readonly sendsPerSecond: number;
   readonly offlineMs: number;
   /** Soft settings, one sentence each; logged at start (decision 37). */
   readonly warnings: readonly string[];
@@ -161,6 +167,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     registerNames: values.registerNames.map((name) => name.toLowerCase()),
     registerToken: values.registerToken,
     isReceiverApart: values.receiver === "apart",
+    sendsPerSecond: values.sendsPerSecond,
     offlineMs: values.offlineMs,
     warnings: warningsOf(mode, values),
   });

@@ -91,7 +91,10 @@ async function serve(
   const metrics = createMetrics();
   metrics.gauge("turns_open", () => store.turns.openCount());
   const platform = platformOf(config, { ...ports, metrics }, options);
-  const connector = createConnector({ ...ports, metrics, ...platform });
+  const connector = createConnector({
+    ...{ ...ports, metrics, ...platform },
+    sendsPerSecond: config.sendsPerSecond,
+  });
   const registry = createSessionRegistry(clock);
   const replies: Replies = createReplies({
     ...{ store, connector, metrics, clock, log },

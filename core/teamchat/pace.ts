@@ -19,9 +19,6 @@ export const CONVERSATION_WINDOWS: readonly PaceWindow[] = [
   { count: 1_800, ms: 3_600_000 },
 ];
 
-/** All requests of one bot in one tenant, with room to spare below the 50 that are allowed. */
-export const BOT_WINDOWS: readonly PaceWindow[] = [{ count: 40, ms: 1_000 }];
-
 /** Remembers requests and says when the next may go. */
 export interface Pace {
   /** Milliseconds to wait before a request at `nowMs`; 0 when it may go. */

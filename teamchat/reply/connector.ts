@@ -10,7 +10,7 @@
 import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, HttpClient, Log } from "core/ports.ts";
-import { BOT_WINDOWS, CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
+import { CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import { readBounded } from "teamchat/http_body.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -40,10 +40,17 @@ export interface ConnectorParts {
   readonly hosts: ServiceHosts;
   /** Undefined in local mode. */
   readonly tokens: AppTokens | undefined;
+  /** Requests a second to the platform, all conversations together. */
+  readonly sendsPerSecond: number;
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
+}
+
+/** Asked anew after each wait. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
 
 /** Conversations whose pace is remembered; past that, idle ones are forgotten. */
@@ -53,7 +60,7 @@ const PACES_KEPT = 4_096;
 export function createConnector(parts: ConnectorParts): Connector {
   const { clock, metrics, log } = parts;
   const paces = new Map<string, Pace>();
-  const ownPace = createPace(BOT_WINDOWS);
+  const ownPace = createPace([{ count: parts.sendsPerSecond, ms: 1_000 }]);
   const slots = createSlots(TEAMCHAT_LIMITS.sendsAtOnceMax);
 
   function paceOf(conversation: string): Pace {
@@ -72,15 +79,19 @@ export function createConnector(parts: ConnectorParts): Connector {
     const pace = paceOf(conversation);
     for (;;) {
       if (signal?.aborted === true) return false;
-      const now = clock.monotonic();
-      const waitMs = Math.max(pace.waitMs(now), ownPace.waitMs(now));
-      if (waitMs <= 0) {
-        pace.took(now);
-        ownPace.took(now);
-        return true;
-      }
+      const waitMs = pace.waitMs(clock.monotonic());
+      if (waitMs <= 0) break;
       await clock.sleep(waitMs, signal);
     }
+    // A place in the line of all conversations, taken once: hundreds that wait do not wake one another,
+    // and who came first goes first.
+    const now = clock.monotonic();
+    const waitMs = Math.max(0, ownPace.waitMs(now));
+    pace.took(now + waitMs);
+    ownPace.took(now + waitMs);
+    if (waitMs <= 0) return true;
+    await clock.sleep(waitMs, signal);
+    return !isAborted(signal);
   }
 
   return {

@@ -18,6 +18,7 @@ import {
   makeRepository,
   PackagedHost,
 } from "tests/support/packaged_host.ts";
+import { checkTeamchatHalves } from "tests/system/teamchat_steps.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 
@@ -384,6 +385,10 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
     await step("a shared server runs as a user of its own", () => checkSharedServer(scene, hash));
+    await step(
+      "team chat runs in two halves that cannot read one another",
+      () => checkTeamchatHalves(scene, ROLES),
+    );
     await step("the same package again restarts no agent", () => checkUpgrade(scene));
     await step("a restart of the gateway restarts no agent", () => checkGatewayRestart(scene));
     await step("a reboot brings everything back", async () => {

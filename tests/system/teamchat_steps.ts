@@ -1,0 +1,84 @@
+/**
+ * Team chat on a booted host: the gateway as two units, each as its own user, and what neither of them can
+ * read of the other. A message goes in at the public address and comes out as a turn of its agent.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { PackagedHost } from "tests/support/packaged_host.ts";
+
+const OWNER = "00000000-0000-4000-8000-0000000000be";
+const SENDER = "fleetctl-teamchat.service";
+const RECEIVER = "fleetctl-teamchat-receiver.service";
+
+/** Installs it, looks at it from all sides, and takes it away again by putting `roles` back. */
+export async function checkTeamchatHalves(scene: PackagedHost, roles: string): Promise<void> {
+  await scene.must(
+    ...["fleetctl", "agents", "add", "bea", "--channel", "teamchat", "--owner-aad", OWNER],
+  );
+  await scene.must("fleetctl", "teams-gateway", "install", "--register-listen", "127.0.0.2:3978");
+  await scene.said(RECEIVER, '"event":"sending half connected"');
+  const wanted: Readonly<Record<string, string>> = {
+    "/etc/fleetctl/env/teams-gateway.env": "640 root:fleetctl-teamchat",
+    "/etc/fleetctl/env/teams-receiver.env": "640 root:fleetctl-teamchat-receiver",
+    "/var/lib/fleetctl/teamchat": "700 fleetctl-teamchat:fleetctl-teamchat",
+    "/var/lib/fleetctl/teamchat-receiver":
+      "710 fleetctl-teamchat-receiver:fleetctl-teamchat-receiver",
+    "/var/lib/fleetctl/teamchat-receiver/handover.sock":
+      "660 fleetctl-teamchat-receiver:fleetctl-teamchat-receiver",
+    "/var/lib/fleetctl/teamchat-receiver/spool.db":
+      "600 fleetctl-teamchat-receiver:fleetctl-teamchat-receiver",
+  };
+  const found: Record<string, string> = {};
+  for (const path of Object.keys(wanted)) found[path] = await scene.modeOf(path);
+  assert.deepEqual(found, wanted);
+  const pid = await scene.property(RECEIVER, "MainPID");
+  assert.equal(await scene.ownerOfProcess(pid), "fleetctl-teamchat-receiver");
+  for (
+    const path of ["/etc/fleetctl/env/teams-gateway.env", "/var/lib/fleetctl/teamchat/teamchat.db"]
+  ) {
+    const read = await scene.run(["cat", path], { user: "fleetctl-teamchat-receiver" });
+    assert.notEqual(read.code, 0, `the receiving half can read ${path}`);
+  }
+  const spool = ["cat", "/var/lib/fleetctl/teamchat-receiver/spool.db"];
+  assert.notEqual((await scene.run(spool, { user: "fleetctl-teamchat" })).code, 0);
+  assert.equal(await post(scene, "1"), "202");
+  await scene.said(SENDER, '"event":"turn queued".*"agent":"bea"');
+  // Away and back: what is taken meanwhile is handed over then.
+  await scene.must("systemctl", "stop", SENDER);
+  assert.equal(await post(scene, "2"), "202");
+  await scene.must("systemctl", "kill", "-s", "KILL", RECEIVER);
+  await scene.must("systemctl", "start", SENDER);
+  await scene.said(SENDER, '"event":"turn queued".*"agent":"bea"');
+  const said = await scene.run(["fleetctl", "teams-gateway", "status", "--json"]);
+  const status = JSON.parse(said.out);
+  assert.deepEqual([status.state, status.receiver.state], ["active", "active"]);
+  // Her unit has not run here, so her key is nobody's yet; nothing else is wrong.
+  assert.deepEqual(status.problems.map(({ code }: { code: string }) => code), [
+    "teams-key-missing",
+  ]);
+  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, roles);
+  await scene.must("fleetctl", "agents", "remove", "bea", "--yes");
+  await scene.must("fleetctl", "apply");
+  assert.notEqual((await scene.run(["systemctl", "is-active", RECEIVER])).code, 0);
+}
+
+/** Posts a message of bea's owner to the public address; the status of the answer. */
+async function post(scene: PackagedHost, id: string): Promise<string> {
+  const activity = {
+    type: "message",
+    id,
+    channelId: "msteams",
+    serviceUrl: "http://127.0.0.1:9/teams/",
+    from: { id: "29:owner", aadObjectId: OWNER },
+    recipient: { id: "28:bot" },
+    conversation: { id: "a:owner", conversationType: "personal" },
+    text: `message ${id}`,
+  };
+  return await scene.must(
+    ...["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--retry", "20"],
+    ...["--retry-connrefused", "--retry-delay", "1", "-H", "content-type: application/json"],
+    ...["-d", JSON.stringify(activity), "http://127.0.0.1:3978/api/messages"],
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * The line of all conversations before the platform: first come, first served, at the pace of the settings,
+ * and nobody who waits is woken for nothing.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { createMetrics } from "teamchat/metrics.ts";
+import { createConnector } from "teamchat/reply/connector.ts";
+import type { Site } from "teamchat/store/turn.ts";
+import { fakeClock } from "tests/fakes/clock.ts";
+import { fakeHttp } from "tests/fakes/http.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+
+function siteOf(n: number): Site {
+  return {
+    base: "http://127.0.0.1:9/teams",
+    conversation: `a:${n}`,
+    type: "personal",
+    bot: { id: "28:bot" },
+    user: { id: `29:${n}` },
+  };
+}
+
+Deno.test("two hundred conversations go out in order, forty a second, each waiting once", async () => {
+  const clock = fakeClock();
+  const sent: { readonly n: number; readonly at: number }[] = [];
+  let sleeps = 0;
+  const connector = createConnector({
+    hosts: { mode: "local" },
+    tokens: undefined,
+    sendsPerSecond: 40,
+    http: fakeHttp((request) => {
+      const n = Number(/a%3A(\d+)/.exec(request.url)?.[1]);
+      sent.push({ n, at: clock.monotonic() });
+      return Response.json({ id: "x" }, { status: 201 });
+    }),
+    clock: {
+      ...clock,
+      sleep: (ms, signal) => {
+        sleeps++;
+        return clock.sleep(ms, signal);
+      },
+    },
+    ...{ metrics: createMetrics(), log: recordingLog() },
+  });
+  const first = clock.monotonic();
+  const calls = Array.from(
+    { length: 200 },
+    (_, n) => connector.call({ site: siteOf(n), method: "POST", body: {}, what: "message" }),
+  );
+  await clock.advance(6_000);
+  await Promise.all(calls);
+  assert.deepEqual(sent.map(({ n }) => n), Array.from({ length: 200 }, (_, n) => n));
+  assert.equal(sleeps, 160);
+  for (const [place, { at }] of sent.entries()) {
+    assert.ok(
+      at - first >= Math.floor(place / 40) * 1_000,
+      `request ${place} after ${at - first} ms`,
+    );
+  }
+});
