@@ -13,7 +13,8 @@ import type { HostName, KeyName } from "core/names.ts";
 import type { Files } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { refusal } from "core/errors.ts";
-import { knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { hostPortOf, knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { fileOrigin } from "core/file_url.ts";
 import type { TeamchatRole } from "units/reconcile/facts.ts";
 
 /** Keys of the shared shard that the gateway gets (spec "Team-chat gateway configuration"). */
@@ -65,19 +66,24 @@ export async function teamchatRole(
   });
   const marker = markers.teamsGateway;
   const isLocal = !given.some(([key]) => key === "TEAMS_APP_ID");
+  const { fileHosts } = teamchat;
+  const hosts = reachableHosts(
+    [parsed.value],
+    from.root !== "/" ? "either" : isLocal ? "local" : "cloud",
+  );
+  const ofFiles = (fileHosts ?? "").split(",").map(fileOrigin).filter((each) => each !== undefined)
+    .map((origin) => hostPortOf(new URL(origin)));
   return ok({
     listen: teamchat.listen,
     registerListen: teamchat.registerListen,
     cloud: teamchat.cloud,
     cloudFile: isFile ? teamchat.cloud : undefined,
-    hosts: reachableHosts(
-      [parsed.value],
-      from.root !== "/" ? "either" : isLocal ? "local" : "cloud",
-    ),
+    hosts: { ...hosts, answers: [...new Set([...hosts.answers, ...ofFiles])] },
     agentsJson: renderTeamsAgents(agents).text,
     settings: {
       ...Object.fromEntries(given),
       ...(marker === undefined ? {} : { TEAMS_REGISTER_NAMES: marker }),
+      ...(fileHosts === undefined ? {} : { TEAMS_FILE_HOSTS: fileHosts }),
     },
     dialKeys: new Map(
       agents.flatMap(({ name, dialKeys }) => dialKeys === undefined ? [] : [[name, dialKeys]]),

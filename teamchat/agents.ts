@@ -5,7 +5,7 @@
  * @module
  */
 
-import { CLOSE } from "core/dial/frames.ts";
+import { CLOSE, type TurnFile } from "core/dial/frames.ts";
 import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
@@ -14,6 +14,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
+import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
@@ -33,15 +34,23 @@ export interface Agents extends SessionRouter {
   tell(agent: string): void;
   /** Tells the agent what its owner did with them. */
   inform(agent: string): void;
-  close(): void;
+  /** A message came with files. */
+  fetch(turnId: string): void;
+  /** The owner said yes or no to a file. */
+  consented(fileId: string): void;
+  /** Goes on with what an earlier process left. */
+  resume(): void;
+  /** Resolves when no file is under way. */
+  close(): Promise<void>;
 }
 
 /** What it is made of. */
 export interface AgentsParts {
   readonly store: Pick<
     TeamchatStore,
-    "turns" | "absences" | "ownerEvents" | "sends" | "conversations"
+    "turns" | "absences" | "ownerEvents" | "sends" | "conversations" | "turnFiles"
   >;
+  readonly files: (hooks: FileHooks) => FileMoves;
   /** Whose agent is whose. */
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly registry: SessionRegistry;
@@ -56,6 +65,7 @@ export interface AgentsParts {
 const ORIGIN = "teamchat";
 /** When the disk was full, the next try to hand out a turn. */
 const RETRY_MS = 5_000;
+const NO_FILES = "the agent's dial unit is too old to take files";
 const STATE_LOST = "the agent does not hold this turn any more";
 const AWAY = "Your agent is not connected at the moment. The message is kept and handed over " +
   "when it is back.";
@@ -69,6 +79,7 @@ class ConnectedAgents implements Agents {
   readonly #parts: AgentsParts;
   readonly #takeEvent: TakeEvent;
   readonly #proactive: Proactive;
+  readonly #files: FileMoves;
   /** The turn each session was handed and has not confirmed. */
   readonly #handed = new WeakMap<DialSession, string>();
   #isClosed = false;
@@ -78,6 +89,14 @@ class ConnectedAgents implements Agents {
     this.#parts = parts;
     const { store, metrics, log, clock } = parts;
     this.#proactive = createProactive({ ...parts, tell: (agent) => this.tell(agent) });
+    this.#files = parts.files({
+      onSettled: (turnId) => {
+        const turn = store.turns.get(turnId);
+        if (turn !== undefined && !this.#isClosed) this.wake(turn.agent);
+      },
+      onEvent: (agent) => this.inform(agent),
+      placeFor: (agent) => this.#proactive.placeFor(agent),
+    });
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.turns.append(agent, epoch, events, clock.now()),
       onStored: ({ effects }) => effects.forEach((effect) => this.#apply(effect)),
@@ -142,6 +161,10 @@ class ConnectedAgents implements Agents {
       case "agents":
         session.send({ type: "agents_result", id: frame.id, names: [] });
         return;
+      case "file_taken":
+        return this.#files.incoming.taken(session, frame);
+      case "owner_file":
+        return this.#files.outgoing.take(session, frame);
       case "owner_message":
         return this.#proactive.take(session, frame);
       case "owner_event_taken":
@@ -159,9 +182,47 @@ class ConnectedAgents implements Agents {
     if (session === undefined) return;
     const turn = store.turns.nextFor(agent);
     if (turn === undefined || this.#handed.get(session) === turn.turnId) return;
-    const { turnId, text, created } = turn;
+    const { turnId } = turn;
+    const { incoming } = this.#files;
+    if (incoming.isWaiting(turnId)) return;
     this.#handed.set(session, turnId);
-    session.send({ type: "turn", turn_id: turnId, text, origin: ORIGIN, created });
+    const files = store.turnFiles.of(turnId);
+    if (files.length === 0) return this.#hand(session, turnId, []);
+    if (session.capabilities?.includes("files") === true) {
+      return incoming.handOver(session, turnId, (told) => this.#hand(session, turnId, told));
+    }
+    this.#hand(
+      session,
+      turnId,
+      files.map(({ n, ref: { name } }) => ({ n, name, fault: NO_FILES })),
+    );
+  }
+
+  fetch(turnId: string): void {
+    this.#files.incoming.fetch(turnId);
+  }
+
+  consented(fileId: string): void {
+    this.#files.outgoing.answered(fileId);
+  }
+
+  resume(): void {
+    this.#files.incoming.resume();
+    this.#files.outgoing.resume();
+  }
+
+  /** Sends a turn, which may have been withdrawn while its files were handed over. */
+  #hand(session: DialSession, turnId: string, files: readonly TurnFile[]): void {
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn?.state !== "queued") {
+      this.#handed.delete(session);
+      return this.wake(session.agent);
+    }
+    const { text, created } = turn;
+    session.send({
+      ...{ type: "turn", turn_id: turnId, text, origin: ORIGIN, created },
+      ...(files.length === 0 ? {} : { files: [...files] }),
+    });
   }
 
   cancel(turn: Turn): void {
@@ -210,9 +271,10 @@ class ConnectedAgents implements Agents {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#isClosed = true;
     for (const stop of this.#stopTimers) stop();
+    await Promise.all([this.#files.incoming.close(), this.#files.outgoing.close()]);
   }
 
   #confirm(session: DialSession, turnId: string): void {
@@ -220,6 +282,7 @@ class ConnectedAgents implements Agents {
     const stored = store.turns.markDelivered(session.agent, turnId, clock.now());
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
     if (this.#handed.get(session) === turnId) this.#handed.delete(session);
+    this.#files.incoming.forget(turnId);
     this.wake(session.agent);
   }
 
@@ -274,6 +337,8 @@ class ConnectedAgents implements Agents {
     const before = clock.now() - TEAMCHAT_LIMITS.closedTurnsKeptMs;
     store.turns.sweep(before);
     store.ownerEvents.sweep(before);
+    this.#files.outgoing.expire();
+    for (const turnId of store.turnFiles.loose()) this.#files.incoming.forget(turnId);
   }
 
   #every(ms: number, job: () => void): void {

@@ -19,6 +19,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { duration, integer, list, listenAddress, oneOf, parsed, text } from "core/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
 import type { ConversationType } from "core/teamchat/activity.ts";
+import { fileOrigin } from "core/file_url.ts";
 import { type Cloud, CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
 
 /** The declared table; also the help of the role. */
@@ -57,6 +58,10 @@ export const TEAMCHAT_SETTINGS = {
     list(oneOf(["personal", "groupChat", "channel"])),
     { fallback: "personal", doc: "Kinds of conversations in which owners may write." },
   ),
+  fileHosts: defaulted("TEAMS_FILE_HOSTS", list(text()), {
+    fallback: "",
+    doc: "Hosts where the tenant keeps files, such as contoso-my.sharepoint.com; exact names.",
+  }),
   listen: defaulted("TEAMS_LISTEN", listenAddress(), {
     fallback: "127.0.0.1:3978",
     doc: "Where the HTTPS front brings /api/messages.",
@@ -106,6 +111,8 @@ export interface TeamchatConfig {
   readonly secretEnds: number | undefined;
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   readonly conversations: ReadonlySet<ConversationType>;
+  /** Origins from which files are fetched, and to which they are brought. */
+  readonly fileOrigins: ReadonlySet<string>;
   readonly listen: ListenAddress;
   readonly registerListen: ListenAddress;
   readonly registerNames: readonly string[];
@@ -162,6 +169,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     secretEnds: ends,
     agents: values.agents,
     conversations: new Set(values.conversations),
+    fileOrigins: new Set(values.fileHosts.map(fileOrigin).filter((each) => each !== undefined)),
     listen: values.listen,
     registerListen,
     registerNames: values.registerNames.map((name) => name.toLowerCase()),
@@ -193,6 +201,7 @@ export function readCloud(
 }
 
 type Values = {
+  readonly fileHosts: readonly string[];
   readonly appId: string | undefined;
   readonly conversations: readonly ConversationType[];
   readonly listen: ListenAddress;
@@ -217,6 +226,11 @@ function jointFaults(values: Values, ends: number | undefined, env: Env): readon
   }
   if (ends !== undefined && Number.isNaN(ends)) {
     faults.push("TEAMS_APP_PASSWORD_EXPIRES: must be a date such as 2027-03-31");
+  }
+  for (const host of values.fileHosts) {
+    if (fileOrigin(host) !== undefined) continue;
+    const named = JSON.stringify(host.slice(0, 60));
+    faults.push(`TEAMS_FILE_HOSTS: ${named} must be a host name, such as contoso.sharepoint.com`);
   }
   if (values.conversations.length === 0) faults.push("TEAMS_CONVERSATIONS: names no kind");
   const address = parseIp(values.registerListen.hostname);

@@ -9,7 +9,17 @@ export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
 ): Promise<string | undefined> {
-  if (body === null) return "";
+  const whole = await readBytesBounded(body, bytesMax);
+  if (whole === undefined) return undefined;
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(whole);
+}
+
+/** Returns the bytes of a body; undefined when there are more than `bytesMax`, which ends the reading. */
+export async function readBytesBounded(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (body === null) return new Uint8Array();
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -23,12 +33,10 @@ export async function readBounded(
     }
     chunks.push(value);
   }
-  const [only] = chunks;
-  const whole = chunks.length === 1 && only !== undefined ? only : joined(chunks, length);
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(whole);
+  return joined(chunks, length);
 }
 
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {

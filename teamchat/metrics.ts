@@ -15,6 +15,7 @@ const COUNTERS = {
   turns: "Turns by outcome.",
   sends: "Requests to the platform by kind and outcome.",
   deliveries: "Answers by outcome.",
+  files: "Files by direction and what became of them.",
   app_tokens: "App tokens asked for, by result.",
 } as const;
 /** Name of a counter without its prefix and suffix. */

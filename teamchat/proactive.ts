@@ -28,6 +28,8 @@ export type OwnerMessage = Extract<ClientFrame, { type: "owner_message" }>;
 
 /** Sending. */
 export interface Proactive {
+  /** Where the owner of an agent was last heard from; or why nothing can be sent there. */
+  placeFor(agent: string): Conversation | string;
   take(session: DialSession, message: OwnerMessage): void;
 }
 
@@ -70,7 +72,14 @@ export function createProactive(parts: ProactiveParts): Proactive {
       );
   }
 
+  function placeFor(agent: string): Conversation | string {
+    const conversation = conversationOf(agent);
+    if (conversation === undefined) return "the owner has not written to the bot yet";
+    return conversation.blocked ?? conversation;
+  }
+
   return {
+    placeFor,
     take: (session, { id, text }) => {
       const { agent } = session;
       const refuse = (outcome: DeliveryOutcome, reason: string) => {
@@ -81,12 +90,9 @@ export function createProactive(parts: ProactiveParts): Proactive {
       if (text.length > TEAMCHAT_LIMITS.answerLengthMax) {
         return refuse("too_large", `more than ${TEAMCHAT_LIMITS.answerLengthMax} characters`);
       }
-      const conversation = conversationOf(agent);
-      if (conversation === undefined) {
-        return refuse("blocked", "the owner has not written to the bot yet");
-      }
-      if (conversation.blocked !== undefined) return refuse("blocked", conversation.blocked);
-      const { owner, site } = conversation;
+      const place = placeFor(agent);
+      if (typeof place === "string") return refuse("blocked", place);
+      const { owner, site } = place;
       const [turnId, created] = [random.uuid(), clock.now()];
       if (isOverRate(agent)) {
         return refuse("throttled", `more than ${MESSAGE_LIMITS.perMinuteMax} in a minute`);

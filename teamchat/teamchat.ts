@@ -19,6 +19,7 @@ import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, type TeamchatApp } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
+import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
 import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
 import { createKeySet, type KeySet } from "teamchat/inbound/key_set.ts";
@@ -104,6 +105,11 @@ async function serve(
   const agents = createAgents({
     ...{ store, registry, replies, metrics, clock, random, log },
     owners: config.agents,
+    files: (hooks) =>
+      createFileMoves({
+        ...{ ...ports, metrics, connector, ...platform, origins: config.fileOrigins },
+        folder: `${config.paths.role("teamchat")}/files`,
+      }, hooks),
   });
   const keyList = openKeyList(ports.files, config.paths.dialKeys);
   const isOwnName = ownNames([
@@ -132,6 +138,7 @@ async function serve(
     options,
   );
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
+  agents.resume();
   void platform.keys?.refresh();
   const app = config.isReceiverApart ? undefined : inbound.app;
   const listeners = await listen(config, { app, door, sockets }).catch(async (thrown) => {
@@ -143,8 +150,8 @@ async function serve(
 
   async function stop(): Promise<void> {
     stopWatch();
-    agents.close();
     inbound.close();
+    await agents.close();
     await replies.close();
   }
   return {

@@ -1,6 +1,6 @@
 /**
- * `fleetctl teams-gateway install [--cloud NAME|FILE] [--listen ADDR] [--register-listen ADDR]`: makes
- * this host the one that runs the team-chat gateway. It writes that into `roles.yaml` and runs the
+ * `fleetctl teams-gateway install [--cloud NAME|FILE] [--listen ADDR] [--register-listen ADDR]
+ * [--file-hosts HOSTS]`: makes this host the one that runs the team-chat gateway. It writes that into `roles.yaml` and runs the
  * planner, so that `apply` keeps what it did (decision 5).
  *
  * Agents register on the private address that the host's own name resolves to (decision 14); a host
@@ -35,6 +35,7 @@ export interface Options {
   readonly cloud: string | undefined;
   readonly listen: string | undefined;
   readonly registerListen: string | undefined;
+  readonly fileHosts: string | undefined;
   readonly isDryRun: boolean;
 }
 
@@ -44,6 +45,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
     cloud: options.cloud,
     listen: options.listen,
     registerListen: options["register-listen"],
+    fileHosts: options["file-hosts"],
     isDryRun: switches.has("dry-run"),
   });
 }
@@ -135,12 +137,18 @@ async function sectionOf(
   { ports }: VerbContext,
   options: Options,
   current: HostRoles["teamchat"],
-): Promise<{ readonly listen: string; readonly register_listen: string; readonly cloud: string }> {
+): Promise<
+  { readonly listen: string; readonly register_listen: string; readonly cloud: string } & {
+    readonly file_hosts?: string;
+  }
+> {
+  const fileHosts = options.fileHosts === "none" ? "" : options.fileHosts ?? current?.fileHosts;
   return {
     listen: options.listen ?? current?.listen ?? `127.0.0.1:${TEAMCHAT_PORT}`,
     register_listen: options.registerListen ?? current?.registerListen ??
       `${await privateAddress(ports) ?? "127.0.0.1"}:${TEAMCHAT_PORT}`,
     cloud: options.cloud ?? current?.cloud ?? "public",
+    ...(fileHosts === undefined ? {} : { file_hosts: fileHosts }),
   };
 }
 

@@ -67,6 +67,24 @@ export const clientFrame = z.discriminatedUnion("type", [
     id: z.string().min(1).max(64),
     text: z.string(),
   }),
+  /** Bytes of a `file` that the agent holds; the last ones are on its disk. */
+  z.object({
+    type: z.literal("file_taken"),
+    turn_id: z.string().max(64),
+    n: z.number().int().positive().max(64),
+    next: z.number().int().nonnegative(),
+  }),
+  /** Team-chat gateway: a piece of a file that the owner is offered. */
+  z.object({
+    type: z.literal("owner_file"),
+    id: z.string().min(1).max(64),
+    name: z.string().min(1).max(256),
+    description: z.string().max(1_000),
+    size: z.number().int().positive(),
+    offset: z.number().int().nonnegative(),
+    /** Base64. */
+    data: z.string(),
+  }),
   /** Team-chat gateway: the agent has an `owner_event` on its own disk. */
   z.object({ type: z.literal("owner_event_taken"), id: z.string().min(1).max(64) }),
   z.object({ type: z.literal("bye"), reason: z.string() }),
@@ -75,6 +93,18 @@ export const clientFrame = z.discriminatedUnion("type", [
 ]);
 /** Parsed frame of a dial unit. */
 export type ClientFrame = z.infer<typeof clientFrame>;
+
+/** A file of a turn. */
+const turnFile = z.object({
+  n: z.number().int().positive().max(64),
+  name: z.string().max(256),
+  size: z.number().int().nonnegative().optional(),
+  content_type: z.string().max(128).optional(),
+  /** Why it is not there, in words. */
+  fault: z.string().max(256).optional(),
+});
+/** A file of a turn. */
+export type TurnFile = z.infer<typeof turnFile>;
 
 /** Gateway → dial unit. */
 export const serverFrame = z.discriminatedUnion("type", [
@@ -94,6 +124,25 @@ export const serverFrame = z.discriminatedUnion("type", [
     text: z.string(),
     origin: z.string(),
     created: z.number(),
+    /** Files that came with it: handed over before, in `file` frames, or why one is not there. */
+    files: z.array(turnFile).max(64).optional(),
+  }),
+  /** A piece of a file of a turn that follows; the next piece comes after `file_taken`. */
+  z.object({
+    type: z.literal("file"),
+    turn_id: z.string().max(64),
+    n: z.number().int().positive().max(64),
+    name: z.string().max(256),
+    size: z.number().int().nonnegative(),
+    offset: z.number().int().nonnegative(),
+    /** Base64. */
+    data: z.string(),
+  }),
+  /** Team-chat gateway: bytes of an `owner_file` that it holds; the next piece may come. */
+  z.object({
+    type: z.literal("owner_file_taken"),
+    id: z.string(),
+    next: z.number().int().nonnegative(),
   }),
   z.object({ type: z.literal("cancel"), turn_id: z.string() }),
   /** What somebody decided about an approval of this agent; sent again until its end is known. */

@@ -52,6 +52,13 @@ export const localRequest = z.discriminatedUnion("type", [
     text: z.string(),
     id: z.string().min(1).max(64).optional(),
   }),
+  /** Offers a file of the folder `send` to the agent's owner at team chat. */
+  z.object({
+    type: z.literal("owner_file"),
+    name: z.string().min(1).max(256),
+    description: z.string().max(1_000),
+    id: z.string().min(1).max(64).optional(),
+  }),
   /** Asks a human; the connection waits for the decision, and its end withdraws the question. */
   z.object({
     type: z.literal("approval_ask"),

@@ -174,6 +174,7 @@ class ServedSession {
       host: frame.host?.slice(0, 253),
       version: frame.version?.slice(0, 64),
       protocol: frame.protocol,
+      capabilities: frame.capabilities ?? [],
       epoch: as.epoch,
       provenKey: as.provenKey,
       peer: this.#connection.peer,

@@ -16,6 +16,8 @@ export interface DialSession {
   readonly host: string | undefined;
   readonly version: string | undefined;
   readonly protocol: number | undefined;
+  /** What the client says it can do; none for a client that says nothing. */
+  readonly capabilities?: readonly string[];
   /** Identity of the agent's outbox; one of this connection for a client that names none. */
   readonly epoch: string;
   /** The key that was proven, if any. */

@@ -8,7 +8,7 @@
  * ```yaml
  * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
  * login: { listen: 127.0.0.1:8736, driver: basic, settings: { WEBVIEW_SESSION_TTL: 7d } }
- * teamchat: { listen: 127.0.0.1:3978, register_listen: 10.0.0.5:3978, cloud: public }
+ * teamchat: { listen: 127.0.0.1:3978, register_listen: 10.0.0.5:3978, cloud: public, file_hosts: … }
  * daemon: true
  * dial: true
  * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
@@ -18,6 +18,7 @@
  * @module
  */
 
+import { fileOrigin } from "core/file_url.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -45,6 +46,8 @@ export interface HostRoles {
     readonly registerListen: string;
     /** Name of a cloud, or the absolute path of a file that describes one. */
     readonly cloud: string;
+    /** Hosts of the tenant's files, with commas between them; absent: files are not fetched. */
+    readonly fileHosts?: string;
   };
   readonly isDaemonHere: boolean;
   readonly areDialUnitsHere: boolean;
@@ -80,6 +83,11 @@ function listenRule(text: string): string | undefined {
 
 function absoluteRule(text: string): string | undefined {
   return text.startsWith("/") ? undefined : "must be an absolute path";
+}
+
+function fileHostsRule(given: string): string | undefined {
+  const wrong = given.split(",").find((host) => host !== "" && fileOrigin(host) === undefined);
+  return wrong === undefined ? undefined : "must be host names, with commas between them";
 }
 
 function cloudRule(text: string): string | undefined {
@@ -120,11 +128,15 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     ...loginExtras(read),
   };
   const hasTeamchat = read.has(["teamchat"]);
-  if (hasTeamchat) read.onlyKeys(["teamchat"], ["listen", "register_listen", "cloud"]);
+  if (hasTeamchat) {
+    read.onlyKeys(["teamchat"], ["listen", "register_listen", "cloud", "file_hosts"]);
+  }
+  const fileHosts = read.string(["teamchat", "file_hosts"], fileHostsRule);
   const teamchat = {
     listen: read.string(["teamchat", "listen"], listenRule) ?? "127.0.0.1:3978",
     registerListen: read.string(["teamchat", "register_listen"], listenRule) ?? "127.0.0.1:3978",
     cloud: read.string(["teamchat", "cloud"], cloudRule) ?? "public",
+    ...(fileHosts === undefined || fileHosts === "" ? {} : { fileHosts }),
   };
   read.onlyKeys(["shape"], ["kind", "dir", "deno_dir"]);
   const shape = {
@@ -194,6 +206,7 @@ export function printHostRoles(roles: HostRoles): string {
         listen: roles.teamchat.listen,
         register_listen: roles.teamchat.registerListen,
         cloud: roles.teamchat.cloud,
+        ...(roles.teamchat.fileHosts === undefined ? {} : { file_hosts: roles.teamchat.fileHosts }),
       },
     }),
     daemon: roles.isDaemonHere,
@@ -221,6 +234,7 @@ export interface RolesEdit {
     readonly listen?: string;
     readonly register_listen?: string;
     readonly cloud?: string;
+    readonly file_hosts?: string;
   };
 }
 

@@ -176,6 +176,11 @@ export const HOST_VERBS: readonly Verb[] = [
       },
       { name: "listen", value: "ADDR", summary: "host:port of /api/messages" },
       { name: "register-listen", value: "ADDR", summary: "host:port of /register" },
+      {
+        name: "file-hosts",
+        value: "HOSTS",
+        summary: "Hosts of the tenant's files, commas between them; none to fetch no files",
+      },
       { name: "dry-run", summary: "Print what would change" },
     ],
     summary: "Install the team-chat gateway on this host, or change where it listens",

@@ -113,7 +113,14 @@ class AgentRouter implements Router {
           reason: "messages to the owner go through the team-chat gateway",
         });
         return;
+      case "owner_file":
+        session.send({
+          ...{ type: "owner_message_result", id: frame.id, outcome: "failed", ids: [] },
+          reason: "files to the owner go through the team-chat gateway",
+        });
+        return;
       case "owner_event_taken":
+      case "file_taken":
         return;
       case "job_result":
         return this.#parts.metrics.count("skipped");

@@ -15,13 +15,14 @@ import type { Replies } from "teamchat/reply/replies.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 const WELCOME = "Hello. I am your agent: what you write here reaches me and nobody else.";
+const NOT_OFFERED = "This file is not offered any more.";
 const AGENT_AWAY = "Your agent is not connected, so nothing was decided. Please try again.";
 const STRANGER = "There is no agent for you here. An operator can give you one: " +
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
 
 /** Makes it; `strangers` remembers who was told. */
 export function createInboundEvents(parts: {
-  readonly agents: Pick<Agents, "wake" | "decide" | "inform">;
+  readonly agents: Pick<Agents, "wake" | "decide" | "inform" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
   readonly strangers: Recent<true>;
@@ -33,6 +34,12 @@ export function createInboundEvents(parts: {
       const isInstall = activity.type === "installationUpdate" ||
         activity.type === "conversationUpdate";
       const site = planned.conversation?.site;
+      const { turn } = planned;
+      if (turn !== undefined && (turn.files ?? []).length > 0) agents.fetch(turn.turnId);
+      if (stored.kind === "new" && planned.consent !== undefined) {
+        if (stored.isConsentTaken) agents.consented(planned.consent.fileId);
+        else if (site !== undefined) replies.note(site, NOT_OFFERED);
+      }
       if (stored.kind === "new" && planned.event !== undefined) agents.inform(planned.event.agent);
       if (isInstall && stored.kind === "new" && stored.isNewConversation && site !== undefined) {
         replies.note(site, WELCOME);

@@ -17,6 +17,8 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { type Activity, conversationRoot, deliveryKey, invokeKey } from "core/teamchat/activity.ts";
+import { readConsent } from "core/teamchat/file_consent.ts";
+import { filesOf } from "core/teamchat/file_refs.ts";
 import { messageText } from "core/teamchat/message_text.ts";
 import { readOwnerEvent } from "core/teamchat/owner_event.ts";
 import type { RouteDecision } from "core/teamchat/route.ts";
@@ -96,7 +98,11 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
         : { delivery: { ...base, conversation }, what: "installed" };
     case "invoke": {
       const invoke = INVOKE_ANSWERS.get(activity.name ?? "") ?? "unknown";
-      const delivery = { ...base, conversation, answer: invoke, ...told };
+      const consent = activity.name === "fileConsent/invoke"
+        ? readConsent(activity.value)
+        : undefined;
+      const asked = consent === undefined ? {} : { consent };
+      const delivery = { ...base, conversation, answer: invoke, ...told, ...asked };
       return { delivery, what: "invoke", invoke };
     }
     default:
@@ -114,8 +120,15 @@ function planMessage(
   },
 ): Planned {
   const { site, base, conversation } = parts;
-  const text = messageText(activity, site.appId) || submittedText(activity.value);
-  if (text === "") return { delivery: { ...base, conversation }, what: "empty" };
+  // The platform hands files over in personal chats only.
+  const { files, others } = route.conversation === "personal"
+    ? filesOf(activity)
+    : { files: [], others: activity.attachments };
+  const text = messageText({ ...activity, attachments: [...others ?? []] }, site.appId) ||
+    submittedText(activity.value);
+  if (text === "" && files.length === 0) {
+    return { delivery: { ...base, conversation }, what: "empty" };
+  }
   const turn: NewTurn = {
     turnId: site.turnId,
     agent: route.agent,
@@ -126,6 +139,7 @@ function planMessage(
     text,
     created: site.now,
     expires: site.now + site.offlineMs,
+    files,
   };
   return { delivery: { ...base, conversation, turn }, what: "turn" };
 }

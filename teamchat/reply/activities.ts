@@ -99,16 +99,17 @@ export function lineBody(site: Site, replyTo: string | undefined): Body {
   return messageBody(site, LINE, { replyTo });
 }
 
+/** A card. */
+export function cardBody(site: Site, attachment: Body): Body {
+  return { ...envelope(site), type: "message", attachments: [attachment] };
+}
+
 /** The question whether a call may happen. */
 export function approvalBody(site: Site, approval: AskedApproval): Body {
-  return {
-    ...envelope(site),
-    type: "message",
-    attachments: [{
-      contentType: "application/vnd.microsoft.card.adaptive",
-      content: approvalCard(approval),
-    }],
-  };
+  return cardBody(site, {
+    contentType: "application/vnd.microsoft.card.adaptive",
+    content: approvalCard(approval),
+  });
 }
 
 /** A sign that somebody is at work, where there is no stream. */

@@ -11,6 +11,7 @@ import type { Clock, Log } from "core/ports.ts";
 import type { AskedApproval } from "core/teamchat/approval_card.ts";
 import { approvalBody, messageBody } from "teamchat/reply/activities.ts";
 import { answerText, createShownText, type ShownText } from "teamchat/reply/answer_text.ts";
+import { sendCard } from "teamchat/reply/card.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import { deliverAnswer } from "teamchat/reply/deliver.ts";
 import { LiveAnswer } from "teamchat/reply/live.ts";
@@ -136,9 +137,10 @@ class AllReplies implements Replies {
     this.#open.get(turnId)?.live.progress("Waiting for your decision…");
     const { site } = turn;
     // Beside the lane: the answer that holds it waits for this very question.
-    const asked = this.#parts.connector.call(
-      { site, method: "POST", body: approvalBody(site, approval), what: "approval" },
-      this.#stop.signal,
+    const { connector, clock } = this.#parts;
+    const asked = sendCard(
+      { site, body: approvalBody(site, approval), what: "approval" },
+      { connector, clock, signal: this.#stop.signal },
     ).then(() => {});
     this.#jobs.add(asked);
     asked.finally(() => this.#jobs.delete(asked));

@@ -10,8 +10,10 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { refusal } from "core/errors.ts";
 import type { Clock, Database, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import type { FileConsent } from "core/teamchat/file_consent.ts";
 import { batched, writeBatch } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
+import { takeConsent } from "teamchat/store/owner_files.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
@@ -34,13 +36,21 @@ export interface Delivery {
   readonly block?: { readonly conversation: string; readonly why: string };
   /** What the owner did with an answer. */
   readonly event?: NewAgentEvent;
+  /** What the owner said about a file. */
+  readonly consent?: FileConsent;
   /** Usual answer of an invoke, given again to its repetition. */
   readonly answer?: string;
 }
 
 /** What was stored. */
 export type Stored =
-  | { readonly kind: "new"; readonly isNewConversation: boolean; readonly hasTurn: boolean }
+  | {
+    readonly kind: "new";
+    readonly isNewConversation: boolean;
+    readonly hasTurn: boolean;
+    /** Whether the owner's word about a file counts: it is asked once, of one owner, for a day. */
+    readonly isConsentTaken: boolean;
+  }
   | { readonly kind: "duplicate"; readonly answer: string | undefined };
 
 /** Storing deliveries. */
@@ -97,7 +107,12 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
   }
   if (delivery.event !== undefined) sql.tell(delivery.event);
   if (block !== undefined) sql.block.run(block.why, block.conversation);
-  return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined });
+  const { consent, now } = delivery;
+  const isConsentTaken = consent !== undefined && conversation !== undefined &&
+    sql.consent(consent, {
+      ...{ owner: conversation.owner, conversation: conversation.site.conversation, now },
+    });
+  return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined, isConsentTaken });
 }
 
 function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): void {
@@ -105,6 +120,9 @@ function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): void {
   sql.insert.run(
     ...[turnId, agent, owner, site.conversation, activity ?? null, JSON.stringify(site), text],
     ...[created, expires, created],
+  );
+  (turn.files ?? []).forEach(({ kind, name, url }, at) =>
+    sql.wantFile.run(turnId, at + 1, name, kind, url, site.base)
   );
 }
 
@@ -117,6 +135,10 @@ function statements(db: Database) {
     insert: db.prepare(
       "insert into turns (turn_id, agent, owner, conversation, activity, site, text, state, " +
         "created, expires, changed) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)",
+    ),
+    wantFile: db.prepare(
+      "insert into turn_files (turn_id, n, name, kind, url, base, state) values " +
+        "(?, ?, ?, ?, ?, ?, 'wanted')",
     ),
     known: db.prepare("select 1 from conversations where conversation = ?"),
     remember: db.prepare(
@@ -133,6 +155,7 @@ function statements(db: Database) {
         "changed = ? where conversation = ? and activity = ? and state = 'queued'",
     ),
     tell: insertAgentEvent(db),
+    consent: takeConsent(db),
     block: db.prepare("update conversations set blocked = ? where conversation = ?"),
   };
 }

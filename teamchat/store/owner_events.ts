@@ -31,6 +31,7 @@ export interface AgentEvent extends Pick<NewAgentEvent, "id" | "kind" | "payload
 
 /** Events that wait for their agents. */
 export interface AgentEventBook {
+  add(event: NewAgentEvent): Result<void>;
   waiting(agent: string): readonly AgentEvent[];
   /** The agent has it on its own disk. */
   taken(agent: string, id: string): Result<void>;
@@ -44,7 +45,9 @@ export function openAgentEvents(db: Database): AgentEventBook {
   );
   const taken = db.prepare("delete from owner_events where agent = ? and event_id = ?");
   const sweep = db.prepare("delete from owner_events where created <= ?");
+  const insert = insertAgentEvent(db);
   return {
+    add: (event) => writeSql(db, "the event", () => insert(event)),
     waiting: (agent) => waiting.all(agent).map(readEvent),
     taken: (agent, id) =>
       writeSql(db, "the event", () => {

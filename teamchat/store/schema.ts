@@ -66,6 +66,34 @@ create table if not exists owner_events (
   turn_id text,
   turn_created integer
 ) strict;
+create table if not exists turn_files (
+  turn_id text not null,
+  n integer not null,
+  name text not null,
+  kind text not null,
+  url text not null,
+  base text not null,
+  state text not null,
+  size integer,
+  content_type text,
+  fault text,
+  primary key (turn_id, n)
+) strict, without rowid;
+create table if not exists owner_files (
+  file_id text primary key,
+  agent text not null,
+  send_id text not null,
+  owner text not null,
+  conversation text not null,
+  site text not null,
+  name text not null,
+  description text not null,
+  size integer not null,
+  state text not null,
+  expires integer not null,
+  upload text,
+  unique (agent, send_id)
+) strict, without rowid;
 create index if not exists owner_events_of on owner_events (agent, place);
 create table if not exists conversations (
   conversation text primary key,

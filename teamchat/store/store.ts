@@ -12,6 +12,8 @@ import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
 import { type AgentEventBook, openAgentEvents } from "teamchat/store/owner_events.ts";
+import { openTurnFiles, type TurnFileBook } from "teamchat/store/turn_files.ts";
+import { openOwnerFiles, type OwnerFileBook } from "teamchat/store/owner_files.ts";
 import { openSends, type SendBook } from "teamchat/store/sends.ts";
 import { openTurnBook, type TurnBook } from "teamchat/store/turns.ts";
 
@@ -35,6 +37,8 @@ export interface TeamchatStore {
   readonly intake: Intake;
   readonly turns: TurnBook;
   readonly sends: SendBook;
+  readonly turnFiles: TurnFileBook;
+  readonly ownerFiles: OwnerFileBook;
   readonly ownerEvents: AgentEventBook;
   readonly conversations: ConversationBook;
   readonly absences: Absences;
@@ -67,6 +71,8 @@ export async function openTeamchatStore(
     intake: openIntake(db, clock, log),
     turns: openTurnBook(db),
     sends: openSends(db),
+    turnFiles: openTurnFiles(db),
+    ownerFiles: openOwnerFiles(db),
     ownerEvents: openAgentEvents(db),
     conversations: openConversations(db),
     absences: openAbsences(db),

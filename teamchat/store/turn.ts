@@ -12,6 +12,8 @@
  * @module
  */
 
+import type { FileRef } from "core/teamchat/file_refs.ts";
+
 /** Where a turn stands. */
 export type TurnState = "queued" | "delivered" | "running" | "ended" | "closed";
 
@@ -51,6 +53,8 @@ export interface NewTurn {
   readonly text: string;
   readonly created: number;
   readonly expires: number;
+  /** Files that came with it, to be fetched. */
+  readonly files?: readonly FileRef[];
 }
 
 /** A stored turn. */

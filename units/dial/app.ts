@@ -18,7 +18,9 @@ import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
-import { type DecisionFrame, openLine } from "units/dial/line.ts";
+import { createOwnerFiles } from "units/dial/owner_files.ts";
+import { createTurnFiles } from "units/dial/turn_files.ts";
+import { type AnswerFrame, type DecisionFrame, openLine } from "units/dial/line.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import { createQuestions } from "units/dial/messages.ts";
 import type { PermissionDesk } from "units/dial/permission.ts";
@@ -61,6 +63,7 @@ export async function startDialUnit(
   const log = ports.log.with({ agent: config.agent });
   const folder = config.paths.dialState(config.agent);
   await files.ensureDir(folder, { mode: 0o700 });
+  if (config.teamchat !== undefined) await files.ensureDir(`${folder}/send`, { mode: 0o700 });
   const key = await loadDialKey(files, `${folder}/key.json`);
   if (!key.ok) return err(key.error);
   const stop = new AbortController();
@@ -77,6 +80,11 @@ export async function startDialUnit(
     send: (frame) => (frame.type === "owner_message" ? teams : cockpit)?.link.send(frame),
     hasTeamchat: () => teams !== undefined,
   });
+  const ownerFiles = createOwnerFiles({
+    ...{ files, clock, random, folder: `${folder}/send` },
+    send: (frame) => teams?.link.send(frame),
+    hasTeamchat: () => teams !== undefined,
+  });
   const runOne = createLanes((_name, thrown) =>
     log.error("turn failed", { error: errorText(thrown) })
   );
@@ -88,7 +96,9 @@ export async function startDialUnit(
       isBusy = busy;
       tellState(busy ? "working" : "idle");
     },
-    onAnswer: questions.answered,
+    onAnswer: (frame: AnswerFrame) =>
+      questions.answered(frame) ||
+      frame.type === "owner_message_result" && ownerFiles.answered(frame),
   };
   const identity = { agent: config.agent, host: options.hostname, version: options.version };
   const { cockpitUrl, userEmail, teamchat } = config;
@@ -109,7 +119,12 @@ export async function startDialUnit(
     },
     opening: () => registration(config.agent, teamchat, { key: key.value, clock, random }),
     path: `${folder}/teamchat.db`,
-    onRegistered: () => questions.askAgain(),
+    onRegistered: () => {
+      questions.askAgain();
+      ownerFiles.sendAgain();
+    },
+    turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
+    onFileTaken: ownerFiles.taken,
   });
   const [first, ...more] = [cockpit, teams].filter((line) => line !== undefined);
   if (first === undefined) throw new Error("Cannot dial: no gateway is named");
@@ -133,7 +148,7 @@ export async function startDialUnit(
   }
   const path = config.paths.dialSocket(config.agent);
   const local = await openLocalSocket(path, {
-    ...{ sockets, users: ports.users, questions, approvals, log },
+    ...{ sockets, users: ports.users, questions, ownerFiles, approvals, log },
     isRootless: config.paths.root !== "/",
   })
     .catch((thrown) => {

@@ -47,7 +47,7 @@ export type Outbox = Pick<
   "epoch" | "last" | "dropped" | "openTurns" | "read" | "acknowledge" | "renumber"
 >;
 
-const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages"];
+const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files"];
 
 /** What a session is made of. */
 export interface SessionParts {

@@ -16,6 +16,7 @@ import { deliveryNote, ownerEventNote } from "units/dial/owner_notes.ts";
 import { createRecorder, type Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
+import type { TurnFiles } from "units/dial/turn_files.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
 /** A line. */
@@ -57,6 +58,9 @@ export interface LineParts {
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onBusy: (isBusy: boolean) => void;
   readonly onRegistered: () => void;
+  /** Where files of turns go; none come where there is nothing. */
+  readonly turnFiles?: TurnFiles;
+  readonly onFileTaken?: (frame: Extract<InboundFrame, { type: "owner_file_taken" }>) => void;
   /** Answers to questions of the agent's programs; false when nobody waits for it any more. */
   readonly onAnswer: (frame: AnswerFrame) => boolean;
 }
@@ -123,12 +127,24 @@ function keepNote(id: string, text: string, { store, link, log }: At): boolean {
   return false;
 }
 
+/** Takes a piece of a file; one that cannot be taken comes again on the next connection. */
+async function takeFile(
+  frame: Extract<InboundFrame, { type: "file" }>,
+  { link, parts }: At,
+): Promise<void> {
+  const next = await parts.turnFiles?.take(frame);
+  if (next === undefined) return link.reconnect(CLOSE.tryAgainLater, "storage");
+  link.send({ type: "file_taken", turn_id: frame.turn_id, n: frame.n, next });
+}
+
 /** Does what the gateway says. */
 function handleFrame(frame: InboundFrame, at: At): void {
   const { store, link, runner, work, log, parts } = at;
   switch (frame.type) {
     case "turn": {
-      const { turn_id: turnId, text, origin } = frame;
+      const { turn_id: turnId, origin } = frame;
+      const lines = parts.turnFiles?.linesOf(turnId, frame.files ?? []) ?? [];
+      const text = [frame.text, ...lines].filter((line) => line !== "").join("\n");
       const accepted = store.accept({ turnId, text, origin });
       if (!accepted.ok) {
         log.error("turn not stored", { turn: turnId, code: accepted.error.code });
@@ -137,6 +153,10 @@ function handleFrame(frame: InboundFrame, at: At): void {
       link.send({ type: "turn_accepted", turn_id: turnId });
       return runner?.wake();
     }
+    case "file":
+      return void takeFile(frame, at);
+    case "owner_file_taken":
+      return parts.onFileTaken?.(frame);
     case "cancel":
       runner?.cancel(frame.turn_id)
         .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));

@@ -14,6 +14,7 @@ import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/jso
 import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, serveQuestion } from "units/dial/local_approvals.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
+import type { OwnerFiles } from "units/dial/owner_files.ts";
 
 /** Connections at once: every question to a human holds one. */
 const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax;
@@ -27,6 +28,7 @@ export interface LocalSocketParts {
   readonly sockets: Pick<Sockets, "serveUnix">;
   readonly users: Pick<Users, "currentUid">;
   readonly questions: GatewayQuestions;
+  readonly ownerFiles: Pick<OwnerFiles, "offer">;
   readonly approvals: Approvals;
   /** Under a root other than `/` the agent's uid is the operator's (decision 38). */
   readonly isRootless: boolean;
@@ -87,7 +89,7 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
 
 async function handle(
   request: ReturnType<typeof localRequest.parse>,
-  { questions, approvals, isRootless }: LocalSocketParts,
+  { questions, ownerFiles, approvals, isRootless }: LocalSocketParts,
   uid: number,
 ): Promise<LocalAnswer> {
   switch (request.type) {
@@ -103,8 +105,11 @@ async function handle(
         ? { type: "message_result", ok: true }
         : { type: "message_result", ok: false, ...shown(sent.error) };
     }
+    case "owner_file":
     case "owner_message": {
-      const sent = await questions.sendToOwner(request);
+      const sent = request.type === "owner_file"
+        ? await ownerFiles.offer(request)
+        : await questions.sendToOwner(request);
       if (!sent.ok) return { type: "error", ...shown(sent.error) };
       const { outcome, ids, reason } = sent.value;
       return {

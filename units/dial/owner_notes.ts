@@ -46,8 +46,28 @@ export function ownerEventNote(
       ];
       return said.length === 0 ? undefined : `[reaction: the owner ${said.join(", ")} on ${which}]`;
     }
+    case "file": {
+      const name = oneLine(String(payload.name), 120);
+      const why = typeof payload.reason === "string" ? `: ${oneLine(payload.reason, 200)}` : "";
+      return `[file: ${name} was ${fileResult(String(payload.result))}${why}]`;
+    }
     default:
       return undefined;
+  }
+}
+
+function fileResult(result: string): string {
+  switch (result) {
+    case "accepted":
+      return "taken by the owner";
+    case "declined":
+      return "declined by the owner";
+    case "expired":
+      return "not taken in time";
+    case "ambiguous":
+      return "accepted, and whether it was brought is not known";
+    default:
+      return "accepted and could not be brought";
   }
 }
 

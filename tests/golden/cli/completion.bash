@@ -82,7 +82,7 @@ _fleetctl_at() {
     "teams-gateway") next="doctor explain install status"; options="--json --as --help" ;;
     "teams-gateway doctor") next=""; options="--public-url --json --as --help" ;;
     "teams-gateway explain") next=""; options="--json --as --help" ;;
-    "teams-gateway install") next=""; options="--cloud --listen --register-listen --dry-run --json --as --help" ;;
+    "teams-gateway install") next=""; options="--cloud --listen --register-listen --file-hosts --dry-run --json --as --help" ;;
     "teams-gateway status") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;

@@ -199,6 +199,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_s
 complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from install' -l cloud -x -d 'public, gcchigh, dod, china, or the file of a private cloud'
 complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from install' -l listen -x -d 'host:port of /api/messages'
 complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from install' -l register-listen -x -d 'host:port of /register'
+complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from install' -l file-hosts -x -d 'Hosts of the tenant\'s files, commas between them; none to fetch no files'
 complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from install' -l dry-run -d 'Print what would change'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l root -x -d 'Folder that holds the whole host'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l listen -x -d 'Address to bind (default 127.0.0.1)'

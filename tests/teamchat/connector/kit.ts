@@ -15,6 +15,7 @@ import {
   KitConversation,
   type KitRules,
 } from "tests/teamchat/connector/conversation.ts";
+import { FILE_HOST, FileService } from "tests/teamchat/connector/file_service.ts";
 import {
   APP_ID,
   createKitKeys,
@@ -67,6 +68,9 @@ export interface Fault {
 /** The kit. */
 export interface ConnectorKit {
   readonly keys: KitKeys;
+  readonly files: FileService;
+  /** Requests to hosts that are nobody's. */
+  readonly strays: readonly string[];
   readonly serviceUrl: string;
   /** The file for `TEAMS_CLOUD`. */
   readonly cloudFile: string;
@@ -100,6 +104,8 @@ export async function createConnectorKit(options: {
 
 class Kit implements ConnectorKit {
   readonly keys: KitKeys;
+  readonly files = new FileService();
+  readonly strays: string[] = [];
   readonly calls: KitCall[] = [];
   readonly paths: string[] = [];
   tokensMinted = 0;
@@ -157,13 +163,19 @@ class Kit implements ConnectorKit {
   }
 
   violations(): readonly string[] {
-    return [...this.#conversations].flatMap(([id, { violations }]) =>
+    const rooms = [...this.#conversations].flatMap(([id, { violations }]) =>
       violations.map((text) => `${id}: ${text}`)
     );
+    return [...rooms, ...this.files.violations, ...this.strays.map((url) => `stray ${url}`)];
   }
 
   async handle(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
+    const { pathname, hostname, origin } = new URL(request.url);
+    if (hostname === FILE_HOST) return await this.files.handle(request);
+    if (!/^(?:127\.|localhost$)/.test(hostname)) {
+      this.strays.push(`${origin}${pathname}`);
+      return new Response(null, { status: 502 });
+    }
     const part = pathname === "/v1/.well-known/openidconfiguration"
       ? "metadata"
       : pathname === "/v1/.well-known/keys"
@@ -202,6 +214,10 @@ class Kit implements ConnectorKit {
   }
 
   async #connector(request: Request, pathname: string): Promise<Response> {
+    const inline = request.method === "GET"
+      ? this.files.inline(pathname, this.#tokens.has(bearerOf(request)))
+      : undefined;
+    if (inline !== undefined) return inline;
     const match = /^\/teams\/v3\/conversations\/([^/]+)\/activities(?:\/([^/]+))?$/.exec(pathname);
     if (match === null) {
       this.paths.push(pathname);
@@ -217,8 +233,7 @@ class Kit implements ConnectorKit {
     const note = (status: number) => {
       this.calls.push({ method, conversation, activity, kind, body, at, status });
     };
-    const token = /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
-    if (this.#rules.asksForTokens && !this.#tokens.has(token)) {
+    if (this.#rules.asksForTokens && !this.#tokens.has(bearerOf(request))) {
       note(401);
       return answerOf(error(401, "Unauthorized", ""));
     }
@@ -277,6 +292,10 @@ async function faulty(effect: FaultEffect, act: () => KitAnswer): Promise<Respon
     }),
     { status: done.status },
   );
+}
+
+function bearerOf(request: Request): string {
+  return /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
 function kindOf(method: string, body: Record<string, unknown>): string {

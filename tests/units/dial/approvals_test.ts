@@ -207,6 +207,7 @@ async function overSocket(
       answered: () => false,
       askAgain: () => {},
     },
+    ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
     ...{ approvals, isRootless, log: host.log },
   });
   serve({

@@ -8,6 +8,8 @@
 import assert from "node:assert/strict";
 import { scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { startTeamchatPair } from "tests/support/teamchat_pair.ts";
+import { FILE_INFO } from "core/teamchat/file_refs.ts";
+import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { BEA_OWNER } from "tests/teamchat/fixture.ts";
 
@@ -90,3 +92,69 @@ Deno.test({
     assert.ok(BEA_OWNER.endsWith("be"));
   },
 });
+
+Deno.test({
+  name: "a file of the owner's is on the agent's disk when its turn is read",
+  ...SAFE,
+  fn: async () => {
+    const { heard, driver } = listener();
+    await using at = await startTeamchatPair(driver, { TEAMS_FILE_HOSTS: FILE_HOST });
+    const bytes = new Uint8Array(1_000_000).map((_, n) => n % 251);
+    const content = { downloadUrl: at.kit.files.keep(bytes, "application/pdf") };
+    const missing = { downloadUrl: "https://evil.test/x" };
+    const attachments = [
+      { contentType: FILE_INFO, name: "the report.pdf", content },
+      { contentType: FILE_INFO, name: "other.txt", content: missing },
+    ];
+    await at.post(at.message("read this", { attachments }));
+    await at.until(() => heard.length === 1);
+    const [text, first, second] = (heard[0] ?? "").split("\n");
+    assert.equal(text, "read this");
+    const path = /^\[attachment: the report.pdf, 1000000 bytes, application\/pdf: (.*)\]$/
+      .exec(first ?? "")?.[1] ?? "";
+    assert.ok(path.startsWith(`${at.home}/.fleetctl/dial/files/`), String(first));
+    assert.deepEqual(await Deno.readFile(path), bytes);
+    assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600);
+    assert.match(second ?? "", /^\[attachment: other.txt is not here: .*TEAMS_FILE_HOSTS\]$/);
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});
+
+Deno.test({
+  name: "a program of the agent offers a file, and the owner's answer is told with the next turn",
+  ...SAFE,
+  fn: async () => {
+    const { heard, driver } = listener();
+    await using at = await startTeamchatPair(driver, { TEAMS_FILE_HOSTS: FILE_HOST });
+    await at.post(at.message("first"));
+    const room = at.kit.conversation("a:bea");
+    await at.until(() => room.messages.length === 1);
+    const bytes = new Uint8Array(900_000).map((_, n) => n % 13);
+    await Deno.writeFile(`${at.home}/.fleetctl/dial/send/report.pdf`, bytes);
+    const offer = (name: string) => at.ask({ type: "owner_file", name, description: "It" });
+    for (const name of ["absent.pdf", "../key.json", "..", "a/b"]) {
+      assert.equal((await offer(name)).code, "file-unfit", name);
+    }
+    await Deno.mkdir(`${at.home}/.fleetctl/dial/send/folder`);
+    assert.equal((await offer("folder")).code, "file-unfit");
+    assert.equal((await offer("report.pdf")).outcome, "delivered");
+    const [card] = room.messages.at(-1)?.body.attachments as [{ content: Card }];
+    const { uploadUrl, session } = at.kit.files.openUpload(bytes.length);
+    const uploadInfo = { uploadUrl, contentUrl: uploadUrl, uniqueId: "u", fileType: "pdf" };
+    const { acceptContext: context } = card.content;
+    const value = { type: "fileUpload", action: "accept", context, uploadInfo };
+    await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
+    await at.until(() => room.messages.length === 3);
+    assert.deepEqual(session.bytes, bytes);
+    // Its end was sent before the card that shows it; an answer on the same line comes after it.
+    await at.ask({ type: "owner_message", text: " " });
+    await at.post(at.message("second"));
+    await at.until(() => heard.length === 2);
+    assert.equal(heard[1], "[file: report.pdf was taken by the owner]\n\nsecond");
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});
+
+interface Card {
+  readonly acceptContext: unknown;
+}

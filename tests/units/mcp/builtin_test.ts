@@ -183,6 +183,32 @@ Deno.test("teamchat sends through the dial unit and says what became of it", asy
   await Deno.remove(home, { recursive: true });
 });
 
+Deno.test("teamchat offers a file of the folder that it names", async () => {
+  const home = await Deno.makeTempDir();
+  const at = endpoint("teamchat", home);
+  {
+    const result = '{"type":"owner_message_result","outcome":"delivered","ids":["m1"]}';
+    const unfit = '{"type":"error","code":"file-unfit","message":"Cannot send the file"}';
+    await using dial = dialUnit(home, (question) => {
+      return `${(question as { name: string }).name === "a.pdf" ? result : unfit}\n`;
+    });
+    const listed = await client().listTools("teamchat", at);
+    assert.ok(listed.ok);
+    const [, tool] = listed.value;
+    assert.ok(tool?.description?.includes(`${home}/.fleetctl/dial/send `), tool?.description ?? "");
+    const offer = (name: string) =>
+      client().callTool("teamchat", at, { tool: "send_file", arguments: { name } });
+    const good = await offer("a.pdf");
+    assert.ok(good.ok && !good.value.isError, JSON.stringify(good));
+    const { id, ...said } = JSON.parse(good.value.text);
+    assert.deepEqual(said, { accepted: true, outcome: "delivered" });
+    assert.deepEqual(dial.questions[0], { type: "owner_file", name: "a.pdf", description: "", id });
+    const bad = await offer("../key.json");
+    assert.ok(bad.ok && bad.value.isError && bad.value.text === "Cannot send the file");
+  }
+  await Deno.remove(home, { recursive: true });
+});
+
 Deno.test("askDial() names every way in which a dial unit can fail", CHECKS, async () => {
   const home = await Deno.makeTempDir();
   const rows: readonly (readonly [string | undefined, RegExp])[] = [

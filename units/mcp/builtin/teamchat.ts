@@ -9,7 +9,7 @@
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { MESSAGE_LIMITS } from "core/limits.ts";
+import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Random } from "core/ports.ts";
 import { VERSION } from "core/version.ts";
 import { checkMessage } from "units/mcp/builtin/channel.ts";
@@ -65,5 +65,47 @@ export function createTeamchatServer(
       return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
     },
   );
+  registerSendFile(server, socket, ports);
   return server;
+}
+
+/** The tool that offers a file: from one folder, because the dial unit reads no other. */
+function registerSendFile(
+  server: McpServer,
+  socket: string,
+  ports: DialClientPorts & { readonly random: Pick<Random, "uuid"> },
+): void {
+  const folder = `${socket.slice(0, socket.lastIndexOf("/"))}/send`;
+  server.registerTool(
+    "send_file",
+    {
+      title: "Offer a file by team chat",
+      description:
+        `Offers a file to your owner in the personal team chat. Copy the file into ${folder} ` +
+        "first and give its name. The owner is asked; you are told with a later turn whether the " +
+        `file was taken. At most ${TEAMCHAT_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
+      inputSchema: z.object({
+        name: z.string().describe("Name of the file in that folder"),
+        description: z.string().max(1_000).optional().describe("What it is, one sentence"),
+      }),
+      outputSchema: z.object({
+        ...{ accepted: z.boolean(), id: z.string(), outcome: z.string() },
+        reason: z.string().optional(),
+      }),
+      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
+    },
+    async ({ name, description = "" }) => {
+      const id = ports.random.uuid();
+      const asked = await askDial(socket, { type: "owner_file", name, description, id }, ports);
+      if (!asked.ok) return textResult(asked.error.message, true);
+      if (asked.value.type !== "owner_message_result") return textResult("No answer", true);
+      const { outcome, reason } = asked.value;
+      const isUnread = UNREAD.has(outcome);
+      const structuredContent = {
+        ...{ accepted: !isUnread, id, outcome },
+        ...(reason === undefined ? {} : { reason }),
+      };
+      return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
+    },
+  );
 }

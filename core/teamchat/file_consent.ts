@@ -1,0 +1,77 @@
+/**
+ * Offering a file to an owner and reading what the owner says. Pure.
+ * Source: Teams "Send and receive files through a bot": `file.consent` card, invoke
+ * `fileConsent/invoke`, `file.info` card.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+
+/** Where the platform takes the bytes, and how it calls the file there. */
+export interface UploadPlace {
+  readonly uploadUrl: string;
+  readonly contentUrl: string;
+  readonly uniqueId: string;
+  readonly fileType: string;
+}
+
+/** What the owner says about an offered file; without a place: no. */
+export interface FileConsent {
+  readonly fileId: string;
+  readonly upload: UploadPlace | undefined;
+}
+
+const invoke = z.object({
+  type: z.literal("fileUpload"),
+  action: z.enum(["accept", "decline"]),
+  context: z.object({ fleetctl_file: z.string().min(1).max(64) }),
+  uploadInfo: z.object({
+    uploadUrl: z.string().max(8_192),
+    contentUrl: z.string().max(8_192),
+    uniqueId: z.string().max(256),
+    fileType: z.string().max(64).nullish(),
+  }).nullish(),
+});
+
+/** Reads the value of the invoke; undefined when it is no answer to a card of ours. */
+export function readConsent(value: unknown): FileConsent | undefined {
+  const read = invoke.safeParse(value);
+  if (!read.success) return undefined;
+  const { action, context, uploadInfo } = read.data;
+  const fileId = context.fleetctl_file;
+  if (action === "decline") return { fileId, upload: undefined };
+  if (uploadInfo === undefined || uploadInfo === null) return undefined;
+  return { fileId, upload: { ...uploadInfo, fileType: uploadInfo.fileType ?? "" } };
+}
+
+type Attachment = Readonly<Record<string, unknown>>;
+
+/** The card that asks. */
+export function consentCard(
+  file: { readonly fileId: string; readonly name: string; readonly description: string } & {
+    readonly size: number;
+  },
+): Attachment {
+  const context = { fleetctl_file: file.fileId };
+  return {
+    contentType: "application/vnd.microsoft.teams.card.file.consent",
+    name: file.name,
+    content: {
+      description: file.description,
+      sizeInBytes: file.size,
+      acceptContext: context,
+      declineContext: context,
+    },
+  };
+}
+
+/** The card that shows the file once it is there. */
+export function fileCard(name: string, place: UploadPlace): Attachment {
+  return {
+    contentType: "application/vnd.microsoft.teams.card.file.info",
+    name,
+    contentUrl: place.contentUrl,
+    content: { uniqueId: place.uniqueId, fileType: place.fileType },
+  };
+}

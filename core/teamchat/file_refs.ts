@@ -1,0 +1,67 @@
+/**
+ * Files that come with a message: what they are called and where they can be had. Pure.
+ * Source: Teams "Send and receive files through a bot": personal chats only; a file is an attachment
+ * of its own type with an address that is good for minutes, an image in the text one of type `image/*`.
+ *
+ * @module
+ */
+
+import type { Activity, Attachment } from "core/teamchat/activity.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+
+/** Attachment type of a file of the owner's. */
+export const FILE_INFO = "application/vnd.microsoft.teams.file.download.info";
+
+/** A file that can be fetched. */
+export interface FileRef {
+  /** `download`: pre-authenticated, without our token; `inline`: at the connector, with it. */
+  readonly kind: "download" | "inline";
+  readonly name: string;
+  readonly url: string;
+}
+
+/** Splits the attachments of a message: files, and what is none. */
+export function filesOf(
+  activity: Activity,
+): { readonly files: readonly FileRef[]; readonly others: readonly Attachment[] } {
+  const files: FileRef[] = [];
+  const others: Attachment[] = [];
+  for (const attachment of activity.attachments ?? []) {
+    const file = readFile(attachment, files.length + 1);
+    if (file !== undefined && files.length < TEAMCHAT_LIMITS.filesMax) files.push(file);
+    else others.push(attachment);
+  }
+  return { files, others };
+}
+
+function readFile({ contentType, contentUrl, name, content }: Attachment, n: number) {
+  if (contentType === FILE_INFO) {
+    const { downloadUrl } = typeof content === "object" && content !== null
+      ? content as { downloadUrl?: unknown }
+      : {};
+    return typeof downloadUrl === "string"
+      ? { kind: "download", name: fileName(name ?? "", n), url: downloadUrl } as const
+      : undefined;
+  }
+  const isImage = contentType?.toLowerCase().startsWith("image/") ?? false;
+  if (!isImage || typeof contentUrl !== "string") return undefined;
+  return { kind: "inline", name: fileName(name ?? "", n, "image"), url: contentUrl } as const;
+}
+
+/** A name that is one name in any folder: nothing in it leads elsewhere or hides. */
+export function fileName(text: string, n: number, fallback = "file"): string {
+  const name = text.normalize("NFC").replace(/[\p{C}/\\:*?"<>|]/gu, "_").replace(/^[.\s]+/, "")
+    .trim();
+  const bytes = new TextEncoder().encode(name);
+  const short = bytes.length <= NAME_BYTES_MAX ? name : cutName(name);
+  return short === "" ? `${fallback}-${n}` : short;
+}
+const NAME_BYTES_MAX = 120;
+
+/** Cuts the middle out, so that the kind of file can still be seen. */
+function cutName(name: string): string {
+  const end = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? "";
+  let head = name.slice(0, NAME_BYTES_MAX);
+  while (new TextEncoder().encode(head + end).length > NAME_BYTES_MAX) head = head.slice(0, -1);
+  return `${head.toWellFormed().replace(/\ufffd$/, "")}${end}`;
+}

@@ -1,0 +1,49 @@
+/**
+ * Whether what came is what was said to come. Pure. A storage that wants a sign-in answers 200 with a
+ * page, and an "image" may be anything: the agent must not get one for the other.
+ *
+ * @module
+ */
+
+/** Image types that are taken, and how they begin. */
+const IMAGES: readonly (readonly [string, readonly (number | undefined)[]])[] = [
+  ["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
+  ["image/jpeg", [0xff, 0xd8, 0xff]],
+  ["image/gif", [0x47, 0x49, 0x46, 0x38]],
+  ["image/bmp", [0x42, 0x4d]],
+  ["image/webp", [
+    ...[0x52, 0x49, 0x46, 0x46, undefined, undefined, undefined, undefined],
+    ...[0x57, 0x45, 0x42, 0x50],
+  ]],
+];
+
+/** The type of an image by its first bytes. */
+export function imageType(bytes: Uint8Array): string | undefined {
+  return IMAGES.find(([, marks]) =>
+    marks.every((mark, at) => mark === undefined || bytes[at] === mark)
+  )?.[0];
+}
+
+/** Returns the type to tell the agent, or why the content is refused. */
+export function judgeContent(
+  file: { readonly kind: "download" | "inline"; readonly name: string },
+  header: string | null,
+  bytes: Uint8Array,
+): { readonly ok: true; readonly type: string } | { readonly ok: false; readonly why: string } {
+  const stated = (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  if (file.kind === "inline") {
+    const type = imageType(bytes);
+    const isSaid = type !== undefined && (stated === type || stated === "image/*");
+    return isSaid
+      ? { ok: true, type }
+      : { ok: false, why: "it is no image of the type that is said" };
+  }
+  const isPage = stated === "text/html" || stated === "application/xhtml+xml";
+  if (isPage && !/\.x?html?$/i.test(file.name)) {
+    return { ok: false, why: "a page came in its place" };
+  }
+  const type = /^[a-z0-9!#$&^_.+-]{1,63}\/[a-z0-9!#$&^_.+-]{1,63}$/.test(stated)
+    ? stated
+    : "application/octet-stream";
+  return { ok: true, type };
+}

@@ -1,0 +1,105 @@
+/**
+ * Fetches one file of an owner's: from an address that the settings allow, without our token unless it
+ * is the connector itself, no redirects, bounded in bytes and time, checked for what it is. An address
+ * is a right to the file, so none appears in a log or a fault.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { HttpClient } from "core/ports.ts";
+import { judgeContent } from "core/teamchat/file_type.ts";
+import type { FileRef } from "core/teamchat/file_refs.ts";
+import { checkFileUrl, checkInlineUrl } from "core/file_url.ts";
+import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
+import { readBytesBounded } from "teamchat/http_body.ts";
+import type { AppTokens } from "teamchat/reply/app_token.ts";
+
+/** What fetching is made of. */
+export interface FetchParts {
+  readonly http: HttpClient;
+  /** Origins of files, from the settings. */
+  readonly origins: ReadonlySet<string>;
+  readonly hosts: ServiceHosts;
+  /** Undefined in local mode. */
+  readonly tokens: AppTokens | undefined;
+}
+
+/** A file, or why there is none, in words for the agent. */
+export type Fetched =
+  | { readonly ok: true; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }
+  | { readonly ok: false; readonly why: string };
+
+/** Fetches a file; never rejects. `base` is the address of the conversation it came in. */
+export async function fetchFile(
+  file: FileRef,
+  base: string,
+  parts: FetchParts,
+): Promise<Fetched> {
+  const checked = file.kind === "download"
+    ? checkFileUrl(file.url, parts.origins)
+    : checkInlineUrl(file.url, base);
+  if (!checked.ok) {
+    return fault(
+      checked.why === "file-host-foreign"
+        ? "it is kept at a host that is not in TEAMS_FILE_HOSTS"
+        : "its address cannot be read",
+    );
+  }
+  const headers = file.kind === "download" ? {} : await tokenFor(base, parts);
+  if (headers === undefined) return fault("there is no token for it");
+  try {
+    return await request(file, checked.url, headers, parts.http);
+  } catch {
+    // What was thrown may quote the address.
+    return fault("it did not come whole in time");
+  }
+}
+
+/** The connector's own images need the token, and it goes to the connector alone. */
+async function tokenFor(
+  base: string,
+  { hosts, tokens }: FetchParts,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (!checkServiceUrl(base, hosts).ok) return undefined;
+  if (tokens === undefined) return {};
+  const token = await tokens.get();
+  return token.ok ? { authorization: `Bearer ${token.token}` } : undefined;
+}
+
+async function request(
+  file: FileRef,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  http: HttpClient,
+): Promise<Fetched> {
+  const response = await http.fetch(url, {
+    headers: { ...headers, accept: "*/*" },
+    redirect: "manual",
+    signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fileSeconds * 1000),
+  });
+  const { status } = response;
+  const stated = Number(response.headers.get("content-length") ?? 0);
+  if (status !== 200 || stated > TEAMCHAT_LIMITS.fileBytesMax) {
+    await response.body?.cancel();
+    return fault(status === 200 ? TOO_LARGE : refusalOf(status));
+  }
+  const bytes = await readBytesBounded(response.body, TEAMCHAT_LIMITS.fileBytesMax);
+  if (bytes === undefined) return fault(TOO_LARGE);
+  if (bytes.length === 0) return fault("it is empty");
+  const judged = judgeContent(file, response.headers.get("content-type"), bytes);
+  return judged.ok ? { ok: true, bytes, type: judged.type } : judged;
+}
+
+const TOO_LARGE = `it is larger than ${TEAMCHAT_LIMITS.fileBytesMax / 1024 / 1024} MiB`;
+
+function refusalOf(status: number): string {
+  if (status >= 300 && status < 400) return "its address leads elsewhere";
+  return [401, 403, 404, 410].includes(status)
+    ? "its address is not good any more"
+    : `its host answered ${status}`;
+}
+
+function fault(why: string): Fetched {
+  return { ok: false, why };
+}

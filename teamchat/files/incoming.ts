@@ -1,0 +1,195 @@
+/**
+ * Files of owners on their way to agents: fetched as soon as their message is stored, because their
+ * addresses are good for minutes; kept in a folder; handed over piece by piece before their turn. The
+ * turn waits for its files, and says of each that could not be had why.
+ *
+ * @module
+ */
+
+import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
+import type { DialSession } from "core/dial/sessions.ts";
+import { errorText } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Files, Log } from "core/ports.ts";
+import { fetchFile, type FetchParts } from "teamchat/files/fetch.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+import type { SettledFile, StoredTurnFile } from "teamchat/store/turn_files.ts";
+
+/** Moving files to agents. */
+export interface IncomingFiles {
+  /** A turn is stored: its files are fetched. */
+  fetch(turnId: string): void;
+  /** Fetches what an earlier process left. */
+  resume(): void;
+  /** Whether a turn waits for files that are being fetched. */
+  isWaiting(turnId: string): boolean;
+  /** Hands the files of a turn over; tells `onDone` with what the turn says of them. */
+  handOver(
+    session: DialSession,
+    turnId: string,
+    onDone: (files: readonly TurnFile[]) => void,
+  ): void;
+  /** The agent holds a piece. */
+  taken(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void;
+  /** The agent has the turn, or nobody will. */
+  forget(turnId: string): void;
+  /** Resolves when nothing is being fetched. */
+  close(): Promise<void>;
+}
+
+/** What it is made of. */
+export interface IncomingParts extends FetchParts {
+  readonly store: Pick<TeamchatStore, "turnFiles">;
+  readonly files: Files;
+  /** Where the bytes are kept. */
+  readonly folder: string;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** The files of a turn are settled. */
+  readonly onSettled: (turnId: string) => void;
+}
+
+/** A handover under way. */
+interface Handover {
+  readonly turnId: string;
+  readonly rest: StoredTurnFile[];
+  current: { readonly n: number; readonly name: string; readonly bytes: Uint8Array } | undefined;
+  readonly told: TurnFile[];
+  readonly onDone: (files: readonly TurnFile[]) => void;
+}
+
+/** Makes it; `fetch` begins at once. */
+export function createIncomingFiles(parts: IncomingParts): IncomingFiles {
+  return new Incoming(parts);
+}
+
+class Incoming implements IncomingFiles {
+  readonly #parts: IncomingParts;
+  readonly #jobs = new Map<string, Promise<void>>();
+  readonly #handovers = new WeakMap<DialSession, Handover>();
+  #isClosed = false;
+
+  constructor(parts: IncomingParts) {
+    this.#parts = parts;
+  }
+
+  fetch(turnId: string): void {
+    if (this.#jobs.has(turnId) || this.#isClosed || !this.isWaiting(turnId)) return;
+    const job = this.#fetchAll(turnId)
+      .catch((thrown) =>
+        this.#parts.log.error("files not fetched", { turn: turnId, error: errorText(thrown) })
+      )
+      .finally(() => {
+        this.#jobs.delete(turnId);
+        if (!this.#isClosed) this.#parts.onSettled(turnId);
+      });
+    this.#jobs.set(turnId, job);
+  }
+
+  resume(): void {
+    for (const turnId of this.#parts.store.turnFiles.wanting()) this.fetch(turnId);
+  }
+
+  isWaiting(turnId: string): boolean {
+    return this.#parts.store.turnFiles.of(turnId).some(({ state }) => state === "wanted");
+  }
+
+  handOver(
+    session: DialSession,
+    turnId: string,
+    onDone: (files: readonly TurnFile[]) => void,
+  ): void {
+    const rest = [...this.#parts.store.turnFiles.of(turnId)];
+    const handover: Handover = { turnId, rest, current: undefined, told: [], onDone };
+    this.#handovers.set(session, handover);
+    void this.#next(session, handover);
+  }
+
+  taken(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void {
+    const handover = this.#handovers.get(session);
+    const current = handover?.current;
+    if (handover === undefined || current === undefined) return;
+    if (handover.turnId !== frame.turn_id || current.n !== frame.n) return;
+    if (frame.next < current.bytes.length) return this.#sendPiece(session, handover, frame.next);
+    handover.current = undefined;
+    void this.#next(session, handover);
+  }
+
+  forget(turnId: string): void {
+    const { store, files, folder, log } = this.#parts;
+    if (store.turnFiles.of(turnId).length === 0) return;
+    const forgotten = store.turnFiles.forget(turnId);
+    if (!forgotten.ok) return log.error("files not forgotten", { code: forgotten.error.code });
+    files.remove(`${folder}/${turnId}`, { recursive: true })
+      .catch((thrown) => log.error("files not removed", { error: errorText(thrown) }));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#jobs.values());
+  }
+
+  /** One after the other: the files of one message are one owner's. */
+  async #fetchAll(turnId: string): Promise<void> {
+    const { store, metrics, log } = this.#parts;
+    for (const file of store.turnFiles.of(turnId)) {
+      if (file.state !== "wanted") continue;
+      const settled = await this.#fetchOne(file);
+      // Still wanted: the next start fetches it, if its address is good by then.
+      if (this.#isClosed && "fault" in settled) return;
+      metrics.count("files", { direction: "in", result: "fault" in settled ? "absent" : "here" });
+      if ("fault" in settled) log.info("file not fetched", { turn: turnId, reason: settled.fault });
+      const stored = store.turnFiles.settle(turnId, file.n, settled);
+      if (!stored.ok) return log.error("file not stored", { code: stored.error.code });
+    }
+  }
+
+  async #fetchOne({ turnId, n, ref, base }: StoredTurnFile): Promise<SettledFile> {
+    const { files, folder, log } = this.#parts;
+    const fetched = await fetchFile(ref, base, this.#parts);
+    if (!fetched.ok) return { fault: fetched.why };
+    try {
+      await files.ensureDir(`${folder}/${turnId}`, { mode: 0o700 });
+      await files.write(`${folder}/${turnId}/${n}`, fetched.bytes, { mode: 0o600 });
+    } catch (thrown) {
+      log.error("file not kept", { turn: turnId, error: errorText(thrown) });
+      return { fault: "the gateway had no room for it" };
+    }
+    return { size: fetched.bytes.length, type: fetched.type };
+  }
+
+  /** Begins the next file, or ends. */
+  async #next(session: DialSession, handover: Handover): Promise<void> {
+    const { files, folder } = this.#parts;
+    for (;;) {
+      const file = handover.rest.shift();
+      if (file === undefined) break;
+      const { turnId, n, ref: { name }, state, type, fault } = file;
+      const bytes = state === "here"
+        ? await files.readBytes(`${folder}/${turnId}/${n}`).catch(() => undefined)
+        : undefined;
+      if (this.#handovers.get(session) !== handover) return;
+      if (bytes === undefined) {
+        handover.told.push({ n, name, fault: fault ?? "the gateway does not have it any more" });
+        continue;
+      }
+      const contentType = type === undefined ? {} : { content_type: type };
+      handover.told.push({ n, name, size: bytes.length, ...contentType });
+      handover.current = { n, name, bytes };
+      return this.#sendPiece(session, handover, 0);
+    }
+    this.#handovers.delete(session);
+    handover.onDone(handover.told);
+  }
+
+  #sendPiece(session: DialSession, { turnId, current }: Handover, offset: number): void {
+    if (current === undefined) return;
+    const { n, name, bytes } = current;
+    const piece = bytes.subarray(offset, offset + TEAMCHAT_LIMITS.fileChunkBytes);
+    session.send({
+      type: "file",
+      ...{ turn_id: turnId, n, name, size: bytes.length, offset, data: piece.toBase64() },
+    });
+  }
+}

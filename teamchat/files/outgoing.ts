@@ -1,0 +1,246 @@
+/**
+ * Files of agents on their way to owners: taken piece by piece, offered by a card, brought to the
+ * place that the platform names once the owner has said yes, shown. A consent counts once, is its
+ * owner's alone, in the conversation it was asked in, and ends after a day.
+ *
+ * @module
+ */
+
+import type { ClientFrame } from "core/dial/frames.ts";
+import type { DialSession } from "core/dial/sessions.ts";
+import { errorText } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, Files, HttpClient, Log, Random } from "core/ports.ts";
+import { consentCard, fileCard } from "core/teamchat/file_consent.ts";
+import { fileName } from "core/teamchat/file_refs.ts";
+import { uploadFile } from "teamchat/files/upload.ts";
+import type { Metrics } from "teamchat/metrics.ts";
+import { cardBody } from "teamchat/reply/activities.ts";
+import { sendCard } from "teamchat/reply/card.ts";
+import type { Connector } from "teamchat/reply/connector.ts";
+import type { OwnerFile } from "teamchat/store/owner_files.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+import type { Conversation, DeliveryOutcome } from "teamchat/store/turn.ts";
+
+/** A piece as it came. */
+export type OwnerFilePiece = Extract<ClientFrame, { type: "owner_file" }>;
+
+/** Moving files to owners. */
+export interface OutgoingFiles {
+  take(session: DialSession, piece: OwnerFilePiece): void;
+  /** The owner said yes or no, and it is stored. */
+  answered(fileId: string): void;
+  /** Brings what an earlier process left. */
+  resume(): void;
+  /** Ends what nobody answered. */
+  expire(): void;
+  /** Resolves when nothing is under way. */
+  close(): Promise<void>;
+}
+
+/** What it is made of. */
+export interface OutgoingParts {
+  readonly store: Pick<TeamchatStore, "ownerFiles" | "ownerEvents">;
+  /** Where the agent's owner was last heard from; or why nothing can be sent. */
+  readonly placeFor: (agent: string) => Conversation | string;
+  readonly connector: Connector;
+  readonly http: HttpClient;
+  /** Origins of files, from the settings. */
+  readonly origins: ReadonlySet<string>;
+  readonly files: Files;
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Something is to be told to an agent. */
+  readonly onEvent: (agent: string) => void;
+}
+
+/** A file that is coming. */
+interface Coming {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  held: number;
+}
+
+/** Makes it. */
+export function createOutgoingFiles(parts: OutgoingParts): OutgoingFiles {
+  return new Outgoing(parts);
+}
+
+class Outgoing implements OutgoingFiles {
+  readonly #parts: OutgoingParts;
+  readonly #coming = new WeakMap<DialSession, Coming>();
+  readonly #jobs = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+
+  constructor(parts: OutgoingParts) {
+    this.#parts = parts;
+  }
+
+  take(session: DialSession, piece: OwnerFilePiece): void {
+    const { id, size, offset } = piece;
+    const place = this.#parts.placeFor(session.agent);
+    if (typeof place === "string") return this.#tell(session, id, "blocked", place);
+    if (size > TEAMCHAT_LIMITS.fileBytesMax) {
+      return this.#tell(session, id, "too_large", "the file is too large");
+    }
+    let coming = this.#coming.get(session);
+    if (coming?.id !== id || offset === 0) {
+      coming = { id, bytes: new Uint8Array(size), held: 0 };
+      this.#coming.set(session, coming);
+    }
+    const bytes = readBase64(piece.data);
+    const isNext = bytes !== undefined && bytes.length > 0 && offset === coming.held &&
+      size === coming.bytes.length && offset + bytes.length <= size;
+    if (!isNext) {
+      this.#coming.delete(session);
+      return this.#tell(session, id, "failed", "the pieces of the file do not fit");
+    }
+    coming.bytes.set(bytes, offset);
+    coming.held += bytes.length;
+    session.send({ type: "owner_file_taken", id, next: coming.held });
+    if (coming.held < size) return;
+    this.#coming.delete(session);
+    const whole = coming.bytes;
+    this.#run(async () => await this.#offer(session, piece, { place, bytes: whole }));
+  }
+
+  answered(fileId: string): void {
+    const file = this.#parts.store.ownerFiles.get(fileId);
+    if (file?.state === "accepted") this.#run(() => this.#bring(file));
+    else if (file?.state === "closed") this.#end(file, "declined", undefined);
+  }
+
+  resume(): void {
+    for (const file of this.#parts.store.ownerFiles.accepted()) {
+      this.#run(() => this.#bring(file, true));
+    }
+  }
+
+  expire(): void {
+    const { store, clock } = this.#parts;
+    for (const file of store.ownerFiles.expired(clock.now())) {
+      this.#end(file, "expired", undefined);
+    }
+    store.ownerFiles.sweep(clock.now() - TEAMCHAT_LIMITS.closedTurnsKeptMs);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all([...this.#jobs]);
+  }
+
+  #run(job: () => Promise<void>): void {
+    const done = job().catch((thrown) =>
+      this.#parts.log.error("file failed", { error: errorText(thrown) })
+    );
+    this.#jobs.add(done);
+    done.finally(() => this.#jobs.delete(done));
+  }
+
+  #tell(
+    session: DialSession,
+    id: string,
+    outcome: DeliveryOutcome,
+    reason?: string,
+    ids: readonly string[] = [],
+  ): void {
+    this.#parts.metrics.count("files", { direction: "out", result: outcome });
+    session.send({
+      ...{ type: "owner_message_result", id, outcome, ids: [...ids] },
+      ...(reason === undefined ? {} : { reason }),
+    });
+  }
+
+  /** Keeps the file, then asks the owner. */
+  async #offer(
+    session: DialSession,
+    piece: OwnerFilePiece,
+    { place, bytes }: { readonly place: Conversation; readonly bytes: Uint8Array },
+  ): Promise<void> {
+    const { store, files, folder, clock, random, connector } = this.#parts;
+    const { agent } = session;
+    const { owner, site } = place;
+    const fileId = random.uuid();
+    const file = {
+      ...{ fileId, agent, sendId: piece.id, owner, site, size: bytes.length },
+      name: fileName(piece.name, 1),
+      description: piece.description,
+      expires: clock.now() + TEAMCHAT_LIMITS.fileOfferMs,
+    };
+    try {
+      await files.ensureDir(folder, { mode: 0o700 });
+      await files.write(`${folder}/${fileId}`, bytes, { mode: 0o600 });
+    } catch {
+      return this.#tell(session, piece.id, "failed", "the gateway has no room for it");
+    }
+    const added = store.ownerFiles.add(file);
+    if (!added.ok || added.value !== "new") {
+      await files.remove(`${folder}/${fileId}`);
+      if (!added.ok) return this.#tell(session, piece.id, "failed", added.error.code);
+      // The first one's card is in the conversation.
+      return added.value === "known"
+        ? this.#tell(session, piece.id, "delivered")
+        : this.#tell(session, piece.id, "throttled", "too many files wait for the owner");
+    }
+    const { outcome, reason, id } = await sendCard(
+      { site, body: cardBody(site, consentCard(file)), what: "file-consent" },
+      { connector, clock, signal: this.#stop.signal },
+    );
+    this.#tell(session, piece.id, outcome, reason, id === undefined ? [] : [id]);
+    if (outcome !== "delivered" && outcome !== "ambiguous") this.#forget(file);
+  }
+
+  /** Brings the bytes, then shows the file; an earlier process may have brought them already. */
+  async #bring(file: OwnerFile, isResumed = false): Promise<void> {
+    const { files, folder, origins, http, connector, clock } = this.#parts;
+    const { upload, site, name } = file;
+    if (upload === undefined) return;
+    const bytes = await files.readBytes(`${folder}/${file.fileId}`);
+    if (bytes === undefined) {
+      return this.#end(file, "failed", "the gateway does not have it any more");
+    }
+    const signal = this.#stop.signal;
+    const brought = await uploadFile(upload, bytes, { http, origins, clock, signal });
+    if (brought === "stopping") return;
+    if (!brought.ok) return this.#end(file, isResumed ? "ambiguous" : "failed", brought.why);
+    this.#end(file, "accepted", undefined);
+    await sendCard(
+      { site, body: cardBody(site, fileCard(name, upload)), what: "file-info" },
+      { connector, clock, signal },
+    );
+  }
+
+  /** Nothing more comes of a file: its agent is told. */
+  #end(file: OwnerFile, result: string, reason: string | undefined): void {
+    const { store, clock, random, metrics, log, onEvent } = this.#parts;
+    metrics.count("files", { direction: "out", result });
+    log.info("file ended", { agent: file.agent, result, reason });
+    this.#forget(file);
+    const told = store.ownerEvents.add({
+      ...{ id: random.uuid(), agent: file.agent, kind: "file", created: clock.now() },
+      payload: { name: file.name, result, ...(reason === undefined ? {} : { reason }) },
+      ...{ conversation: file.site.conversation, message: undefined },
+    });
+    if (!told.ok) return log.error("event not stored", { code: told.error.code });
+    onEvent(file.agent);
+  }
+
+  #forget({ fileId }: Pick<OwnerFile, "fileId">): void {
+    const { store, files, folder, log } = this.#parts;
+    const closed = store.ownerFiles.close(fileId);
+    if (!closed.ok) log.error("file not closed", { code: closed.error.code });
+    files.remove(`${folder}/${fileId}`)
+      .catch((thrown) => log.error("file not removed", { error: errorText(thrown) }));
+  }
+}
+
+function readBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Brings a file to the place that the platform named with the owner's consent: an allowed host, no
+ * token of ours, no redirects. The same bytes again do no harm, so what stays open is tried again.
+ *
+ * Source: Microsoft Graph "Upload large files with an upload session": `PUT` with `Content-Range`;
+ * 200 or 201 when whole, 404 when the session has ended.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, HttpClient } from "core/ports.ts";
+import type { UploadPlace } from "core/teamchat/file_consent.ts";
+import { checkFileUrl } from "core/file_url.ts";
+import { retryAfterMs } from "teamchat/reply/retry_after.ts";
+
+/** What uploading is made of. */
+export interface UploadParts {
+  readonly http: HttpClient;
+  readonly origins: ReadonlySet<string>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What became of it, in words for the agent. */
+export type Uploaded =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly why: string }
+  | "stopping";
+
+const TRIES_MAX = 5;
+
+/** Brings the bytes; never rejects. */
+export async function uploadFile(
+  place: UploadPlace,
+  bytes: Uint8Array<ArrayBuffer>,
+  { http, origins, clock, signal }: UploadParts,
+): Promise<Uploaded> {
+  const [to, shown] = [place.uploadUrl, place.contentUrl].map((url) => checkFileUrl(url, origins));
+  if (to?.ok !== true || shown?.ok !== true) {
+    return { ok: false, why: "its place is at a host that is not in TEAMS_FILE_HOSTS" };
+  }
+  for (let tries = 1;; tries++) {
+    if (signal.aborted) return "stopping";
+    const answer = await put(http, to.url, bytes);
+    if (answer.status === 200 || answer.status === 201) return { ok: true };
+    const isOpen = answer.status === undefined || answer.status === 429 || answer.status >= 500;
+    if (!isOpen || tries >= TRIES_MAX) return { ok: false, why: refusalOf(answer.status) };
+    const waitMs = answer.status === 429
+      ? retryAfterMs(answer.retryAfter, clock.now())
+      : TEAMCHAT_LIMITS.repeatFirstMs * 2 ** tries;
+    await clock.sleep(waitMs, signal);
+  }
+}
+
+async function put(
+  http: HttpClient,
+  url: URL,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<{ readonly status: number | undefined; readonly retryAfter: string | null }> {
+  try {
+    const response = await http.fetch(url, {
+      method: "PUT",
+      headers: {
+        "content-type": "application/octet-stream",
+        "content-range": `bytes 0-${bytes.length - 1}/${bytes.length}`,
+      },
+      body: bytes,
+      redirect: "manual",
+      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fileSeconds * 1000),
+    });
+    await response.body?.cancel();
+    return { status: response.status, retryAfter: response.headers.get("retry-after") };
+  } catch {
+    // What was thrown may quote the address, which is a right.
+    return { status: undefined, retryAfter: null };
+  }
+}
+
+function refusalOf(status: number | undefined): string {
+  if (status === undefined) return "its host did not answer in time";
+  if (status >= 300 && status < 400) return "its place leads elsewhere";
+  return status === 404 || status === 410
+    ? "the time in which it could be brought is over"
+    : `its host answered ${status}`;
+}

@@ -1,0 +1,69 @@
+/**
+ * Sends a card of the gateway's own. A card can stand there twice without harm, because what it asks is
+ * settled once; so a request whose fate is open is tried again, a few times.
+ *
+ * @module
+ */
+
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock } from "core/ports.ts";
+import type { Connector } from "teamchat/reply/connector.ts";
+import type { DeliveryOutcome, Site } from "teamchat/store/turn.ts";
+
+/** A card to send. */
+export interface Card {
+  readonly site: Site;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** For the counters. */
+  readonly what: string;
+}
+
+/** What became of it. */
+export interface CardSent {
+  readonly outcome: DeliveryOutcome;
+  readonly reason: string | undefined;
+  readonly id: string | undefined;
+}
+
+const TRIES_MAX = 4;
+
+/** Sends it; never rejects. */
+export async function sendCard(
+  { site, body, what }: Card,
+  by: { readonly connector: Connector; readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<CardSent> {
+  const { connector, clock, signal } = by;
+  const ended = (outcome: DeliveryOutcome, reason?: string, id?: string) => ({
+    ...{ outcome, reason, id },
+  });
+  let open: string | undefined;
+  for (let tries = 1;; tries++) {
+    const sent = await connector.call({ site, method: "POST", body, what }, signal);
+    switch (sent.kind) {
+      case "ok":
+        return ended("delivered", undefined, sent.id);
+      case "blocked":
+        return ended("blocked", sent.why);
+      case "gone":
+        return ended("blocked", "the conversation is gone");
+      case "too-large":
+        return ended("too_large", "413");
+      case "failed":
+      case "stream-ended":
+        return ended("failed", sent.why);
+      case "unauthorized":
+        return ended("failed", "unauthorized");
+    }
+    if (sent.kind === "ambiguous") open = sent.why;
+    if (tries >= TRIES_MAX || signal.aborted) {
+      if (open !== undefined) return ended("ambiguous", open);
+      return sent.kind === "throttled"
+        ? ended("throttled", "429")
+        : ended("failed", "no connection");
+    }
+    const waitMs = sent.kind === "throttled"
+      ? sent.waitMs
+      : TEAMCHAT_LIMITS.repeatFirstMs * 2 ** (tries - 1);
+    await clock.sleep(waitMs, signal);
+  }
+}

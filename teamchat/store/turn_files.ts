@@ -1,0 +1,95 @@
+/**
+ * Files of turns on their way to the agent. The bytes are in a folder beside the database; here is
+ * which are wanted, which are there and why one is not. The address goes when it was used.
+ *
+ * | State | Means |
+ * |---|---|
+ * | wanted | to be fetched; its turn waits |
+ * | here | in the folder |
+ * | absent | could not be had, with the reason |
+ *
+ * @module
+ */
+
+import type { Database } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { writeSql } from "core/sql_write.ts";
+import type { FileRef } from "core/teamchat/file_refs.ts";
+import type { Row } from "teamchat/store/schema.ts";
+
+/** A file of a turn. */
+export interface StoredTurnFile {
+  readonly turnId: string;
+  readonly n: number;
+  readonly ref: FileRef;
+  /** Address of the conversation it came in. */
+  readonly base: string;
+  readonly state: "wanted" | "here" | "absent";
+  readonly size: number | undefined;
+  readonly type: string | undefined;
+  readonly fault: string | undefined;
+}
+
+/** What became of a file. */
+export type SettledFile =
+  | { readonly size: number; readonly type: string }
+  | { readonly fault: string };
+
+/** Files of turns. */
+export interface TurnFileBook {
+  of(turnId: string): readonly StoredTurnFile[];
+  /** Turns that wait for files. */
+  wanting(): readonly string[];
+  settle(turnId: string, n: number, what: SettledFile): Result<void>;
+  /** Turns that are with their agents, or nowhere, and whose files are still here. */
+  loose(): readonly string[];
+  forget(turnId: string): Result<void>;
+}
+
+/** Opens the book over prepared tables. */
+export function openTurnFiles(db: Database): TurnFileBook {
+  const of = db.prepare("select * from turn_files where turn_id = ? order by n");
+  const wanting = db.prepare("select distinct turn_id from turn_files where state = 'wanted'");
+  const settle = db.prepare(
+    "update turn_files set state = ?, size = ?, content_type = ?, fault = ?, url = '' " +
+      "where turn_id = ? and n = ?",
+  );
+  const loose = db.prepare(
+    "select distinct turn_id from turn_files where turn_id not in " +
+      "(select turn_id from turns where state = 'queued')",
+  );
+  const forget = db.prepare("delete from turn_files where turn_id = ?");
+  return {
+    of: (turnId) => of.all(turnId).map(readFile),
+    wanting: () => wanting.all().map((row) => String(row.turn_id)),
+    settle: (turnId, n, what) =>
+      writeSql(db, "the file", () => {
+        if ("fault" in what) settle.run("absent", null, null, what.fault, turnId, n);
+        else settle.run("here", what.size, what.type, null, turnId, n);
+      }),
+    loose: () => loose.all().map((row) => String(row.turn_id)),
+    forget: (turnId) =>
+      writeSql(db, "the file", () => {
+        forget.run(turnId);
+      }),
+  };
+}
+
+function readFile(row: Row): StoredTurnFile {
+  const text = (value: Row[string] | undefined) =>
+    value === null || value === undefined ? undefined : String(value);
+  return {
+    turnId: String(row.turn_id),
+    n: Number(row.n),
+    ref: {
+      kind: String(row.kind) as FileRef["kind"],
+      name: String(row.name),
+      url: String(row.url),
+    },
+    base: String(row.base),
+    state: String(row.state) as StoredTurnFile["state"],
+    size: row.size === null ? undefined : Number(row.size),
+    type: text(row.content_type),
+    fault: text(row.fault),
+  };
+}

@@ -1,0 +1,274 @@
+/**
+ * Files that agents offer: asked by a card, brought after the owner's own consent, once, in time, to an
+ * allowed place, and the agent learns the end of it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
+import { error } from "tests/teamchat/connector/conversation.ts";
+import {
+  CAL_OWNER,
+  startTestTeamchat,
+  type TestAgent,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+const FILE = new TextEncoder().encode("the report");
+
+function test(name: string, fn: (at: TestTeamchat, agent: TestAgent) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat({ env: { TEAMS_FILE_HOSTS: FILE_HOST } });
+      const agent = await at.agent();
+      await at.post(at.message("hi"));
+      const { turnId } = await at.still(agent.begin());
+      agent.answer(turnId, "hi");
+      await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
+      await fn(at, agent);
+    },
+  });
+}
+
+/** Offers the file; returns the result. */
+async function offer(at: TestTeamchat, agent: TestAgent, more: object = {}) {
+  const piece = {
+    ...{ type: "owner_file", id: "f1", name: "report.pdf", description: "The report" },
+    ...{ size: FILE.length, offset: 0, data: FILE.toBase64() },
+  };
+  agent.send({ ...piece, ...more });
+  let result: Record<string, unknown> | undefined;
+  void agent.next("owner_message_result").then((frame) => result = frame);
+  await at.until(() => result !== undefined);
+  return result ?? {};
+}
+
+interface Card {
+  readonly contentType: string;
+  readonly name: string;
+  readonly content: { readonly acceptContext: unknown; readonly sizeInBytes: number };
+}
+
+function cardsOf(at: TestTeamchat, kind: string): readonly Card[] {
+  return at.kit.conversation("a:bea").messages
+    .flatMap(({ body }) => (body.attachments ?? []) as Card[])
+    .filter(({ contentType }) => contentType.endsWith(kind));
+}
+
+/** The press of a button on the card. */
+function press(at: TestTeamchat, action: "accept" | "decline", more: object = {}) {
+  const card = cardsOf(at, "file.consent").at(-1);
+  const { uploadUrl, session } = at.kit.files.openUpload(FILE.length);
+  const uploadInfo = {
+    ...{ uploadUrl, contentUrl: `https://${FILE_HOST}/personal/report.pdf`, name: "report.pdf" },
+    ...{ uniqueId: "u1", fileType: "pdf" },
+  };
+  const value = {
+    ...{ type: "fileUpload", action, context: card?.content.acceptContext },
+    ...(action === "accept" ? { uploadInfo } : {}),
+  };
+  const invoke = { type: "invoke", name: "fileConsent/invoke", value, ...more };
+  return { session, invoke: at.message("", invoke), uploadInfo };
+}
+
+async function told(at: TestTeamchat, agent: TestAgent): Promise<unknown> {
+  let event: Record<string, unknown> | undefined;
+  void agent.next("owner_event").then((frame) => event = frame);
+  await at.until(() => event !== undefined, 60_000);
+  agent.send({ type: "owner_event_taken", id: event?.id });
+  assert.equal(event?.kind, "file");
+  return event?.payload;
+}
+
+test("a file is asked about, brought after a yes, and shown", async (at, agent) => {
+  const sent = await offer(at, agent);
+  assert.equal(sent.outcome, "delivered");
+  const [card] = cardsOf(at, "file.consent");
+  assert.deepEqual([card?.name, card?.content.sizeInBytes], ["report.pdf", FILE.length]);
+  const { session, invoke } = press(at, "accept");
+  const posted = await at.post(invoke);
+  assert.deepEqual([posted.status, posted.text], [200, "{}"]);
+  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
+  assert.deepEqual(session.bytes, FILE);
+  await at.until(() => cardsOf(at, "file.info").length === 1);
+  assert.deepEqual(at.kit.violations(), []);
+  assert.doesNotMatch(JSON.stringify(at.host.log.lines), /secret-right|tempauth/);
+});
+
+test("a file in pieces is whole; pieces that do not fit are refused", async (at, agent) => {
+  const [one, two] = [FILE.subarray(0, 4), FILE.subarray(4)];
+  agent.send({
+    ...{ type: "owner_file", id: "f1", name: "a.txt", description: "", size: FILE.length },
+    ...{ offset: 0, data: one.toBase64() },
+  });
+  assert.equal((await at.still(agent.next("owner_file_taken"))).next, 4);
+  const sent = await offer(at, agent, { name: "a.txt", offset: 4, data: two.toBase64() });
+  assert.equal(sent.outcome, "delivered");
+  const { session, invoke } = press(at, "accept");
+  await at.post(invoke);
+  await told(at, agent);
+  assert.deepEqual(session.bytes, FILE);
+  for (
+    const more of [
+      { id: "f2", offset: 3 },
+      { id: "f3", data: "no base64!" },
+      { id: "f4", size: 3 },
+      { id: "f5", data: "" },
+    ]
+  ) assert.equal((await offer(at, agent, more)).outcome, "failed", JSON.stringify(more));
+  assert.equal((await offer(at, agent, { id: "f6", size: 99_999_999 })).outcome, "too_large");
+});
+
+test("a no is told, and nothing is brought", async (at, agent) => {
+  await offer(at, agent);
+  const { invoke } = press(at, "decline");
+  assert.equal((await at.post(invoke)).status, 200);
+  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "declined" });
+  assert.deepEqual(at.kit.files.requests, []);
+});
+
+test("a consent counts once", async (at, agent) => {
+  await offer(at, agent);
+  const first = press(at, "accept");
+  // The platform repeats the invoke, under its id and under a new one.
+  for (const each of [first.invoke, first.invoke, { ...first.invoke, id: "again" }]) {
+    assert.equal((await at.post(each)).status, 200);
+  }
+  await told(at, agent);
+  const second = press(at, "accept");
+  assert.equal((await at.post(second.invoke)).status, 200);
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.some(({ text }) => /not offered any more/.test(text)));
+  assert.equal(second.session.bytes, undefined);
+  assert.equal(at.kit.files.requests.length, 1);
+});
+
+test("somebody else's press does not count, nor one in another conversation", async (at, agent) => {
+  await offer(at, agent);
+  const from = { id: "29:cal", aadObjectId: CAL_OWNER };
+  const conversation = { id: "a:other", conversationType: "personal" };
+  const foreign = [
+    press(at, "accept", { from, conversation: { id: "a:cal" } }),
+    press(at, "accept", { from }),
+    press(at, "decline", { from }),
+    press(at, "accept", { conversation }),
+  ];
+  for (const { invoke } of foreign) assert.equal((await at.post(invoke)).status, 200);
+  await at.clock.advance(10_000);
+  assert.deepEqual(at.kit.files.requests, []);
+  const own = press(at, "accept");
+  await at.post(own.invoke);
+  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
+  assert.deepEqual(own.session.bytes, FILE);
+});
+
+test("an offer ends after a day, and a late yes does not count", async (at, agent) => {
+  await offer(at, agent);
+  const late = press(at, "accept");
+  // A day of the clock is many timers; the moment of the end is what counts.
+  const db = await at.host.databases.open("/r/var/lib/fleetctl/teamchat/teamchat.db");
+  const [row] = db.prepare("select expires from owner_files").all();
+  assert.equal(Number(row?.expires) - at.clock.now() <= 24 * 3_600_000, true);
+  db.prepare("update owner_files set expires = ?").run(at.clock.now() + 1_000);
+  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "expired" });
+  await at.post(late.invoke);
+  await at.clock.advance(10_000);
+  assert.deepEqual(at.kit.files.requests, []);
+});
+
+const PLACES: readonly (readonly [string, object])[] = [
+  ["another host", { uploadUrl: "https://evil.test/up" }],
+  ["plain http", { uploadUrl: `http://${FILE_HOST}/up` }],
+  ["a look-alike", { uploadUrl: `https://${FILE_HOST}.evil.test/up` }],
+  ["a shown address elsewhere", { contentUrl: "https://evil.test/report.pdf" }],
+];
+for (const [name, wrong] of PLACES) {
+  test(`a file is not brought to ${name}`, async (at, agent) => {
+    await offer(at, agent);
+    const { invoke, uploadInfo } = press(at, "accept");
+    const value = { ...invoke.value as object, uploadInfo: { ...uploadInfo, ...wrong } };
+    await at.post({ ...invoke, value });
+    assert.deepEqual(await told(at, agent), {
+      ...{ name: "report.pdf", result: "failed" },
+      reason: "its place is at a host that is not in TEAMS_FILE_HOSTS",
+    });
+    assert.deepEqual(at.kit.files.requests, []);
+    assert.deepEqual(at.kit.violations(), []);
+  });
+}
+
+const status = (code: number, headers = {}) => new Response(null, { status: code, headers });
+const UPLOADS: readonly (readonly [string, () => readonly Response[], object])[] = [
+  ["503 and 429", () => [status(503), status(429, { "retry-after": "3" })], { result: "accepted" }],
+  ["a redirect", () => [status(302, { location: "https://evil.test/" })], {
+    ...{ result: "failed", reason: "its place leads elsewhere" },
+  }],
+  ["a session that ended", () => [status(404)], {
+    ...{ result: "failed", reason: "the time in which it could be brought is over" },
+  }],
+  ["500 for ever", () => Array.from({ length: 9 }, () => status(500)), {
+    ...{ result: "failed", reason: "its host answered 500" },
+  }],
+];
+for (const [name, responses, want] of UPLOADS) {
+  test(`the agent is told what became of an upload: ${name}`, async (at, agent) => {
+    await offer(at, agent);
+    at.kit.files.failUploads(...responses());
+    await at.post(press(at, "accept").invoke);
+    assert.deepEqual(await told(at, agent), { name: "report.pdf", ...want });
+    assert.deepEqual(at.kit.violations(), []);
+  });
+}
+
+test("what the platform says about the card is told", async (at, agent) => {
+  const blocked = error(403, "MessageWritesBlocked", "");
+  at.kit.script({ kind: "message", effect: { answer: blocked } });
+  assert.equal((await offer(at, agent)).outcome, "blocked");
+  at.kit.script({ kind: "message", effect: { answer: error(429, "TooManyRequests", "") } });
+  assert.equal((await offer(at, agent, { id: "f2" })).outcome, "delivered");
+  assert.equal((await offer(at, agent, { id: "f2" })).outcome, "delivered");
+  assert.equal(cardsOf(at, "file.consent").length, 1);
+  await at.post(at.message("", { type: "installationUpdate", action: "remove" }));
+  assert.equal((await offer(at, agent, { id: "f3" })).outcome, "blocked");
+});
+
+test("a yes before a restart is brought after it", async (at, agent) => {
+  await offer(at, agent);
+  const { session, invoke } = press(at, "accept");
+  at.kit.files.failUploads(...Array.from({ length: 4 }, () => status(503)));
+  await at.post(invoke);
+  await at.until(() => at.kit.files.requests.length > 0);
+  const again = await at.restart();
+  try {
+    at.kit.files.failUploads();
+    const back = await again.agent("bea", { open_turns: [] });
+    assert.deepEqual(await told(again, back), { name: "report.pdf", result: "accepted" });
+    assert.deepEqual(session.bytes, FILE);
+  } finally {
+    await again.still(again.teamchat.close());
+  }
+});
+
+const GARBAGE: readonly unknown[] = [
+  undefined,
+  null,
+  5,
+  {},
+  { type: "fileUpload", action: "accept" },
+  { type: "fileUpload", action: "accept", context: { fleetctl_file: "x" } },
+  { type: "fileUpload", action: "decline", context: { fleetctl_file: "unknown" } },
+  { type: "fileUpload", action: "sell", context: { fleetctl_file: "x" } },
+  { type: "fileUpload", action: "accept", context: [], uploadInfo: [] },
+];
+test("an answer to no card is answered, and nothing follows", async (at) => {
+  for (const value of GARBAGE) {
+    const invoke = at.message("", { type: "invoke", name: "fileConsent/invoke", value });
+    assert.equal((await at.post(invoke)).status, 200, JSON.stringify(value));
+  }
+  await at.clock.advance(10_000);
+  assert.deepEqual(at.kit.files.requests, []);
+});

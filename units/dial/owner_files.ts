@@ -1,0 +1,128 @@
+/**
+ * Files that the agent offers to its owner: read from one folder in the agent's home, sent piece by
+ * piece, each after the gateway holds the one before. On a new connection a file begins anew.
+ *
+ * @module
+ */
+
+import type { InboundFrame } from "core/dial/client_session.ts";
+import type { ClientFrame } from "core/dial/frames.ts";
+import { refusal } from "core/errors.ts";
+import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Clock, Files, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { fileName } from "core/teamchat/file_refs.ts";
+import type { OwnerDelivery } from "units/dial/messages.ts";
+
+/** What a program of the agent asks. */
+export interface FileOffer {
+  readonly name: string;
+  readonly description: string;
+  readonly id?: string | undefined;
+}
+
+/** Offering files. */
+export interface OwnerFiles {
+  /** Resolves when the owner is asked, or with the reason why not. */
+  offer(file: FileOffer): Promise<Result<OwnerDelivery>>;
+  /** The gateway holds a piece. */
+  taken(frame: Extract<InboundFrame, { type: "owner_file_taken" }>): void;
+  /** Hands over a result; false when nobody waits for it. */
+  answered(frame: Extract<InboundFrame, { type: "owner_message_result" }>): boolean;
+  /** Begins everything anew that has no answer. */
+  sendAgain(): void;
+}
+
+interface Open {
+  readonly offer: FileOffer;
+  readonly bytes: Uint8Array;
+  readonly resolve: (answer: Result<OwnerDelivery>) => void;
+  /** Gives up when nothing moves. */
+  stopWait: () => void;
+}
+
+/** Files at once: each is in memory. */
+const OPEN_MAX = 2;
+
+/** Makes it; `folder` is where files are put to be sent. */
+export function createOwnerFiles(parts: {
+  readonly files: Files;
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly send: (frame: Extract<ClientFrame, { type: "owner_file" }>) => void;
+  readonly hasTeamchat: () => boolean;
+}): OwnerFiles {
+  const { files, folder, clock, random } = parts;
+  const open = new Map<string, Open>();
+
+  function sendPiece(id: string, at: Open, offset: number): void {
+    const { offer: { name, description }, bytes } = at;
+    const piece = bytes.subarray(offset, offset + TEAMCHAT_LIMITS.fileChunkBytes);
+    parts.send({
+      type: "owner_file",
+      ...{ id, name, description, size: bytes.length, offset, data: piece.toBase64() },
+    });
+    at.stopWait();
+    at.stopWait = clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
+      at.resolve(err(refusal(
+        "gateway-silent",
+        "Cannot send the file: the gateway did not answer in time",
+      )));
+    });
+  }
+
+  async function read(name: string): Promise<Result<Uint8Array>> {
+    if (name !== fileName(name, 1)) return err(unfit(name, "its name is none of a plain file"));
+    const path = `${folder}/${name}`;
+    const stat = await files.stat(path).catch(() => undefined);
+    if (stat?.kind !== "file") return err(unfit(name, `there is no such file in ${folder}`));
+    if (stat.size === 0) return err(unfit(name, "it is empty"));
+    if (stat.size > TEAMCHAT_LIMITS.fileBytesMax) {
+      return err(unfit(name, `it is larger than ${TEAMCHAT_LIMITS.fileBytesMax} bytes`));
+    }
+    const bytes = await files.readBytes(path).catch(() => undefined);
+    return bytes === undefined ? err(unfit(name, "it cannot be read")) : ok(bytes);
+  }
+
+  return {
+    offer: async (offer) => {
+      if (!parts.hasTeamchat()) {
+        return err(refusal(
+          "teamchat-absent",
+          "Cannot send the file: this agent has no team-chat gateway, must have one",
+        ));
+      }
+      if (open.size >= OPEN_MAX) {
+        return err(refusal("message-busy", "Cannot send the file: others are on their way"));
+      }
+      const bytes = await read(offer.name);
+      if (!bytes.ok) return bytes;
+      const id = offer.id ?? random.uuid();
+      const { promise, resolve } = Promise.withResolvers<Result<OwnerDelivery>>();
+      const at: Open = { offer, bytes: bytes.value, resolve, stopWait: () => {} };
+      open.set(id, at);
+      sendPiece(id, at, 0);
+      const answer = await promise;
+      at.stopWait();
+      open.delete(id);
+      return answer;
+    },
+    taken: ({ id, next }) => {
+      const at = open.get(id);
+      if (at !== undefined && next < at.bytes.length) sendPiece(id, at, next);
+    },
+    answered: ({ id, outcome, ids, reason }) => {
+      const at = open.get(id);
+      at?.resolve(ok({ outcome, ids, reason }));
+      return at !== undefined;
+    },
+    sendAgain: () => {
+      for (const [id, at] of open) sendPiece(id, at, 0);
+    },
+  };
+}
+
+function unfit(name: string, state: string) {
+  return refusal("file-unfit", `Cannot send the file "${name.slice(0, 120)}": ${state}`);
+}

@@ -1,0 +1,105 @@
+/**
+ * Files that come with turns: taken piece by piece, kept in the agent's home below the dial unit's own
+ * folder, named in the text of their turn. The oldest go when there are many.
+ *
+ * @module
+ */
+
+import type { InboundFrame } from "core/dial/client_session.ts";
+import type { TurnFile } from "core/dial/frames.ts";
+import { errorText } from "core/errors.ts";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { Files, Log } from "core/ports.ts";
+import { fileName } from "core/teamchat/file_refs.ts";
+
+type Piece = Extract<InboundFrame, { type: "file" }>;
+
+/** Taking files. */
+export interface TurnFiles {
+  /** Takes a piece; returns how much of the file is here, or undefined when it cannot be taken. */
+  take(piece: Piece): Promise<number | undefined>;
+  /** Lines about the files of a turn, for its text. */
+  linesOf(turnId: string, files: readonly TurnFile[]): readonly string[];
+}
+
+/** Turns whose files are kept. */
+const TURNS_KEPT = 64;
+/** Turn ids name folders. */
+const TURN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** Makes it; `folder` is its own. */
+export function createTurnFiles(parts: {
+  readonly files: Files;
+  readonly folder: string;
+  readonly log: Log;
+}): TurnFiles {
+  const { files, folder, log } = parts;
+  let coming: { readonly id: string; readonly bytes: Uint8Array; held: number } | undefined;
+  const pathOf = (turnId: string, n: number, name: string) =>
+    `${folder}/${turnId}/${n}-${fileName(name, n)}`;
+
+  /** Removes the folders of the oldest turns. */
+  async function trim(): Promise<void> {
+    const names = await files.list(folder);
+    if (names.length <= TURNS_KEPT) return;
+    const dated = await Promise.all(names.map(async (name) => ({
+      name,
+      at: (await files.stat(`${folder}/${name}`))?.mtimeMs ?? 0,
+    })));
+    const old = dated.sort((a, b) => a.at - b.at).slice(0, names.length - TURNS_KEPT);
+    for (const { name } of old) await files.remove(`${folder}/${name}`, { recursive: true });
+  }
+
+  async function keep(piece: Piece, bytes: Uint8Array): Promise<boolean> {
+    try {
+      await files.ensureDir(`${folder}/${piece.turn_id}`, { mode: 0o700 });
+      await trim();
+      const path = pathOf(piece.turn_id, piece.n, piece.name);
+      await files.write(path, bytes, { mode: 0o600 });
+      return true;
+    } catch (thrown) {
+      log.error("file not kept", { turn: piece.turn_id, error: errorText(thrown) });
+      return false;
+    }
+  }
+
+  return {
+    take: async (piece) => {
+      const { turn_id: turnId, n, size, offset } = piece;
+      if (!TURN_ID.test(turnId) || size > TEAMCHAT_LIMITS.fileBytesMax) return undefined;
+      const id = `${turnId}/${n}`;
+      if (coming?.id !== id || offset === 0) coming = { id, bytes: new Uint8Array(size), held: 0 };
+      const bytes = readBase64(piece.data);
+      const isNext = bytes !== undefined && offset === coming.held &&
+        coming.bytes.length === size && offset + bytes.length <= size;
+      if (!isNext) return undefined;
+      coming.bytes.set(bytes, offset);
+      coming.held += bytes.length;
+      if (coming.held < size) return coming.held;
+      const whole = coming.bytes;
+      coming = undefined;
+      return await keep(piece, whole) ? size : undefined;
+    },
+    linesOf: (turnId, told) =>
+      told.map(({ n, name, size, content_type: type, fault }) => {
+        const shown = oneLine(name, 120);
+        if (fault !== undefined) {
+          return `[attachment: ${shown} is not here: ${oneLine(fault, 200)}]`;
+        }
+        const kind = type === undefined ? "" : `, ${oneLine(type, 80)}`;
+        return `[attachment: ${shown}, ${size ?? 0} bytes${kind}: ${pathOf(turnId, n, name)}]`;
+      }),
+  };
+}
+
+function oneLine(text: string, max: number): string {
+  return text.replace(/[\p{Cc}\s[\]]+/gu, " ").trim().slice(0, max);
+}
+
+function readBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+  } catch {
+    return undefined;
+  }
+}
