@@ -172,6 +172,11 @@ export interface ServiceManager {
   enable(unit: string): Promise<void>;
   disable(unit: string): Promise<void>;
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
+  /**
+   * Whether an active service serves, asked without waiting. Absent where a service that is not
+   * ready is not active either.
+   */
+  isReady?(unit: string): Promise<boolean>;
   /** The last lines of the unit's log, oldest first. */
   journal(unit: string, lines: number): Promise<readonly string[]>;
 }

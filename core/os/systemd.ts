@@ -7,7 +7,7 @@
  */
 
 import { type Processes, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
-import { awaitReady } from "core/os/systemd_ready.ts";
+import { awaitReady, isReady } from "core/os/systemd_ready.ts";
 import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
@@ -83,6 +83,7 @@ export function systemdServices(
       }
       return matchUnits(names, parseUnitStatus(answer.stdout));
     },
+    isReady: (unit) => isReady(checkUnit(unit), run),
     journal,
   };
 }

@@ -14,8 +14,11 @@ export type RunProgram = (
   args: readonly string[],
 ) => Promise<{ readonly code: number | undefined; readonly stdout: string }>;
 
-/** A service that takes longer is reported; on a busy host with many agents seconds are normal. */
-const READY_MS_MAX = 90_000;
+/**
+ * A service whose `TimeoutStartSec` is no time is reported after this long; on a busy host with many
+ * agents seconds are normal. It is systemd's own default.
+ */
+const READY_MS_DEFAULT = 90_000;
 /** A host that keeps no journal has nothing to tell: a run that lasts this long counts as ready. */
 const SILENT_MS_MAX = 15_000;
 const LOOK_MS = 100;
@@ -28,6 +31,7 @@ const READY_LINE = '"event":"ready"';
 export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
   const text = await run("systemctl", ["cat", "--no-pager", "--", unit]);
   if (text.code !== 0 || !READY_KEY.test(text.stdout)) return;
+  const limitMs = await readyLimitMs(unit, run);
   const began = performance.now();
   let first: string | undefined;
   for (let pause = LOOK_MS;; pause = Math.min(pause * 2, LOOK_MS_MAX)) {
@@ -41,12 +45,43 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
     if (said.includes(READY_LINE)) return;
     const waitedMs = performance.now() - began;
     if (said.trim() === "" && waitedMs > SILENT_MS_MAX) return;
-    if (waitedMs > READY_MS_MAX) {
-      const seconds = READY_MS_MAX / 1000;
+    if (waitedMs > limitMs) {
+      const seconds = limitMs / 1000;
       throw new ServiceFault(unit, `Cannot start ${unit}: it was not ready within ${seconds} s`);
     }
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
+}
+
+/** Tells whether the present run of a unit is ready; one that does not say so is when it is active. */
+export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
+  const text = await run("systemctl", ["cat", "--no-pager", "--", unit]);
+  if (text.code !== 0 || !READY_KEY.test(text.stdout)) return true;
+  const state = await stateOf(unit, run);
+  if (state.active !== "active") return false;
+  const said = await saidBy(state.invocation, run);
+  return said.includes(READY_LINE) || said.trim() === "";
+}
+
+/** The unit's own bound: what systemd would use for a service that tells it of its readiness. */
+async function readyLimitMs(unit: string, run: RunProgram): Promise<number> {
+  const args = ["show", "--no-pager", "--value", "--property=TimeoutStartUSec", "--", unit];
+  const { stdout } = await run("systemctl", args);
+  return parseSpanMs(stdout.trim()) ?? READY_MS_DEFAULT;
+}
+
+const SPAN_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
+
+/** Parses a span as `systemctl show` prints it, `1min 30s`; undefined for `infinity` and others. */
+function parseSpanMs(text: string): number | undefined {
+  let sum = 0;
+  for (const part of text.split(" ")) {
+    const [, count, unit = ""] = /^(\d+(?:\.\d+)?)([a-z]+)$/.exec(part) ?? [];
+    const factor = SPAN_MS[unit];
+    if (count === undefined || factor === undefined) return undefined;
+    sum += Number(count) * factor;
+  }
+  return sum > 0 ? sum : undefined;
 }
 
 async function stateOf(unit: string, run: RunProgram) {
@@ -67,6 +102,9 @@ async function saidBy(invocation: string, run: RunProgram): Promise<string> {
     "--quiet",
     "--output=cat",
     `_SYSTEMD_INVOCATION_ID=${invocation}`,
+    // What systemd says of this run: where that is kept, a service that says nothing is silent.
+    "+",
+    `INVOCATION_ID=${invocation}`,
   ]);
   return stdout;
 }

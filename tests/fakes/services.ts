@@ -16,6 +16,10 @@ export interface MemoryServices extends ServiceManager {
   failAt(step: number): void;
   /** Makes each start of a unit fail until told otherwise. */
   failUnit(unit: string, isFailing: boolean): void;
+  /** Makes each start of a unit end in time-out and leave it active until told otherwise. */
+  hangUnit(unit: string, isHanging: boolean): void;
+  /** A unit that hung becomes ready by itself. */
+  wakeUnit(unit: string): void;
   /** Names of the active units, sorted. */
   active(): readonly string[];
   /** Moves the clock by which starts are dated; what runs keeps its date. */
@@ -35,6 +39,8 @@ export function memoryServices(
   const running = new Map<string, { readonly pid: number; readonly since: number }>();
   const failures = new Set<number>();
   const broken = new Set<string>();
+  const hanging = new Set<string>();
+  const unready = new Set<string>();
   let pids = 1000;
   let shiftMs = 0;
 
@@ -49,7 +55,12 @@ export function memoryServices(
   const start = (unit: string) => {
     known(unit);
     if (broken.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: exit-code 1`, ["oh"]);
-    if (!running.has(unit)) running.set(unit, { pid: ++pids, since: pids + shiftMs });
+    if (!running.has(unit)) {
+      running.set(unit, { pid: ++pids, since: pids + shiftMs });
+      if (hanging.has(unit)) unready.add(unit);
+      else unready.delete(unit);
+    }
+    if (unready.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: not ready`, ["hm"]);
   };
   const targetOf = async (unit: string) =>
     /^WantedBy=(.+)$/m.exec(await files.readText(`${folder}/${unit}`) ?? "")?.[1] ?? "";
@@ -58,6 +69,9 @@ export function memoryServices(
     name: options.name ?? "systemd",
     changes,
     failAt: (step) => void failures.add(changes.length + step),
+    hangUnit: (unit, isHanging) => void (isHanging ? hanging.add(unit) : hanging.delete(unit)),
+    wakeUnit: (unit) => void unready.delete(unit),
+    isReady: async (unit) => running.has(unit) && !unready.has(unit),
     failUnit: (unit, isFailing) => void (isFailing ? broken.add(unit) : broken.delete(unit)),
     active: () => [...running.keys()].sort(),
     shiftClock: (ms) => void (shiftMs += ms),

@@ -28,6 +28,13 @@ export function finalRecord(planned: Plan, executed: Executed, before: RenderRec
   for (const name of failed) {
     if (before.units[name] === undefined) delete units[name];
   }
+  // A start that failed may have left something running that never serves, or serves only later.
+  for (const name of executed.failed) {
+    const unit = before.units[name] ?? planned.units.recorded.get(name);
+    if (unit !== undefined && planned.units.recorded.has(name)) {
+      units[name] = { ...unit, unready: true };
+    }
+  }
   const unremoved = before.files.filter((file) =>
     executed.failed.has(file.path.split("/").at(-1) ?? "")
   );

@@ -61,6 +61,8 @@ export interface Observed {
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly enabled: ReadonlySet<string>;
   readonly isManagerRunning: boolean;
+  /** Active units whose last start failed and that do not serve yet. */
+  readonly unready: ReadonlySet<string>;
   readonly hashes: ReadonlyMap<string, InputHashes>;
   /** Homes that could not be read. */
   readonly faults: readonly Refusal[];
@@ -104,6 +106,12 @@ export async function observe(
   const isManagerRunning = await site.ports.services.isRunning();
   const names = unitNames(desired, record, site.paths);
   const statuses = isManagerRunning ? await site.ports.services.status(names) : [];
+  const unready = new Set<string>();
+  await inParallel(statuses, async ({ unit, active }) => {
+    if (active !== "active" || record.units[unit]?.unready !== true) return;
+    // Where a manager cannot be asked, an active unit is a ready one.
+    if (await site.ports.services.isReady?.(unit) === false) unready.add(unit);
+  });
   const enabled = new Set<string>();
   await inParallel(desired.units, async (unit) => {
     const link = `${site.paths.units}/${unit.wantedBy}.wants/${unit.name}`;
@@ -122,6 +130,7 @@ export async function observe(
     units: new Map(statuses.map((status) => [status.unit, status])),
     enabled,
     isManagerRunning,
+    unready,
     hashes,
   };
 }

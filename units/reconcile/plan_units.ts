@@ -129,6 +129,8 @@ interface UnitState {
   readonly isHardStale: boolean;
   readonly isSoftStale: boolean;
   readonly isStale: boolean;
+  /** It runs and has never served. */
+  readonly isUnready: boolean;
 }
 
 function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): UnitState {
@@ -137,11 +139,13 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   const hashes = observed.hashes.get(unit.name) ?? { inputs: "", softInputs: "" };
   const before = record.units[unit.name];
   const isRunning = isUp(status);
+  const isUnready = isRunning && observed.unready.has(unit.name);
   const isHardStale = isRunning &&
-    (before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
+    (isUnready || before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
   const isSoftStale = isRunning &&
     (before?.softInputs !== hashes.softInputs || isSameRun(before.softStale, run));
-  return { isRunning, run, hashes, isHardStale, isSoftStale, isStale: isHardStale || isSoftStale };
+  const isStale = isHardStale || isSoftStale;
+  return { isRunning, run, hashes, isHardStale, isSoftStale, isStale, isUnready };
 }
 
 /** A unit that waits for its next automatic restart counts as running: it must not be started twice. */
@@ -203,5 +207,6 @@ function recordOf(
     ...(!isFresh && state.isHardStale ? { stale: state.run } : {}),
     ...(!isFresh && state.isHardStale && unread !== undefined ? { unread } : {}),
     ...(!isFresh && state.isSoftStale ? { softStale: state.run } : {}),
+    ...(!isFresh && state.isUnready ? { unready: true } : {}),
   };
 }

@@ -41,6 +41,8 @@ export interface RecordedUnit {
   readonly unread?: readonly string[];
   /** The same for soft inputs. */
   readonly softStale?: ProcessIdentity;
+  /** Its last start failed; a service that was slow may serve by now, which only asking shows. */
+  readonly unready?: true;
 }
 
 /** Names one run of a unit. */

@@ -174,13 +174,18 @@ Deno.test("start() rejects with what systemd said and the tail of the journal", 
 });
 
 /** A service that says when it is ready; its states and its journal, one look after the other. */
-function readyByLog(looks: readonly (readonly [state: string, said: string])[]) {
+function readyByLog(
+  looks: readonly (readonly [state: string, said: string])[],
+  timeout = "1min 30s",
+) {
   let at = -1;
   const look = () => looks[Math.min(at, looks.length - 1)] as readonly [string, string];
   return open({
     systemctl: async (call) => {
       if (call.args[0] === "cat") await call.print("[Service]\nX-FleetctlReady=log\n");
-      if (call.args[0] === "show") {
+      if (call.args[0] === "show" && call.args.includes("--property=TimeoutStartUSec")) {
+        await call.print(`${timeout}\n`);
+      } else if (call.args[0] === "show") {
         at++;
         const [active, sub, id] = look()[0].split(" ");
         await call.print(`ActiveState=${active}\nSubState=${sub}\nInvocationID=${id}\n`);
@@ -200,6 +205,30 @@ Deno.test("start() waits until the service has said that it is ready", async () 
     ["active running r1", "starting\n"],
     ["active running r1", 'starting\n{"event":"ready"}\n'],
   ]).start("x.service");
+});
+
+Deno.test("start() gives a service that never is ready as long as its TimeoutStartSec says", async () => {
+  for (const said of ["waiting\n", "Started x.service.\n"]) {
+    const services = readyByLog([["active running r1", said]], "200ms");
+    await assert.rejects(
+      services.start("x.service"),
+      (thrown: unknown) =>
+        thrown instanceof ServiceFault && /it was not ready within 0\.2 s/.test(thrown.message),
+    );
+  }
+});
+
+Deno.test("isReady() tells a run that serves from one that hangs, without waiting", async () => {
+  const rows = [
+    ["active running r1", '{"event":"ready"}\n', true],
+    ["active running r1", "waiting\n", false],
+    ["activating auto-restart r1", '{"event":"ready"}\n', false],
+    // A host that keeps no journal has nothing to tell.
+    ["active running r1", "", true],
+  ] as const;
+  for (const [state, said, want] of rows) {
+    assert.equal(await readyByLog([[state, said]]).isReady?.("x.service"), want, state + said);
+  }
 });
 
 for (

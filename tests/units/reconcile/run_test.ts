@@ -433,6 +433,45 @@ test("reconcile() reports the failed unit with its log and starts the others", a
   assert.deepEqual(rig.services.active(), ALL_UNITS.filter((unit) => !unit.includes("dial-ada")));
 });
 
+const GATEWAY = "fleetctl-gateway.service";
+
+test("reconcile() tries a unit that runs and never serves again until it does", async () => {
+  for (const isFirst of [true, false]) {
+    const rig = createRig();
+    const whole = facts(WIRED);
+    if (!isFirst) await rig.done(whole, { restartAgents: true });
+    rig.services.hangUnit(GATEWAY, true);
+    await rig.services.stop(GATEWAY);
+    for (const change of ["start", "restart"]) {
+      const report = await rig.done(whole, { restartAgents: true });
+      assert.deepEqual(report.faults.map((fault) => [fault.code, fault.details]), [
+        ["unit-failed", ["hm"]],
+      ]);
+      assert.equal(
+        rig.services.changes.filter((one) => one.endsWith(GATEWAY)).at(-1),
+        `${change} ${GATEWAY}`,
+      );
+      assert.deepEqual(rig.services.active(), ALL_UNITS);
+    }
+    rig.services.hangUnit(GATEWAY, false);
+    const repaired = await rig.done(whole, { restartAgents: true });
+    assert.deepEqual(repaired.faults, []);
+    assert.deepEqual(unitChanges(repaired), [`restarted ${GATEWAY}`]);
+    assert.deepEqual(unitChanges(await rig.done(whole, { restartAgents: true })), []);
+  }
+});
+
+test("reconcile() leaves a unit alone that was slow and serves by now", async () => {
+  const rig = createRig();
+  const dial = "fleetctl-dial-ada.service";
+  for (const unit of [dial, GATEWAY]) rig.services.hangUnit(unit, true);
+  const slow = await rig.done(facts(WIRED), { restartAgents: true });
+  assert.equal(slow.faults.length, 2);
+  for (const unit of [dial, GATEWAY]) rig.services.wakeUnit(unit);
+  const report = await rig.done(facts(WIRED), { restartAgents: true });
+  assert.deepEqual([report.faults, unitChanges(report)], [[], []]);
+});
+
 test("reconcile() renders no dial unit for an agent without a login identity", async () => {
   const { userEmail: _, ...nameless } = agent("ada");
   const rig = createRig();
