@@ -24,7 +24,7 @@ import { initRepo } from "core/ledger/repository.ts";
 import { type HostName, type KeyName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Random } from "core/ports.ts";
-import { ok, type Result } from "core/result.ts";
+import { err, ok, type Result } from "core/result.ts";
 import { readDefinitions, type RuntimeDefinitions } from "core/runtimes/definitions.ts";
 import { initSecrets } from "core/secrets/init.ts";
 import { renderHostOpKeys, renderSecretEnv, requireRoleKey } from "core/secrets/render.ts";
@@ -110,6 +110,8 @@ export async function gatherFacts(
   const secrets = await openSecrets(ports, paths);
   if (!secrets.ok) return secrets;
   const defaults = await readDefaults(ports, paths, catalog.value);
+  const [damage] = defaults.faults;
+  if (defaults.isDamaged === true && damage !== undefined) return err(damage);
   const definitions = await readDefinitions(files, paths);
   const hosts = await readHosts(files, paths);
   if (!hosts.ok) return hosts;

@@ -36,6 +36,11 @@ export interface Defaults {
   readonly hostTools: readonly McpName[];
   /** What is wrong with the host's file; the usable part of it is in `hostTools`. */
   readonly faults: readonly Refusal[];
+  /**
+   * The file as a whole says nothing: nobody knows what it added, so whoever reconciles takes nothing
+   * away for it. A single bad entry does not make it damaged.
+   */
+  readonly isDamaged?: true;
 }
 
 /** The shipped sets alone. */
@@ -60,16 +65,19 @@ export async function readDefaults(
       "defaults-unreadable",
       `Cannot read the defaults "${paths.defaultsFile}": ${thrown.code}, must be readable`,
     );
-    return { ...SHIPPED_DEFAULTS, faults: [fault] };
+    return { ...SHIPPED_DEFAULTS, faults: [fault], isDamaged: true };
   }
 }
 
 /** Parses the host's defaults overlay: `tools: [name, …]`. */
 export function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
+  const shape = checkShape(text, file, "read");
   const yaml = parseYaml(text, file);
-  if (!yaml.ok) return { ...SHIPPED_DEFAULTS, faults: [yaml.error] };
+  if (!shape.ok || !yaml.ok) {
+    const faults = shape.ok ? [] : [shape.error];
+    return { ...SHIPPED_DEFAULTS, faults, isDamaged: true };
+  }
   const read = createFieldReader(yaml.value);
-  read.onlyKeys([], ["tools"]);
   const hostTools = read.strings(
     ["tools"],
     (name) =>
@@ -117,20 +125,24 @@ export function removeDefaultTool(text: string, name: McpName, file: string): Re
 }
 
 /** Returns the names in the file, known or not, when an edit can do no harm to the rest of it. */
-function checkShape(text: string, file: string): Result<readonly string[]> {
+function checkShape(
+  text: string,
+  file: string,
+  verb: "read" | "change" = "change",
+): Result<readonly string[]> {
   const yaml = parseYaml(text, file);
-  if (!yaml.ok) return err(defaultsRefusal(file, yaml.error.details));
+  if (!yaml.ok) return err(defaultsRefusal(file, verb, yaml.error.details));
   if (yaml.value.value === null) return ok([]);
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], ["tools"]);
   const names = read.strings(["tools"]);
-  return read.faults.length === 0 ? ok(names) : err(defaultsRefusal(file, read.faults));
+  return read.faults.length === 0 ? ok(names) : err(defaultsRefusal(file, verb, read.faults));
 }
 
-function defaultsRefusal(file: string, details: readonly string[]): Refusal {
-  return refusal("defaults-file-invalid", `Cannot change the defaults "${file}": it is unusable`, {
+function defaultsRefusal(file: string, verb: string, details: readonly string[]): Refusal {
+  return refusal("defaults-file-invalid", `Cannot ${verb} the defaults "${file}": it is unusable`, {
     details,
-    hints: [`edit ${file}`],
+    hints: [`edit ${file}, then run: fleetctl apply`],
   });
 }
 

@@ -100,11 +100,17 @@ Deno.test("readDefaults() takes what is usable of the host's file and names the 
   const read = (text: string) =>
     readDefaults({ files: memoryFiles({ [PATHS.defaultsFile]: text }) }, PATHS, known);
   assert.deepEqual((await read("tools: [notes, git]\n")).hostTools, ["notes", "git"]);
-  const mixed = await read("tools:\n  - notes\n  - gone\ncolour: red\n");
-  assert.deepEqual(mixed.hostTools, ["notes"]);
+  const mixed = await read("tools:\n  - notes\n  - gone\n");
+  assert.deepEqual([mixed.hostTools, mixed.isDamaged], [["notes"], undefined]);
   assert.equal(mixed.faults[0]?.code, "defaults-invalid");
-  assert.equal(mixed.faults[0]?.details.length, 2);
-  assert.equal((await read("tools: [\n")).faults[0]?.code, "yaml-invalid");
+  assert.equal(mixed.faults[0]?.details.length, 1);
+  // What such a file added nobody knows: "tool" may have been meant as "tools".
+  for (const text of ["tools: [\n", "tool: [notes]\n", "tools: notes\n", "- notes\n"]) {
+    const damaged = await read(text);
+    assert.deepEqual([damaged.hostTools, damaged.isDamaged], [[], true], text);
+    assert.equal(damaged.faults[0]?.code, "defaults-file-invalid");
+    assert.match(damaged.faults[0]?.details.join() ?? "", /defaults\.yaml:\d/, text);
+  }
   const absent = await readDefaults({ files: memoryFiles() }, PATHS, known);
   assert.deepEqual(absent, SHIPPED_DEFAULTS);
   const readText = () => Promise.reject(new FileFault("EACCES", PATHS.defaultsFile, "denied"));
