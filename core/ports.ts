@@ -18,10 +18,9 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-/** Unpredictable bytes. */
+/** Unpredictable bytes, and version 4 UUIDs of them. */
 export interface Random {
   bytes(length: number): Uint8Array<ArrayBuffer>;
-  /** A version 4 UUID. */
   uuid(): string;
   /** A number in [0, 1), for jitter only. */
   fraction(): number;
@@ -172,10 +171,7 @@ export interface ServiceManager {
   enable(unit: string): Promise<void>;
   disable(unit: string): Promise<void>;
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
-  /**
-   * Whether an active service serves, asked without waiting. Absent where a service that is not
-   * ready is not active either.
-   */
+  /** Whether an active service serves by now. Absent where one that is not ready is not active. */
   isReady?(unit: string): Promise<boolean>;
   /** The last lines of the unit's log, oldest first. */
   journal(unit: string, lines: number): Promise<readonly string[]>;
