@@ -1,13 +1,14 @@
 /**
  * The first call of an MCP server that its socket starts under systemd, against the same command
- * started by hand, on a booted host: `initialize` and `tools/list`, answered. Needs root.
+ * started by hand, on a booted host: `initialize` and `tools/list`, answered. Between the two stand
+ * the parts of the way: the check of the tree alone, and systemd without the sandbox. Needs root.
  * `./dev bench socket`
  *
  * @module
  */
 
 import { printTable } from "tests/bench/measure.ts";
-import { bootHost } from "tests/support/booted_host.ts";
+import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 import { installKeyed } from "tests/support/keyed_mcp.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { buildPackage, copyInto } from "tests/support/packaged_host.ts";
@@ -16,6 +17,30 @@ const ROUNDS = 30;
 const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
   "auth: none\nscope: per_user\n";
 const REPO = "/var/lib/fleetctl/repo";
+
+const SUBJECTS = {
+  hand: "started by hand",
+  checked: "started by hand, tree checked",
+  bare: "started by a socket of systemd's, tree checked, no sandbox",
+  socket: "started by its socket: tree checked, in its sandbox",
+} as const;
+
+/** What the service needs to be the same program, and nothing that confines it. */
+const NEEDED = /^(\[|Exec|User|Group|Environment|Standard|WorkingDirectory)/;
+
+/** The same server behind a socket of its own, without its sandbox and its limits. */
+async function installBare(host: BootedHost): Promise<void> {
+  const units = `${host.root}/etc/systemd/system`;
+  const service = await Deno.readTextFile(`${units}/mcp-keyed-ada@.service`);
+  const lines = service.split("\n").filter((line) => NEEDED.test(line));
+  await Deno.writeTextFile(`${units}/mcp-bare-ada@.service`, `${lines.join("\n")}\n`);
+  await Deno.writeTextFile(
+    `${units}/mcp-bare-ada.socket`,
+    "[Socket]\nListenStream=/run/mcp/bare-ada.sock\nAccept=yes\n",
+  );
+  await host.must("systemctl", "daemon-reload");
+  await host.must("systemctl", "start", "mcp-bare-ada.socket");
+}
 
 /** Boots a host with a server that is all start and no work, and times both ways. */
 export async function benchSocket(): Promise<void> {
@@ -38,13 +63,15 @@ export async function benchSocket(): Promise<void> {
     await copyInto(host, `${TREE}/tests/bench/socket_probe.ts`, "/srv");
     const times = new Map<string, readonly number[]>();
     await host.must("fleetctl", "mcp", "add", "keyed", "ada");
+    await installBare(host);
     const printed = await host.must(
       ...["/usr/lib/fleetctl/deno", "run", "-q", "-A", "--no-config"],
       ...["/srv/socket_probe.ts", "keyed", "ada", String(ROUNDS)],
     );
-    const { hand, socket } = JSON.parse(printed) as Record<"hand" | "socket", number[]>;
-    times.set("started by hand", hand);
-    times.set("started by its socket, tree checked", socket);
+    const found = JSON.parse(printed) as Record<keyof typeof SUBJECTS, number[]>;
+    for (const [name, words] of Object.entries(SUBJECTS)) {
+      times.set(words, found[name as keyof typeof SUBJECTS]);
+    }
     printTable(times);
   } finally {
     await host.stop();

@@ -1,6 +1,7 @@
 /**
  * Runs inside a booted host, started by `tests/bench/socket.ts`: times the first answer of an MCP server
- * that its socket starts, and of the same command started by hand as the same user, in turn. Prints
+ * that its socket starts, of the same behind a socket without a sandbox, and of the same command
+ * started by hand as the same user, with its tree checked and without, in turn. Prints
  * one JSON object of lists of milliseconds. Arguments: MCP, agent, rounds.
  *
  * @module
@@ -46,19 +47,17 @@ async function ask({ readable, writable }: Pipes): Promise<void> {
   throw new Error(`no answer: ${text}`);
 }
 
-/** The command of the unit, without the check of the tree that is part of the product. */
-async function commandByHand(): Promise<readonly string[]> {
+/** The command of the unit, with the check of the tree that is part of the product, or without. */
+async function commandByHand(isChecked: boolean): Promise<readonly string[]> {
   const unit = await Deno.readTextFile(`/etc/systemd/system/mcp-${mcp}-${agent}@.service`);
   const line = /^ExecStart=(.+)$/m.exec(unit)?.[1] ?? "";
   const words = line.split(" ").map((word) => word.replace(/^"|"$/g, ""));
-  return words.slice(words.indexOf("/usr/lib/fleetctl/deno"));
+  return isChecked ? words : words.slice(words.indexOf("/usr/lib/fleetctl/deno"));
 }
 
-async function bySocket(): Promise<void> {
-  const connection = await Deno.connect({
-    transport: "unix",
-    path: `/run/mcp/${mcp}-${agent}.sock`,
-  });
+async function bySocket(name: string): Promise<void> {
+  const path = `/run/mcp/${name}-${agent}.sock`;
+  const connection = await Deno.connect({ transport: "unix", path });
   // Leaving the loop over its answers closes the connection.
   await ask(connection);
 }
@@ -70,6 +69,9 @@ async function byHand(words: readonly string[]): Promise<void> {
     "PATH=/usr/bin:/bin",
     `DENO_DIR=${DENO_DIR}`,
     "KEYED_TOKEN=x",
+    // The check finds the permission sets of the agent, and its own program, by these.
+    "FLEETCTL_ROOT=/",
+    `FLEETCTL_AGENT=${agent}`,
   ];
   const child = new Deno.Command("/usr/bin/setpriv", {
     args: [...become, "env", "-i", ...env, ...words],
@@ -83,13 +85,20 @@ async function byHand(words: readonly string[]): Promise<void> {
   await child.status;
 }
 
-const words = await commandByHand();
-const times: Record<"socket" | "hand", number[]> = { socket: [], hand: [] };
+const bare = await commandByHand(false);
+const checked = await commandByHand(true);
+const runs = {
+  hand: () => byHand(bare),
+  checked: () => byHand(checked),
+  bare: () => bySocket("bare"),
+  socket: () => bySocket(mcp),
+};
+const times: Record<string, number[]> = {};
 for (let round = -2; round < Number(rounds); round++) {
-  for (const [name, run] of [["hand", () => byHand(words)], ["socket", bySocket]] as const) {
+  for (const [name, run] of Object.entries(runs)) {
     const started = performance.now();
     await run();
-    if (round >= 0) times[name].push(performance.now() - started);
+    if (round >= 0) (times[name] ??= []).push(performance.now() - started);
   }
 }
 console.log(JSON.stringify(times));
