@@ -46,6 +46,7 @@ export function scriptAsks(root: string): ScriptAsks {
         answered: () => false,
         askAgain: () => {},
       },
+      ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },
       isRootless: true,
     });
     const close = async () => {
