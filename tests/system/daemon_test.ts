@@ -17,7 +17,7 @@ import {
   reusedPid,
   rootProgram,
 } from "tests/system/daemon/promises.ts";
-import { brokenStores, fullDisk, linksAndPipes } from "tests/system/daemon/faults.ts";
+import { brokenStores, fullDisk, linksAndPipes, usedUp } from "tests/system/daemon/faults.ts";
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
@@ -53,6 +53,7 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
     await step("a broken shard or store harms nobody else", () => brokenStores(scene));
     await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
+    await step("what an agent uses up keeps nobody else away", () => usedUp(scene));
     await step("a stopped agent stays stopped over apply and a boot", () => stopAndBoot(scene));
     await step("a unit that is down is told with why", () => failedState(scene));
     await step("a removed agent leaves what was said, and no more", () => remove(scene));

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { poll } from "tests/support/booted_host.ts";
 import { DAEMON, type DaemonScene } from "tests/system/daemon/scene.ts";
 
 const STORE = "/var/lib/fleetctl/repo/secrets.age";
@@ -93,4 +94,35 @@ export async function fullDisk(scene: DaemonScene): Promise<void> {
   await scene.must("systemctl", "stop", DAEMON);
   await scene.must("umount", folder, "/mnt");
   await scene.must("systemctl", "start", DAEMON);
+}
+
+/** What an agent's user can use up of a host, bytes and entries, keeps no verb of others away. */
+export async function usedUp(scene: DaemonScene): Promise<void> {
+  const shared = ["/tmp", "/var/tmp", "/dev/shm"];
+  const small = "size=4m,nr_inodes=400,mode=1777";
+  for (const folder of shared) {
+    await scene.must("mount", "-t", "tmpfs", "-o", small, "tmpfs", folder);
+  }
+  const fill = shared.map((folder) =>
+    `cat /dev/zero > ${folder}/fill; i=0; while (: > ${folder}/$i); do i=$((i+1)); done`
+  ).join("\n");
+  await scene.run(["runuser", "-u", "bob", "--", "sh", "-c", `${fill}; true`]);
+  const full = await scene.run(["sh", "-c", "mkdir /tmp/root && echo made"]);
+  assert.notEqual(full.code, 0, "there is no entry left");
+  const set = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "t5");
+  assert.equal(set.code, 0, set.err);
+  assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t5\n");
+  assert.equal((await scene.run(["fleetctl", "apply"])).code, 0);
+  // The journal is bounded by the host and forgets; what was decided is not kept there.
+  const decided = (await scene.audit()).length;
+  const flood = "yes of no use | head -c 300000 | logger -t flood";
+  await scene.must("runuser", "-u", "bob", "--", "sh", "-c", flood);
+  assert.ok((await scene.audit()).length >= decided);
+  // Only what starts meanwhile has to wait: the manager makes its view of the host in /tmp.
+  await scene.must("umount", ...shared);
+  await scene.must("systemctl", "restart", DAEMON);
+  await poll("the daemon again", async () => {
+    const told = await scene.ada("secret get CODEHOST_TOKEN");
+    return told.out === "t5\n" ? true : undefined;
+  });
 }
