@@ -50,9 +50,9 @@ const MEANINGS: readonly (readonly [
     () => [],
   ],
   [
-    /file too large/i,
+    /file too large|\bMemoryError\b/i,
     "package-too-large",
-    (pinned) => `${pinned} or a package below it has a file that is too large`,
+    (pinned) => `${pinned} or a package below it has a file that unpacks to too much`,
     () => [],
   ],
   [

@@ -31,6 +31,8 @@ const OFFLINE_MS_MAX = 120_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** Largest file that a wheel may be or unpack to. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
+/** Memory of the installer: it reads what a wheel says of itself whole, and that may unpack to any size. */
+const MEMORY_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 /** Seconds without a byte after which the index is taken for dead. */
 const STALL_SECONDS = 15;
 
@@ -123,7 +125,9 @@ async function runPip(
   const scratch = `${install.folder}/tmp`;
   await ports.files.ensureDir(scratch, { mode: 0o700 });
   const prlimit = await ports.processes.which("prlimit");
-  const limited = prlimit === undefined ? [] : [prlimit, `--fsize=${FILE_BYTES_MAX}`, "--core=0"];
+  const limited = prlimit === undefined
+    ? []
+    : [prlimit, `--fsize=${FILE_BYTES_MAX}`, `--as=${MEMORY_BYTES_MAX}`, "--core=0"];
   const [command = PYTHON, ...before] = [...limited, PYTHON];
   const [verb = "", ...rest] = args;
   const ended = await ports.processes.run({

@@ -274,4 +274,11 @@ Deno.test("pythonRefusal() says that a lock is for another kind of machine", () 
   const said = pythonRefusal(failed, { ...end, isPortable: false });
   assert.match(said.details?.[0] ?? "", /its lock names wheels for one kind of machine/);
   assert.equal(pythonRefusal(failed, { ...end, isPortable: true }).details?.length, 1);
+  // What a wheel says of itself may unpack to any size: the installer has so much memory and no more.
+  const bomb = {
+    ...end,
+    output: "MemoryError: Unable to allocate output buffer.",
+    isPortable: true,
+  };
+  assert.equal(pythonRefusal(failed, bomb).code, "package-too-large");
 });

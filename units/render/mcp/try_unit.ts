@@ -101,6 +101,7 @@ function limitEntries({ limits }: TryUnit): readonly UnitEntry[] {
     { key: "MemoryMax", value: String(limits.memoryBytesMax), why: "As its own unit" },
     { key: "MemorySwapMax", value: "0", why: "And no way around it" },
     { key: "TasksMax", value: String(limits.tasksMax), why: "As its own unit" },
+    { key: "CPUWeight", value: "20", why: "What serves people goes first" },
     { key: "RuntimeMaxSec", value: String(TRY_SECONDS_MAX), why: "Whoever waits for it" },
     { key: "TimeoutStopSec", value: "2", why: "It has nothing to finish" },
     { key: "LimitCORE", value: "0", why: "No image of it is left" },
