@@ -8,7 +8,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
+import { type BootedHost, bootHost, poll } from "tests/support/booted_host.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { installKeyed, proofOf } from "tests/support/keyed_mcp.ts";
 import { buildPackage, copyInto, GATEWAY } from "tests/support/packaged_host.ts";
@@ -292,6 +292,49 @@ async function checkAgrees(host: BootedHost): Promise<void> {
   }
 }
 
+/** Servers and proxies of MCPs that run at the moment, by unit and by program. */
+async function runningMcps(host: BootedHost): Promise<string> {
+  const units = "systemctl list-units --plain --no-legend --state=running,start 'mcp-*.service'";
+  const { out } = await host.exec(["sh", "-c", `${units}; pgrep -af '[f]leetctl-mcp' || true`]);
+  return out.trim();
+}
+
+/** 22 sockets that listen, and nothing behind them until somebody calls. */
+async function checkIdle(host: BootedHost): Promise<void> {
+  const names = Array.from({ length: 20 }, (_, at) => `spare-${at}`);
+  for (const name of names) {
+    const folder = `${host.root}${REPO}/catalog/${name}`;
+    await Deno.mkdir(folder, { recursive: true });
+    const manifest = BROWSER.replace("name: browser", `name: ${name}`);
+    await Deno.writeTextFile(`${folder}/mcp.yaml`, manifest);
+  }
+  await Deno.writeTextFile(`${host.root}/etc/fleetctl/defaults.yaml`, `tools: [${names}]\n`);
+  await host.must("fleetctl", "mcp", "add", "keyed", "ada");
+  await host.must("fleetctl", "apply");
+  await host.must("fleetctl", "agents", "restart", "ada");
+  const { mcpServers } = JSON.parse(await host.read(CLIENT));
+  assert.ok(Object.keys(mcpServers).length >= 22, Object.keys(mcpServers).join());
+  for (const name of [...names, "keyed"]) {
+    const { out } = await host.exec(["systemctl", "is-active", `mcp-${name}-ada.socket`]);
+    assert.equal(out.trim(), "active", name);
+  }
+  assert.equal(await runningMcps(host), "");
+  await checkCall(host);
+  // What is looked for is there while somebody is connected.
+  const socket = "UNIX-CONNECT:/run/mcp/keyed-ada.sock";
+  const holding = host.exec(["sh", "-c", `sleep 600 | socat - ${socket}`], { user: "ada" });
+  await poll(
+    "a server for a connection",
+    async () => (await runningMcps(host)).includes("mcp-keyed-ada") ? true : undefined,
+  );
+  await host.exec(["pkill", "-u", "ada", "-x", "socat|sleep"]);
+  await holding;
+  await poll(
+    "the server of a call to end with it",
+    async () => await runningMcps(host) === "" ? true : undefined,
+  );
+}
+
 Deno.test("activation comes through broken units, edited files, kills and reboots", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "helios" });
@@ -318,6 +361,7 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
     await step("a burst of connections leaves a shared socket in service", () => checkBurst(host));
     await step("verbs killed in the middle", () => checkKills(host));
     await step("reboots in the middle of verbs", () => checkReboots(host));
+    await step("an idle agent with 22 MCPs has no server process", () => checkIdle(host));
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

@@ -160,6 +160,19 @@ story("a page that is opened later, or again, shows what waits and nothing else"
   assert.match(await card(page).innerText(), /git_push/);
 });
 
+story("a call that expires says so, and goes when the agent has denied it", async (of) => {
+  const { page } = of;
+  await asks(of, "a1");
+  // One that was over before it came is not shown.
+  await asks(of, "a2", { tool: "git_tag", expires: SCENE_NOW - 1_000 });
+  await page.getByText("A call waits for you").waitFor();
+  await page.clock.setFixedTime(SCENE_NOW + 13 * 60_000);
+  await page.locator(".approval-facts", { hasText: "expired" }).waitFor();
+  assert.equal(await page.locator(".approval-row").count(), 1);
+  await of.agent.emit("approval_ended", { approval_id: "a1", state: "expired" });
+  await card(page).waitFor({ state: "detached" });
+});
+
 story("the card is readable by everybody, and its text is only text", async (of) => {
   const { page } = of;
   await asks(of, "a1", {

@@ -128,6 +128,15 @@ Deno.test({
       assert.equal(await card(page).count(), 0);
       assert.equal(await tags(), "v2 v3");
     });
+    await t.step("the calls that were made are in the agent's log, without values", async () => {
+      const { stdout } = await runVerb(up.root, ["logs", "agent:ada", "--lines", "2000"]);
+      const made = stdout.split("\n").filter((line) =>
+        /\bcall\b/.test(line) && /git_tag/.test(line)
+      );
+      assert.equal(made.length, 2, stdout.slice(-4_000));
+      assert.ok(made.every((line) => /path,mode,tagName/.test(line)), made.join("\n"));
+      assert.ok(!made.some((line) => line.includes("v2") || line.includes(repository)));
+    });
     assert.deepEqual(watched.faults, []);
   },
 });

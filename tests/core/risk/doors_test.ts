@@ -1,6 +1,7 @@
 /**
- * One decision for every door: 10,000 generated calls, and the runtime, the proxy, `mcp read`,
- * `mcp call` and relayed calls say the same about each. Scripts come through the same function.
+ * One decision for every door: 10,000 generated calls, and the runtime, the proxy, `mcp read` and
+ * `mcp call` on a socket and by URL, and relayed calls say the same about each. Scripts come through the
+ * same function.
  *
  * @module
  */
@@ -8,7 +9,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { CallOrigin, CallVerb } from "core/call_origin.ts";
-import type { McpClient } from "core/mcp_port.ts";
+import type { McpClient, McpEndpoint } from "core/mcp_port.ts";
 import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { err, ok } from "core/result.ts";
@@ -79,8 +80,16 @@ function atProxy(of: Case, meta?: unknown): Decision {
   return verdict.kind === "ask" ? "ask" : "block";
 }
 
+const BY_URL: McpEndpoint = {
+  http: { url: "https://bench.example/mcp", headers: {}, secrets: [] },
+};
+
 /** What one of the verbs does: whether the server was reached, and whether a human was asked. */
-async function atVerb(of: Case, origin: CallOrigin): Promise<Decision> {
+async function atVerb(
+  of: Case,
+  origin: CallOrigin,
+  at: McpEndpoint = { socket: "/run/mcp/bench.sock" },
+): Promise<Decision> {
   let seen: Decision = "block";
   const client: McpClient = {
     listTools: () => Promise.resolve(ok([])),
@@ -90,8 +99,7 @@ async function atVerb(of: Case, origin: CallOrigin): Promise<Decision> {
     },
   };
   await callAdmitted(of.gate, callOf(of, origin), {
-    client,
-    at: { socket: "/run/mcp/bench.sock" },
+    ...{ client, at },
     ask: () => {
       seen = "ask";
       return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
@@ -144,6 +152,7 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
       for (const name of ["mcp read", "mcp call"] as const satisfies readonly CallVerb[]) {
         const origin: CallOrigin = { kind: "verb", verb: name };
         assert.equal(await atVerb(of, origin), verb, name);
+        assert.equal(await atVerb(of, origin, BY_URL), verb, `${name} by URL`);
         assert.equal(atProxy(of, { fleetctl: { origin } }), verb, `${name} through the proxy`);
         const relayed = { kind: "relayed", verb: name, by: "somebody" } as const;
         const byRoot: CallOrigin = { ...relayed, root: true };
@@ -156,6 +165,7 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
         // Anybody but root reaches, as another agent, what the reviewed catalog calls read-only.
         const foreign = of.gate.reads.has(of.tool) ? verb : strongest(verb, "block");
         assert.equal(await atVerb(of, relayed), foreign, `${name} relayed for an admin`);
+        assert.equal(await atVerb(of, relayed, BY_URL), foreign, `${name} for an admin by URL`);
         assert.equal(atProxy(of, { fleetctl: { origin: relayed } }), foreign, `${name}, proxy`);
       }
     }),
