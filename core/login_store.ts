@@ -22,7 +22,8 @@ create table if not exists sessions (
   expires integer not null,
   client text not null,
   agent text not null,
-  family text not null default ''
+  family text not null default '',
+  seen integer not null default 0
 ) strict, without rowid;
 create index if not exists sessions_of on sessions (principal, created);
 create index if not exists sessions_of_family on sessions (family);
@@ -46,7 +47,8 @@ create index if not exists refreshes_until on refreshes (expires);
 `;
 
 /** What an older file lacks. */
-const SINCE_3 = "alter table sessions add column family text not null default ''";
+const SINCE_3 = "alter table sessions add column family text not null default ''; " +
+  "alter table sessions add column seen integer not null default 0";
 
 /** One session. Times are milliseconds since the epoch. */
 export interface SessionRow {
@@ -61,6 +63,8 @@ export interface SessionRow {
   readonly agent: string;
   /** The refresh references that it came of, or that came with it; empty where there are none. */
   readonly family: string;
+  /** The last request, as far as it was written down; at first its login. */
+  readonly seen: number;
 }
 
 /** Whom an address belongs to: the first that was seen with it. */
@@ -95,6 +99,8 @@ export interface LoginStore {
   version(): number;
   /** Adds a session; returns the ids of those that had to end for it. */
   add(row: SessionRow): Result<readonly string[]>;
+  /** Writes down that there was a request. */
+  touch(id: string, now: number): Result<void>;
   end(id: string): Result<void>;
   /** Ends every session and refresh reference of a principal; returns how many sessions there were. */
   endAll(principal: string): Result<number>;
@@ -151,6 +157,7 @@ export async function openLoginStore(
   });
   const find = db.prepare("select * from sessions where id = ?");
   const drop = db.prepare("delete from sessions where id = ?");
+  const touch = db.prepare("update sessions set seen = ? where id = ?");
   const insert = sessionInserter(db);
   const expire = db.prepare("delete from sessions where expires <= ?");
   const dropOwn = db.prepare("delete from sessions where principal = ?");
@@ -169,6 +176,10 @@ export async function openLoginStore(
       return row === undefined ? undefined : readRow(row);
     },
     add: (row) => writeSql(db, "the session", () => insert(row)),
+    touch: (id, now) =>
+      writeSql(db, "the use of the session", () => {
+        touch.run(Math.floor(now), id);
+      }),
     end: (id) =>
       writeSql(db, "the end of the session", () => {
         drop.run(id);
@@ -189,14 +200,14 @@ export async function openLoginStore(
 
 /** Inserts a session, within the transaction of its caller; returns those that end for it. */
 function sessionInserter(db: Database): (row: SessionRow) => readonly string[] {
-  const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?, ?)");
+  const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const drop = db.prepare("delete from sessions where id = ?");
   const older = db.prepare(
     "select id from sessions where principal = ? order by created desc, id limit -1 offset ?",
   );
-  return ({ id, principal, fingerprint, created, expires, client, agent, family }) => {
+  return ({ id, principal, fingerprint, created, expires, client, agent, family, seen }) => {
     const times = [Math.floor(created), Math.floor(expires)] as const;
-    add.run(id, principal, fingerprint, ...times, client, agent, family);
+    add.run(id, principal, fingerprint, ...times, client, agent, family, Math.floor(seen));
     const ended = older.all(principal, LOGIN_LIMITS.sessionsPerPrincipalMax)
       .map((one) => String(one.id));
     for (const one of ended) drop.run(one);
@@ -214,6 +225,8 @@ function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
     client: String(row.client),
     agent: String(row.agent),
     family: String(row.family),
+    // A row of an older version does not know.
+    seen: Math.max(Number(row.seen), Number(row.created)),
   };
 }
 

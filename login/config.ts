@@ -110,6 +110,11 @@ export const LOGIN_SETTINGS = {
       doc: "How long a session lasts.",
     },
   ),
+  idleMs: optional(
+    "WEBVIEW_SESSION_IDLE",
+    duration({ minMs: 1_000, maxMs: SESSION_DAYS_MAX * DAY_MS }),
+    { doc: "How long a session lasts without a request; without it as long as any." },
+  ),
   trustedProxies: defaulted("WEBVIEW_TRUSTED_PROXIES", list(network()), {
     fallback: "127.0.0.0/8,::1",
     doc: "Addresses and networks whose X-Forwarded-For, -Proto and -Host are believed.",
@@ -136,6 +141,8 @@ export interface LoginConfig {
   readonly cookiePrefix: CookiePrefix;
   readonly hmacKeys: KeyRing;
   readonly ttlMs: number;
+  /** A session without a request for so long has ended; undefined where none is asked for. */
+  readonly idleMs: number | undefined;
   readonly trustedProxies: readonly IpNetwork[];
   readonly publicUrl: URL | undefined;
   /** Soft settings, one sentence each; logged at start (decision 37). */
@@ -170,7 +177,7 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
   ];
   const isWhole = read.ok && hmacKeys?.ok === true && assertionKeys?.ok !== false;
   if (!isWhole || faults.length > 0) return err(settingsRefusal(faults));
-  const { root, listen, upstream, ttlMs, trustedProxies, publicUrl } = read.value;
+  const { root, listen, upstream, ttlMs, idleMs, trustedProxies, publicUrl } = read.value;
   const driver: DriverConfig = isOidc
     ? oidcOf(read.value)
     : { kind: "basic", users: users?.ok === true ? users.value : [] };
@@ -183,6 +190,7 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     cookiePrefix: read.value.cookiePrefix,
     hmacKeys: hmacKeys.value,
     ttlMs,
+    idleMs,
     trustedProxies,
     publicUrl,
     warnings: [

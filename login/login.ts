@@ -102,7 +102,7 @@ export async function wireLogin(
       watch();
     });
   };
-  const leases = createLeases(clock, watch);
+  const leases = createLeases(clock, watch, (id) => sessions.endOf(id));
   const sessions = createSessions({
     store,
     leases,
@@ -111,6 +111,7 @@ export async function wireLogin(
       ? createFingerprints(config.driver.users)
       : createPinPrints(store.pins),
     ttlMs: config.ttlMs,
+    idleMs: config.idleMs,
     ...{ clock, random },
   });
   const parts: LoginParts = {

@@ -32,10 +32,14 @@ export interface Leases {
 /** Reason of a cut by the end of a session. */
 export const SESSION_ENDED = "session-ended";
 
-/** Creates an empty set; `onTake` is called with each lease that is taken. */
+/**
+ * Creates an empty set; `onTake` is called with each lease that is taken, and `endOf` tells whether a
+ * session that was to end now has been used since.
+ */
 export function createLeases(
   clock: Pick<Clock, "now" | "after">,
   onTake: () => void = () => {},
+  endOf: (id: string) => number | undefined = () => undefined,
 ): Leases {
   const open = new Map<string, Set<Cut>>();
   const deadlines = createDeadlines(clock.now, clock.after);
@@ -50,15 +54,21 @@ export function createLeases(
       const own = open.get(id) ?? new Set();
       open.set(id, own.add(cut));
       onTake();
-      const inTime = deadlines.add(expires, () => {
-        release();
-        cut.cut(SESSION_ENDED);
-      });
+      let inTime = () => {};
+      const until = (at: number) => {
+        inTime = deadlines.add(at, () => {
+          const later = endOf(id);
+          if (later !== undefined && later > clock.now()) return until(later);
+          release();
+          cut.cut(SESSION_ENDED);
+        });
+      };
       const release = () => {
         inTime();
         own.delete(cut);
         if (own.size === 0 && open.get(id) === own) open.delete(id);
       };
+      until(expires);
       return { cut, release };
     },
     sessions: () => [...open.keys()],

@@ -31,12 +31,12 @@ const SWEEP_MS = 3_600_000;
 export interface Session {
   readonly id: string;
   readonly principal: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; earlier than its end when it may idle out before. */
   readonly expires: number;
 }
 
 /** Why a token opens nothing; for the log. */
-export type SessionFault = "token" | "unknown" | "expired" | "password-changed";
+export type SessionFault = "token" | "unknown" | "expired" | "idle" | "password-changed";
 
 /** Where a login came from, and the family of refresh references that goes with it. */
 export interface OpenedFrom {
@@ -65,6 +65,8 @@ export interface Sessions {
   /** Forgets sessions whose rows are gone, and cuts what is open for them. */
   ended(ids: readonly string[]): void;
   read(token: string): Promise<Result<Session, SessionFault>>;
+  /** When a session ends if nothing more is asked; undefined when it has ended. */
+  endOf(id: string): number | undefined;
   /** Ends a session and cuts what is open for it. */
   end(session: Session): Result<void>;
   /** Looks whether another program has ended sessions, and cuts what was open for them. */
@@ -80,11 +82,15 @@ export interface SessionParts {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly random: Pick<Random, "bytes">;
   readonly ttlMs: number;
+  readonly idleMs?: number | undefined;
 }
+
+/** A use of a session is written down when this part of its idle time has passed since the last. */
+const TOUCH_PART = 10;
 
 /** Creates the sessions over a store. */
 export function createSessions(parts: SessionParts): Sessions {
-  const { store, signer, leases, fingerprints, clock, random, ttlMs } = parts;
+  const { store, signer, leases, fingerprints, clock, random, ttlMs, idleMs } = parts;
   let sweptAt = -Infinity;
   // A good signature stays good: keys do not change while the program runs. The row is always asked.
   const verified = createRecent<SignedFields>(LOGIN_LIMITS.signaturesKept);
@@ -117,6 +123,14 @@ export function createSessions(parts: SessionParts): Sessions {
       else void isOfItsUser(row).then((isSo) => isSo ? undefined : leases.cut(id));
     }
   };
+  const idleEnd = (row: SessionRow) =>
+    Math.min(row.expires, idleMs === undefined ? Infinity : row.seen + idleMs);
+  /** Takes a request for a use; what is open is none, however much passes through it. */
+  const touched = (row: SessionRow, now: number): SessionRow => {
+    if (idleMs === undefined || now - row.seen < idleMs / TOUCH_PART) return row;
+    // When it cannot be written the session ends sooner, which is the safe side.
+    return store.touch(row.id, now).ok ? { ...row, seen: now } : row;
+  };
   const make = async (principal: string, from: OpenedFrom): Promise<Result<MadeSession>> => {
     const now = clock.now();
     const id = toBase64Url(random.bytes(ID_BYTES));
@@ -127,7 +141,7 @@ export function createSessions(parts: SessionParts): Sessions {
       ...{ id, principal, fingerprint: await fingerprints(principal) ?? "" },
       ...{ created: now, expires: expiresAt * 1000, client: from.client },
       agent: from.agent.slice(0, AGENT_LENGTH_MAX),
-      family: from.family ?? "",
+      ...{ family: from.family ?? "", seen: now },
     };
     return ok({ row, token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
   };
@@ -168,15 +182,21 @@ export function createSessions(parts: SessionParts): Sessions {
       const row = store.find(id);
       if (row === undefined || row.principal !== principal) return err("unknown");
       if (row.expires <= now) return err("expired");
+      if (idleEnd(row) <= now) return err("idle");
       if (!await isOfItsUser(row)) return err("password-changed");
       // It may have ended meanwhile, and whoever ended it has cut and forgotten already.
       if (store.find(id) === undefined) return err("unknown");
-      const session = { id: row.id, principal, expires: Math.min(row.expires, expiresAt * 1000) };
+      const end = idleEnd(touched(row, now));
+      const session = { id: row.id, principal, expires: Math.min(end, expiresAt * 1000) };
       const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
       held.keep(id, { session, at: now }, until);
       return ok(session);
     },
     look,
+    endOf: (id) => {
+      const row = store.find(id);
+      return row === undefined ? undefined : idleEnd(row);
+    },
     end: (session) => {
       const done = store.end(session.id);
       ended([session.id]);

@@ -24,7 +24,7 @@ const row = (digest: string): RefreshRow => ({
 
 const session = (id: string, family = "family"): SessionRow => ({
   ...{ id, principal: "ada@example.org", fingerprint: "f", created: 1, expires: 1_000 },
-  ...{ client: "c", agent: "a", family },
+  ...{ client: "c", agent: "a", family, seen: 1 },
 });
 
 const ROTATIONS: readonly (readonly [string, (store: LoginStore) => unknown, boolean])[] = [

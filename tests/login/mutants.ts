@@ -21,6 +21,7 @@ const APP = "tests/login/app_test.ts";
 const FORM = "tests/login/routes/login_form_test.ts";
 const LOGOUT = "tests/login/routes/logout_test.ts";
 const SESSIONS = "tests/login/session/sessions_test.ts";
+const IDLE = "tests/login/session/idle_test.ts";
 const ENDED = "tests/login/session/ended_elsewhere_test.ts";
 const COOKIES = "tests/login/cookies_test.ts";
 const SIGN_IN = "tests/login/oidc/sign_in_test.ts";
@@ -551,6 +552,20 @@ export const MUTANTS: readonly Mutant[] = [
     from: "store.endFamily(row.family);\n        return undefined;",
     to: "",
     tests: [REFRESH],
+  },
+  {
+    check: "the idle time of a session",
+    file: "login/session/sessions.ts",
+    from: 'if (idleEnd(row) <= now) return err("idle");',
+    to: "",
+    tests: [IDLE],
+  },
+  {
+    check: "an open stream that is no use of its session",
+    file: "login/session/leases.ts",
+    from: "if (later !== undefined && later > clock.now()) return until(later);",
+    to: "if (later !== undefined) return until(later + 3_600_000);",
+    tests: [IDLE],
   },
   {
     check: "the sessions that came of an ended reference",

@@ -1,6 +1,8 @@
 /**
  * Load for `./dev bench login`: keep-alive connections that ask one after the other, and the CPU time that
- * a set of processes used meanwhile. CPU time is steady on a busy machine; requests per second are not.
+ * a set of processes used meanwhile, which is steady on a busy machine where requests per second are not;
+ * and requests at fixed times, whether those before them were answered or not, each measured from the time
+ * at which it was due. So nobody's slowness keeps a request from being counted.
  *
  * @module
  */
@@ -20,8 +22,6 @@ export interface Round {
   readonly requests: number;
   readonly seconds: number;
   readonly cpuMicros: number;
-  /** Milliseconds of each request. */
-  readonly latencies: readonly number[];
 }
 
 const TICKS_PER_SECOND = 100;
@@ -51,17 +51,8 @@ export function cpuMicros(pids: readonly number[]): number {
   return ticks * 1_000_000 / TICKS_PER_SECOND;
 }
 
-/** Asks over `connections` for `seconds`; `pace` is requests a second in all, as fast as it goes when 0. */
-export async function runLoad(
-  target: Target,
-  of: {
-    readonly pids: readonly number[];
-    readonly connections: number;
-    readonly seconds: number;
-    readonly pace?: number;
-  },
-): Promise<Round> {
-  const request = encoder.encode(
+function requestOf(target: Target): Uint8Array<ArrayBuffer> {
+  return encoder.encode(
     [
       `GET ${target.path} HTTP/1.1`,
       "host: localhost",
@@ -70,24 +61,28 @@ export async function runLoad(
       "",
     ].join("\r\n"),
   );
-  const latencies: number[] = [];
+}
+
+/** Asks over `connections`, each as fast as it is answered, for `seconds`. */
+export async function runLoad(
+  target: Target,
+  of: {
+    readonly pids: readonly number[];
+    readonly connections: number;
+    readonly seconds: number;
+  },
+): Promise<Round> {
+  const request = requestOf(target);
+  let requests = 0;
   let isCounting = false;
   let isOver = false;
   const one = async () => {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: target.port });
     const buffer = new Uint8Array(256 * 1024);
-    const gapMs = (of.pace ?? 0) === 0 ? 0 : 1000 * of.connections / (of.pace ?? 1);
-    let next = performance.now() + Math.random() * gapMs;
     while (!isOver) {
-      if (gapMs > 0) {
-        const wait = next - performance.now();
-        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-        next += gapMs;
-      }
-      const started = performance.now();
       await connection.write(target.next?.() ?? request);
       await readAnswer(connection, buffer, target.good ?? [200]);
-      if (isCounting) latencies.push(performance.now() - started);
+      if (isCounting) requests++;
     }
     connection.close();
   };
@@ -102,7 +97,75 @@ export async function runLoad(
   const used = cpuMicros(of.pids) - before;
   isOver = true;
   await Promise.all(running);
-  return { requests: latencies.length, seconds, cpuMicros: used, latencies };
+  return { requests, seconds, cpuMicros: used };
+}
+
+const libc = Deno.dlopen("libc.so.6", {
+  usleep: { parameters: ["u32"], result: "i32", nonblocking: true },
+});
+/** The platform's timers are a millisecond coarse, which is what is to be measured. */
+const sleepMicros = (micros: number) => libc.symbols.usleep(Math.max(1, Math.floor(micros)));
+/** A request may be sent this much before it is due, rather than a whole wake-up later. */
+const EARLY_MS = 0.05;
+const WARM_MS = 1_000;
+const KEPT_AT_FIRST = 32;
+
+/** Asks `pace` times a second; returns the milliseconds of each from the time it was due. */
+export async function runPaced(
+  target: Target,
+  of: { readonly pace: number; readonly seconds: number },
+): Promise<readonly number[]> {
+  const request = requestOf(target);
+  const idle: { readonly connection: Deno.Conn; readonly buffer: Uint8Array }[] = [];
+  const open = async () => {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port: target.port });
+    connection.setNoDelay(true);
+    return { connection, buffer: new Uint8Array(64 * 1024) };
+  };
+  for (let count = 0; count < KEPT_AT_FIRST; count++) idle.push(await open());
+  const latencies: number[] = [];
+  const started = performance.now();
+  const from = started + WARM_MS;
+  const one = async (due: number) => {
+    const link = idle.pop() ?? await open();
+    await link.connection.write(request);
+    await readAnswer(link.connection, link.buffer, target.good ?? [200]);
+    if (due >= from) latencies.push(performance.now() - due);
+    idle.push(link);
+  };
+  const running = new Set<Promise<void>>();
+  const until = from + of.seconds * 1000;
+  for (let due = started; due < until;) {
+    const wait = due - performance.now();
+    if (wait > EARLY_MS) await sleepMicros((wait - EARLY_MS) * 1000);
+    for (const now = performance.now() + EARLY_MS; due <= now; due += 1000 / of.pace) {
+      const asked = one(due);
+      running.add(asked);
+      asked.finally(() => running.delete(asked)).catch(() => {});
+    }
+  }
+  await Promise.all(running);
+  for (const { connection } of idle) connection.close();
+  return latencies;
+}
+
+/** Opens a stream on a connection of its own; milliseconds to its first event. */
+export async function firstByte(target: Target): Promise<number> {
+  const request = requestOf(target);
+  const buffer = new Uint8Array(16 * 1024);
+  const started = performance.now();
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: target.port });
+  connection.setNoDelay(true);
+  await connection.write(request);
+  let text = "";
+  while (!text.includes("data: first")) {
+    const read = await connection.read(buffer);
+    if (read === null) throw new Error(text.slice(0, 400));
+    text += latin1.decode(buffer.subarray(0, read));
+  }
+  const took = performance.now() - started;
+  connection.close();
+  return took;
 }
 
 /** Reads one whole answer; throws when it is not good, because nobody may be measured refusing. */

@@ -1,13 +1,15 @@
 /**
  * `./dev bench login`: CPU time per request of the login proxy and of its peers, one after the other in
  * turn, over one upstream; latency at a steady pace; the first byte of a stream; and what slow
- * connections do to others.
+ * connections and a flood of passwords do to others. Load, upstream and proxy share the machine, so each
+ * latency stands beside that of the upstream asked directly, in the same round: what a proxy adds is the
+ * difference, and the median of the rounds is what counts.
  *
  * @module
  */
 
 import { quantile } from "tests/bench/measure.ts";
-import { type Round, runLoad } from "tests/bench/login/load.ts";
+import { firstByte, type Round, runLoad, runPaced } from "tests/bench/login/load.ts";
 import {
   freePort,
   type Ground,
@@ -24,9 +26,15 @@ import { CLIENT, createHostileProvider } from "tests/support/hostile_provider.ts
 import { TREE } from "tests/support/module_graph.ts";
 
 const CONNECTIONS = 16;
-const SECONDS = 3;
+const SECONDS = 2;
 const ROUNDS = 5;
 const PACE = 1_000;
+const STREAMS = 300;
+const SLOW = 10_000;
+/** argon2id with 64 MiB of a password that nobody gives. */
+const SLOW_HASH =
+  "$argon2id$v=19$m=65536,t=3,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+const OTHER = { name: "bob@example.org", password: "a-password-of-the-bench" };
 const UPSTREAM = `
 const hello = new TextEncoder().encode("hello from the cockpit, a small answer of a usual kind");
 Deno.serve({ hostname: "127.0.0.1", port: Number(Deno.args[0]), onListen() {} }, (request) => {
@@ -53,11 +61,14 @@ export async function benchLogin(): Promise<void> {
       headers: {},
     };
     const own = await startOwn(ground);
-    const peers = [direct, own.exempt, own.session, ...await startPeers(ground)];
-    await measureCpu(peers);
-    await measurePace([direct, own.session]);
-    await measureStream([direct, own.session]);
+    const others = await startPeers(ground);
+    await measureCpu([direct, own.exempt, own.session, ...others]);
+    const beside = ["nginx, plain", "Apache with mod_auth_openidc"];
+    const shown = others.filter(({ name }) => beside.includes(name));
+    await measurePace([direct, ...shown, own.session]);
+    await measureStream([direct, ...shown, own.session]);
     await measureSlow(own.session);
+    await measureFlood(await startBasic(ground));
   } finally {
     for (const end of ends.reverse()) end();
     await Deno.remove(folder, { recursive: true }).catch(() => {});
@@ -185,84 +196,159 @@ async function measureCpu(peers: readonly Peer[]): Promise<void> {
   }
 }
 
-async function measurePace(peers: readonly Peer[]): Promise<void> {
-  console.log(`\n| at ${PACE} requests/s | median ms | p99 ms |\n|---|---|---|`);
-  for (const peer of peers) {
-    const { latencies } = await runLoad(targetOf(peer), {
-      pids: peer.pids,
-      connections: CONNECTIONS,
-      seconds: SECONDS * 2,
-      pace: PACE,
-    });
-    console.log(
-      `| ${peer.name} | ${quantile(latencies, 0.5).toFixed(2)} | ${
-        quantile(latencies, 0.99).toFixed(2)
-      } |`,
-    );
+/** Prints quantiles over all rounds, and the median of what each round has added to the first subject. */
+function printAdded(
+  title: string,
+  rounds: ReadonlyMap<string, readonly (readonly number[])[]>,
+): void {
+  console.log(
+    `\n| ${title} | median ms | p99 ms | added: median | added: p99 |\n|---|---|---|---|---|`,
+  );
+  const [base = []] = rounds.values();
+  for (const [name, done] of rounds) {
+    const of = (q: number) => quantile(done.map((round) => quantile(round, q)), 0.5);
+    const added = (q: number) =>
+      quantile(done.map((round, at) => quantile(round, q) - quantile(base[at] ?? [], q)), 0.5);
+    const more = done === base ? " | |" : ` ${added(0.5).toFixed(2)} | ${added(0.99).toFixed(2)} |`;
+    console.log(`| ${name} | ${of(0.5).toFixed(2)} | ${of(0.99).toFixed(2)} |${more}`);
   }
+}
+
+async function measurePace(peers: readonly Peer[]): Promise<void> {
+  const rounds = new Map<string, (readonly number[])[]>(peers.map(({ name }) => [name, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const peer of peers) {
+      const done = await runPaced(targetOf(peer), { pace: PACE, seconds: 3 });
+      rounds.get(peer.name)?.push(done);
+    }
+  }
+  printAdded(`at ${PACE} requests/s, ${ROUNDS} rounds`, rounds);
 }
 
 async function measureStream(peers: readonly Peer[]): Promise<void> {
-  console.log("\n| first byte of a stream | median ms | p99 ms |\n|---|---|---|");
-  for (const peer of peers) {
-    const times: number[] = [];
-    for (let round = 0; round < 100; round++) {
-      const leave = new AbortController();
-      const started = performance.now();
-      const answer = await fetch(`http://127.0.0.1:${peer.port}/events`, {
-        headers: peer.headers,
-        signal: leave.signal,
-      });
-      await answer.body?.getReader().read();
-      times.push(performance.now() - started);
-      leave.abort();
+  const rounds = new Map<string, number[][]>(peers.map(({ name }) => [name, []]));
+  for (let round = -1; round < 3; round++) {
+    for (const peer of peers) rounds.get(peer.name)?.push([]);
+    for (let count = 0; count < STREAMS; count++) {
+      for (const peer of peers) {
+        const took = await firstByte({ ...targetOf(peer), path: "/events" });
+        rounds.get(peer.name)?.at(-1)?.push(took);
+      }
     }
-    console.log(
-      `| ${peer.name} | ${quantile(times, 0.5).toFixed(2)} | ${quantile(times, 0.99).toFixed(2)} |`,
-    );
+    if (round < 0) { for (const done of rounds.values()) done.length = 0; }
   }
+  printAdded(`first byte of a stream, 3 rounds of ${STREAMS}`, rounds);
 }
 
-/** Opens connections that send a byte now and then, and asks meanwhile. */
+/** Opens connections that send half a head, and asks meanwhile. */
 async function measureSlow(peer: Peer): Promise<void> {
-  const wanted = 10_000;
-  const ask = async () => {
-    const { latencies } = await runLoad(targetOf(peer), {
-      pids: peer.pids,
-      connections: CONNECTIONS,
-      seconds: SECONDS,
-      pace: PACE / 2,
-    });
-    return quantile(latencies, 0.99);
-  };
-  const alone = await ask();
-  const slow: Deno.Conn[] = [];
-  for (let count = 0; count < wanted; count++) {
-    try {
-      const connection = await Deno.connect({ hostname: "127.0.0.1", port: peer.port });
-      await connection.write(new TextEncoder().encode("GET /api/agents HTTP/1.1\r\nhost: x\r\nx"));
-      slow.push(connection);
-    } catch {
-      break;
+  const [alone, among, ends]: [number[], number[], number[]] = [[], [], []];
+  let opened = 0;
+  const ask = async () =>
+    quantile(await runPaced(targetOf(peer), { pace: PACE / 2, seconds: 3 }), 0.99);
+  for (let round = 0; round < 3; round++) {
+    alone.push(await ask());
+    const slow: Deno.Conn[] = [];
+    const started = performance.now();
+    while (slow.length < SLOW) {
+      try {
+        const connection = await Deno.connect({ hostname: "127.0.0.1", port: peer.port });
+        await connection.write(
+          new TextEncoder().encode("GET /api/agents HTTP/1.1\r\nhost: x\r\nx"),
+        );
+        slow.push(connection);
+      } catch {
+        break;
+      }
     }
+    among.push(await ask());
+    opened = slow.length;
+    await Promise.all(slow.map(untilClosed));
+    ends.push((performance.now() - started) / 1000);
   }
-  const among = await ask();
-  const opened = performance.now();
-  let closed = 0;
-  await Promise.all(slow.map(async (connection) => {
-    const buffer = new Uint8Array(512);
-    try {
-      while (await connection.read(buffer) !== null);
-    } catch {
-      // Reset is closed as well.
-    }
-    closed++;
-    connection.close();
-  }));
+  const [without, within] = [quantile(alone, 0.5), quantile(among, 0.5)];
   console.log(
-    `\n${slow.length} slow connections: p99 ${alone.toFixed(2)} ms without them, ` +
-      `${among.toFixed(2)} ms among them; all ${closed} were closed ${
-        ((performance.now() - opened) / 1000).toFixed(0)
-      } s after that`,
+    `\n${opened} slow connections: p99 ${without.toFixed(2)} ms without them, ` +
+      `${within.toFixed(2)} ms among them (${
+        (within / without).toFixed(2)
+      } times, medians of 3); ` +
+      `all were closed ${quantile(ends, 0.5).toFixed(0)} s after the first was opened`,
+  );
+}
+
+async function untilClosed(connection: Deno.Conn): Promise<void> {
+  const buffer = new Uint8Array(512);
+  try {
+    while (await connection.read(buffer) !== null);
+  } catch {
+    // Reset is closed as well.
+  }
+  connection.close();
+}
+
+/** The login proxy with passwords, one of them under a slow hash. */
+async function startBasic(ground: Ground): Promise<Peer> {
+  const port = freePort();
+  const pid = await start(
+    Deno.execPath(),
+    ["run", "-q", "-A", "--no-check", "--config", `${TREE}deno.json`, `${TREE}login/main.ts`],
+    {
+      port,
+      ground,
+      env: {
+        FLEETCTL_ROOT: `${ground.folder}/basic`,
+        WEBVIEW_LOGIN_LISTEN: `127.0.0.1:${port}`,
+        WEBVIEW_UPSTREAM: `http://127.0.0.1:${ground.upstream}`,
+        WEBVIEW_AUTH_DRIVER: "basic",
+        WEBVIEW_BASIC_USERS: `mia@example.org:${SLOW_HASH},${OTHER.name}:${OTHER.password}`,
+        WEBVIEW_HMAC_KEY: "a-key-of-the-bench-0000000000000",
+        WEBVIEW_ASSERTION_KEY: "a-key-of-the-bench-1111111111111",
+      },
+    },
+  );
+  const authorization = `Basic ${btoa(`${OTHER.name}:${OTHER.password}`)}`;
+  const answer = await fetch(`http://localhost:${port}/auth/login`, {
+    redirect: "manual",
+    headers: { authorization },
+  });
+  await answer.body?.cancel();
+  const [cookie = ""] = answer.headers.getSetCookie().map((line) => line.split(";")[0] ?? "");
+  return { name: "fleetctl-login, a session", port, pids: [pid], headers: { cookie } };
+}
+
+/** Gives wrong passwords as fast as they are refused, each from another address, and asks meanwhile. */
+async function measureFlood(peer: Peer): Promise<void> {
+  const [alone, among]: [number[], number[]] = [[], []];
+  const ask = async () =>
+    quantile(await runPaced(targetOf(peer), { pace: PACE / 2, seconds: 3 }), 0.99);
+  const statuses = new Map<number, number>();
+  let client = 0;
+  for (let round = 0; round < 3; round++) {
+    alone.push(await ask());
+    let isOver = false;
+    const flood = Array.from({ length: 64 }, async () => {
+      while (!isOver) {
+        client++;
+        const { status, body } = await fetch(`http://127.0.0.1:${peer.port}/api/x`, {
+          headers: {
+            authorization: `Basic ${btoa(`nobody-${client}@example.org:x`)}`,
+            "x-forwarded-for": `10.${client >> 16 & 255}.${client >> 8 & 255}.${client & 255}`,
+          },
+        });
+        await body?.cancel();
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        // Who was sent away comes again, as a program that guesses does.
+        if (status === 503) await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    });
+    among.push(await ask());
+    isOver = true;
+    await Promise.all(flood);
+  }
+  const [without, within] = [quantile(alone, 0.5), quantile(among, 0.5)];
+  const told = [...statuses].map(([status, count]) => `${count} with ${status}`).join(", ");
+  console.log(
+    `\n64 programs that guess passwords under argon2id of 64 MiB (answered: ${told}): p99 of others ` +
+      `${without.toFixed(2)} ms without them, ${within.toFixed(2)} ms among them (medians of 3)`,
   );
 }
