@@ -292,6 +292,38 @@ async function checkAgrees(host: BootedHost): Promise<void> {
   }
 }
 
+/**
+ * An admin agent reads as a peer through the daemon: what the reviewed catalog calls read-only, as that
+ * peer and with its key; nothing else, and `mcp call` not at all.
+ */
+async function checkRelayed(host: BootedHost): Promise<void> {
+  const owner = ["--user-email", "chief@example.org"];
+  await host.must("fleetctl", "agents", "add", "chief", "--channel", "webview", ...owner);
+  const shard = `${host.root}${REPO}/agents.d/chief.yaml`;
+  await Deno.writeTextFile(shard, `${await Deno.readTextFile(shard)}admin: true\n`);
+  await host.must("fleetctl", "mcp", "add", "keyed", "ada");
+  await host.must("fleetctl", "apply");
+  const asChief = (verb: string) =>
+    host.exec(["fleetctl", "mcp", verb, "keyed", "prove", "ada"], { user: "chief" });
+  const refused = await asChief("read");
+  assert.equal(refused.code, 4, refused.out);
+  assert.match(refused.err, /the reviewed catalog does not declare it read-only/);
+  const call = await asChief("call");
+  assert.equal(call.code, 4);
+  assert.match(call.err, /only root may call across agents/);
+  const manifest = `${host.root}${REPO}/catalog/keyed/mcp.yaml`;
+  const text = await Deno.readTextFile(manifest);
+  await Deno.writeTextFile(manifest, `${text}tools: { prove: { read_only: true } }\n`);
+  await host.must("fleetctl", "apply");
+  const read = await asChief("read");
+  assert.equal(read.code, 0, read.err);
+  assert.ok(read.out.startsWith(await proofOf("KEYED_TOKEN", KEY)), read.out);
+  const uid = (await host.must("id", "-u", "ada")).trim();
+  assert.match(read.out, new RegExp(`uid ${uid}$`, "m"), "it ran as ada");
+  const rows = await host.must("fleetctl", "audit", "list", "--caller", "chief");
+  assert.match(rows, /mcp read/);
+}
+
 /** Servers and proxies of MCPs that run at the moment, by unit and by program. */
 async function runningMcps(host: BootedHost): Promise<string> {
   const units = "systemctl list-units --plain --no-legend --state=running,start 'mcp-*.service'";
@@ -361,6 +393,10 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
     await step("a burst of connections leaves a shared socket in service", () => checkBurst(host));
     await step("verbs killed in the middle", () => checkKills(host));
     await step("reboots in the middle of verbs", () => checkReboots(host));
+    await step(
+      "an admin reads as a peer what is read-only, and no more",
+      () => checkRelayed(host),
+    );
     await step("an idle agent with 22 MCPs has no server process", () => checkIdle(host));
   } finally {
     await host.stop();
