@@ -7,19 +7,23 @@
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
-import { editMarkers, type Marker } from "core/ledger/markers.ts";
+import { editMarkers, type Marker, type MarkerEdit } from "core/ledger/markers.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** Sets a marker to a checked value, or takes it away. */
+/** The keys of `host.yaml` that a verb changes. */
+export type HostSetting = Marker | "dial_require_key";
+
+/** Sets a marker or the switch to a checked value, or takes it away. */
 export async function changeMarker(
   context: VerbContext,
-  marker: Marker,
-  value: string | undefined,
+  marker: HostSetting,
+  value: string | boolean | undefined,
 ): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   return await underVerbLock(context, async () => {
     const text = await ports.files.readText(paths.hostFile);
-    const edited = editMarkers(text, { [marker]: value }, paths.hostFile);
+    const edit: MarkerEdit = { [marker]: value };
+    const edited = editMarkers(text, edit, paths.hostFile);
     if (!edited.ok) return edited;
     const isChanged = edited.value !== (text ?? "");
     if (isChanged) {

@@ -48,7 +48,16 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
         `host.${marker}`,
         value ?? { text: "not set", tone: "dim" },
         isHere ? `this host, ${hostname}` : "another host",
-      ]),
+      ]).concat([[
+        "host.dial_require_key",
+        isDialKeyRequired ? "true" : { text: "false", tone: "dim" },
+        {
+          text: isDialKeyRequired
+            ? "agents must prove a key"
+            : "agents need none until they prove one",
+          tone: "dim",
+        },
+      ]]),
       empty: "",
     }],
   });

@@ -6,7 +6,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { changeMarker } from "cli/host/edit.ts";
+import { changeMarker, type HostSetting } from "cli/host/edit.ts";
 import type { VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import { checkMarker, type Marker } from "core/ledger/markers.ts";
@@ -16,15 +16,16 @@ import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl host set` was asked for. */
 export interface Options {
-  readonly marker: Marker;
-  readonly value: string;
+  readonly marker: HostSetting;
+  readonly value: string | boolean;
 }
 
 /** Parses the marker and its value. */
 export function parseOptions({ args }: Invocation): Result<Options> {
+  const given = args.hostname ?? "";
+  if (args.marker === "dial_require_key") return parseSwitch(given);
   // The parser of the command line lets the choices of the row pass only.
   const marker = args.marker as Marker;
-  const given = args.hostname ?? "";
   const value = checkMarker(marker, given);
   if (value.ok) return ok({ marker, value: value.value });
   const shown = JSON.stringify(given.slice(0, 80));
@@ -34,6 +35,18 @@ export function parseOptions({ args }: Invocation): Result<Options> {
     `Cannot set host.${marker}: the value is ${shown}, ${wanted}, because a host knows that it ` +
       "is the gateway by comparing the marker with its own name",
     { kind: "usage", hints: ["hostname", `fleetctl host set ${marker} <hostname of the gateway>`] },
+  ));
+}
+
+/** Whether a client that proves no key is refused at dial-in (decision 11). */
+function parseSwitch(given: string): Result<Options> {
+  const marker = "dial_require_key";
+  if (given === "true" || given === "false") return ok({ marker, value: given === "true" });
+  const shown = JSON.stringify(given.slice(0, 80));
+  return err(refusal(
+    "marker-invalid",
+    `Cannot set host.${marker}: the value is ${shown}, must be true or false`,
+    { kind: "usage", hints: [`fleetctl host set ${marker} true`] },
   ));
 }
 

@@ -5,20 +5,19 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { changeMarker } from "cli/host/edit.ts";
+import { changeMarker, type HostSetting } from "cli/host/edit.ts";
 import type { VerbReport } from "cli/output.ts";
-import type { Marker } from "core/ledger/markers.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** Which marker. */
 export interface Options {
-  readonly marker: Marker;
+  readonly marker: HostSetting;
 }
 
 /** Parses the marker. */
 export function parseOptions({ args }: Invocation): Result<Options> {
-  return ok({ marker: args.marker as Marker });
+  return ok({ marker: args.marker as HostSetting });
 }
 
 /** Takes the marker away. */

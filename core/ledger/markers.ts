@@ -38,7 +38,7 @@ export interface HostMarkers {
 export interface MarkerEdit {
   readonly webview_gateway?: string | undefined;
   readonly teams_gateway?: string | undefined;
-  readonly dial_require_key?: boolean;
+  readonly dial_require_key?: boolean | undefined;
 }
 
 /** Markers of a host without a host file. */

@@ -17,8 +17,8 @@ function operatorRow(row: Row): Verb {
 const KEY = { name: "KEY", summary: "Name of the secret" } as const;
 const MARKER = {
   name: "marker",
-  choices: ["webview_gateway", "teams_gateway"],
-  summary: "Name of a marker",
+  choices: ["webview_gateway", "teams_gateway", "dial_require_key"],
+  summary: "Name of a marker, or of the switch dial_require_key",
 } as const;
 
 /** Verbs about markers, defaults and the ledger. */
@@ -75,7 +75,8 @@ const LEDGER_ROWS: readonly Verb[] = [
     path: ["host", "set"],
     args: [MARKER, {
       name: "hostname",
-      summary: "A hostname, never an address; wss://<hostname> for a webview gateway behind TLS",
+      summary: "A hostname, never an address; wss://<hostname> for a webview gateway behind TLS; " +
+        "true or false for dial_require_key",
     }],
     summary: "Set a marker of this host",
     example: "fleetctl host set webview_gateway atlas",

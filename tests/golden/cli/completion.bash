@@ -46,8 +46,8 @@ _fleetctl_at() {
     "host key list") next=""; options="--json --as --help" ;;
     "host key revoke") next=""; options="--json --as --help" ;;
     "host list") next=""; options="--json --as --help" ;;
-    "host set") next="webview_gateway teams_gateway"; options="--json --as --help" ;;
-    "host unset") next="webview_gateway teams_gateway"; options="--json --as --help" ;;
+    "host set") next="webview_gateway teams_gateway dial_require_key"; options="--json --as --help" ;;
+    "host unset") next="webview_gateway teams_gateway dial_require_key"; options="--json --as --help" ;;
     "ledger") next="log revert"; options="--json --as --help" ;;
     "ledger log") next=""; options="--agent --limit --json --as --help" ;;
     "ledger revert") next=""; options="--json --as --help" ;;
