@@ -316,6 +316,22 @@ async function startBasic(ground: Ground): Promise<Peer> {
   return { name: "fleetctl-login, a session", port, pids: [pid], headers: { cookie } };
 }
 
+/** One wrong password of one client; 0 when the connection had just been closed for idleness. */
+async function guess(peer: Peer, client: number): Promise<number> {
+  try {
+    const { status, body } = await fetch(`http://127.0.0.1:${peer.port}/api/x`, {
+      headers: {
+        authorization: `Basic ${btoa(`nobody-${client}@example.org:x`)}`,
+        "x-forwarded-for": `10.${client >> 16 & 255}.${client >> 8 & 255}.${client & 255}`,
+      },
+    });
+    await body?.cancel();
+    return status;
+  } catch {
+    return 0;
+  }
+}
+
 /** Gives wrong passwords as fast as they are refused, each from another address, and asks meanwhile. */
 async function measureFlood(peer: Peer): Promise<void> {
   const [alone, among]: [number[], number[]] = [[], []];
@@ -329,13 +345,7 @@ async function measureFlood(peer: Peer): Promise<void> {
     const flood = Array.from({ length: 64 }, async () => {
       while (!isOver) {
         client++;
-        const { status, body } = await fetch(`http://127.0.0.1:${peer.port}/api/x`, {
-          headers: {
-            authorization: `Basic ${btoa(`nobody-${client}@example.org:x`)}`,
-            "x-forwarded-for": `10.${client >> 16 & 255}.${client >> 8 & 255}.${client & 255}`,
-          },
-        });
-        await body?.cancel();
+        const status = await guess(peer, client);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         // Who was sent away comes again, as a program that guesses does.
         if (status === 503) await new Promise((resolve) => setTimeout(resolve, 50));
