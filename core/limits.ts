@@ -390,6 +390,11 @@ export const TEAMCHAT_LIMITS = {
   appTokenEarlyMs: 300_000,
   /** Requests to the platform at once, all conversations together. */
   sendsAtOnceMax: 64,
+  /** The same for one owner; owners take turns. */
+  ownerSendsAtOnceMax: 8,
+  /** Files that are fetched at once, and those of one owner. */
+  fetchesAtOnceMax: 16,
+  ownerFetchesAtOnceMax: 2,
   /** A stranger is told once in this time that no agent is theirs. */
   strangerNoticeMs: 3_600_000,
   strangersKept: 10_000,

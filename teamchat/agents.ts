@@ -35,7 +35,7 @@ export interface Agents extends SessionRouter {
   /** Tells the agent what its owner did with them. */
   inform(agent: string): void;
   /** A message came with files. */
-  fetch(turnId: string): void;
+  fetch(turnId: string, agent: string): void;
   /** The owner said yes or no to a file. */
   consented(fileId: string): void;
   /** Goes on with what an earlier process left. */
@@ -198,8 +198,8 @@ class ConnectedAgents implements Agents {
     );
   }
 
-  fetch(turnId: string): void {
-    this.#files.incoming.fetch(turnId);
+  fetch(turnId: string, agent: string): void {
+    this.#files.incoming.fetch(turnId, agent);
   }
 
   consented(fileId: string): void {

@@ -25,6 +25,7 @@ const GAUGES = {
   ...DIAL_GAUGES,
   turns_open: "Turns that have not ended.",
   replies_open: "Answers on their way.",
+  sends_waiting: "Requests to the platform that wait for their turn.",
   spooled: "Activities that wait for the sending half.",
   accept_seconds_max: "Longest time from a request to its durable write since the last reading.",
 } as const;

@@ -10,7 +10,8 @@ import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Files, Log } from "core/ports.ts";
+import type { Clock, Files, Log } from "core/ports.ts";
+import { createTurnstile, type Turnstile } from "core/turnstile.ts";
 import { fetchFile, type FetchParts } from "teamchat/files/fetch.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -19,7 +20,7 @@ import type { SettledFile, StoredTurnFile } from "teamchat/store/turn_files.ts";
 /** Moving files to agents. */
 export interface IncomingFiles {
   /** A turn is stored: its files are fetched. */
-  fetch(turnId: string): void;
+  fetch(turnId: string, agent: string): void;
   /** Fetches what an earlier process left. */
   resume(): void;
   /** Whether a turn waits for files that are being fetched. */
@@ -42,6 +43,7 @@ export interface IncomingFiles {
 export interface IncomingParts extends FetchParts {
   readonly store: Pick<TeamchatStore, "turnFiles">;
   readonly files: Files;
+  readonly clock: Clock;
   /** Where the bytes are kept. */
   readonly folder: string;
   readonly metrics: Metrics;
@@ -67,16 +69,22 @@ export function createIncomingFiles(parts: IncomingParts): IncomingFiles {
 class Incoming implements IncomingFiles {
   readonly #parts: IncomingParts;
   readonly #jobs = new Map<string, Promise<void>>();
+  readonly #gate: Turnstile;
   readonly #handovers = new WeakMap<DialSession, Handover>();
   #isClosed = false;
 
   constructor(parts: IncomingParts) {
     this.#parts = parts;
+    this.#gate = createTurnstile({
+      max: TEAMCHAT_LIMITS.fetchesAtOnceMax,
+      maxOfOne: TEAMCHAT_LIMITS.ownerFetchesAtOnceMax,
+      clock: parts.clock,
+    });
   }
 
-  fetch(turnId: string): void {
+  fetch(turnId: string, agent: string): void {
     if (this.#jobs.has(turnId) || this.#isClosed || !this.isWaiting(turnId)) return;
-    const job = this.#fetchAll(turnId)
+    const job = this.#fetchInTurn(turnId, agent)
       .catch((thrown) =>
         this.#parts.log.error("files not fetched", { turn: turnId, error: errorText(thrown) })
       )
@@ -88,7 +96,8 @@ class Incoming implements IncomingFiles {
   }
 
   resume(): void {
-    for (const turnId of this.#parts.store.turnFiles.wanting()) this.fetch(turnId);
+    const { turnFiles } = this.#parts.store;
+    for (const { turnId, agent } of turnFiles.wanting()) this.fetch(turnId, agent);
   }
 
   isWaiting(turnId: string): boolean {
@@ -128,6 +137,16 @@ class Incoming implements IncomingFiles {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#jobs.values());
+  }
+
+  /** Owners take turns; a message of many files is one thing. */
+  async #fetchInTurn(turnId: string, agent: string): Promise<void> {
+    const leave = await this.#gate.enter(agent);
+    try {
+      if (!this.#isClosed) await this.#fetchAll(turnId);
+    } finally {
+      leave?.();
+    }
   }
 
   /** One after the other: the files of one message are one owner's. */

@@ -35,7 +35,9 @@ export function createInboundEvents(parts: {
         activity.type === "conversationUpdate";
       const site = planned.conversation?.site;
       const { turn } = planned;
-      if (turn !== undefined && (turn.files ?? []).length > 0) agents.fetch(turn.turnId);
+      if (turn !== undefined && (turn.files ?? []).length > 0) {
+        agents.fetch(turn.turnId, turn.agent);
+      }
       if (stored.kind === "new" && planned.consent !== undefined) {
         if (stored.isConsentTaken) agents.consented(planned.consent.fileId);
         else if (site !== undefined) replies.note(site, NOT_OFFERED);

@@ -11,6 +11,7 @@ import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, HttpClient, Log } from "core/ports.ts";
 import { CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
+import { createTurnstile } from "core/turnstile.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import { readBounded } from "teamchat/http_body.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -48,11 +49,6 @@ export interface ConnectorParts {
   readonly log: Log;
 }
 
-/** Asked anew after each wait. */
-function isAborted(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true;
-}
-
 /** Conversations whose pace is remembered; past that, idle ones are forgotten. */
 const PACES_KEPT = 4_096;
 
@@ -60,8 +56,13 @@ const PACES_KEPT = 4_096;
 export function createConnector(parts: ConnectorParts): Connector {
   const { clock, metrics, log } = parts;
   const paces = new Map<string, Pace>();
-  const ownPace = createPace([{ count: parts.sendsPerSecond, ms: 1_000 }]);
-  const slots = createSlots(TEAMCHAT_LIMITS.sendsAtOnceMax);
+  const gate = createTurnstile({
+    max: TEAMCHAT_LIMITS.sendsAtOnceMax,
+    maxOfOne: TEAMCHAT_LIMITS.ownerSendsAtOnceMax,
+    pace: createPace([{ count: parts.sendsPerSecond, ms: 1_000 }]),
+    clock,
+  });
+  metrics.gauge("sends_waiting", () => gate.waiting());
 
   function paceOf(conversation: string): Pace {
     const known = paces.get(conversation);
@@ -74,32 +75,36 @@ export function createConnector(parts: ConnectorParts): Connector {
     return made;
   }
 
-  /** Waits until the platform's limits leave room; false when the wait was broken off. */
-  async function waitForTurn(conversation: string, signal?: AbortSignal): Promise<boolean> {
-    const pace = paceOf(conversation);
-    for (;;) {
-      if (signal?.aborted === true) return false;
+  /**
+   * Waits until the platform's limits leave room, owners taking turns in it; undefined when the wait was
+   * broken off.
+   */
+  async function waitForTurn(site: Site, signal?: AbortSignal) {
+    const pace = paceOf(site.conversation);
+    while (signal?.aborted !== true) {
       const waitMs = pace.waitMs(clock.monotonic());
-      if (waitMs <= 0) break;
-      await clock.sleep(waitMs, signal);
+      if (waitMs > 0) {
+        await clock.sleep(waitMs, signal);
+        continue;
+      }
+      const leave = await gate.enter(site.user.id, signal);
+      if (leave === undefined) return undefined;
+      const now = clock.monotonic();
+      if (pace.waitMs(now) <= 0) {
+        pace.took(now);
+        return leave;
+      }
+      // Others of this conversation went meanwhile.
+      leave();
     }
-    // A place in the line of all conversations, taken once: hundreds that wait do not wake one another,
-    // and who came first goes first.
-    const now = clock.monotonic();
-    const waitMs = Math.max(0, ownPace.waitMs(now));
-    pace.took(now + waitMs);
-    ownPace.took(now + waitMs);
-    if (waitMs <= 0) return true;
-    await clock.sleep(waitMs, signal);
-    return !isAborted(signal);
+    return undefined;
   }
 
   return {
     call: async (call, signal) => {
-      if (!await waitForTurn(call.site.conversation, signal)) {
-        return { kind: "unreachable", why: "stopping" };
-      }
-      const outcome = await slots(() => callOnce(call, parts));
+      const leave = await waitForTurn(call.site, signal);
+      if (leave === undefined) return { kind: "unreachable", why: "stopping" };
+      const outcome = await callOnce(call, parts).finally(leave);
       metrics.count("sends", { what: call.what, outcome: outcome.kind });
       if (outcome.kind !== "ok") {
         const { kind } = outcome;
@@ -163,21 +168,4 @@ async function request(
     { status, retryAfter: headers.get("retry-after"), body: text },
     clock.now(),
   );
-}
-
-/** Runs at most `max` jobs at once; the others wait in the order of coming. */
-function createSlots(max: number): <T>(job: () => Promise<T>) => Promise<T> {
-  let busy = 0;
-  const waiting: (() => void)[] = [];
-  return async (job) => {
-    if (busy >= max) await new Promise<void>((resolve) => waiting.push(resolve));
-    else busy++;
-    try {
-      return await job();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) busy--;
-      else next();
-    }
-  };
 }

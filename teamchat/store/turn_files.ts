@@ -39,7 +39,7 @@ export type SettledFile =
 export interface TurnFileBook {
   of(turnId: string): readonly StoredTurnFile[];
   /** Turns that wait for files. */
-  wanting(): readonly string[];
+  wanting(): readonly { readonly turnId: string; readonly agent: string }[];
   settle(turnId: string, n: number, what: SettledFile): Result<void>;
   /** Turns that are with their agents, or nowhere, and whose files are still here. */
   loose(): readonly string[];
@@ -49,7 +49,10 @@ export interface TurnFileBook {
 /** Opens the book over prepared tables. */
 export function openTurnFiles(db: Database): TurnFileBook {
   const of = db.prepare("select * from turn_files where turn_id = ? order by n");
-  const wanting = db.prepare("select distinct turn_id from turn_files where state = 'wanted'");
+  const wanting = db.prepare(
+    "select distinct turn_id, agent from turn_files join turns using (turn_id) " +
+      "where turn_files.state = 'wanted'",
+  );
   const settle = db.prepare(
     "update turn_files set state = ?, size = ?, content_type = ?, fault = ?, url = '' " +
       "where turn_id = ? and n = ?",
@@ -61,7 +64,8 @@ export function openTurnFiles(db: Database): TurnFileBook {
   const forget = db.prepare("delete from turn_files where turn_id = ?");
   return {
     of: (turnId) => of.all(turnId).map(readFile),
-    wanting: () => wanting.all().map((row) => String(row.turn_id)),
+    wanting: () =>
+      wanting.all().map((row) => ({ turnId: String(row.turn_id), agent: String(row.agent) })),
     settle: (turnId, n, what) =>
       writeSql(db, "the file", () => {
         if ("fault" in what) settle.run("absent", null, null, what.fault, turnId, n);
