@@ -351,15 +351,6 @@ export const TEAMCHAT_LIMITS = {
   ownerEventsMax: 256,
   /** Messages of one agent by itself that are on their way. */
   sendsWaitingMax: 32,
-  /** Files that come with one message, each one's size, and how long one may take. */
-  filesMax: 10,
-  fileBytesMax: 20 * MIB,
-  fileSeconds: 60,
-  /** Bytes of a file in one frame; base64 makes it a third longer. */
-  fileChunkBytes: 384 * KIB,
-  /** Files of one agent that wait for their owner's consent, and how long. */
-  fileOffersMax: 8,
-  fileOfferMs: 24 * 3_600_000,
   /** Sources of an answer (Teams: AI-generated content, citations). */
   citationsMax: 20,
   citationNameMax: 80,
@@ -392,9 +383,6 @@ export const TEAMCHAT_LIMITS = {
   sendsAtOnceMax: 64,
   /** The same for one owner; owners take turns. */
   ownerSendsAtOnceMax: 8,
-  /** Files that are fetched at once, and those of one owner. */
-  fetchesAtOnceMax: 16,
-  ownerFetchesAtOnceMax: 2,
   /** A stranger is told once in this time that no agent is theirs. */
   strangerNoticeMs: 3_600_000,
   strangersKept: 10_000,

@@ -7,7 +7,7 @@
  */
 
 import type { Activity, Attachment } from "core/teamchat/activity.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 
 /** Attachment type of a file of the owner's. */
 export const FILE_INFO = "application/vnd.microsoft.teams.file.download.info";
@@ -28,7 +28,7 @@ export function filesOf(
   const others: Attachment[] = [];
   for (const attachment of activity.attachments ?? []) {
     const file = readFile(attachment, files.length + 1);
-    if (file !== undefined && files.length < TEAMCHAT_LIMITS.filesMax) files.push(file);
+    if (file !== undefined && files.length < FILE_LIMITS.filesMax) files.push(file);
     else others.push(attachment);
   }
   return { files, others };

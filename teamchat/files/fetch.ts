@@ -6,7 +6,7 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import type { HttpClient } from "core/ports.ts";
 import { judgeContent } from "core/teamchat/file_type.ts";
 import type { FileRef } from "core/teamchat/file_refs.ts";
@@ -76,22 +76,22 @@ async function request(
   const response = await http.fetch(url, {
     headers: { ...headers, accept: "*/*" },
     redirect: "manual",
-    signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fileSeconds * 1000),
+    signal: AbortSignal.timeout(FILE_LIMITS.fileSeconds * 1000),
   });
   const { status } = response;
   const stated = Number(response.headers.get("content-length") ?? 0);
-  if (status !== 200 || stated > TEAMCHAT_LIMITS.fileBytesMax) {
+  if (status !== 200 || stated > FILE_LIMITS.fileBytesMax) {
     await response.body?.cancel();
     return fault(status === 200 ? TOO_LARGE : refusalOf(status));
   }
-  const bytes = await readBytesBounded(response.body, TEAMCHAT_LIMITS.fileBytesMax);
+  const bytes = await readBytesBounded(response.body, FILE_LIMITS.fileBytesMax);
   if (bytes === undefined) return fault(TOO_LARGE);
   if (bytes.length === 0) return fault("it is empty");
   const judged = judgeContent(file, response.headers.get("content-type"), bytes);
   return judged.ok ? { ok: true, bytes, type: judged.type } : judged;
 }
 
-const TOO_LARGE = `it is larger than ${TEAMCHAT_LIMITS.fileBytesMax / 1024 / 1024} MiB`;
+const TOO_LARGE = `it is larger than ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB`;
 
 function refusalOf(status: number): string {
   if (status >= 300 && status < 400) return "its address leads elsewhere";

@@ -9,7 +9,7 @@
 import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import type { Clock, Files, Log } from "core/ports.ts";
 import { createTurnstile, type Turnstile } from "core/turnstile.ts";
 import { fetchFile, type FetchParts } from "teamchat/files/fetch.ts";
@@ -76,8 +76,8 @@ class Incoming implements IncomingFiles {
   constructor(parts: IncomingParts) {
     this.#parts = parts;
     this.#gate = createTurnstile({
-      max: TEAMCHAT_LIMITS.fetchesAtOnceMax,
-      maxOfOne: TEAMCHAT_LIMITS.ownerFetchesAtOnceMax,
+      max: FILE_LIMITS.fetchesAtOnceMax,
+      maxOfOne: FILE_LIMITS.ownerFetchesAtOnceMax,
       clock: parts.clock,
     });
   }
@@ -205,7 +205,7 @@ class Incoming implements IncomingFiles {
   #sendPiece(session: DialSession, { turnId, current }: Handover, offset: number): void {
     if (current === undefined) return;
     const { n, name, bytes } = current;
-    const piece = bytes.subarray(offset, offset + TEAMCHAT_LIMITS.fileChunkBytes);
+    const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
     session.send({
       type: "file",
       ...{ turn_id: turnId, n, name, size: bytes.length, offset, data: piece.toBase64() },

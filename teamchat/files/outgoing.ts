@@ -9,6 +9,7 @@
 import type { ClientFrame } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, Files, HttpClient, Log, Random } from "core/ports.ts";
 import { consentCard, fileCard } from "core/teamchat/file_consent.ts";
@@ -83,7 +84,7 @@ class Outgoing implements OutgoingFiles {
     const { id, size, offset } = piece;
     const place = this.#parts.placeFor(session.agent);
     if (typeof place === "string") return this.#tell(session, id, "blocked", place);
-    if (size > TEAMCHAT_LIMITS.fileBytesMax) {
+    if (size > FILE_LIMITS.fileBytesMax) {
       return this.#tell(session, id, "too_large", "the file is too large");
     }
     let coming = this.#coming.get(session);
@@ -168,7 +169,7 @@ class Outgoing implements OutgoingFiles {
       ...{ fileId, agent, sendId: piece.id, owner, site, size: bytes.length },
       name: fileName(piece.name, 1),
       description: piece.description,
-      expires: clock.now() + TEAMCHAT_LIMITS.fileOfferMs,
+      expires: clock.now() + FILE_LIMITS.fileOfferMs,
     };
     try {
       await files.ensureDir(folder, { mode: 0o700 });

@@ -8,6 +8,7 @@
  * @module
  */
 
+import { FILE_LIMITS } from "core/file_limits.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, HttpClient } from "core/ports.ts";
 import type { UploadPlace } from "core/teamchat/file_consent.ts";
@@ -67,7 +68,7 @@ async function put(
       },
       body: bytes,
       redirect: "manual",
-      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fileSeconds * 1000),
+      signal: AbortSignal.timeout(FILE_LIMITS.fileSeconds * 1000),
     });
     await response.body?.cancel();
     return { status: response.status, retryAfter: response.headers.get("retry-after") };

@@ -12,7 +12,7 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import type { Database } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
@@ -74,7 +74,7 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
     add: (file) =>
       writeSql(db, "the file", () => {
         if (known.get(file.agent, file.sendId) !== undefined) return "known";
-        if (Number(open.get(file.agent)?.n ?? 0) >= TEAMCHAT_LIMITS.fileOffersMax) return "full";
+        if (Number(open.get(file.agent)?.n ?? 0) >= FILE_LIMITS.fileOffersMax) return "full";
         insert.run(
           ...[file.fileId, file.agent, file.sendId, file.owner, file.site.conversation],
           ...[JSON.stringify(file.site), file.name, file.description, file.size, file.expires],

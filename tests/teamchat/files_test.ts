@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { FILE_INFO } from "core/teamchat/file_refs.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import type { AnyFrame } from "tests/support/gateway_fixture.ts";
 import { startTestTeamchat, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
@@ -61,7 +61,7 @@ const CAPABLE = { capabilities: ["turns", "files"] };
 
 test("a file that came with a message is with the agent before its turn", async (at) => {
   const agent = await at.agent("bea", CAPABLE);
-  const bytes = new Uint8Array(TEAMCHAT_LIMITS.fileChunkBytes * 2 + 5).map((_, n) => n % 251);
+  const bytes = new Uint8Array(FILE_LIMITS.fileChunkBytes * 2 + 5).map((_, n) => n % 251);
   const url = at.kit.files.keep(bytes, "application/pdf");
   const posted = await at.post(at.message("see", { attachments: [attached(url)] }));
   assert.equal(posted.status, 202);

@@ -8,7 +8,8 @@
 import type { InboundFrame } from "core/dial/client_session.ts";
 import type { ClientFrame } from "core/dial/frames.ts";
 import { refusal } from "core/errors.ts";
-import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
+import { MESSAGE_LIMITS } from "core/limits.ts";
 import type { Clock, Files, Random } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
@@ -58,7 +59,7 @@ export function createOwnerFiles(parts: {
 
   function sendPiece(id: string, at: Open, offset: number): void {
     const { offer: { name, description }, bytes } = at;
-    const piece = bytes.subarray(offset, offset + TEAMCHAT_LIMITS.fileChunkBytes);
+    const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
     parts.send({
       type: "owner_file",
       ...{ id, name, description, size: bytes.length, offset, data: piece.toBase64() },
@@ -78,8 +79,8 @@ export function createOwnerFiles(parts: {
     const stat = await files.stat(path).catch(() => undefined);
     if (stat?.kind !== "file") return err(unfit(name, `there is no such file in ${folder}`));
     if (stat.size === 0) return err(unfit(name, "it is empty"));
-    if (stat.size > TEAMCHAT_LIMITS.fileBytesMax) {
-      return err(unfit(name, `it is larger than ${TEAMCHAT_LIMITS.fileBytesMax} bytes`));
+    if (stat.size > FILE_LIMITS.fileBytesMax) {
+      return err(unfit(name, `it is larger than ${FILE_LIMITS.fileBytesMax} bytes`));
     }
     const bytes = await files.readBytes(path).catch(() => undefined);
     return bytes === undefined ? err(unfit(name, "it cannot be read")) : ok(bytes);

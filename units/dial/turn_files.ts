@@ -8,7 +8,7 @@
 import type { InboundFrame } from "core/dial/client_session.ts";
 import type { TurnFile } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
 import type { Files, Log } from "core/ports.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
 
@@ -66,7 +66,7 @@ export function createTurnFiles(parts: {
   return {
     take: async (piece) => {
       const { turn_id: turnId, n, size, offset } = piece;
-      if (!TURN_ID.test(turnId) || size > TEAMCHAT_LIMITS.fileBytesMax) return undefined;
+      if (!TURN_ID.test(turnId) || size > FILE_LIMITS.fileBytesMax) return undefined;
       const id = `${turnId}/${n}`;
       if (coming?.id !== id || offset === 0) coming = { id, bytes: new Uint8Array(size), held: 0 };
       const bytes = readBase64(piece.data);

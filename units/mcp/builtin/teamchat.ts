@@ -9,7 +9,8 @@
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
+import { MESSAGE_LIMITS } from "core/limits.ts";
 import type { Random } from "core/ports.ts";
 import { VERSION } from "core/version.ts";
 import { checkMessage } from "units/mcp/builtin/channel.ts";
@@ -83,7 +84,7 @@ function registerSendFile(
       description:
         `Offers a file to your owner in the personal team chat. Copy the file into ${folder} ` +
         "first and give its name. The owner is asked; you are told with a later turn whether the " +
-        `file was taken. At most ${TEAMCHAT_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
+        `file was taken. At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
       inputSchema: z.object({
         name: z.string().describe("Name of the file in that folder"),
         description: z.string().max(1_000).optional().describe("What it is, one sentence"),
