@@ -7,6 +7,7 @@
  * @module
  */
 
+import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** One field of a form. */
@@ -164,8 +165,4 @@ function text(value: unknown): string {
 
 function number(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -8,6 +8,7 @@
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Packages in one lock; far more than any known server has. */
@@ -105,8 +106,4 @@ function npmPackages(text: string): readonly LockedPackage[] | undefined {
       hasAddress: isRecord(entry) && "tarball" in entry,
     };
   });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

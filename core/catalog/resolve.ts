@@ -13,6 +13,7 @@ import { resolveWheels } from "core/catalog/python_resolve.ts";
 import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import type { VendorOptions, VendorPorts } from "core/catalog/vendor.ts";
 import { refusal } from "core/errors.ts";
+import { parseJsonObject } from "core/json_object.ts";
 import type { McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { FileFault } from "core/ports.ts";
@@ -70,7 +71,7 @@ async function readResolved(
   if (integrity === undefined) return bad("the registry gives no integrity for it");
   const folder = `node_modules/${pin.package}`;
   const described = await ports.files.readText(`${stage}/${folder}/package.json`);
-  const about = parseObject(described ?? "");
+  const about = parseJsonObject(described ?? "");
   if (about === undefined) return bad("it has no readable package.json");
   return ok({
     kind: "npm",
@@ -96,15 +97,4 @@ function programsOf(
       typeof file === "string" ? [[program, at(file)]] : []
     ),
   );
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

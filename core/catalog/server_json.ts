@@ -8,6 +8,7 @@
 
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { refusal } from "core/errors.ts";
+import { isRecord, parseJsonObject } from "core/json_object.ts";
 import { parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -35,8 +36,8 @@ type Plain = Readonly<Record<string, unknown>>;
 export function parseServerJson(text: string): Result<ImportedServer> {
   const bad = (state: string) =>
     err(refusal("server-json-invalid", `Cannot import the server: ${state}`));
-  const document = parseObject(text);
-  const server = isPlain(document?.["server"]) ? document["server"] : document;
+  const document = parseJsonObject(text);
+  const server = isRecord(document?.["server"]) ? document["server"] : document;
   if (server === undefined) return bad("the document is not a JSON object");
   const fullName = server["name"];
   if (typeof fullName !== "string" || !REVERSE_DNS_NAME.test(fullName)) {
@@ -74,7 +75,7 @@ function fromPackage(
   const named = { package: String(one["identifier"]), version: String(one["version"]) };
   const pin = parsePin(kind, printPin({ kind, ...named }));
   if (!pin.ok) return pin;
-  const transport = isPlain(one["transport"]) ? one["transport"]["type"] : "stdio";
+  const transport = isRecord(one["transport"]) ? one["transport"]["type"] : "stdio";
   if (transport !== "stdio") {
     return err(refusal(
       "server-json-invalid",
@@ -131,18 +132,5 @@ function entryName(fullName: string): string | undefined {
 }
 
 function plains(value: unknown): readonly Plain[] {
-  return Array.isArray(value) ? value.filter(isPlain) : [];
-}
-
-function parseObject(text: string): Plain | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isPlain(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isPlain(value: unknown): value is Plain {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

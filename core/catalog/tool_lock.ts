@@ -12,6 +12,7 @@ import { hashText } from "core/catalog/lock.ts";
 import { EVERY_TOOL, PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** One tool as it was listed. */
@@ -227,8 +228,4 @@ function readPermissions(value: unknown): HeldBack["permissions"] | undefined {
 
 function readStrings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) && value.every((one) => typeof one === "string") ? value : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -9,6 +9,7 @@
 import { endpointOf, type EndpointTemplate } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -134,8 +135,4 @@ function parseHashes(value: unknown): ReadonlyMap<string, string> | undefined {
   return pairs.every((pair): pair is [string, string] => typeof pair[1] === "string")
     ? new Map(pairs)
     : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

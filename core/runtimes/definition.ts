@@ -7,6 +7,7 @@
  */
 
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseYaml, type YamlFile } from "core/yaml.ts";
 
@@ -207,8 +208,4 @@ function oneOf<const T extends string>(value: unknown, words: readonly T[]): T |
 
 function among(words: readonly string[]): string {
   return `must be one of ${words.join(", ")}`;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -10,6 +10,7 @@
  */
 
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { type AgentName, type KeyName, parseAgentName, parseKeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -171,10 +172,6 @@ function parseShardText(
     shard.set(key.value, value);
   }
   return ok(shard);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function sorted<K extends string, V>(map: ReadonlyMap<K, V>): readonly (readonly [K, V])[] {

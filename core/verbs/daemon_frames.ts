@@ -13,6 +13,7 @@
  */
 
 import { type Refusal, refusal, type RefusalKind } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { DAEMON_LIMITS } from "core/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -174,10 +175,6 @@ function ttyFault(tty: unknown): string | undefined {
   if (!isColumns || !isKnown) return "tty must be {columns, color, live, tree?}";
   const fault = tree === undefined ? undefined : textFault(tree);
   return fault === undefined ? undefined : `tree of tty ${fault}`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function badRequest(found: string): Refusal {

@@ -7,6 +7,7 @@
  */
 
 import { refusal } from "core/errors.ts";
+import { isRecord } from "core/json_object.ts";
 import { parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Caller } from "core/verbs/caller.ts";
@@ -59,10 +60,6 @@ function parseGrant(value: unknown): Grant | undefined {
   const isGrant = typeof expiresAt === "number" && typeof nonce === "string" &&
     typeof mac === "string";
   return isGrant ? { expiresAt, nonce, mac } : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function bad(found: string): Result<never> {

@@ -12,6 +12,7 @@
  * @module
  */
 
+import { parseJsonObject } from "core/json_object.ts";
 import { ServiceFault, type UnitStatus } from "core/ports.ts";
 
 /** Bounds of the conversation. */
@@ -46,7 +47,7 @@ export type ControlAnswer =
 
 /** Reads one line as a request; undefined when it is none. */
 export function parseRequest(line: string): ControlRequest | undefined {
-  const value = parseObject(line);
+  const value = parseJsonObject(line);
   if (value === undefined) return undefined;
   const { verb, unit, units, lines } = value;
   if (verb === "reload") return { verb };
@@ -63,7 +64,7 @@ export function parseRequest(line: string): ControlRequest | undefined {
 
 /** Reads one line as an answer; undefined when it is none. */
 export function parseAnswer(line: string): ControlAnswer | undefined {
-  const value = parseObject(line);
+  const value = parseJsonObject(line);
   if (value?.["ok"] === true) return value as unknown as ControlAnswer;
   const isFault = value?.["ok"] === false && typeof value["unit"] === "string" &&
     typeof value["message"] === "string" && Array.isArray(value["journal"]);
@@ -77,17 +78,6 @@ export function faultAnswer(thrown: unknown): ControlAnswer {
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return { ok: false, unit: "", message, journal: [] };
-}
-
-function parseObject(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function isUnit(value: unknown): value is string {

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { parseJsonObject } from "core/json_object.ts";
+
 /** Thrown when a peer sends a line that is longer than it may be. */
 export class LineTooLong extends Error {
   override readonly name = "LineTooLong";
@@ -74,14 +76,7 @@ function joined(held: readonly Uint8Array[], last: Uint8Array, heldBytes: number
 
 /** Parses one line as a JSON object; undefined when it is none. */
 export function parseJsonLine(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  return parseJsonObject(line);
 }
 
 /** Returns a stream that writes each value as one line of JSON. */

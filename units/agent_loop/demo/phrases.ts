@@ -5,6 +5,7 @@
  * @module
  */
 
+import { parseJsonObject } from "core/json_object.ts";
 import { cutMiddle } from "core/runtimes/cut_text.ts";
 import { printCommit } from "units/agent_loop/demo/commit.ts";
 
@@ -93,7 +94,7 @@ function startCall(request: DemoRequest, intent: { tool: string; json: string })
       : `I have ${names.slice(0, 12).map(quoted).join(", ") || "no tools"}.`;
     return { text: `There is no tool ${quoted(tool)}. ${hint}` };
   }
-  const parsed = parseObject(json);
+  const parsed = parseJsonObject(json);
   if (parsed === undefined) {
     return {
       text: `What follows ${quoted(tool)} is not a JSON object. ` +
@@ -186,17 +187,6 @@ function pathOf(words: string, place: DemoPlace): string {
   if (path === "~" || path.startsWith("~/")) return place.home + path.slice(1);
   if (path.startsWith("/")) return path;
   return path === "." ? place.cwd : `${place.cwd}/${path.replace(/^\.\//, "")}`;
-}
-
-function parseObject(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function textAt(request: DemoRequest, index: number): string {

@@ -8,6 +8,7 @@
  */
 
 import { z } from "zod";
+import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Exposures that a config may carry; only `hidden` matters while scripts are not there. */
@@ -150,8 +151,4 @@ function resolveEntry(
     env: fillAll(entry.env),
     cwd: entry.cwd === undefined ? undefined : fill(entry.cwd),
   });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
