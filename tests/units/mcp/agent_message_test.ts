@@ -45,6 +45,7 @@ async function withServer(
       onStored: () => {},
       onWaiting: () => {},
     }),
+    ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
     questions: {
       sendMessage: (message) => {
         sent.push(message);
