@@ -48,6 +48,7 @@ export class Wire {
   #lineEnd = -1;
   #reading: Promise<boolean> | undefined;
   #writing: Promise<void> | undefined;
+  #isWatched = false;
   #hasLeft = false;
   #isClosed = false;
 
@@ -81,7 +82,11 @@ export class Wire {
 
   /** Reads ahead as long as an answer is made, so that a peer that leaves is noticed. */
   async watch(): Promise<void> {
+    // Requests that came at once must not leave a watcher each.
+    if (this.#isWatched) return;
+    this.#isWatched = true;
     while (await this.fill() && this.waiting !== "head");
+    this.#isWatched = false;
   }
 
   async #fill(): Promise<boolean> {

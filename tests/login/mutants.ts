@@ -356,9 +356,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the size of a head",
-    file: "core/os/http1_wire.ts",
-    from: "if (have >= WIRE_LIMITS.headBytesMax) return false;",
-    to: "",
+    file: "core/limits.ts",
+    from: "headBytesMax: 16 * KIB,",
+    to: "headBytesMax: 1024 * KIB,",
     tests: [LISTENER],
   },
   {
