@@ -107,7 +107,9 @@ function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
 }
 
 /** Words and remedies for the problems that the gateway names itself. */
-const HEALTH_WORDS: Readonly<Record<string, readonly [words: string, hint: string]>> = {
+const HEALTH_WORDS: Readonly<
+  Record<string, readonly [words: string, ...hints: readonly string[]]>
+> = {
   "keys-never-fetched": [
     "the connector's keys could not be fetched: every message is answered 503",
     "fleetctl logs teamchat",
@@ -137,6 +139,7 @@ const HEALTH_WORDS: Readonly<Record<string, readonly [words: string, hint: strin
   "secret-ends-soon": [
     "the client secret ends within thirty days",
     "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+    "fleetctl secret set TEAMS_APP_PASSWORD_EXPIRES --value <day on which the new one ends>",
   ],
 };
 
@@ -157,9 +160,9 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   return named.flatMap((name) => {
     const known = HEALTH_WORDS[name];
     if (known === undefined) return [];
-    const [words, hint] = known;
+    const [words, ...hints] = known;
     return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
-      hints: [hint],
+      hints,
     })];
   });
 }

@@ -55,10 +55,16 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
       waitMs = Math.min(waitMs * 2, RETRY_MS_MAX);
       continue;
     }
-    [waitMs, isTold] = [RETRY_MS_MIN, false];
+    isTold = false;
     log.info("receiving half connected");
+    const begun = clock.monotonic();
     await serve(stream, parts, signal);
-    if (!signal.aborted) log.warning("receiving half gone");
+    if (signal.aborted) return;
+    log.warning("receiving half gone");
+    // One that is gone at once is asked less and less often: it may be up to no good.
+    const isShort = clock.monotonic() - begun < RETRY_MS_MAX;
+    waitMs = isShort ? Math.min(waitMs * 2, RETRY_MS_MAX) : RETRY_MS_MIN;
+    await clock.sleep(waitMs, signal);
   }
 }
 

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { generateDialKey } from "core/dial/proof.ts";
+import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
 import { parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
-import { connectBare } from "tests/support/gateway_fixture.ts";
+import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { agentOf, BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
@@ -60,15 +60,24 @@ export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot>
       TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
     },
     register: async (gateway, openTurns) => {
-      const nonce = crypto.randomUUID();
-      const statement = { agent: "bea", owner: BEA_OWNER, gateway, nonce };
-      const token = await signRegistration(statement, key, Date.now());
-      const client = await connectBare(`ws://${gateway}/register`, {
-        headers: { authorization: `Bearer ${token}` },
-      });
+      const client = await dial(gateway, key);
       return await agentOf(client, "bea", openTurns === undefined ? {} : { open_turns: openTurns });
     },
   };
+}
+
+/** Dials as a dial unit does: again, when a busy machine did not answer in time. */
+async function dial(gateway: string, key: DialKey, triesLeft = 5): Promise<BareClient> {
+  const statement = { agent: "bea", owner: BEA_OWNER, gateway, nonce: crypto.randomUUID() };
+  const token = await signRegistration(statement, key, Date.now());
+  try {
+    return await connectBare(`ws://${gateway}/register`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+  } catch (thrown) {
+    if (triesLeft === 0) throw thrown;
+    return await dial(gateway, key, triesLeft - 1);
+  }
 }
 
 /** What `apply` renders for a host whose receiving half is a process of its own. */

@@ -98,6 +98,11 @@ async function accept(
     { name: `${PEER} on Express`, start: () => startSdk(PEER, world, false), tokens: one },
     { name: "fleetctl-teamchat", start: () => startOwn(world, ownersOf(AGENTS)), tokens: one },
     {
+      name: "fleetctl-teamchat-receiver, which hands over to nobody",
+      start: () => startOwn(world, ownersOf(AGENTS), { entry: "teamchat/receiver/main.ts" }),
+      tokens: one,
+    },
+    {
       name: "fleetctl-teamchat, every token new",
       start: () => startOwn(world, ownersOf(AGENTS)),
       tokens: many,

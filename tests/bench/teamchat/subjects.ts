@@ -122,6 +122,7 @@ export async function startOwn(
       TEAMS_REGISTER_LISTEN: `127.0.0.1:${registerPort}`,
     },
   });
+  if (options.entry === undefined) await listening(registerPort, "the listener of agents");
   return {
     ...subject,
     register: `127.0.0.1:${registerPort}`,
@@ -149,20 +150,26 @@ async function start(
     stdout: "null",
     stderr: Deno.env.get("FLEETCTL_BENCH_LOG") === "1" ? "inherit" : "null",
   }).spawn();
-  for (let tries = 0; tries < 400; tries++) {
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await child.status;
+  };
+  try {
+    await listening(of.port, name);
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+  return { ...{ name, port: of.port, pid: child.pid }, stop };
+}
+
+async function listening(port: number, what: string): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
     try {
-      (await Deno.connect({ hostname: "127.0.0.1", port: of.port })).close();
-      return {
-        ...{ name, port: of.port, pid: child.pid },
-        stop: async () => {
-          child.kill("SIGKILL");
-          await child.status;
-        },
-      };
+      return (await Deno.connect({ hostname: "127.0.0.1", port })).close();
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-  child.kill("SIGKILL");
-  throw new Error(`${name} does not listen`);
+  throw new Error(`${what} does not listen`);
 }

@@ -1,0 +1,207 @@
+/**
+ * What the receiving half keeps, and how it hands it over: bounded for each agent and in all, in order for
+ * each agent, one agent's full queue in nobody else's way, and nothing kept that the disk did not take.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { type ByteStream, type Database, FileFault } from "core/ports.ts";
+import { createSenderLink } from "teamchat/receiver/link.ts";
+import { openSpool, type Spool, type SpoolItem } from "teamchat/receiver/spool.ts";
+import { type FakeClock, fakeClock, settle } from "tests/fakes/clock.ts";
+import { memoryDatabases } from "tests/fakes/databases.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+
+const PATH = "/r/spool.db";
+
+interface Scene {
+  readonly clock: FakeClock;
+  readonly log: ReturnType<typeof recordingLog>;
+  readonly open: (change?: (db: Database) => Database) => Promise<Spool>;
+}
+
+function test(name: string, fn: (scene: Scene) => Promise<void>): void {
+  Deno.test(name, async () => {
+    const databases = memoryDatabases();
+    const [clock, log] = [fakeClock(), recordingLog()];
+    try {
+      await fn({
+        ...{ clock, log },
+        open: (change = (db) => db) =>
+          openSpool({ open: async (path) => change(await databases.open(path)) }, PATH, {
+            ...{ clock, log },
+          }),
+      });
+    } finally {
+      databases.dispose();
+    }
+  });
+}
+
+let number = 0;
+
+function itemOf(agent: string, body = "{}"): Omit<SpoolItem, "place"> {
+  return { agent, key: `k${++number}`, received: 1, body };
+}
+
+async function store(
+  { clock }: Scene,
+  spool: Spool,
+  ...items: readonly Omit<SpoolItem, "place">[]
+): Promise<readonly string[]> {
+  const all = Promise.all(items.map((item) => spool.store(item)));
+  await clock.advance(0);
+  return (await all).map((stored) => stored.ok ? "stored" : stored.error.code);
+}
+
+test("an agent's activities are bounded, and another's have room", async (scene) => {
+  const spool = await scene.open();
+  const many = Array.from({ length: TEAMCHAT_LIMITS.queuedTurnsMax + 2 }, () => itemOf("bea"));
+  const told = await store(scene, spool, ...many, itemOf("cal"));
+  assert.deepEqual(told.slice(-3), ["turn-queue-full", "turn-queue-full", "stored"]);
+  assert.equal(spool.size(), TEAMCHAT_LIMITS.queuedTurnsMax + 1);
+});
+
+test("what is too much in all is refused, also by the next process", async (scene) => {
+  const body = "x".repeat(TEAMCHAT_LIMITS.spoolLengthMax / 4);
+  const agents = ["a", "b", "c", "d"].map((agent) => itemOf(agent, body));
+  const spool = await scene.open();
+  assert.deepEqual(await store(scene, spool, ...agents, itemOf("e")), [
+    ...["stored", "stored", "stored", "stored", "storage-failed"],
+  ]);
+  const next = await scene.open();
+  assert.deepEqual(await store(scene, next, itemOf("e")), ["storage-failed"]);
+  const [first] = next.all();
+  assert.ok(first !== undefined);
+  const removed = next.remove(first);
+  await scene.clock.advance(0);
+  await removed;
+  assert.deepEqual(await store(scene, next, itemOf("e")), ["stored"]);
+});
+
+test("a full disk is told, leaves nothing behind, and is over when there is room", async (scene) => {
+  let isFull = true;
+  const spool = await scene.open((db) => ({
+    ...db,
+    transaction: (work) => {
+      if (isFull) throw new FileFault("ENOSPC", PATH, "full");
+      return db.transaction(work);
+    },
+  }));
+  assert.deepEqual(await store(scene, spool, itemOf("bea")), ["storage-full"]);
+  assert.equal(spool.size(), 0);
+  isFull = false;
+  assert.deepEqual(await store(scene, spool, itemOf("bea")), ["stored"]);
+  assert.equal(spool.all().length, 1);
+});
+
+/** The sending half in the hands of a test. */
+function sender() {
+  const asked: { n: number; body: string }[] = [];
+  const incoming = new TransformStream<Uint8Array, Uint8Array>();
+  const outgoing = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = incoming.writable.getWriter();
+  void (async () => {
+    for await (const text of outgoing.readable.pipeThrough(new TextDecoderStream())) {
+      for (const line of text.split("\n").filter((one) => one !== "")) asked.push(JSON.parse(line));
+    }
+  })();
+  let isClosed = false;
+  const stream: ByteStream = {
+    readable: incoming.readable,
+    writable: outgoing.writable,
+    close: () => {
+      isClosed = true;
+    },
+  };
+  return {
+    stream,
+    asked,
+    isClosed: () => isClosed,
+    say: async (text: string) => {
+      await writer.write(new TextEncoder().encode(`${text}\n`));
+      await settle();
+    },
+    end: () => writer.close(),
+  };
+}
+
+/** Lets what is under way come to rest, writes to the disk included. */
+async function rest({ clock }: Scene): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) {
+    await settle();
+    await clock.advance(0);
+  }
+}
+
+async function linked(scene: Scene, ...items: readonly Omit<SpoolItem, "place">[]) {
+  const spool = await scene.open();
+  await store(scene, spool, ...items);
+  const link = createSenderLink({ spool, ...scene });
+  const other = sender();
+  link.attach(other.stream);
+  await rest(scene);
+  const taken = async (body: string, status = 202) => {
+    const n = other.asked.findLast((one) => one.body === body)?.n;
+    await other.say(JSON.stringify({ type: "taken", n, status, body: "" }));
+    await rest(scene);
+  };
+  return { spool, link, other, taken, bodies: () => other.asked.map(({ body }) => body) };
+}
+
+test("what an earlier process left is handed over in order, agents beside one another", async (scene) => {
+  const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
+  const { bodies, taken, spool, link } = await linked(scene, ...items);
+  assert.deepEqual(bodies(), ["1", "3"]);
+  await taken("1");
+  assert.deepEqual(bodies(), ["1", "3", "2"]);
+  await taken("3");
+  await taken("2");
+  assert.deepEqual([spool.size(), spool.all().length], [0, 0]);
+  link.close();
+});
+
+for (const status of [429, 503]) {
+  test(`an activity that is told ${status} comes again later, and holds up no other agent`, async (scene) => {
+    const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
+    const { bodies, taken, spool, link } = await linked(scene, ...items);
+    await taken("1", status);
+    await taken("3");
+    assert.deepEqual([bodies(), spool.size()], [["1", "3"], 2]);
+    await scene.clock.advance(1_000);
+    await rest(scene);
+    assert.deepEqual(bodies(), ["1", "3", "1"]);
+    await taken("1");
+    await taken("2");
+    assert.equal(spool.size(), 0);
+    link.close();
+  });
+}
+
+test("an activity that the sending half refuses is not handed over for ever", async (scene) => {
+  const { bodies, taken, spool, link } = await linked(
+    scene,
+    itemOf("bea", "1"),
+    itemOf("bea", "2"),
+  );
+  await taken("1", 403);
+  assert.deepEqual(bodies(), ["1", "2"]);
+  await taken("2", 501);
+  assert.equal(spool.size(), 0);
+  link.close();
+});
+
+test("nonsense ends the connection, and the next one gets everything again", async (scene) => {
+  const { other, spool, link } = await linked(scene, itemOf("bea", "1"));
+  await other.say('{"type":"taken","n":"one"}');
+  await rest(scene);
+  assert.ok(other.isClosed() && !link.isConnected());
+  assert.equal(spool.size(), 1);
+  const next = sender();
+  link.attach(next.stream);
+  await rest(scene);
+  assert.deepEqual(next.asked.map(({ body }) => body), ["1"]);
+  link.close();
+});
