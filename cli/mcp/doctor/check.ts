@@ -18,12 +18,13 @@ import { wiredMcps } from "cli/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
 import { unixUserOf } from "cli/unix_user.ts";
 import { findEntry } from "core/catalog/catalog.ts";
+import { endpointOf, fillEndpoint } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { McpTool } from "core/mcp_port.ts";
-import type { McpName } from "core/names.ts";
+import type { KeyName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { decideTool } from "core/risk/decide.ts";
 import { gateOf } from "core/risk/rules.ts";
@@ -54,7 +55,7 @@ const TOOLS_SHOWN = 8;
 
 /** The whole walk. `listed` is what the handshake brought, for the check behind it. */
 export function checksFor(): readonly Check[] {
-  let listed: readonly McpTool[] | undefined;
+  let listed: readonly McpTool[] = [];
   return [
     { step: "catalog", check: checkCatalog },
     { step: "lock", check: checkLock },
@@ -232,7 +233,7 @@ async function checkSocket(patient: Patient): Promise<Result<string>> {
 }
 
 interface Handshake {
-  readonly tools: readonly McpTool[] | undefined;
+  readonly tools: readonly McpTool[];
   readonly said: string;
 }
 
@@ -240,13 +241,20 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
   const manifest = manifestOf(patient);
   if (!manifest.ok) return manifest;
   const { context, gathered, agent, mcp } = patient;
-  if (manifest.value.transport === "http") {
-    const probed = await probeHttp(
-      context.ports,
-      manifest.value,
-      (key) => resolveKey(gathered.secrets.shards, agent.name, key)?.value,
+  const template = endpointOf(manifest.value);
+  if (template !== undefined) {
+    const endpoint = fillEndpoint(
+      mcp,
+      template,
+      (key) => resolveKey(gathered.secrets.shards, agent.name, key as KeyName)?.value,
     );
-    return probed.ok ? ok({ tools: undefined, said: probed.value }) : probed;
+    if (!endpoint.ok) return endpoint;
+    // The status of one request says more about a key than a failed handshake does.
+    const probed = await probeHttp(context.ports, manifest.value, endpoint.value);
+    if (!probed.ok) return probed;
+    const client = await context.ports.openMcpClient();
+    const tools = await client.listTools(mcp, { http: endpoint.value });
+    return tools.ok ? ok({ tools: tools.value, said: probed.value }) : tools;
   }
   const owner = manifest.value.sharing === "shared" ? undefined : agent.name;
   const socket = mcpSocketPath(context.paths, mcp, owner);
@@ -282,11 +290,10 @@ async function serverWords(
 
 async function checkTools(
   patient: Patient,
-  tools: readonly McpTool[] | undefined,
+  tools: readonly McpTool[],
 ): Promise<Result<string>> {
   const manifest = manifestOf(patient);
   if (!manifest.ok) return manifest;
-  if (tools === undefined) return ok("not asked: it is reached by URL");
   if (tools.length === 0) {
     return err(refusal("no-tools", `MCP "${patient.mcp}" offers no tool, must offer one`, {
       hints: [`fleetctl logs mcp:${patient.mcp}`],

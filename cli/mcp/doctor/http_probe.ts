@@ -5,11 +5,10 @@
  * @module
  */
 
-import { endpointOf, fillEndpoint } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits.ts";
-import type { KeyName } from "core/names.ts";
+import type { HttpEndpoint } from "core/mcp_port.ts";
 import type { Clock, HttpClient } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -29,13 +28,8 @@ const INITIALIZE = JSON.stringify({
 export async function probeHttp(
   ports: { readonly http: HttpClient; readonly clock: Clock },
   manifest: Manifest,
-  valueOf: (key: KeyName) => string | undefined,
+  { url, headers, secrets }: HttpEndpoint,
 ): Promise<Result<string>> {
-  const template = endpointOf(manifest);
-  if (template === undefined) return ok("");
-  const endpoint = fillEndpoint(manifest.name, template, (key) => valueOf(key as KeyName));
-  if (!endpoint.ok) return endpoint;
-  const { url, headers, secrets } = endpoint.value;
   const { host } = new URL(url);
   const ending = new AbortController();
   const cancel = ports.clock.after(MCP_LIMITS.handshakeSeconds * 1000, () => ending.abort());

@@ -303,3 +303,18 @@ Deno.test("an agent's own proxy reaches the URL within its permission set, and n
   const elsewhere = await client.callTool("hub", proxy(), call);
   assert.ok(!elsewhere.ok && /127.0.0.1:9: /.test(elsewhere.error.message), `${elsewhere}`);
 });
+
+Deno.test("mcp doctor lists the tools of a URL, and says what a wrong key needs", async () => {
+  await using server = await everythingServer();
+  {
+    await using host = await hubHost(server);
+    const ended = await host.run("mcp", "doctor", "hub", "ada");
+    assert.match(ended.stdout, /handshake +ok +127\.0\.0\.1:\d+ answered/);
+    assert.match(ended.stdout, /tools +ok +\d+ \(echo, /);
+    tellsNothing(ended);
+  }
+  await using host = await hubHost(server, "another");
+  const ended = await host.run("mcp", "doctor", "hub", "ada");
+  assert.match(`${ended.stdout}${ended.stderr}`, /answered with status 401/);
+  assert.match(`${ended.stdout}${ended.stderr}`, /fleetctl secret set HUB_TOKEN/);
+});
