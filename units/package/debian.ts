@@ -28,8 +28,8 @@ Architecture: ${debianArchitecture(about.arch)}
 Maintainer: fleetctl maintainers <fleetctl@localhost>
 Installed-Size: ${about.kilobytes}
 Depends: libc6 (>= 2.31), libgcc-s1, git, passwd, procps
-Recommends: systemd, util-linux, iproute2, bash-completion
-Suggests: chromium
+Recommends: systemd, dbus, util-linux, iproute2, bash-completion
+Suggests: chromium, python3-pip
 Section: admin
 Priority: optional
 Description: fleet of long-lived agents on your own hosts

@@ -48,6 +48,7 @@ export interface Tried {
 /** Rounds in which harmless permissions are added until the server starts. */
 const ROUNDS_MAX = 12;
 const NOBODY = 65534;
+const SYSTEM_BUS = "/run/dbus/system_bus_socket";
 const CALL_MS_MAX = 20_000;
 const HOUSE = "nobody" as AgentName;
 
@@ -244,7 +245,7 @@ export type Confinement =
  */
 export async function confinement(
   context: Pick<VerbContext, "paths"> & {
-    readonly ports: Pick<VerbContext["ports"], "users" | "processes" | "services">;
+    readonly ports: Pick<VerbContext["ports"], "users" | "files" | "processes" | "services">;
   },
   kind: Manifest["source"]["kind"],
 ): Promise<Result<Confinement>> {
@@ -254,6 +255,9 @@ export async function confinement(
   if (isRoot && services.name === "systemd" && await services.isRunning()) {
     const systemdRun = await ports.processes.which("systemd-run");
     if (systemdRun === undefined) return err(unconfined("systemd-run", "systemd"));
+    // A unit that somebody waits for is asked for over the bus.
+    const bus = await ports.files.stat(SYSTEM_BUS);
+    if (bus === undefined) return err(unconfined("the system bus", "dbus"));
     const [daemon] = await services.status([DAEMON_UNIT]);
     const boundTo = daemon?.active === "active" ? DAEMON_UNIT : undefined;
     return ok({ kind: "unit", systemdRun, boundTo });

@@ -15,12 +15,13 @@ const SYSTEMD = ["systemd-run", ...BOTH];
 /** A machine with these programs; `booted` says whether systemd runs it, and its daemon. */
 function contextOf(
   [uid, root, programs]: readonly [number, string, readonly string[]],
-  booted: { readonly daemon: "active" | "inactive" } | undefined,
+  booted: { readonly daemon: "active" | "inactive"; readonly hasBus?: false } | undefined,
 ) {
   return {
     paths: pathsUnder(root),
     ports: {
       users: { currentUid: () => uid },
+      files: { stat: () => Promise.resolve(booted?.hasBus === false ? undefined : {}) },
       services: () => ({
         name: root === "/" ? "systemd" : "embedded",
         isRunning: () => Promise.resolve(booted !== undefined),
@@ -71,6 +72,10 @@ Deno.test("under systemd a try is a unit of its own, bound to the daemon while t
   const without = await confinement(contextOf([0, "/", BOTH], { daemon: "active" }), "npm");
   assert.ok(!without.ok && without.error.code === "try-unconfined");
   assert.match(without.error.message, /systemd-run is not on this host/);
+  const busless = { daemon: "active", hasBus: false } as const;
+  const silent = await confinement(contextOf([0, "/", SYSTEMD], busless), "npm");
+  assert.ok(!silent.ok && silent.error.code === "try-unconfined");
+  assert.deepEqual(silent.error.hints, ["apt-get install dbus"]);
 });
 
 Deno.test("tryUnitWords() takes rights, network and files away, and gives what it is told", () => {
