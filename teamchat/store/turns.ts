@@ -266,7 +266,10 @@ function statements(db: Database) {
       "update turns set state = 'running', changed = ? where turn_id = ? and " +
         "state in ('queued', 'delivered')",
     ),
-    answer: db.prepare("update turns set answer = ? where turn_id = ? and state <> 'closed'"),
+    // What comes after the end would change a text that may be on its way in pieces.
+    answer: db.prepare(
+      "update turns set answer = ? where turn_id = ? and state not in ('ended', 'closed')",
+    ),
     end: db.prepare(
       "update turns set state = 'ended', outcome = ?, reason = ?, changed = ? where turn_id = ? " +
         "and state not in ('ended', 'closed')",

@@ -1,0 +1,250 @@
+/**
+ * Deliveries as they should not be: doubled, late, out of order, from agents that are slow, doubled or
+ * speak for others. Each row is something that happens; what the owner reads is the check.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { error } from "tests/teamchat/connector/conversation.ts";
+import { FileFault } from "core/ports.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
+import { CAL_OWNER, startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      await using at = await startTestTeamchat();
+      await fn(at);
+      assert.deepEqual(at.kit.violations(), []);
+    },
+  });
+}
+
+const textsIn = (at: TestTeamchat, id = "a:bea") =>
+  at.kit.conversation(id).messages.map(({ text }) => text);
+const ofType = (frames: readonly { readonly type: string }[], type: string) =>
+  frames.filter((frame) => frame.type === type);
+
+test("an edit of a message that the agent has changes nothing and is no turn", async (at) => {
+  const agent = await at.agent();
+  const message = at.message("one");
+  await at.post(message);
+  const { turnId } = await at.still(agent.begin());
+  const edit = { ...message, type: "messageUpdate", timestamp: "2026-01-01T00:00:05.000Z" };
+  const channelData = { ...message.channelData as object, eventType: "editMessage" };
+  assert.equal((await at.post({ ...edit, text: "two", channelData })).status, 202);
+  agent.answer(turnId, "for one");
+  await at.until(() => textsIn(at).length === 1);
+  await at.clock.advance(5_000);
+  assert.equal(ofType(agent.frames, "turn").length, 1);
+});
+
+test("two edits of one message are no duplicates; the last words count", async (at) => {
+  const message = at.message("one");
+  await at.post(message);
+  for (const [n, text] of ["two", "three"].entries()) {
+    const timestamp = `2026-01-01T00:00:0${n + 1}.000Z`;
+    await at.post({ ...message, type: "messageUpdate", timestamp, text });
+  }
+  const agent = await at.agent();
+  assert.equal((await at.still(agent.begin())).text, "three");
+});
+
+test("an edit that brings a deleted message back is no new turn", async (at) => {
+  const message = at.message("one");
+  await at.post(message);
+  await at.post({ ...message, type: "messageDelete", timestamp: "2026-01-01T00:00:01.000Z" });
+  const channelData = { ...message.channelData as object, eventType: "undeleteMessage" };
+  const again = { ...message, type: "messageUpdate", timestamp: "2026-01-01T00:00:02.000Z" };
+  assert.equal((await at.post({ ...again, channelData })).status, 202);
+  const agent = await at.agent();
+  await at.clock.advance(5_000);
+  assert.deepEqual(ofType(agent.frames, "turn"), []);
+});
+
+test("a deletion of a message that the agent has lets its answer come", async (at) => {
+  const agent = await at.agent();
+  const message = at.message("one");
+  await at.post(message);
+  const { turnId } = await at.still(agent.begin());
+  await at.post({ ...message, type: "messageDelete", timestamp: "2026-01-01T00:00:01.000Z" });
+  agent.answer(turnId, "for one");
+  await at.until(() => textsIn(at).length === 1);
+});
+
+test("somebody else's deletion or edit of the same id touches nothing", async (at) => {
+  const message = at.message("one");
+  await at.post(message);
+  const from = { id: "29:cal", aadObjectId: CAL_OWNER };
+  const conversation = { id: "a:cal", conversationType: "personal" };
+  const timestamp = "2026-01-01T00:00:01.000Z";
+  const foreign = { ...message, from, conversation, timestamp };
+  await at.post({ ...foreign, type: "messageUpdate", text: "evil" });
+  await at.post({ ...foreign, type: "messageDelete" });
+  const agent = await at.agent();
+  assert.equal((await at.still(agent.begin())).text, "one");
+});
+
+test("an owner who installs the bot is welcomed once, whatever comes again", async (at) => {
+  const added = at.message("", { type: "installationUpdate", action: "add", text: undefined });
+  const bot = added.recipient as { id: string };
+  const joined = at.message("", { type: "conversationUpdate", membersAdded: [bot] });
+  for (const each of [added, added, joined]) assert.equal((await at.post(each)).status, 202);
+  await at.until(() => textsIn(at).length > 0);
+  await at.post(at.message("", { type: "installationUpdate", action: "add-upgrade" }));
+  await at.clock.advance(10_000);
+  assert.equal(textsIn(at).length, 1);
+  assert.match(textsIn(at)[0] ?? "", /^Hello\. I am your agent/);
+});
+
+test("a stranger who installs the bot is told nothing of an agent", async (at) => {
+  const from = { id: "29:x", aadObjectId: "00000000-0000-4000-8000-00000000ffff" };
+  const conversation = { id: "a:x", conversationType: "personal" };
+  const type = "installationUpdate";
+  await at.post(at.message("", { type, action: "add", from, conversation }));
+  await at.clock.advance(10_000);
+  assert.deepEqual(textsIn(at, "a:x"), []);
+});
+
+test("answers keep the order of their questions, when the first is held up", async (at) => {
+  const agent = await at.agent();
+  const throttle = error(429, "TooManyRequests", "", { "retry-after": "30" });
+  for (const text of ["1", "2", "3"]) await at.post(at.message(text));
+  at.kit.script({ kind: "final", times: 2, effect: { answer: throttle } });
+  for (let n = 1; n <= 3; n++) {
+    const { turnId, text } = await at.still(agent.begin());
+    agent.answer(turnId, `for ${text}`);
+  }
+  await at.until(() => textsIn(at).length === 3);
+  assert.deepEqual(textsIn(at), ["for 1", "for 2", "for 3"]);
+});
+
+test("the stop button is learned while nothing is said, and counts for one turn", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("long"));
+  const { turnId } = await at.still(agent.begin());
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams.length === 1);
+  room.pressStop();
+  let isCancelled = false;
+  void agent.next("cancel").then(({ turn_id }) => isCancelled = turn_id === turnId);
+  await at.until(() => isCancelled);
+  agent.event("message", turnId, { message_id: "m", role: "assistant", text: "too late" });
+  agent.event("turn_ended", turnId, { outcome: "completed" });
+  await at.post(at.message("next"));
+  const second = await at.still(agent.begin());
+  agent.answer(second.turnId, "for next");
+  await at.until(() => textsIn(at).includes("for next"));
+  assert.deepEqual(textsIn(at), ["for next"]);
+});
+
+test("of two connections of one agent the newer has the turn", async (at) => {
+  const older = await at.agent();
+  const newer = await at.agent();
+  assert.equal((await at.still(older.closed)).code, 4000);
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(newer.begin());
+  newer.answer(turnId, "done");
+  await at.until(() => textsIn(at).length === 1);
+  assert.deepEqual(ofType(older.frames, "turn"), []);
+});
+
+test("a turn that was not accepted is handed to the next connection, under its id", async (at) => {
+  const slow = await at.agent();
+  await at.post(at.message("go"));
+  await at.post(at.message("second"));
+  const first = await at.still(slow.next("turn"));
+  await at.clock.advance(60_000);
+  assert.equal(ofType(slow.frames, "turn").length, 1);
+  const agent = await at.agent("bea", { open_turns: [] });
+  const { turnId, text } = await at.still(agent.begin());
+  assert.deepEqual([turnId, text], [first.turn_id, "go"]);
+});
+
+test("a turn that is accepted, begun and ended twice is answered once", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  agent.send({ type: "turn_accepted", turn_id: turnId });
+  agent.event("turn_started", turnId, {});
+  agent.answer(turnId, "once");
+  agent.event("message", turnId, { message_id: "m2", role: "assistant", text: "and more" });
+  agent.event("turn_ended", turnId, { outcome: "failed", reason: "again" });
+  let told = "";
+  void agent.next("delivery").then(({ outcome }) => told = String(outcome));
+  await at.until(() => told !== "");
+  await at.clock.advance(10_000);
+  assert.deepEqual(textsIn(at), ["once"]);
+});
+
+test("an agent that speaks for another's turn is not heard, and neither are its previews", async (at) => {
+  const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(bea.begin());
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams.length === 1);
+  cal.delta(turnId, "evil", 0);
+  cal.answer(turnId, "evil");
+  cal.send({ type: "turn_accepted", turn_id: turnId });
+  await at.still(cal.next("ack"));
+  await at.clock.advance(5_000);
+  bea.answer(turnId, "good");
+  await at.until(() => textsIn(at).length === 1);
+  assert.deepEqual(textsIn(at), ["good"]);
+  assert.deepEqual(room.messages[0]?.chunks, []);
+  assert.equal(at.teamchat.metrics.value("events", { result: "foreign" }), 2);
+});
+
+test("an answer after its turn expired or was given up is acknowledged and not shown", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  const back = await at.agent("bea", { epoch: "e-new", open_turns: [] });
+  await at.until(() => textsIn(at).length === 1);
+  back.answer(turnId, "too late");
+  await at.still(back.next("ack"));
+  await at.clock.advance(10_000);
+  assert.equal(textsIn(at).length, 1);
+});
+
+Deno.test({
+  name: "a disk that is full when the answer comes is told to the agent, which sends it again",
+  ...SAFE,
+  fn: async () => {
+    const wired: { kit?: ConnectorKit } = {};
+    const host = memoryHost({
+      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+    });
+    let isFull = false;
+    const databases: typeof host.databases = {
+      open: async (path) => {
+        const db = await host.databases.open(path);
+        const transaction: typeof db.transaction = (work) => {
+          if (isFull) throw new FileFault("ENOSPC", path, "no space left");
+          return db.transaction(work);
+        };
+        return { ...db, transaction };
+      },
+    };
+    const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
+    await using at = await startTestTeamchat({ host: { ...host, databases }, kit });
+    const agent = await at.agent();
+    await at.post(at.message("go"));
+    const { turnId } = await at.still(agent.begin());
+    await at.still(agent.next("ack"));
+    isFull = true;
+    agent.answer(turnId, "kept");
+    assert.equal((await at.still(agent.closed)).code, 1013);
+    isFull = false;
+    const back = await at.agent("bea", { open_turns: [turnId] });
+    back.answer(turnId, "kept");
+    await at.until(() => textsIn(at).includes("kept"));
+    assert.deepEqual(textsIn(at).filter((text) => text === "kept"), ["kept"]);
+  },
+});
