@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { HeaderList } from "core/header_list.ts";
 import { openSigner } from "core/signed_value.ts";
 import { FORM_PURPOSE } from "login/basic/form_token.ts";
 import { BROWSER_PURPOSE } from "login/oidc/flows.ts";
@@ -95,6 +96,39 @@ test("A11: cookies that a lenient reader would take for ours", async () => {
       `a=b,wv_session=${good}`,
     ]
   ) await refusesCookie(rig, cookie, cookie.slice(0, 30));
+});
+
+test("A12: cookies in several lines are one list, and a session twice is none", async () => {
+  const rig = await createLoginRig();
+  const [session, other] = [await rig.session(), await rig.session()];
+  const asked = async (...lines: readonly string[]) => {
+    const headers = new HeaderList([["host", "localhost:8736"]]);
+    for (const line of lines) headers.append("Cookie", line);
+    const url = new URL(`${ORIGIN}/api/agents`);
+    const request = { method: "GET", url, headers, body: null, onGone: () => {} };
+    return (await rig.app.handle(request, "127.0.0.1:40000")).status;
+  };
+  assert.equal(await asked("theme=dark", session, "a=b"), 200);
+  assert.equal(rig.seen.at(-1)?.headers.get("cookie"), "theme=dark; a=b");
+  const before = rig.seen.length;
+  for (const lines of [[session, other], [session, "wv_session=x"], ["wv_session=x", session]]) {
+    assert.equal(await asked(...lines), 401, lines.join(" / "));
+    assert.equal(await asked(lines.join("; ")), 401, "the same in one line");
+  }
+  assert.equal(rig.seen.length, before, "the cockpit saw nothing");
+});
+
+test("A13: cookies of any number and size are no session, and cost little", async () => {
+  const rig = await createLoginRig();
+  for (const bytes of [4_096, 16_384, 65_536, 1_048_576]) {
+    await refusesCookie(rig, `wv_session=${"A".repeat(bytes)}`, `${bytes} bytes`);
+    await refusesCookie(
+      rig,
+      `wv_session=${"A".repeat(bytes)}.${"B".repeat(43)}`,
+      `${bytes} signed`,
+    );
+  }
+  await refusesCookie(rig, "a=b; ".repeat(10_000), "ten thousand");
 });
 
 test("A17: a session of another host with the same key is none here", async () => {
