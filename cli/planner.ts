@@ -13,7 +13,7 @@ import { reconcilePorts } from "cli/reconcile_ports.ts";
 import { sweepTempFiles } from "cli/sweep.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { err, type Result } from "core/result.ts";
+import { err, ok, type Result } from "core/result.ts";
 import {
   type Caller,
   callerAgent,
@@ -118,6 +118,19 @@ export async function reconcileFacts(
       if (isLong) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
     },
   });
+}
+
+/** Brings the host to what its ledger says now; agents restart only where they must. */
+export async function followLedger(
+  context: VerbContext,
+): Promise<Result<{ readonly gathered: Gathered; readonly report: Report }>> {
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const report = await reconcileFacts(context, gathered.value, {
+    dryRun: false,
+    restartAgents: false,
+  });
+  return report.ok ? ok({ gathered: gathered.value, report: report.value }) : report;
 }
 
 /**

@@ -15,7 +15,7 @@ import { archiveHome, checkArchive, emptyHome } from "cli/agents/archive_home.ts
 import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, planReport, readFacts, underVerbLock } from "cli/planner.ts";
 import { closeUnixUser, deleteUnixUser, unixUserOf } from "cli/unix_user.ts";
 import { refusal } from "core/errors.ts";
 import { removeAgent } from "core/ledger/agents.ts";
@@ -152,19 +152,14 @@ async function takeAway(context: VerbContext, agent: AgentName, chosen: Removal)
   await writeNote(context, agent, chosen);
   const forgotten = await forget(context, agent, chosen);
   if (!forgotten.ok) return forgotten;
-  const gathered = await readFacts(context);
-  if (!gathered.ok) return gathered;
-  const report = await reconcileFacts(context, gathered.value, {
-    dryRun: false,
-    restartAgents: false,
-  });
-  if (!report.ok) return report;
+  const followed = await followLedger(context);
+  if (!followed.ok) return followed;
   const isDown = await checkDown(context, agent);
   if (!isDown.ok) return isDown;
   const closed = user.value === undefined
     ? ok(undefined)
     : await closeUnixUser(context, user.value);
-  return closed.ok ? ok({ report: report.value, gathered: gathered.value }) : closed;
+  return closed.ok ? ok(followed.value) : closed;
 }
 
 function secretsText({ secrets }: Removal): string {

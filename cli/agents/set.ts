@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import { CHANNELS } from "core/ledger/agent.ts";
 import { changeAgent } from "core/ledger/agents.ts";
@@ -85,15 +85,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       decide: () => ok(edit),
     });
     if (!recorded.ok) return recorded;
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
-    });
-    if (!report.ok) return report;
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { gathered, report } = followed.value;
     const isSame = recorded.value.changed.length === 0;
-    return ok(planReport(report.value, gathered.value, {
+    return ok(planReport(report, gathered, {
       json: { agent: name, changed: isSame ? [] : changed },
       last: [
         isSame

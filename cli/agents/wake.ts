@@ -8,7 +8,7 @@
 import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import type { AgentName } from "core/names.ts";
@@ -36,18 +36,14 @@ export async function setStopped(
       },
     });
     if (!recorded.ok) return recorded;
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
-    });
-    if (!report.ok) return report;
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { gathered, report } = followed.value;
     const started = isStopped ? ok(undefined) : await start(context, name);
     if (!started.ok) return started;
     const isSame = recorded.value.changed.length === 0;
     const after = isStopped ? "is stopped" : "is started";
-    return ok(planReport(report.value, gathered.value, {
+    return ok(planReport(report, gathered, {
       json: { agent: name, stopped: isStopped, changed: !isSame },
       last: [
         isSame ? `agent "${name}" was ${after.slice(3)} before` : `agent "${name}" ${after}`,

@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { rotateHostKey } from "core/secrets/recovery.ts";
@@ -57,15 +57,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     }
     const rotated = await rotateKeys(ports, paths, { what, isRevoked, ...author });
     if (!rotated.ok) return rotated;
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
-    });
-    if (!report.ok) return report;
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { gathered, report } = followed.value;
     const isVoid = isRevoked || what === "host-op";
-    return ok(planReport(report.value, gathered.value, {
+    return ok(planReport(report, gathered, {
       json: { what, revoked: isRevoked, commit: rotated.value.commit },
       last: [
         isVoid

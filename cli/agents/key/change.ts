@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import { isDialKey } from "core/ledger/shard.ts";
@@ -65,15 +65,11 @@ export async function changeKeys(
     });
     if (!recorded.ok) return recorded;
     // Also when nothing changed: an earlier run may have been cut short before this step.
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
-    });
-    if (!report.ok) return report;
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { gathered, report } = followed.value;
     const isSame = recorded.value.changed.length === 0;
-    return ok(planReport(report.value, gathered.value, {
+    return ok(planReport(report, gathered, {
       json: { agent, keys, changed: !isSame },
       last: change.tell(keys, isSame),
     }));

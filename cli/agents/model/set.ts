@@ -14,7 +14,7 @@ import { modelLines } from "cli/agents/model/report.ts";
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, readFacts, reconcileFacts, siteOf, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, siteOf, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
@@ -75,13 +75,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underVerbLock(context, async () => {
     const stored = await store(context, agent.value, choice);
     if (!stored.ok) return stored;
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: false,
-      restartAgents: false,
-    });
-    if (!report.ok) return report;
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { report } = followed.value;
     const { name } = agent.value;
     // Also when nothing changed: an earlier run may have been cut short before its restart.
     const services = ports.services(paths);
@@ -98,7 +94,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
             : "no service manager runs on this root: the agent reads it when it starts",
         ],
       ),
-      faults: report.value.faults,
+      faults: report.faults,
     });
   });
 }
