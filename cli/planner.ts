@@ -42,6 +42,9 @@ const LONG_STEPS: readonly StepProgress["kind"][] = [
   "stop",
 ];
 
+/** A tree that is installed takes longer than this; one that is looked at does not. */
+const LOOK_MS = 700;
+
 /** Returns what gathering needs, from a context. */
 export function siteOf(context: VerbContext): HostSite {
   const { ports, paths } = context;
@@ -109,13 +112,18 @@ export async function reconcileFacts(
 ): Promise<Result<Report>> {
   const { ports, paths, progress } = context;
   const machine = reconcilePorts(context, ports.services(paths));
+  let begun = 0;
   return await reconcile(gathered.facts, machine, {
     ...options,
     keepDaemon: context.env[UNDER_DAEMON] === "1",
     onStep: (step) => {
+      if (step.state === "begin") begun = ports.clock.monotonic();
       // Off a terminal only what takes time gets a line: the report names every file anyway.
       const isLong = context.terminal.live || LONG_STEPS.includes(step.kind);
-      if (isLong) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
+      // Nearly always the tree of an MCP is there, and that it was looked at is no news.
+      const isLook = step.kind === "vendor" && step.state === "done" && !context.terminal.live &&
+        ports.clock.monotonic() - begun < LOOK_MS;
+      if (isLong && !isLook) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
     },
   });
 }
