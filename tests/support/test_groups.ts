@@ -21,7 +21,7 @@ export interface TestGroup {
 
 /** Tests beside the source that start programs, fill disks or kill themselves. */
 const PROGRAMS =
-  /^tests\/(core\/os\/|core\/(secrets\/store|ledger\/(repository|history)|catalog\/vendor)_test|units\/(agent_loop|mcp|dial|daemon|package|prepare)\/|units\/reconcile\/kill_test|cli\/mcp\/|cli\/(run|logs\/source|gc\/retention)_test|(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|sockets|e2e|process)_test|teamchat\/(.*\/)?(turn|token|body|faults|proactive|owner_events|citations|files|file_consent|fairness|delivery)_test)/;
+  /^tests\/(core\/os\/|core\/(secrets\/store|ledger\/(repository|repository_faults|history)|catalog\/vendor)_test|units\/(agent_loop|mcp|dial|daemon|package|prepare)\/|units\/reconcile\/kill_test|cli\/mcp\/|cli\/(run|logs\/source|gc\/retention)_test|(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|sockets|e2e|process)_test|teamchat\/(.*\/)?(turn|token|body|faults|proactive|owner_events|citations|files|file_consent|fairness|delivery)_test)/;
 const MIRROR = /^tests\/(core|units|gateway|login|teamchat|cli)\/.*_test\.ts$/;
 
 function below(pattern: RegExp): TestGroup["holds"] {
