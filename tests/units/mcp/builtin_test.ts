@@ -195,7 +195,9 @@ Deno.test("teamchat offers a file of the folder that it names", async () => {
     const listed = await client().listTools("teamchat", at);
     assert.ok(listed.ok);
     const [, tool] = listed.value;
-    assert.ok(tool?.description?.includes(`${home}/.fleetctl/dial/send `), tool?.description ?? "");
+    // What a tool says is the same for every agent, whose home is not.
+    assert.match(tool?.description ?? "", /into ~\/\.fleetctl\/dial\/send\/ first/);
+    assert.ok(!JSON.stringify(listed.value).includes(home));
     const offer = (name: string) =>
       client().callTool("teamchat", at, { tool: "send_file", arguments: { name } });
     const good = await offer("a.pdf");

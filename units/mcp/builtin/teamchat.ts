@@ -76,15 +76,15 @@ function registerSendFile(
   socket: string,
   ports: DialClientPorts & { readonly random: Pick<Random, "uuid"> },
 ): void {
-  const folder = `${socket.slice(0, socket.lastIndexOf("/"))}/send`;
   server.registerTool(
     "send_file",
     {
       title: "Offer a file by team chat",
       description:
-        `Offers a file to your owner in the personal team chat. Copy the file into ${folder} ` +
-        "first and give its name. The owner is asked; you are told with a later turn whether the " +
-        `file was taken. At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
+        // The same words for every agent: what a tool says is compared with what was reviewed.
+        "Offers a file to your owner in the personal team chat. Copy the file into " +
+        "~/.fleetctl/dial/send/ first and give its name. The owner is asked; you are told with a " +
+        `later turn whether it was taken. At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
       inputSchema: z.object({
         name: z.string().describe("Name of the file in that folder"),
         description: z.string().max(1_000).optional().describe("What it is, one sentence"),
