@@ -38,6 +38,17 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 /** Methods that change nothing. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const HSTS_SECONDS = 31_536_000;
+const DRESS = [
+  ["x-content-type-options", "nosniff"],
+  ["x-frame-options", "DENY"],
+  ["referrer-policy", "same-origin"],
+  ["cross-origin-opener-policy", "same-origin"],
+  ["cross-origin-resource-policy", "same-origin"],
+] as const;
+const DRESS_HTTPS = [
+  ...DRESS,
+  ["strict-transport-security", `max-age=${HSTS_SECONDS}`],
+] as const;
 
 /** Makes the login proxy. */
 export function createLogin(parts: LoginParts): LoginApp {
@@ -210,17 +221,7 @@ function dress<Answer extends Response | ProxyAnswer>(
   { caller, requestId }: Asked,
 ): Answer {
   const { headers } = response;
-  const defaults: Readonly<Record<string, string>> = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    ...(caller.scheme === "https"
-      ? { "strict-transport-security": `max-age=${HSTS_SECONDS}` }
-      : {}),
-  };
-  for (const [name, value] of Object.entries(defaults)) {
+  for (const [name, value] of caller.scheme === "https" ? DRESS_HTTPS : DRESS) {
     if (!headers.has(name)) headers.set(name, value);
   }
   headers.set(REQUEST_ID_HEADER, requestId);

@@ -116,9 +116,8 @@ function forwardedClient(
   for (const hop of hops) if (!isIn(trusted, hop)) return hop;
   const farthest = hops.at(-1);
   if (farthest !== undefined) return farthest;
-  const real = headers.has("x-forwarded-for") ? undefined : parseIp(
-    (headers.get("x-real-ip") ?? "").trim(),
-  );
+  const text = headers.has("x-forwarded-for") ? null : headers.get("x-real-ip");
+  const real = text === null ? undefined : parseIp(text.trim());
   return real ?? peer;
 }
 

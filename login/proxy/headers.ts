@@ -103,10 +103,22 @@ export function responseHeaders(from: HeaderPairs): HeaderList {
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name)) continue;
     if (name === "set-cookie" && !isForOthers(value)) continue;
-    if (OURS.includes(folded(name))) continue;
+    if (isOurs(name)) continue;
     to.append(name, value);
   }
   return to;
+}
+
+/** Whether a name folds to one that we alone speak for; remembered as the verdicts above are. */
+const ours = new Map<string, boolean>();
+
+function isOurs(name: string): boolean {
+  const known = ours.get(name);
+  if (known !== undefined) return known;
+  const isOne = OURS.includes(folded(name));
+  if (ours.size >= VERDICTS_MAX) ours.clear();
+  ours.set(name, isOne);
+  return isOne;
 }
 
 /** Names in `Connection`, which are of one connection too; never one that we set afterwards. */
