@@ -15,7 +15,8 @@ async function quiet(
       args: [...args],
       stdout: "piped",
       stderr: "piped",
-      env: { DEBIAN_FRONTEND: "noninteractive" },
+      // A runlevel in which no web server is started that a package brings.
+      env: { DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
     }).output();
     return {
       ok: output.success,
