@@ -167,9 +167,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "a refresh that is overtaken",
     file: "core/login_store.ts",
-    from: "if (use.run(digest).changes !== 1) return false;",
+    from: "if (use.run(digest).changes !== 1) return undefined;",
     to: "use.run(digest);",
     tests: [REFRESH],
+  },
+  {
+    check: "an identity that the cockpit says",
+    file: "login/proxy/headers.ts",
+    from: "if (isOurs(name)) continue;",
+    to: "",
+    tests: ["tests/login/fuzz_test.ts"],
   },
   {
     check: "other spellings of the identity",
@@ -549,7 +556,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "a refresh reference that comes twice",
     file: "login/oidc/refreshes.ts",
-    from: "store.endFamily(row.family);\n        return undefined;",
+    from: "endFamily(row.family);\n        return undefined;",
     to: "",
     tests: [REFRESH],
   },
