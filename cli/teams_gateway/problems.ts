@@ -162,7 +162,10 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
     if (known === undefined) return [];
     const [words, ...hints] = known;
     return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
-      hints,
+      // The keys are the receiving half's, and so is what is logged of them.
+      hints: look.isReceiverApart && name.startsWith("keys-")
+        ? ["fleetctl logs teamchat-receiver"]
+        : hints,
     })];
   });
 }
