@@ -129,6 +129,7 @@ const STARTS: readonly (readonly [string, string[], Record<string, string>, numb
   ["fleetctl-gateway", ["--check-config"], {}, 2, /WEBVIEW_/],
   ["fleetctl-login", ["--check-config"], {}, 2, /WEBVIEW_/],
   ["fleetctl-teamchat", ["--check-config"], {}, 2, /TEAMS_AGENTS/],
+  ["fleetctl-teamchat-receiver", ["--check-config"], {}, 2, /TEAMS_/],
   ["fleetctl-dial", ["--check-config"], {}, 2, /\n.+\n/],
   ["fleetctl-runtime", ["--check-config"], {}, 0, /^ok$/m],
   ["fleetctl-runtime", ["--check-config"], { FLEETCTL_BASE_URL: "no url" }, 2, /FLEETCTL_BASE_URL/],

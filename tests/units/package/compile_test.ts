@@ -20,6 +20,7 @@ Deno.test("whyBundled() lets programs with one permission set be compiled where 
     "fleetctl-gateway",
     "fleetctl-login",
     "fleetctl-teamchat",
+    "fleetctl-teamchat-receiver",
   ]);
   for (const program of PROGRAMS) assert.ok(whyBundled(program, undefined) !== undefined);
 });
