@@ -23,6 +23,11 @@ export const DIAL_LIMITS = {
    * a revoked key ends its session well within a second.
    */
   keyFileLookMs: 250,
+  /**
+   * A list of keys that was changed within this time is read at each look: by then, times of the
+   * coarsest file systems (two seconds) tell one change from the next.
+   */
+  keyFileSettledMs: 3_000,
   /** Keys that wait for the ledger are sent again after this long, doubling. */
   keyForwardFirstMs: 1_000,
   /** Longest wait while nobody answers on the daemon's socket. */

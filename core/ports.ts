@@ -6,6 +6,8 @@
  * @module
  */
 
+import type { FileStat } from "core/file_stat.ts";
+
 /** Wall clock, monotonic clock and timers. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
@@ -24,17 +26,6 @@ export interface Random {
   uuid(): string;
   /** A number in [0, 1), for jitter only. */
   fraction(): number;
-}
-
-/** What `Files.stat` tells; links are not followed. */
-export interface FileStat {
-  readonly kind: "file" | "directory" | "symlink" | "other";
-  /** Permission bits only, such as 0o640. */
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
-  readonly size: number;
-  readonly mtimeMs: number;
 }
 
 /** How `Files.write` leaves a file. Owner is set only when given. */

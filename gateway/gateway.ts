@@ -81,7 +81,7 @@ export async function startGateway(
   });
   const hosts = createHostDesk({
     ...{ registry, agents: router, clock, random, log },
-    keys: openKeyList(files, paths.dialKeys),
+    keys: openKeyList(files, paths.dialKeys, clock),
   });
   const forwarder = forwardKey === undefined
     ? undefined

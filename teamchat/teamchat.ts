@@ -111,7 +111,7 @@ async function serve(
         folder: `${config.paths.role("teamchat")}/files`,
       }, hooks),
   });
-  const keyList = openKeyList(ports.files, config.paths.dialKeys);
+  const keyList = openKeyList(ports.files, config.paths.dialKeys, clock);
   const isOwnName = ownNames([
     ...config.registerNames,
     config.registerListen.hostname,

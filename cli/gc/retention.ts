@@ -9,7 +9,7 @@
  * @module
  */
 
-import type { FileStat } from "core/ports.ts";
+import type { FileStat } from "core/file_stat.ts";
 
 /** A file or folder as it was found. */
 export interface Found {

@@ -30,7 +30,8 @@ export function overlaid(files: FileReader, computed: readonly ComputedFile[]): 
       if (file === undefined && !isAbove) return undefined;
       const kind = file === undefined ? "directory" : "file";
       const size = file?.text?.length ?? 0;
-      return { kind, mode: file?.mode ?? 0o755, uid: 0, gid: 0, size, mtimeMs: 0 };
+      const times = { mtimeMs: 0, ctimeMs: 0 };
+      return { kind, mode: file?.mode ?? 0o755, uid: 0, gid: 0, size, ...times, dev: 0, ino: 0 };
     },
     list: async (path) => {
       const names = new Set(await files.list(path));

@@ -9,7 +9,8 @@
  * @module
  */
 
-import { FileFault, type Files, type FileStat, type WriteOptions } from "core/ports.ts";
+import type { FileStat } from "core/file_stat.ts";
+import { FileFault, type Files, type WriteOptions } from "core/ports.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { fileLocks } from "core/os/file_lock.ts";
 import { isSame, permissionBits, setMeta } from "core/os/file_meta.ts";
@@ -272,6 +273,9 @@ function stat(path: string): Promise<FileStat | undefined> {
       gid: info.gid ?? 0,
       size: info.size,
       mtimeMs: info.mtime?.getTime() ?? 0,
+      ctimeMs: info.ctime?.getTime() ?? 0,
+      dev: info.dev,
+      ino: info.ino ?? 0,
     };
   });
 }

@@ -49,7 +49,7 @@ export interface DialKeyParts {
 /** Opens the keys. */
 export function openDialKeys(parts: DialKeyParts): DialKeys {
   const { files, path, book, clock, log } = parts;
-  const list = openKeyList(files, path);
+  const list = openKeyList(files, path, clock);
 
   return {
     enrolled: async (agent) => {

@@ -40,8 +40,8 @@ export interface GateParts {
   readonly sharedToken: string | undefined;
   readonly isOwnName: IsOwnName;
   readonly enrolled: (agent: string) => Promise<readonly string[] | undefined>;
-  /** Notes a nonce durably; false when it was there. */
-  readonly takeNonce: (nonce: string, until: number) => boolean;
+  /** Notes a nonce durably; false when it was there, or could not be written. */
+  readonly takeNonce: (nonce: string, until: number) => Promise<boolean>;
   readonly clock: Clock;
 }
 
@@ -73,7 +73,7 @@ export async function judgeRegistration(
   const enrolled = await parts.enrolled(agent);
   if (enrolled?.includes(key) !== true) return no("key-not-enrolled", agent);
   const until = (exp + TEAMCHAT_LIMITS.clockSkewSeconds) * 1000;
-  if (!parts.takeNonce(nonce, until)) return no("token-used", agent);
+  if (!await parts.takeNonce(nonce, until)) return no("token-used", agent);
   return { ok: true, value: { kind: "agent", agent: owned, key } };
 }
 

@@ -6,8 +6,9 @@
  */
 
 import type { Clock, Database, Databases, Log } from "core/ports.ts";
-import type { Result } from "core/result.ts";
+import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
+import { batched } from "teamchat/store/batch.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
@@ -43,7 +44,7 @@ export interface TeamchatStore {
   readonly conversations: ConversationBook;
   readonly absences: Absences;
   /** Notes a nonce until it expires; false when it was there already, or could not be written. */
-  takeNonce(nonce: string, until: number): boolean;
+  takeNonce(nonce: string, until: number): Promise<boolean>;
   close(): void;
 }
 
@@ -59,13 +60,15 @@ export async function openTeamchatStore(
   const take = db.prepare(
     "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
   );
+  // Agents come back together after a restart: one wait for the disk is enough for all of them.
+  const takeNonce = batched(
+    { db, clock, log, what: "the nonce" },
+    ({ nonce, until }: { readonly nonce: string; readonly until: number }) =>
+      ok(take.run(`nonce|${nonce}`, until).changes === 1),
+  );
   return {
-    takeNonce: (nonce, until) => {
-      const taken = writeSql(
-        db,
-        "the nonce",
-        () => take.run(`nonce|${nonce}`, until).changes === 1,
-      );
+    takeNonce: async (nonce, until) => {
+      const taken = await takeNonce({ nonce, until });
       return taken.ok && taken.value;
     },
     intake: openIntake(db, clock, log),

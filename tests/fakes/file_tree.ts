@@ -11,6 +11,7 @@ interface Meta {
   uid: number;
   gid: number;
   mtimeMs: number;
+  readonly ino: number;
 }
 
 /** A file, a folder or a link. */
@@ -27,6 +28,7 @@ const LINKS_MAX = 40;
 
 /** A tree of nodes; paths are absolute. */
 export class FileTree {
+  #inodes = 0;
   readonly #root: Folder;
 
   constructor(
@@ -142,6 +144,7 @@ export class FileTree {
       uid: given.uid ?? this.options.uid ?? 0,
       gid: given.gid ?? this.options.gid ?? 0,
       mtimeMs: this.options.now(),
+      ino: ++this.#inodes,
     };
   }
 }

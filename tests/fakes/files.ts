@@ -5,7 +5,8 @@
  * @module
  */
 
-import { FileFault, type Files, type FileStat, type Lock, type WriteOptions } from "core/ports.ts";
+import type { FileStat } from "core/file_stat.ts";
+import { FileFault, type Files, type Lock, type WriteOptions } from "core/ports.ts";
 import { FileTree, type Node } from "tests/fakes/file_tree.ts";
 
 /** Files and what was done to them. */
@@ -246,8 +247,8 @@ function statOf(node: Node): FileStat {
     : node.kind === "symlink"
     ? node.target.length
     : 0;
-  const { kind, mode, uid, gid, mtimeMs } = node;
-  return { kind, mode, uid, gid, size, mtimeMs };
+  const { kind, mode, uid, gid, mtimeMs, ino } = node;
+  return { kind, mode, uid, gid, size, mtimeMs, ctimeMs: mtimeMs, dev: 1, ino };
 }
 
 function parentOf(path: string): string {

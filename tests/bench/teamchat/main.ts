@@ -254,12 +254,22 @@ async function residentBytes(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
+/** Only the last part: how soon many agents are there, and what each costs. */
+export async function benchTeamchatAgents(): Promise<void> {
+  await using world = await startWorld();
+  await memory(world);
+}
+
 /** What a registered agent costs. */
 async function memory(world: World): Promise<void> {
   const own = await startOwn(world, ownersOf(AGENTS));
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   const before = await residentBytes(own.pid);
+  const [started, used] = [performance.now(), cpuMicros([own.pid])];
   const agents: EchoAgents = await connectAgents(own, AGENTS, ownerOf);
+  const seconds = ((performance.now() - started) / 1e3).toFixed(1);
+  const each = ((cpuMicros([own.pid]) - used) / AGENTS).toFixed(0);
+  console.log(`\n${AGENTS} agents registered in ${seconds} s, ${each} µs of CPU time each`);
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   const after = await residentBytes(own.pid);
   console.log(

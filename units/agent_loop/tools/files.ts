@@ -9,7 +9,8 @@ import { fileKindText } from "core/file_kind.ts";
 import { z } from "zod";
 import { errorText } from "core/errors.ts";
 import { RUNTIME_LIMITS } from "core/limits.ts";
-import { FileFault, type Files, type FileStat } from "core/ports.ts";
+import type { FileStat } from "core/file_stat.ts";
+import { FileFault, type Files } from "core/ports.ts";
 import { byteLength, cutText } from "core/runtimes/cut_text.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
