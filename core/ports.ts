@@ -246,6 +246,9 @@ export interface FrameConnection {
   /** Drops the connection without handshake. */
   terminate(): void;
   ping(): void;
+  /** Reads nothing more until `resume`, so that the peer's socket fills; a few frames may still come. */
+  pause(): void;
+  resume(): void;
   onMessage(handler: (text: string) => void): void;
   /** Any sign of life from the peer: a frame, a ping or a pong. */
   onAlive(handler: () => void): void;
@@ -265,10 +268,7 @@ export type UpgradeAnswer =
   | { readonly accept: false; readonly response: Response }
   | { readonly accept: "tunnel"; readonly tunnel: UpgradeTunnel };
 
-/**
- * An upgrade that is handed on to another server of this machine. What that server answers goes to
- * the client; once it has switched protocols, bytes go both ways and nobody looks at them.
- */
+/** An upgrade that another server of this machine answers; then bytes go both ways unread. */
 export interface UpgradeTunnel {
   readonly to: ListenAddress;
   /** Path and query of the request. */

@@ -105,7 +105,7 @@ class ConnectedAgents implements Agents {
         clock.after(0, () => {
           if (!this.#isClosed) void write();
         }),
-      ...{ metrics, log },
+      ...{ metrics, clock, log },
     });
     this.#every(TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent());
     this.#every(TEAMCHAT_LIMITS.sweepMs, () => this.#expire());

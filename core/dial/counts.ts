@@ -13,6 +13,7 @@ export const DIAL_COUNTERS = {
   evicted: "Connections that made room for another before they registered.",
   skipped: "Frames of unknown type.",
   events: "Events of agents by result: stored, repeated, foreign.",
+  paced: "Times that an agent over its pace was not read from for a while.",
 } as const;
 
 /** Gauges with their help. */

@@ -1,6 +1,7 @@
 /**
  * Events of connected agents on their way to the disk: what arrives together is one write, an event
- * is acknowledged after it is stored, and an agent that ignores the window is sent away.
+ * is acknowledged after it is stored. An agent that is over its pace is read from more slowly, one
+ * that ignores the window is sent away.
  *
  * @module
  */
@@ -8,9 +9,11 @@
 import type { DialCounts } from "core/dial/counts.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
+import { createDialPace } from "core/dial/pace.ts";
 import type { DialSession } from "core/dial/sessions.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
-import type { Log } from "core/ports.ts";
+import type { Clock, Log } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 
 /** What became of events that were handed to a store. */
@@ -36,8 +39,12 @@ export interface InboxParts<Appended extends AppendedEvents> {
   /** Runs a write of the agent, soon; what comes until then goes with it. */
   readonly run: (agent: string, write: () => Promise<void>) => void;
   readonly metrics: DialCounts;
+  readonly clock: Clock;
   readonly log: Log;
 }
+
+/** Code of the refusal, and reason of the close, for an agent whose place is full. */
+export const AGENT_STORAGE_FULL = "agent-storage-full";
 
 /** Takes an event of a session. */
 export type TakeEvent = (session: DialSession, event: DurableEvent) => void;
@@ -54,11 +61,14 @@ export function createInboxes<Appended extends AppendedEvents>(
   parts: InboxParts<Appended>,
 ): TakeEvent {
   const inboxes = new WeakMap<DialSession, Inbox>();
+  const keepPace = paceKeeper(parts);
   return (session, event) => {
     const inbox = inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
     inboxes.set(session, inbox);
     inbox.events.push(event);
-    inbox.bytes += JSON.stringify(event.payload).length;
+    const bytes = JSON.stringify(event.payload).length;
+    inbox.bytes += bytes;
+    keepPace(session, bytes);
     const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
       inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
     if (isOver) {
@@ -78,6 +88,26 @@ export function createInboxes<Appended extends AppendedEvents>(
   };
 }
 
+/** Holds the connection of an agent that sends faster than its share: nothing is lost by that. */
+function paceKeeper(
+  { metrics, clock, log }: Pick<InboxParts<AppendedEvents>, "metrics" | "clock" | "log">,
+): (session: DialSession, bytes: number) => void {
+  const note = createDialPace();
+  const toldAt = new Map<string, number>();
+  return (session, bytes) => {
+    const { agent } = session;
+    const now = clock.monotonic();
+    const waitMs = note(agent, bytes, now);
+    if (waitMs === 0) return;
+    metrics.count("paced");
+    session.pauseReading(waitMs);
+    const told = toldAt.get(agent);
+    if (told !== undefined && now - told < EVENT_LIMITS.newsMs) return;
+    toldAt.set(agent, now);
+    log.warning("agent sends faster than its share and is read more slowly", { agent });
+  };
+}
+
 async function storeAll<Appended extends AppendedEvents>(
   session: DialSession,
   inbox: Inbox,
@@ -90,9 +120,11 @@ async function storeAll<Appended extends AppendedEvents>(
     inbox.bytes = 0;
     const appended = await append(session, events);
     if (!appended.ok) {
-      const { code, message } = appended.error;
-      log.error("event not stored", { agent, code, error: message });
-      return session.close(CLOSE.tryAgainLater, "storage");
+      const { code, message, hints } = appended.error;
+      const hint = hints[0] === undefined ? {} : { hint: hints[0] };
+      log.error("event not stored", { agent, code, error: message, ...hint });
+      const reason = code === AGENT_STORAGE_FULL ? code : "storage";
+      return session.close(CLOSE.tryAgainLater, reason);
     }
     const { ackedSeq, repeated, foreign, hasGap } = appended.value;
     metrics.count("events", { result: "stored" }, events.length - repeated);

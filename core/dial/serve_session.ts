@@ -91,6 +91,7 @@ class ServedSession {
   #session: DialSession | undefined;
   #isOver = false;
   #stopGrace = () => {};
+  #stopPause = () => {};
   #claim: RegisterClaim = { agent: "", userEmail: "" };
 
   constructor(connection: FrameConnection, site: SessionSite, parts: SessionParts) {
@@ -110,6 +111,7 @@ class ServedSession {
       stopTimer();
       stopHeartbeat();
       this.#stopGrace();
+      this.#stopPause();
       this.#end(code);
     });
     const { nonce } = this.#site;
@@ -180,6 +182,7 @@ class ServedSession {
       peer: this.#connection.peer,
       since: clock.now(),
       send: (answer) => this.#send(answer),
+      pauseReading: (ms) => this.#pauseReading(ms),
       close: (code, reason) => this.#close(code, reason),
       end: (code, reason) => this.#endNow(code, reason),
     };
@@ -217,6 +220,13 @@ class ServedSession {
     }
     this.#connection.send(text);
     return true;
+  }
+
+  #pauseReading(ms: number): void {
+    if (this.#isOver) return;
+    this.#connection.pause();
+    this.#stopPause();
+    this.#stopPause = this.#parts.clock.after(ms, () => this.#connection.resume());
   }
 
   #close(code: number, reason: string): void {

@@ -26,6 +26,8 @@ export interface DialSession {
   readonly since: number;
   /** Sends a frame; false when the connection is gone or its buffer is full, which ends it. */
   send(frame: ServerFrame): boolean;
+  /** Reads nothing more from the peer for so long; what is sent to it still goes. */
+  pauseReading(ms: number): void;
   close(code: number, reason: string): void;
   /** Closes, and is gone from here at once: a peer that does not answer keeps nothing. */
   end(code: number, reason: string): void;

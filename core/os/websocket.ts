@@ -61,6 +61,8 @@ export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
     ping: () => {
       if (socket.readyState === WebSocket.OPEN) socket.ping(undefined, undefined, () => {});
     },
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
     onMessage: (handler) => {
       onMessage = handler;
       for (const text of early.splice(0)) handler(text);

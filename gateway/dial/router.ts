@@ -68,12 +68,12 @@ class AgentRouter implements Router {
     this.#lanes = createLanes((agent, thrown) =>
       parts.log.error("gateway fault", { agent, error: errorText(thrown) })
     );
-    const { store, metrics, log } = parts;
+    const { store, metrics, clock, log } = parts;
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.events.appendFromAgent(agent, epoch, events),
       onStored: ({ stored }) => this.#publish(stored),
       run: (agent, write) => this.#run(agent, write),
-      ...{ metrics, log },
+      ...{ metrics, clock, log },
     });
   }
 

@@ -20,8 +20,11 @@ export interface GatewayProcess {
   kill(): Promise<void>;
 }
 
-/** Starts `gateway/main.ts` for one owner, mia, and waits until it says that it is ready. */
-export async function startGatewayProcess(root: string): Promise<GatewayProcess> {
+/** Starts `gateway/main.ts`, for one owner, mia, unless `env` says more; waits until it is ready. */
+export async function startGatewayProcess(
+  root: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<GatewayProcess> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-q", "-A", "--no-check", "gateway/main.ts"],
     clearEnv: true,
@@ -34,6 +37,7 @@ export async function startGatewayProcess(root: string): Promise<GatewayProcess>
       WEBVIEW_DIAL_LISTEN: "127.0.0.1:0",
       WEBVIEW_LEDGER: '{"mia@example.org":"mia"}',
       WEBVIEW_ADMINS: "[]",
+      ...env,
     },
     stdin: "null",
     stdout: "null",

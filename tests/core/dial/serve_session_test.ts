@@ -11,6 +11,7 @@ import { createInboxes } from "core/dial/inbox.ts";
 import { type Admission, serveSession } from "core/dial/serve_session.ts";
 import { createSessionRegistry, type DialSession } from "core/dial/sessions.ts";
 import { refusal } from "core/errors.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import { createMetricSet } from "core/metrics.ts";
 import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
@@ -24,6 +25,7 @@ import { seededRandom } from "tests/fakes/random.ts";
 function fakePeer() {
   const sent: { readonly type: string }[] = [];
   const ends: (number | "terminated")[] = [];
+  const flow: string[] = [];
   let onText = (_text: string) => {};
   let onGone = (_code: number, _reason: string) => {};
   const connection: FrameConnection = {
@@ -37,6 +39,8 @@ function fakePeer() {
       onGone(1006, "");
     },
     ping: () => {},
+    pause: () => void flow.push("pause"),
+    resume: () => void flow.push("resume"),
     onMessage: (handler) => onText = handler,
     onAlive: () => {},
     onClose: (handler) => onGone = handler,
@@ -46,6 +50,7 @@ function fakePeer() {
     connection,
     sent,
     ends,
+    flow,
     say: (frame: unknown) => onText(JSON.stringify(frame)),
     leave: (code: number) => onGone(code, ""),
   };
@@ -145,10 +150,13 @@ function inboxes(append: () => Result<typeof STORED>) {
   const log = recordingLog();
   const metrics = createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES });
   const said: unknown[] = [];
+  const clock = fakeClock();
+  const pauses: number[] = [];
   const session: DialSession = {
     ...{ agent: "mia", host: undefined, version: undefined, protocol: undefined, epoch: "e" },
     ...{ provenKey: undefined, peer: "p", since: 0 },
     send: (frame) => said.push(frame) > 0,
+    pauseReading: (ms) => void pauses.push(ms),
     close: (code, reason) => void said.push([code, reason]),
     end: () => {},
   };
@@ -161,9 +169,9 @@ function inboxes(append: () => Result<typeof STORED>) {
     },
     onStored: () => said.push("stored"),
     run: (_agent, write) => void writes.push(write),
-    ...{ metrics, log },
+    ...{ metrics, clock, log },
   });
-  return { log, said, session, writes, batches, take };
+  return { log, clock, metrics, pauses, said, session, writes, batches, take };
 }
 
 Deno.test("createInboxes() writes together what came together, and acknowledges it after that", async () => {
@@ -195,4 +203,45 @@ Deno.test("createInboxes() sends away whoever ignores the window", () => {
   assert.deepEqual(said, [[CLOSE.policyViolation, "too many events"]]);
   assert.equal(log.of("agent ignores the window").length, 1);
   assert.equal(writes.length, 1);
+});
+
+Deno.test("createInboxes() reads more slowly from an agent over its pace, and takes what came", async () => {
+  const { log, metrics, clock, pauses, session, writes, take } = inboxes(() => ok(STORED));
+  const text = "x".repeat(1024 * 1024);
+  const large = { ...EVENT, payload: { text } };
+  const room = Math.floor(EVENT_LIMITS.bytesBurst / JSON.stringify(large.payload).length);
+  for (let seq = 1; seq <= room; seq++) {
+    take(session, { ...large, seq });
+    await writes.shift()?.();
+  }
+  assert.deepEqual(pauses, []);
+  take(session, { ...large, seq: room + 1 });
+  take(session, { ...large, seq: room + 2 });
+  assert.equal(pauses.length, 2);
+  assert.ok(pauses.every((ms) => ms > 0));
+  assert.equal(metrics.value("paced", {}), 2);
+  // It is written about once, and both events wait to be stored.
+  assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 1);
+  assert.equal(writes.length, 1);
+  await clock.advance(EVENT_LIMITS.newsMs);
+  for (let seq = 0; seq <= room; seq++) {
+    take(session, { ...large, seq });
+    await writes.shift()?.();
+  }
+  assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 2);
+});
+
+Deno.test("serveSession() pauses its connection for a time, the longest that was asked for last", async () => {
+  const { clock, registry, peer } = serve(accept);
+  peer.say(REGISTER);
+  await settle();
+  registry.get("mia")?.pauseReading(500);
+  registry.get("mia")?.pauseReading(1_000);
+  await clock.advance(999);
+  assert.deepEqual(peer.flow, ["pause", "pause"]);
+  await clock.advance(1);
+  assert.deepEqual(peer.flow, ["pause", "pause", "resume"]);
+  registry.get("mia")?.pauseReading(500);
+  peer.leave(1006);
+  assert.equal(clock.pending(), 0);
 });

@@ -1,0 +1,25 @@
+/**
+ * Bounds on what one agent may have a gateway store, each with its unit in its name and its reason
+ * beside it: how fast, and how much in all. Those of the connection itself are in `core/limits.ts`.
+ *
+ * @module
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Durable events of one agent, at either gateway. */
+export const EVENT_LIMITS = {
+  /**
+   * Events that one agent may send for ever; above that it is read more slowly. An agent makes a
+   * few in a second: what a model says while it speaks is not stored.
+   */
+  perSecond: 1_000,
+  /** What comes at once beyond that: a full outbox after an outage, in small events. */
+  burst: 128 * KIB,
+  /** The same in bytes of payload; the burst is two full outboxes. */
+  bytesPerSecond: 2 * MIB,
+  bytesBurst: 128 * MIB,
+  /** An agent that is over its pace is written about once in this time. */
+  newsMs: 60_000,
+} as const;

@@ -1,0 +1,50 @@
+/**
+ * The pace of one agent's stored events: what honest agents do is never slowed down, a flood is.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { createDialPace } from "core/dial/pace.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
+import { DIAL_LIMITS } from "core/limits.ts";
+
+const { burst, perSecond, bytesBurst, bytesPerSecond } = EVENT_LIMITS;
+
+Deno.test("createDialPace() takes a full outbox at once, and a fast agent for ever", () => {
+  const outbox = createDialPace();
+  const size = 1024;
+  for (let sent = 0; sent < DIAL_LIMITS.outboxBytesMax; sent += size) {
+    assert.equal(outbox("mia", size, 0), 0);
+  }
+  const fast = createDialPace();
+  // Four times the burst, at the rate that the bucket refills with.
+  for (let index = 0; index < 4 * burst; index++) {
+    assert.equal(fast("mia", 2_000, index * 1_000 / perSecond), 0);
+  }
+});
+
+Deno.test("createDialPace() holds what comes beyond the burst until the debt is paid", () => {
+  const note = createDialPace();
+  for (let index = 0; index < burst; index++) assert.equal(note("mia", 10, 0), 0);
+  assert.equal(note("mia", 10, 0), 1_000 / perSecond);
+  assert.equal(note("mia", 10, 0), 2_000 / perSecond);
+  // Another agent has a bucket of its own.
+  assert.equal(note("bob", 10, 0), 0);
+  assert.equal(note("mia", 10, 10_000), 0);
+});
+
+Deno.test("createDialPace() counts bytes, and refills no further than the burst", () => {
+  const note = createDialPace();
+  assert.equal(note("mia", bytesBurst, 0), 0);
+  assert.equal(note("mia", bytesPerSecond, 0), 1_000);
+  const much = 24 * 3_600_000;
+  assert.equal(note("mia", bytesBurst, much), 0);
+  assert.equal(note("mia", bytesPerSecond / 2, much), 500);
+});
+
+Deno.test("createDialPace() takes a clock that goes back as one that stands", () => {
+  const note = createDialPace();
+  assert.equal(note("mia", bytesBurst, 5_000), 0);
+  assert.equal(note("mia", bytesPerSecond, 1_000), 1_000);
+});

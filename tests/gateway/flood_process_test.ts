@@ -1,0 +1,70 @@
+/**
+ * An agent that floods a gateway process: it is read from at its pace and loses nothing, while the
+ * answers of another arrive.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { EVENT_LIMITS } from "core/event_limits.ts";
+import { type BareClient, registerBare } from "tests/support/gateway_fixture.ts";
+import { startGatewayProcess } from "tests/support/gateway_process.ts";
+
+const WORDS = "x".repeat(256 * 1024);
+const BURST = Math.floor(EVENT_LIMITS.bytesBurst / WORDS.length);
+/** Beyond the burst: twelve seconds of pace. */
+const MORE = Math.ceil(12 * EVENT_LIMITS.bytesPerSecond / WORDS.length);
+const AT_ONCE = 32;
+const LEDGER = { "mia@example.org": "mia", "bob@example.org": "bob" };
+const BOB = { agent: "bob", user_email: "bob@example.org", epoch: "b1" };
+
+function say(client: BareClient, seq: number, text: string): void {
+  client.send({ type: "event", event: { seq, at: 1, kind: "notice", payload: { text } } });
+}
+
+async function acked(client: BareClient, seq: number): Promise<void> {
+  while (Number((await client.next("ack")).seq) < seq);
+}
+
+Deno.test({
+  name: "an agent that floods is read more slowly and loses nothing; another is served meanwhile",
+  sanitizeOps: true,
+  sanitizeResources: true,
+  fn: async () => {
+    const root = await Deno.makeTempDir({ prefix: "fc-" });
+    const gateway = await startGatewayProcess(root, { WEBVIEW_LEDGER: JSON.stringify(LEDGER) });
+    try {
+      const mia = await registerBare(gateway.dial, { epoch: "m1" });
+      const bob = await registerBare(gateway.dial, BOB);
+      let seq = 0;
+      while (seq < BURST) {
+        const end = Math.min(BURST, seq + AT_ONCE);
+        while (seq < end) say(mia, ++seq, WORDS);
+        await acked(mia, seq);
+      }
+      // All at once and without a look at the window.
+      for (let more = 0; more < MORE; more++) say(mia, ++seq, WORDS);
+      let hasWaited = false;
+      const all = acked(mia, seq);
+      for (let place = 1; place <= 100; place++) {
+        say(bob, place, "an answer");
+        await acked(bob, place);
+        hasWaited ||= mia.connection.bufferedBytes() > 0;
+      }
+      assert.ok(hasWaited, "the flood waits where it was made");
+      await all;
+      assert.match(gateway.log(), /sends faster than its share and is read more slowly/);
+      const again = await registerBare(gateway.dial, { epoch: "m1" });
+      const registered = again.frames.find(({ type }) => type === "registered");
+      assert.equal(registered?.acked_seq, seq);
+      for (const client of [again, bob]) {
+        client.connection.close(1000, "over");
+        await client.closed;
+      }
+      await mia.closed;
+    } finally {
+      await gateway.kill();
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+});
