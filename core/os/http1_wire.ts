@@ -10,6 +10,7 @@ import { Buffer } from "node:buffer";
 import { isHeadStart } from "core/http1_request.ts";
 import { WIRE_LIMITS } from "core/limits.ts";
 import { printAddress } from "core/os/address.ts";
+import { putLatin1 } from "core/os/latin1.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -18,7 +19,6 @@ export type Waiting = "head" | "handler" | "answer" | "taker" | "end";
 
 const CR = 0x0d;
 const LF = 0x0a;
-const encoder = new TextEncoder();
 /** Buffers in which answers are put together, used again. */
 const scratches: Bytes[] = [];
 const SCRATCHES_MAX = 64;
@@ -195,13 +195,13 @@ export class Wire {
   async writeHead(text: string, body?: Uint8Array): Promise<void> {
     const bytes = text.length + (body?.length ?? 0);
     if (bytes > WIRE_LIMITS.writeBytesJoined) {
-      await this.write(latin1(text));
+      await this.write(Buffer.from(text, "latin1"));
       if (body !== undefined) await this.write(body);
       return;
     }
     const scratch = scratches.pop() ?? new Uint8Array(WIRE_LIMITS.writeBytesJoined);
     try {
-      if (encoder.encodeInto(text, scratch).written !== text.length) scratch.set(latin1(text));
+      putLatin1(text, scratch);
       if (body !== undefined) scratch.set(body, text.length);
       await this.write(scratch.subarray(0, bytes));
     } finally {
@@ -248,8 +248,4 @@ export class Wire {
 
 function textOf(bytes: Bytes, from: number, to: number): string {
   return Buffer.from(bytes.buffer, from, to - from).toString("latin1");
-}
-
-function latin1(text: string): Bytes {
-  return new Uint8Array(Buffer.from(text, "latin1"));
 }

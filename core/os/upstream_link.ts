@@ -10,6 +10,7 @@ import { errorText } from "core/errors.ts";
 import { UPSTREAM_LIMITS } from "core/limits.ts";
 import type { ListenAddress } from "core/ports.ts";
 import { UpstreamFault } from "core/proxy_port.ts";
+import { putLatin1 } from "core/os/latin1.ts";
 
 /** One connection. */
 export interface Link {
@@ -31,7 +32,6 @@ export interface Link {
 /** Most heads fit. */
 const OUT_BYTES_FIRST = 2 * 1024;
 const END = "\r\n\r\n";
-const encoder = new TextEncoder();
 /** Small bodies share memory: a piece of its own for each costs more than copying it. */
 const SLAB_BYTES = 64 * 1024;
 const SLAB_PIECE_MAX = 4 * 1024;
@@ -86,8 +86,8 @@ function linkOf(connection: Deno.TcpConn): Link {
     write,
     writeHead: (text) => {
       if (text.length > out.length) out = new Uint8Array(text.length);
-      const isAscii = encoder.encodeInto(text, out).written === text.length;
-      return write(isAscii ? out.subarray(0, text.length) : Buffer.from(text, "latin1"));
+      putLatin1(text, out);
+      return write(out.subarray(0, text.length));
     },
     readHead: async (bytesMax) => {
       for (;;) {

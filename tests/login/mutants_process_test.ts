@@ -7,14 +7,16 @@
 
 import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
+import { HTTP_MUTANTS } from "tests/login/http_mutants.ts";
 import { MUTANTS } from "tests/login/mutants.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 4);
 const DAY_MS = 86_400_000;
+const ALL = [...MUTANTS, ...HTTP_MUTANTS];
 const FOLDERS = ["core", "login", "tests/core", "tests/fakes", "tests/login", "tests/support"];
 
 Deno.test("the code of every check is there exactly once", async () => {
-  for (const { check, file, from } of MUTANTS) {
+  for (const { check, file, from } of ALL) {
     const text = await Deno.readTextFile(TREE + file);
     assert.equal(text.split(from).length, 2, `${check}: ${file}`);
   }
@@ -30,8 +32,8 @@ Deno.test("taking any check out turns a test red", async (t) => {
     await Deno.mkdir(`${copy}/gateway/web`, { recursive: true });
     await Deno.copyFile(`${TREE}gateway/web/deno.json`, `${copy}/gateway/web/deno.json`);
     const start = Math.floor(Date.now() / DAY_MS) * ROUNDS;
-    for (let round = 0; round < Math.min(ROUNDS, MUTANTS.length); round++) {
-      const mutant = MUTANTS[(start + round) % MUTANTS.length];
+    for (let round = 0; round < Math.min(ROUNDS, ALL.length); round++) {
+      const mutant = ALL[(start + round) % ALL.length];
       if (mutant === undefined) continue;
       await t.step(`without ${mutant.check}`, async () => {
         const path = `${copy}/${mutant.file}`;

@@ -17,6 +17,8 @@ import { basicHeader, BOB, startTestLogin } from "tests/support/login_fixture.ts
 const ME = `Authorization: ${basicHeader(BOB)}\r\n`;
 const CLOSE = "Connection: close\r\n";
 
+const FORGED = "\r\nX-User-Email: eve\r\n\r\n";
+
 /** Name, request, first status, what the cockpit sees. */
 const ROWS: readonly [string, string, number, readonly string[]][] = [
   [
@@ -25,6 +27,14 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
     200,
     ["GET /a bob@example.org"],
   ],
+  // 480 bytes in Latin-1, which must not count twice: the rest of the head would be the body's.
+  ...[0, 1, 100, 480, 900].map((count): (typeof ROWS)[number] => [
+    `a head with ${count} bytes that are no ASCII and a forged one behind it`,
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}X-A: ${"\xe9".repeat(count)}${"y".repeat(3_000)}\r\n` +
+    `Content-Length: ${FORGED.length}\r\n${CLOSE}\r\n${FORGED}`,
+    200,
+    ["POST /a bob@example.org"],
+  ]),
   [
     "a space before the colon",
     `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X-User-Email : eve\r\n${CLOSE}\r\n`,
@@ -146,7 +156,7 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
 
 async function answerTo(port: number, text: string): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  await connection.write(new TextEncoder().encode(text));
+  await connection.write(Uint8Array.from(text, (one) => one.charCodeAt(0)));
   let answer = "";
   try {
     for await (const chunk of connection.readable) answer += new TextDecoder().decode(chunk);

@@ -11,6 +11,8 @@ import { openUpstream } from "core/os/upstream.ts";
 import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/proxy_port.ts";
 
 const text = new TextEncoder();
+/** An answer that never comes is a failure, and hangs nobody. */
+const END_MS_MAX = 20_000;
 
 /** A server that reads to an empty line and answers each request with the next script. */
 interface Scripted {
@@ -114,6 +116,24 @@ async function faultOf(sent: Promise<unknown>): Promise<string> {
     return thrown.reason;
   }
   return "none";
+}
+
+/** More than the first buffer of a connection, and more than what is joined before it is sent. */
+for (const length of [2_500, 4_096, 16_384, 20_000]) {
+  test(
+    `a head of ${length} bytes arrives as it is, also when not all of them are ASCII`,
+    async (connection) => await say(connection, "HTTP/1.1 204 No Content\r\n\r\n"),
+    async ({ upstream, requests }) => {
+      const value = "\xe9".repeat(100) + "y".repeat(length);
+      const cut = new Cut();
+      const late = setTimeout(() => cut.cut("late"), END_MS_MAX);
+      const headers = [["x-long", value], ["x-user-email", "mia@example.org"]] as const;
+      await get(upstream, { headers, cut }).finally(() => clearTimeout(late));
+      const [head = ""] = requests;
+      assert.ok(head.endsWith("\r\nx-user-email: mia@example.org\r\n\r\n"), head.slice(-99));
+      assert.ok(head.includes(`\r\nx-long: ${value}\r\n`));
+    },
+  );
 }
 
 test(
