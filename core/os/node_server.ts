@@ -95,6 +95,7 @@ async function answer(
     if (response.headersSent) response.destroy();
     else response.writeHead(500).end();
   }
-  // A body that nobody reads stops its sender, who would never come to read the answer.
-  if (request?.body?.locked === false) await request.body.cancel();
+  // A body that nobody reads stops its sender, who would never come to read the answer. One whose
+  // sender has left is over already, and says so to whoever gives it up.
+  if (request?.body?.locked === false) await request.body.cancel().catch(() => {});
 }

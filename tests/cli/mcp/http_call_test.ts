@@ -275,7 +275,9 @@ Deno.test("an agent's own proxy reaches the URL within its permission set, and n
     ]),
   );
   const config = `${host.root}/deno.json`;
-  const file = { nodeModulesDir: "none", lock: false, imports, permissions: { mcp } };
+  // Without the lock, Deno would ask the registry which versions there are.
+  await Deno.copyFile(`${TREE}deno.lock`, `${host.root}/deno.lock`);
+  const file = { nodeModulesDir: "none", imports, permissions: { mcp } };
   await Deno.writeTextFile(config, JSON.stringify(file));
   assert.ok(mcp.net.includes(`127.0.0.1:${server.port}`), JSON.stringify(mcp));
   assert.deepEqual(mcp.read.filter((path: string) => path.includes("/env/")), [
@@ -285,7 +287,16 @@ Deno.test("an agent's own proxy reaches the URL within its permission set, and n
   const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
   const proxy = (env: Readonly<Record<string, string>> = {}) => ({
     command: Deno.execPath(),
-    args: ["run", "-q", "--no-prompt", "--config", config, "-P=mcp", `${TREE}units/mcp/main.ts`]
+    args: [
+      "run",
+      "-q",
+      "--no-prompt",
+      "--cached-only",
+      "--config",
+      config,
+      "-P=mcp",
+      `${TREE}units/mcp/main.ts`,
+    ]
       .concat("proxy", "hub", "--url"),
     env: {
       ...{ FLEETCTL_ROOT: host.root, FLEETCTL_AGENT: "ada", HOME: host.root },
