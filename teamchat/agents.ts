@@ -82,6 +82,8 @@ class ConnectedAgents implements Agents {
   readonly #files: FileMoves;
   /** The turn each session was handed and has not confirmed. */
   readonly #handed = new WeakMap<DialSession, string>();
+  /** Turns whose outcome was told, which is not on the disk yet. */
+  readonly #telling = new Set<string>();
   #isClosed = false;
   #stopTimers: (() => void)[] = [];
 
@@ -99,7 +101,10 @@ class ConnectedAgents implements Agents {
     });
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.turns.append(agent, epoch, events, clock.now()),
-      onStored: ({ effects }) => effects.forEach((effect) => this.#apply(effect)),
+      onStored: ({ effects }) => {
+        // After the end the next start goes on from what is stored.
+        if (!this.#isClosed) effects.forEach((effect) => this.#apply(effect));
+      },
       // After this round of the event loop: what came with it is one write.
       run: (_agent, write) =>
         clock.after(0, () => {
@@ -147,7 +152,7 @@ class ConnectedAgents implements Agents {
         return this.#parts.replies.delta(turnId, messageId, text, offset);
       }
       case "turn_accepted":
-        return this.#confirm(session, frame.turn_id);
+        return void this.#confirm(session, frame.turn_id);
       case "message":
         session.send({
           type: "message_result",
@@ -244,6 +249,7 @@ class ConnectedAgents implements Agents {
     const session = registry.get(agent);
     if (session === undefined) return;
     for (const turn of store.turns.untold(agent)) {
+      if (this.#telling.has(turn.turnId)) continue;
       const { turnId, sendId, delivery, reason, progress } = turn;
       const isSent = session.send({
         ...(sendId === undefined
@@ -254,7 +260,11 @@ class ConnectedAgents implements Agents {
         ...(reason === undefined ? {} : { reason }),
       });
       if (!isSent) return;
-      this.#check(store.turns.markTold(turnId), agent);
+      this.#telling.add(turnId);
+      void store.turns.markTold(turnId).then((told) => {
+        this.#telling.delete(turnId);
+        this.#check(told, agent);
+      });
     }
   }
 
@@ -277,9 +287,10 @@ class ConnectedAgents implements Agents {
     await Promise.all([this.#files.incoming.close(), this.#files.outgoing.close()]);
   }
 
-  #confirm(session: DialSession, turnId: string): void {
+  async #confirm(session: DialSession, turnId: string): Promise<void> {
     const { store, clock } = this.#parts;
-    const stored = store.turns.markDelivered(session.agent, turnId, clock.now());
+    const stored = await store.turns.markDelivered(session.agent, turnId, clock.now());
+    if (this.#isClosed) return;
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
     if (this.#handed.get(session) === turnId) this.#handed.delete(session);
     this.#files.incoming.forget(turnId);

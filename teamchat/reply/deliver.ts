@@ -21,8 +21,9 @@ import type { Cut, DeliveryOutcome, DeliveryProgress, Turn } from "teamchat/stor
 export type Delivered =
   | {
     readonly outcome: DeliveryOutcome;
-    readonly ids: readonly string[];
     readonly reason: string | undefined;
+    /** How far it came; what of it is not kept yet is to be stored with the outcome. */
+    readonly progress: Pick<DeliveryProgress, "partsSent" | "ids">;
   }
   | "stopping";
 
@@ -35,7 +36,7 @@ export interface DeliverParts {
   readonly connector: Connector;
   readonly clock: Clock;
   /** Stores how far it is; rejects nothing, because what was sent stays sent. */
-  readonly keep: (progress: Partial<DeliveryProgress>) => void;
+  readonly keep: (progress: Partial<DeliveryProgress>) => Promise<void>;
   /** The gateway stops: no further request is begun. */
   readonly signal: AbortSignal;
 }
@@ -81,7 +82,7 @@ class Delivery {
     this.#citations = citations;
     if (turn.progress.isSending) {
       this.#doubt = "the gateway was restarted while it was sent";
-      this.#sent(undefined);
+      await this.#keepSent(undefined);
     }
     let messages = cutAnswer(text, this.#cuts);
     while (this.#partsSent < messages.length) {
@@ -93,20 +94,31 @@ class Delivery {
         const cuts = cutSmaller(this.#cuts, at);
         if (cuts === undefined) return await this.#over("too_large", "413");
         this.#cuts = cuts;
-        this.#parts.keep({ cuts });
+        await this.#parts.keep({ cuts });
         messages = cutAnswer(text, cuts);
-      } else this.#sent(outcome.id);
+      } else if (at + 1 === messages.length) this.#sent(outcome.id);
+      else await this.#keepSent(outcome.id);
     }
-    return this.#doubt === undefined
-      ? { outcome: "delivered", ids: this.#ids, reason: undefined }
-      : { outcome: "ambiguous", ids: this.#ids, reason: this.#doubt };
+    const [progress, doubt] = [this.#progress(), this.#doubt];
+    return doubt === undefined
+      ? { outcome: "delivered", reason: undefined, progress }
+      : { outcome: "ambiguous", reason: doubt, progress };
   }
 
+  #progress(): Pick<DeliveryProgress, "partsSent" | "ids"> {
+    return { partsSent: this.#partsSent, ids: this.#ids };
+  }
+
+  /** Notes a message that is out; after the last one it is stored with the outcome, in one write. */
   #sent(id: string | undefined): void {
     this.#partsSent++;
     this.#held = undefined;
     if (id !== undefined) this.#ids = [...this.#ids, id];
-    this.#parts.keep({
+  }
+
+  async #keepSent(id: string | undefined): Promise<void> {
+    this.#sent(id);
+    await this.#parts.keep({
       ...{ partsSent: this.#partsSent, ids: this.#ids, isSending: false, held: undefined },
     });
   }
@@ -121,7 +133,7 @@ class Delivery {
         signal,
       );
     }
-    return { outcome, ids: this.#ids, reason };
+    return { outcome, reason, progress: this.#progress() };
   }
 
   /** Where the next message stands: as it was stored, or as it was shown. */
@@ -139,8 +151,8 @@ class Delivery {
     let place = this.#place();
     let [open, lines] = [0, 0];
     for (;;) {
-      if (signal.aborted) return this.#unsent(place, { kind: "stopping" });
-      if (place.at === "plain") keep({ isSending: true });
+      if (signal.aborted) return await this.#unsent(place, { kind: "stopping" });
+      if (place.at === "plain") await keep({ isSending: true });
       const outcome = await this.#request(place, text, isLast);
       // Broken off while it waited for its turn: nothing went out.
       if (signal.aborted && outcome.kind === "unreachable") continue;
@@ -155,11 +167,11 @@ class Delivery {
           this.#doubt ??= decision.reason;
           return { kind: "sent", id: undefined };
         case "smaller":
-          return this.#unsent(place, { kind: "smaller" });
+          return await this.#unsent(place, { kind: "smaller" });
         case "over":
-          return this.#unsent(place, { ...decision, kind: "over" });
+          return await this.#unsent(place, { ...decision, kind: "over" });
         case "next":
-          place = this.#moved(place, decision.place);
+          place = await this.#moved(place, decision.place);
           this.#waitedMs += decision.waitMs;
           if (decision.waitMs > 0) await clock.sleep(decision.waitMs, signal);
       }
@@ -167,11 +179,11 @@ class Delivery {
   }
 
   /** Notes durably where the message stands before anything is done from there. */
-  #moved(from: PartPlace, to: PartPlace): PartPlace {
+  async #moved(from: PartPlace, to: PartPlace): Promise<PartPlace> {
     if (from.at === to.at) return to;
     const isLine = to.at === "held" && from.at === "absent";
     this.#held = isLine ? to.id : to.at === "held" ? this.#held : undefined;
-    if (isLine || from.at === "held") this.#parts.keep({ held: this.#held });
+    if (isLine || from.at === "held") await this.#parts.keep({ held: this.#held });
     return to;
   }
 
@@ -203,8 +215,8 @@ class Delivery {
   }
 
   /** Notes that a new message certainly did not go out. */
-  #unsent(place: PartPlace, outcome: PartOutcome): PartOutcome {
-    if (place.at === "plain") this.#parts.keep({ isSending: false });
+  async #unsent(place: PartPlace, outcome: PartOutcome): Promise<PartOutcome> {
+    if (place.at === "plain") await this.#parts.keep({ isSending: false });
     return outcome;
   }
 

@@ -37,7 +37,7 @@ export interface LiveParts {
   readonly connector: Connector;
   readonly clock: Clock;
   /** Keeps what the final message needs, durably. */
-  readonly keep: (progress: Partial<DeliveryProgress>) => void;
+  readonly keep: (progress: Partial<DeliveryProgress>) => Promise<void>;
 }
 
 const WORKING = "Working on it…";
@@ -102,12 +102,12 @@ export class LiveAnswer {
     while (!signal.aborted && this.#mode !== "silent" && this.#mode !== "stopped") {
       const call = this.#due();
       if (call === undefined) await this.#wait();
-      else this.#take(call, await this.#send(call));
+      else await this.#take(call, await this.#send(call));
     }
     // An answer that was there at once: its text ends a stream, because that can be repeated safely.
     if (this.#mode === "opening" && !this.#leave.signal.aborted && this.#isFresh()) {
       const due = this.#streamDue();
-      this.#take(due, await this.#send(due));
+      await this.#take(due, await this.#send(due));
     }
   }
 
@@ -211,11 +211,11 @@ export class LiveAnswer {
     };
   }
 
-  #take(due: Due, outcome: CallOutcome): void {
+  async #take(due: Due, outcome: CallOutcome): Promise<void> {
     this.#gapMs = outcome.kind === "throttled" ? outcome.waitMs : 0;
     switch (outcome.kind) {
       case "ok":
-        return this.#took(due, outcome.id);
+        return await this.#took(due, outcome.id);
       case "throttled":
         return;
       case "unreachable":
@@ -233,7 +233,7 @@ export class LiveAnswer {
     }
   }
 
-  #took(due: Due, id: string | undefined): void {
+  async #took(due: Due, id: string | undefined): Promise<void> {
     const { keep, clock } = this.#parts;
     if (this.#mode === "opening") {
       if (id === undefined) {
@@ -243,7 +243,7 @@ export class LiveAnswer {
       this.#mode = "streaming";
       this.#stream = id;
       this.#streamAt = clock.monotonic();
-      keep({ stream: id, streamAt: clock.now() });
+      await keep({ stream: id, streamAt: clock.now() });
     }
     if (this.#mode === "streaming") this.#sequence++;
     if (due.text !== "") this.#sentText = due.text;

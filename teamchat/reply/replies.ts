@@ -17,7 +17,8 @@ import { deliverAnswer } from "teamchat/reply/deliver.ts";
 import { LiveAnswer } from "teamchat/reply/live.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
-import type { DeliveryOutcome, DeliveryProgress, Site, Turn } from "teamchat/store/turn.ts";
+import type { DeliveryProgress, Site, Turn } from "teamchat/store/turn.ts";
+import type { Closing } from "teamchat/store/turns.ts";
 
 /** Answers on their way. */
 export interface Replies {
@@ -195,17 +196,18 @@ class AllReplies implements Replies {
       signal: this.#stop.signal,
     });
     if (delivered === "stopping") return;
-    await this.#close(turn, delivered.outcome, delivered.reason);
+    await this.#close(turn, delivered);
   }
 
   async #stopped(turnId: string): Promise<void> {
     const turn = this.#parts.store.turns.get(turnId);
     if (turn === undefined) return;
     this.#parts.onStopped(turn);
-    await this.#close(turn, "cancelled", "stopped by the owner");
+    await this.#close(turn, { outcome: "cancelled", reason: "stopped by the owner" });
   }
 
-  async #close(turn: Turn, outcome: DeliveryOutcome, reason: string | undefined): Promise<void> {
+  async #close(turn: Turn, how: Closing): Promise<void> {
+    const { outcome, reason } = how;
     const { store, metrics, log, clock, onDelivery } = this.#parts;
     const { turnId, agent } = turn;
     metrics.count("deliveries", { outcome });
@@ -215,7 +217,7 @@ class AllReplies implements Replies {
       if (!blocked.ok) this.#notStored(blocked.error);
     }
     for (;;) {
-      const closed = store.turns.close(turnId, outcome, reason, clock.now());
+      const closed = await store.turns.close(turnId, how, clock.now());
       if (closed.ok) return onDelivery(turn);
       this.#notStored(closed.error);
       if (this.#stop.signal.aborted) return;
@@ -223,8 +225,8 @@ class AllReplies implements Replies {
     }
   }
 
-  #keep(turnId: string, progress: Partial<DeliveryProgress>): void {
-    const kept = this.#parts.store.turns.setProgress(turnId, progress);
+  async #keep(turnId: string, progress: Partial<DeliveryProgress>): Promise<void> {
+    const kept = await this.#parts.store.turns.setProgress(turnId, progress);
     if (!kept.ok) this.#notStored(kept.error);
   }
 

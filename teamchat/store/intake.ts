@@ -11,7 +11,7 @@ import { refusal } from "core/errors.ts";
 import type { Clock, Database, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { FileConsent } from "core/teamchat/file_consent.ts";
-import { batched, writeBatch } from "teamchat/store/batch.ts";
+import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
@@ -62,13 +62,16 @@ export interface Intake {
 }
 
 /** Opens the intake over prepared tables. */
-export function openIntake(db: Database, clock: Pick<Clock, "after">, log: Log): Intake {
+export function openIntake(
+  db: Database,
+  parts: { readonly clock: Pick<Clock, "after">; readonly log: Log; readonly write: Writer },
+): Intake {
   const sql = statements(db);
-  const parts = { db, clock, log, what: "the message" };
   return {
-    store: batched(parts, (delivery: Delivery) => storeOne(sql, delivery)),
+    store: (delivery) => parts.write("the message", () => storeOne(sql, delivery)),
     // What a full disk keeps today goes with a later sweep.
-    sweep: (now) => void writeBatch(parts, () => sql.forget.run(now)),
+    sweep: (now) =>
+      void writeBatch({ db, ...parts, what: "the message" }, () => sql.forget.run(now)),
   };
 }
 

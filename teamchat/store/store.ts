@@ -8,7 +8,7 @@
 import type { Clock, Database, Databases, Log } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
-import { batched } from "teamchat/store/batch.ts";
+import { openWriter } from "teamchat/store/batch.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
@@ -60,26 +60,28 @@ export async function openTeamchatStore(
   const take = db.prepare(
     "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
   );
-  // Agents come back together after a restart: one wait for the disk is enough for all of them.
-  const takeNonce = batched(
-    { db, clock, log, what: "the nonce" },
-    ({ nonce, until }: { readonly nonce: string; readonly until: number }) =>
-      ok(take.run(`nonce|${nonce}`, until).changes === 1),
-  );
+  // One for all: what comes in, what agents say and how far answers are share the waits for the disk.
+  const { write, flush } = openWriter({ db, clock, log });
   return {
     takeNonce: async (nonce, until) => {
-      const taken = await takeNonce({ nonce, until });
+      const taken = await write(
+        "the nonce",
+        () => ok(take.run(`nonce|${nonce}`, until).changes === 1),
+      );
       return taken.ok && taken.value;
     },
-    intake: openIntake(db, clock, log),
-    turns: openTurnBook(db),
+    intake: openIntake(db, { clock, log, write }),
+    turns: openTurnBook(db, write),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),
     ownerFiles: openOwnerFiles(db),
     ownerEvents: openAgentEvents(db),
     conversations: openConversations(db),
     absences: openAbsences(db),
-    close: () => db.close(),
+    close: () => {
+      flush();
+      db.close();
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /**
  * The book of turns: handing out, events of agents, the way of an answer. Every change that is
- * acknowledged to somebody is one transaction; times are passed in.
+ * acknowledged to somebody is one transaction; times are passed in. What each turn does goes to the
+ * disk with what others do at that moment; the rest is written at once.
  *
  * @module
  */
@@ -8,9 +9,10 @@
 import { type DurableEvent, isEventKind, readAgentEvent } from "core/dial/event.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Database } from "core/ports.ts";
-import type { Result } from "core/result.ts";
+import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import type { AskedApproval } from "core/teamchat/approval_card.ts";
+import type { Writer } from "teamchat/store/batch.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type {
   Cut,
@@ -40,13 +42,20 @@ export interface Appended {
   readonly effects: readonly TurnEffect[];
 }
 
+/** What became of an answer, and how far it came. */
+export interface Closing {
+  readonly outcome: DeliveryOutcome;
+  readonly reason: string | undefined;
+  readonly progress?: Pick<DeliveryProgress, "partsSent" | "ids">;
+}
+
 /** The book of turns. */
 export interface TurnBook {
   get(turnId: string): Turn | undefined;
   /** The oldest turn that the agent does not have. */
   nextFor(agent: string): Turn | undefined;
   /** The agent has it on its own disk; false when it is not this agent's. */
-  markDelivered(agent: string, turnId: string, now: number): Result<boolean>;
+  markDelivered(agent: string, turnId: string, now: number): Promise<Result<boolean>>;
   ackedSeq(agent: string, epoch: string): number;
   /** Stores events of an agent: the number up to which all are here, and what they change. */
   append(
@@ -54,7 +63,7 @@ export interface TurnBook {
     epoch: string,
     events: readonly DurableEvent[],
     now: number,
-  ): Result<Appended>;
+  ): Promise<Result<Appended>>;
   /** Turns of the agent that it should have and that have not ended. */
   heldBy(agent: string): readonly Turn[];
   /** Turns that have ended and whose answer is not out, oldest first. */
@@ -66,33 +75,28 @@ export interface TurnBook {
   /** Ends a turn from this side. */
   end(turnId: string, how: { outcome: TurnOutcome; reason?: string }, now: number): Result<boolean>;
   requestCancel(turnId: string): Result<void>;
-  setProgress(turnId: string, progress: Partial<DeliveryProgress>): Result<void>;
-  close(
-    turnId: string,
-    delivery: DeliveryOutcome,
-    reason: string | undefined,
-    now: number,
-  ): Result<void>;
+  setProgress(turnId: string, progress: Partial<DeliveryProgress>): Promise<Result<void>>;
+  close(turnId: string, how: Closing, now: number): Promise<Result<void>>;
   /** Deliveries that the agent was not told about. */
   untold(agent: string): readonly (Turn & { readonly delivery: DeliveryOutcome })[];
-  markTold(turnId: string): Result<void>;
+  markTold(turnId: string): Promise<Result<void>>;
   openCount(): number;
   /** Forgets closed turns of before `before`. */
   sweep(before: number): void;
 }
 
 /** Opens the book over prepared tables. */
-export function openTurnBook(db: Database): TurnBook {
+export function openTurnBook(db: Database, together: Writer): TurnBook {
   const sql = statements(db);
   const write = <T>(what: string, work: () => T) => writeSql(db, what, work);
   return {
     get: (turnId) => readTurn(sql.get.get(turnId)),
     nextFor: (agent) => readTurn(sql.next.get(agent)),
     markDelivered: (agent, turnId, now) =>
-      write("the turn", () => sql.deliver.run(now, turnId, agent).changes === 1),
+      together("the turn", () => ok(sql.deliver.run(now, turnId, agent).changes === 1)),
     ackedSeq: (agent, epoch) => Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0),
     append: (agent, epoch, events, now) =>
-      write("the event", () => appendAll(sql, { agent, epoch, now }, events)),
+      together("the event", () => ok(appendAll(sql, { agent, epoch, now }, events))),
     heldBy: (agent) => readTurns(sql.held.all(agent)),
     unanswered: () => readTurns(sql.unanswered.all()),
     expired: (now) => readTurns(sql.expired.all(now)),
@@ -104,19 +108,22 @@ export function openTurnBook(db: Database): TurnBook {
         sql.cancel.run(turnId);
       }),
     setProgress: (turnId, progress) =>
-      write("the answer", () => {
+      together("the answer", () => {
         const turn = readTurn(sql.get.get(turnId));
-        if (turn === undefined) return;
+        if (turn === undefined) return ok(undefined);
         const next = { ...turn.progress, ...progress };
         sql.progress.run(
           ...[next.stream ?? null, next.streamAt ?? null, next.partsSent],
           ...[JSON.stringify(next.cuts), next.held ?? null, next.isSending ? 1 : 0],
           ...[JSON.stringify(next.ids), turnId],
         );
+        return ok(undefined);
       }),
-    close: (turnId, delivery, reason, now) =>
-      write("the answer", () => {
-        sql.close.run(delivery, reason ?? null, now, turnId);
+    close: (turnId, { outcome, reason, progress }, now) =>
+      together("the answer", () => {
+        const ids = progress === undefined ? null : JSON.stringify(progress.ids);
+        sql.close.run(outcome, reason ?? null, progress?.partsSent ?? null, ids, now, turnId);
+        return ok(undefined);
       }),
     untold: (agent) =>
       sql.untold.all(agent).flatMap((row) => {
@@ -126,8 +133,9 @@ export function openTurnBook(db: Database): TurnBook {
           : [{ ...turn, delivery: String(row.delivery) as DeliveryOutcome }];
       }),
     markTold: (turnId) =>
-      write("the answer", () => {
+      together("the answer", () => {
         sql.told.run(turnId);
+        return ok(undefined);
       }),
     openCount: () => Number(sql.open.get()?.n ?? 0),
     sweep: (before) => {
@@ -282,7 +290,8 @@ function statements(db: Database) {
     // The text is not needed any more; the id is, against a late event.
     close: db.prepare(
       "update turns set state = 'closed', delivery = ?, reason = ?, sending = 0, answer = '', " +
-        "text = '', changed = ? where turn_id = ?",
+        "text = '', parts_sent = coalesce(?, parts_sent), ids = coalesce(?, ids), changed = ? " +
+        "where turn_id = ?",
     ),
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
     held: db.prepare(`${turns} agent = ? and state in ('delivered', 'running') order by place`),

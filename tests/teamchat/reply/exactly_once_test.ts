@@ -89,12 +89,17 @@ async function runProcess(world: World, text: string): Promise<string> {
     const delivered = await deliverAnswer({
       ...{ turn, text, mode: "silent", connector: connectorOf(world), clock: clockOf(world) },
       keep: (progress) => {
-        if (world.isKillArmed) throw new Killed();
+        if (world.isKillArmed) return Promise.reject(new Killed());
         world.progress = { ...world.progress, ...progress };
+        return Promise.resolve();
       },
       signal: new AbortController().signal,
     });
-    return delivered === "stopping" ? delivered : delivered.outcome;
+    if (delivered === "stopping") return delivered;
+    // How far it came is stored with the outcome, in one write.
+    if (world.isKillArmed) throw new Killed();
+    world.progress = { ...world.progress, ...delivered.progress };
+    return delivered.outcome;
   } catch (thrown) {
     if (!(thrown instanceof Killed)) throw thrown;
     world.isKillArmed = false;

@@ -1,13 +1,18 @@
 /**
- * The intake when something throws: everybody who waits is told, and the next delivery is stored.
+ * Writes that are made together: one transaction in the order of coming; when something throws, everybody
+ * who waits is told, and the next delivery is stored.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { type Database, FileFault } from "core/ports.ts";
+import { ok } from "core/result.ts";
 import { type Delivery, openIntake } from "teamchat/store/intake.ts";
+import { openWriter } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
+import type { NewTurn } from "teamchat/store/turn.ts";
+import { openTurnBook } from "teamchat/store/turns.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -16,39 +21,84 @@ const FAULTS: readonly {
   readonly what: string;
   readonly thrown?: Error;
   readonly delivery?: Partial<Delivery>;
-  readonly code: string;
+  /** What the two deliveries of one write are told. */
+  readonly told: readonly string[];
   readonly logged: number;
 }[] = [
-  { what: "a fault of the program", thrown: new TypeError("x"), code: "storage-failed", logged: 1 },
+  { what: "a fault of the program", thrown: new TypeError("x"), told: ["new", "new"], logged: 0 },
   {
     what: "a delivery that cannot be bound",
     delivery: { answer: (() => {}) as unknown as string },
-    ...{ code: "storage-failed", logged: 1 },
+    ...{ told: ["new", "storage-failed"], logged: 1 },
   },
   // It is told to whoever asked, who logs it.
-  { what: "a full disk", thrown: fullDisk(), code: "storage-full", logged: 0 },
+  { what: "a full disk", thrown: fullDisk(), told: ["storage-full", "storage-full"], logged: 0 },
 ];
 
-for (const { what, thrown, delivery, code, logged } of FAULTS) {
-  Deno.test(`${what} fails the deliveries of one write and nothing else`, async () => {
+for (const { what, thrown, delivery, told, logged } of FAULTS) {
+  Deno.test(`${what} fails what it is in and nothing else`, async () => {
     using databases = withDispose(memoryDatabases());
     const db = await databases.open("/r/teamchat.db");
     prepareSchema(db);
     const faulty = failing(db, thrown);
     const [clock, log] = [fakeClock(), recordingLog()];
-    const intake = openIntake(faulty.db, clock, log);
+    const { write } = openWriter({ db: faulty.db, clock, log });
+    const intake = openIntake(faulty.db, { clock, log, write });
     const store = async (...all: readonly Delivery[]) => {
       const stored = Promise.all(all.map((each) => intake.store(each)));
       await clock.advance(0);
       return (await stored).map((each) => each.ok ? each.value.kind : each.error.code);
     };
     faulty.arm();
-    assert.deepEqual(await store(of("one"), { ...of("two"), ...delivery }), [code, code]);
+    assert.deepEqual(await store(of("one"), { ...of("two"), ...delivery }), told);
     assert.equal(log.of("not stored").length, logged);
-    // No trace of the failed write: the platform's repetition is new.
-    assert.deepEqual(await store(of("one"), of("two")), ["new", "new"]);
+    // No trace of a failed write: the platform's repetition is new.
+    const again = told.map((each) => each === "new" ? "duplicate" : "new");
+    assert.deepEqual(await store(of("one"), of("two")), again);
   });
 }
+
+Deno.test("what comes together is one transaction, in its order, and the rest the next", async () => {
+  using databases = withDispose(memoryDatabases());
+  const db = await databases.open("/r/teamchat.db");
+  prepareSchema(db);
+  let transactions = 0;
+  const counting: Database = {
+    ...db,
+    transaction: (work) => {
+      transactions++;
+      return db.transaction(work);
+    },
+  };
+  const [clock, log] = [fakeClock(), recordingLog()];
+  const { write, flush } = openWriter({ db: counting, clock, log });
+  const turns = openTurnBook(counting, write);
+  const intake = openIntake(counting, { clock, log, write });
+  const stored = intake.store({ ...of("one"), turn: TURN });
+  const delivered = turns.markDelivered("bea", "t", 1);
+  const events = [{ seq: 1, at: 1, turn_id: "t", kind: "turn_started", payload: {} }];
+  const appended = turns.append("bea", "e", events, 1);
+  const told = turns.append("cal", "e", [{ seq: 1, at: 1, kind: "note", payload: {} }], 1);
+  assert.equal(turns.get("t"), undefined);
+  await clock.advance(0);
+  assert.deepEqual([(await stored).ok, await delivered], [true, ok(true)]);
+  const [bea, cal] = [await appended, await told];
+  assert.ok(bea.ok && cal.ok);
+  assert.deepEqual(bea.value.effects, [{ kind: "started", turnId: "t" }]);
+  assert.equal(cal.value.ackedSeq, 1);
+  assert.equal(transactions, 1);
+  const progress = { partsSent: 1, ids: ["m"] };
+  const closed = turns.close("t", { outcome: "delivered", reason: undefined, progress }, 2);
+  flush();
+  assert.ok((await closed).ok);
+  assert.equal(transactions, 2);
+  assert.deepEqual(turns.untold("bea").map(({ progress: { ids } }) => ids), [["m"]]);
+});
+
+const TURN: NewTurn = {
+  ...{ turnId: "t", agent: "bea", owner: "o", activity: "a", text: "q", created: 1, expires: 9 },
+  site: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
+};
 
 function of(key: string): Delivery {
   return { keys: [{ key, until: 10 }], now: 1 };

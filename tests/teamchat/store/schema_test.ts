@@ -35,7 +35,8 @@ Deno.test("prepareSchema() keeps turns of version 1, and how their answers were 
     prepareSchema(db);
     prepareSchema(db);
     assert.equal(db.prepare("pragma user_version").get()?.user_version, SCHEMA_VERSION);
-    const turns = openTurnBook(db).unanswered();
+    const turns = openTurnBook(db, () => Promise.reject(new Error("nothing is written")))
+      .unanswered();
     assert.deepEqual(turns.map(({ turnId, answer, progress }) => [turnId, answer, progress.cuts]), [
       ["t1", "an answer", [{ at: 0, length: 2_000 }]],
       ["t2", "another", []],
