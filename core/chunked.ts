@@ -1,12 +1,14 @@
 /**
  * Takes the chunked coding off a body, piece by piece as it arrives (RFC 9112, 7.1). Extensions and
- * trailers are dropped; line lengths and trailers are bounded. No I/O.
+ * trailers are dropped; line lengths, extensions and trailers are bounded. No I/O.
  *
  * @module
  */
 
 const LINE_BYTES_MAX = 4 * 1024;
 const TRAILER_BYTES_MAX = 16 * 1024;
+/** Of one body: chunks of a byte could carry any number of them past the bound of a body. */
+const EXTENSION_BYTES_MAX = 16 * 1024;
 /** A chunk of 64 TiB is no chunk. */
 const SIZE = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const CR = 0x0d;
@@ -27,6 +29,7 @@ export function createChunkDecoder(): ChunkDecoder {
   let line = "";
   let left = 0;
   let trailerBytes = 0;
+  let extensionBytes = 0;
   let surplus = 0;
 
   /** Acts on one whole line. */
@@ -39,6 +42,9 @@ export function createChunkDecoder(): ChunkDecoder {
     } else if (state === "size") {
       const size = SIZE.exec(text)?.[1];
       if (size === undefined) throw new SyntaxError("a chunk has no size");
+      if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {
+        throw new SyntaxError("the extensions are too long");
+      }
       left = parseInt(size, 16);
       state = left === 0 ? "trailer" : "data";
     } else if (text === "") state = "done";

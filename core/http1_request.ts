@@ -37,11 +37,18 @@ export type HeadFault = 400 | 417 | 431 | 501 | 505;
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP\/([0-9])\.([0-9])$/;
 const LENGTH = /^[0-9]{1,15}$/;
+/** A host with its port; more than that would move the path (RFC 3986, 3.2.2). */
+const AUTHORITY = /^[A-Za-z0-9._~!$&'()*+;=%:[\]-]+$/;
 const NO_BODY: RequestFraming = { kind: "none" };
 
 /** Tells whether a byte can begin a head; what else comes first is another protocol. */
 export function isHeadStart(byte: number): boolean {
   return byte === 0x0d || TOKEN.test(String.fromCharCode(byte));
+}
+
+/** Tells whether a text is a host, with a port or without; never a list of two. */
+export function isAuthority(text: string): boolean {
+  return AUTHORITY.test(text);
 }
 
 /** Parses a head, from the request line to the last header, without the empty line. */
@@ -60,14 +67,16 @@ export function parseRequestHead(text: string): Result<RequestHead, HeadFault> {
     headers.append(line[0], line[1]);
   }
   const minor = minorText === "0" ? 0 : 1;
-  if (minor === 1 && !headers.has("host")) return err(400);
+  const host = headers.get("host");
+  if (host === null ? minor === 1 : !isAuthority(host)) return err(400);
   const framing = framingOf(headers, minor);
   if (framing === undefined) return err(400);
   const expect = headers.get("expect");
   const isWaiting = expect !== null && minor === 1;
   if (isWaiting && expect.toLowerCase() !== "100-continue") return err(417);
   const options = optionsOf(headers);
-  const isUpgrade = options.includes("upgrade") && headers.has("upgrade");
+  // HTTP/1.0 knows none (RFC 9110, 7.8).
+  const isUpgrade = minor === 1 && options.includes("upgrade") && headers.has("upgrade");
   // What comes behind an upgrade is no body, and nobody may take it for one.
   if (isUpgrade && framing.kind !== "none") return err(400);
   const isKept = minor === 1 && !options.includes("close");

@@ -16,8 +16,13 @@ const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 /** The body of one request. */
 export interface RequestBody {
   readonly stream: ReadableStream<Bytes>;
-  /** Drops what has arrived of it; true when that was the rest. */
+  /**
+   * Whether nothing of it is left on the connection. What nobody has begun to read is dropped as far as it
+   * has arrived; what somebody reads is left alone, because it would have a hole.
+   */
   discard(): boolean;
+  /** Ends it where it is: who still reads it learns that it is not whole. */
+  giveUp(): void;
 }
 
 /** Makes the body of a request; `isWaiting` when its sender wants a 100 first. */
@@ -28,6 +33,8 @@ export function requestBody(
 ): RequestBody {
   const body = framing.kind === "length" ? lengthBody(wire, framing.bytes) : chunkedBody(wire);
   let mustInvite = isWaiting;
+  let isBegun = false;
+  let isGivenUp = false;
   wire.bodyLooks = 0;
   const end = () => {
     if (wire.bodyLooks === undefined) return;
@@ -36,9 +43,12 @@ export function requestBody(
   };
   const stream = new ReadableStream<Bytes>({
     pull: async (controller) => {
+      if (isGivenUp) throw new Error("the body was given up");
+      isBegun = true;
       if (mustInvite && wire.buffered === 0) await wire.writeHead(CONTINUE);
       mustInvite = false;
       const piece = await body.next();
+      if (isGivenUp) throw new Error("the body was given up");
       if (body.isDone()) end();
       if (piece === undefined) controller.close();
       else controller.enqueue(piece);
@@ -47,9 +57,14 @@ export function requestBody(
   return {
     stream,
     discard: () => {
+      if (isBegun) return body.isDone() && body.discard();
+      isGivenUp = true;
       const isRest = body.discard();
-      if (isRest) wire.bodyLooks = undefined;
+      if (isRest) end();
       return isRest;
+    },
+    giveUp: () => {
+      isGivenUp = true;
     },
   };
 }

@@ -196,6 +196,7 @@ class Http1Server {
     wire.onLeft = undefined;
     if (isKept || wire.hasLeft) return isKept;
     if (!isRead) {
+      body.giveUp();
       wire.bodyLooks = undefined;
       await wire.linger();
     }

@@ -30,6 +30,7 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
   const { signal } = tunnel;
   let link: Link | undefined;
   let isOver = false;
+  let ended = () => {};
   const drop = () => {
     isOver = true;
     link?.close();
@@ -55,11 +56,16 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
     if (typeof answered !== "string" || link === undefined) {
       return await refuseUpgrade(wire, answered as Answer);
     }
+    // What was sent before the end is passed on, if the other side takes it in time.
+    wire.onLeft = () => {
+      if (!isOver) ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);
+    };
     await wire.writeHead(switching(answered));
     wire.wait("answer");
     await Promise.all([pass(wire, link, drop), pass(link, wire, drop)]);
   } finally {
     signal.removeEventListener("abort", drop);
+    ended();
     drop();
     tunnel.onClose();
   }

@@ -101,11 +101,15 @@ export class Wire {
       this.#end += read;
       return true;
     }
+    this.#leave();
+    return false;
+  }
+
+  #leave(): void {
     this.#hasLeft = true;
     const told = this.onLeft;
     this.onLeft = undefined;
     told?.();
-    return false;
   }
 
   /** Lets the buffer grow up to the size of a head. */
@@ -238,6 +242,8 @@ export class Wire {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connection.close();
+    // Nobody may be reading who would notice.
+    this.#leave();
   }
 
   /** Resolves when nothing of it is under way. */

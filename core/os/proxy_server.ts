@@ -7,6 +7,7 @@
  */
 
 import { HTTP_LIMITS } from "core/limits.ts";
+import { isAuthority } from "core/http1_request.ts";
 import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
 import type { ProxyHandlers, Proxying, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
@@ -75,9 +76,9 @@ function proxyRequestOf(
   const whole = head.target.startsWith("/") ? undefined : ABSOLUTE.exec(head.target);
   if (whole === null) return undefined;
   const [, host = headers.get("host") ?? authority, rest = head.target] = whole ?? [];
-  // A whole address outranks the `Host` header (RFC 9112, 3.2.2). Two of those come as one list, and are
-  // refused by whoever reads the name.
-  if (whole !== undefined && !(headers.get("host") ?? "").includes(",")) headers.set("host", host);
+  if (!isAuthority(host)) return undefined;
+  // A whole address outranks the `Host` header (RFC 9112, 3.2.2).
+  if (whole !== undefined) headers.set("host", host);
   const url = URL.parse(`http://${host}${rest.startsWith("/") ? rest : `/${rest}`}`);
   if (url === null) return undefined;
   // A body under GET or HEAD has no meaning, and no part of one reaches the server behind.

@@ -129,7 +129,7 @@ function send(
   let isDone = false;
   const head = printRequestHead(request, { host, body: framed });
   void link.writeHead(head).then(async () => {
-    if (body !== null) await sendBody(link, body, framed === "chunked");
+    if (body !== null) await sendBody(link, body, bodyBytes);
     isDone = true;
   }).catch(() => {});
   return { isDone: () => isDone };
@@ -138,8 +138,10 @@ function send(
 async function sendBody(
   link: Link,
   body: ReadableStream<Uint8Array>,
-  isChunked: boolean,
+  bodyBytes: number | undefined,
 ): Promise<void> {
+  const isChunked = bodyBytes === undefined;
+  let left = bodyBytes ?? Infinity;
   const reader = body.getReader();
   const next = async () => {
     try {
@@ -154,11 +156,17 @@ async function sendBody(
     for (let part = await next(); !part.done; part = await next()) {
       const { value } = part;
       if (value.length === 0) continue;
+      left -= value.length;
+      if (left < 0) break;
       if (isChunked) await link.write(Buffer.from(`${value.length.toString(16)}\r\n`, "latin1"));
       await link.write(value);
       if (isChunked) await link.write(CRLF);
     }
-    if (isChunked) await link.write(LAST_CHUNK);
+    if (isChunked) return await link.write(LAST_CHUNK);
+    if (left === 0) return;
+    // What is missing would be taken from the next request, what is too much for one.
+    link.close();
+    throw new RangeError("the body is not as long as it says");
   } catch (thrown) {
     await reader.cancel(thrown).catch(() => {});
     throw thrown;

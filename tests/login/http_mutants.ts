@@ -7,6 +7,7 @@
 
 import type { Mutant } from "tests/login/mutants.ts";
 
+const ATTACKS = "tests/core/os/http1_attacks_test.ts";
 const UPSTREAM = "tests/core/os/upstream_test.ts";
 
 /** All of them. */
@@ -17,5 +18,61 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     from: "if (read !== text.length || written !== text.length) into",
     to: "if (written !== text.length) into",
     tests: [UPSTREAM],
+  },
+  {
+    check: "what may stand in a host",
+    file: "core/http1_request.ts",
+    from: "minor === 1 : !isAuthority(host)",
+    to: "minor === 1 : false",
+    tests: [ATTACKS],
+  },
+  {
+    check: "what may stand in the host of a whole address",
+    file: "core/os/proxy_server.ts",
+    from: "if (!isAuthority(host)) return undefined;",
+    to: "",
+    tests: [ATTACKS],
+  },
+  {
+    check: "an upgrade in HTTP/1.0",
+    file: "core/http1_request.ts",
+    from: "const isUpgrade = minor === 1 && ",
+    to: "const isUpgrade = ",
+    tests: [ATTACKS],
+  },
+  {
+    check: "a peer that leaves after a body that nobody read",
+    file: "core/os/http1_body.ts",
+    from: "if (isRest) end();",
+    to: "if (isRest) wire.bodyLooks = undefined;",
+    tests: [ATTACKS],
+  },
+  {
+    check: "a body that is too short on its way",
+    file: "core/os/upstream.ts",
+    from: "if (left === 0) return;",
+    to: "if (left >= 0) return;",
+    tests: [ATTACKS],
+  },
+  {
+    check: "a body that is too long on its way",
+    file: "core/os/upstream.ts",
+    from: "if (left < 0) break;",
+    to: "",
+    tests: [ATTACKS],
+  },
+  {
+    check: "the extensions of chunks",
+    file: "core/chunked.ts",
+    from: "if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {",
+    to: "if (extensionBytes > EXTENSION_BYTES_MAX) {",
+    tests: [ATTACKS],
+  },
+  {
+    check: "what was sent before the end of a tunnel",
+    file: "core/os/http1_tunnel.ts",
+    from: "ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);",
+    to: "drop();",
+    tests: [ATTACKS],
   },
 ];

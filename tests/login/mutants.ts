@@ -343,8 +343,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the host of a request",
     file: "core/http1_request.ts",
-    from: 'if (minor === 1 && !headers.has("host")) return err(400);',
-    to: "",
+    from: "host === null ? minor === 1 : ",
+    to: "host === null ? false : ",
     tests: [LISTENER],
   },
   {

@@ -1,0 +1,253 @@
+/**
+ * Requests by which one peer would reach into what is another's, or into what comes after: bodies that are
+ * read while they are answered, hosts that move the path, tunnels that end. Byte by byte, on both sides.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { Cut } from "core/cut.ts";
+import { createChunkDecoder } from "core/chunked.ts";
+import { parseRequestHead } from "core/http1_request.ts";
+import { HTTP_LIMITS } from "core/limits.ts";
+import type { Answer } from "core/os/http1_answer.ts";
+import { type Http1Handlers, serveHttp1 } from "core/os/http1_server.ts";
+import { runTunnel } from "core/os/http1_tunnel.ts";
+import { systemProxying } from "core/os/proxy_server.ts";
+import { openUpstream } from "core/os/upstream.ts";
+import type { Listener } from "core/ports.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { fakeProcesses } from "tests/fakes/processes.ts";
+
+const END_MS_MAX = 20_000;
+const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
+const NOTHING: Answer = { status: 204, headers: [], body: null };
+
+const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+
+function serve(handlers: Partial<Http1Handlers>): Promise<Listener> {
+  return serveHttp1(LOOPBACK, {
+    answer: () => Promise.resolve(NOTHING),
+    upgrade: () => Promise.resolve(),
+    ...handlers,
+  }, { processes: fakeProcesses(), log: recordingLog(), times: HTTP_LIMITS });
+}
+
+async function say(to: Deno.Conn, text: string): Promise<void> {
+  const bytes = bytesOf(text);
+  for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
+}
+
+/** What a connection says until `isEnough`, or to its end. */
+async function hear(from: Deno.Conn, isEnough = (_text: string) => false): Promise<string> {
+  const buffer = new Uint8Array(64 * 1024);
+  let text = "";
+  const timer = setTimeout(() => from.close(), END_MS_MAX);
+  try {
+    while (!isEnough(text)) {
+      const read = await from.read(buffer);
+      if (read === null) break;
+      text += new TextDecoder("latin1").decode(buffer.subarray(0, read));
+    }
+    return text;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Waits for what has to come; that it does not is a failure, and hangs nobody. */
+async function soon<Value>(coming: Promise<Value>, what: string): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`${what} never came`)), END_MS_MAX);
+  try {
+    return await Promise.race([coming, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+Deno.test("a body that is read while it is answered never passes for whole when it is not", async () => {
+  const first = Promise.withResolvers<void>();
+  const here = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const heard = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<string>();
+  const listener = await serve({
+    answer: async ({ head, body }) => {
+      if (head.target === "/first") {
+        await first.promise;
+        return NOTHING;
+      }
+      assert.ok(body !== null);
+      const reader = body.getReader();
+      let text = "";
+      const take = async () => {
+        const { done, value } = await reader.read();
+        text += new TextDecoder().decode(value);
+        return !done;
+      };
+      await take();
+      here.resolve();
+      await answered.promise;
+      (async () => {
+        await heard.promise;
+        while (await take());
+        told.resolve(text);
+      })().catch((thrown) => told.resolve(`${text}, then ${thrown}`));
+      return { status: 200, headers: [], body: bytesOf("early") };
+    },
+  });
+  const peer = await Deno.connect(listener.address);
+  try {
+    // Behind a request under way, so that the listener reads ahead.
+    const head = "POST /second HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
+    await say(peer, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head}abc`);
+    first.resolve();
+    await soon(here.promise, "the first piece");
+    await say(peer, "defghi");
+    // One turn of the loop and more, so that it has been read ahead.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+    answered.resolve();
+    await hear(peer, (text) => text.endsWith("early"));
+    heard.resolve();
+    const text = await soon(told.promise, "the end of the body");
+    assert.match(text, /^(?:abcdefghi|abc, then .*)$/);
+  } finally {
+    peer.close();
+    await listener.close(0);
+  }
+});
+
+Deno.test("who sends a body that nobody reads is missed as well when it leaves", async () => {
+  const answering = Promise.withResolvers<void>();
+  const cancelled = Promise.withResolvers<void>();
+  const listener = await serve({
+    answer: () => {
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(bytesOf("silence follows")),
+        cancel: () => cancelled.resolve(),
+      });
+      answering.resolve();
+      return Promise.resolve({ status: 200, headers: [], body });
+    },
+  });
+  const peer = await Deno.connect(listener.address);
+  try {
+    await say(peer, "GET /events HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+    await hear(peer, (text) => text.includes("silence follows"));
+    peer.close();
+    await soon(cancelled.promise, "the end of the answer");
+  } finally {
+    await listener.close(0);
+  }
+});
+
+for (
+  const hosts of ["a\r\nHost: a", "a, b", "", "a/icons/x?", "a\\b", "u@a", "a#b", "a b", "\xe9"]
+) {
+  Deno.test(`the host ${JSON.stringify(hosts)} is none`, () => {
+    const parsed = parseRequestHead(`GET / HTTP/1.1\r\nHost: ${hosts}`);
+    assert.deepEqual(parsed, { ok: false, error: 400 });
+  });
+}
+
+Deno.test("no host in a whole address moves its path", async () => {
+  const seen: string[] = [];
+  const proxying = systemProxying({ processes: fakeProcesses(), log: recordingLog() });
+  const listener = await proxying.serve(LOOPBACK, {
+    handle: (request) => {
+      seen.push(request.url.pathname);
+      return Promise.resolve(new Response());
+    },
+    upgrade: () => Promise.reject(new Error("not asked for")),
+  });
+  try {
+    for (const target of ["http://a\\icons/api", "http://a,b/api", "http://[/api", "a:1", "*"]) {
+      const peer = await Deno.connect(listener.address);
+      await say(peer, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      assert.match(await hear(peer), /^HTTP\/1\.1 400 /, target);
+      peer.close();
+    }
+    assert.deepEqual(seen, []);
+  } finally {
+    await listener.close(0);
+  }
+});
+
+Deno.test("an upgrade in HTTP/1.0 is none (RFC 9110, 7.8)", () => {
+  const parsed = parseRequestHead(
+    "GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket",
+  );
+  assert.ok(parsed.ok && !parsed.value.isUpgrade);
+});
+
+Deno.test("extensions of chunks are bounded for the whole body", () => {
+  const decoder = createChunkDecoder();
+  const chunk = bytesOf(`1;${"x".repeat(1_000)}\r\na\r\n`);
+  assert.throws(() => {
+    for (let count = 0; count < 100; count++) decoder.take(chunk);
+  }, SyntaxError);
+});
+
+Deno.test("a body of another length than it says spoils its connection to the server behind", async () => {
+  const server = Deno.listen(LOOPBACK);
+  const { port } = server.addr as Deno.NetAddr;
+  const upstream = openUpstream({ ...LOOPBACK, port });
+  try {
+    for (const sent of ["abc", "abcdefgh"]) {
+      const cut = new Cut();
+      const late = setTimeout(() => cut.cut("late"), END_MS_MAX);
+      const sending = upstream.send({
+        ...{ method: "POST", target: "/", headers: [], bodyBytes: 5, cut, onEnd: () => {} },
+        body: new Blob([sent]).stream(),
+      }).then(() => "answered", () => cut.reason ?? "failed");
+      const connection = await server.accept();
+      const text = await hear(connection);
+      connection.close();
+      assert.equal(await sending, "failed");
+      clearTimeout(late);
+      assert.match(text, /\r\n\r\n(?:abc)?$/);
+    }
+  } finally {
+    upstream.close();
+    server.close();
+  }
+});
+
+Deno.test("what was sent through a tunnel before it ended arrives", async () => {
+  const server = Deno.listen(LOOPBACK);
+  const { port } = server.addr as Deno.NetAddr;
+  const over = Promise.withResolvers<void>();
+  const listener = await serve({
+    upgrade: (_request, wire) =>
+      runTunnel({
+        to: { ...LOOPBACK, port },
+        ...{ target: "/", headers: new Headers(), timeoutMs: END_MS_MAX },
+        signal: new AbortController().signal,
+        unreachable: () => new Response(null, { status: 502 }),
+        onClose: over.resolve,
+      }, wire),
+  });
+  const peer = await Deno.connect(listener.address);
+  const sent = "z".repeat(3_000_000);
+  try {
+    await say(
+      peer,
+      "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    const behind = await server.accept();
+    await hear(behind, (text) => text.endsWith("\r\n\r\n"));
+    await say(behind, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
+    await hear(peer, (text) => text.endsWith("\r\n\r\n"));
+    const heard = hear(behind);
+    await say(peer, sent);
+    await peer.closeWrite();
+    assert.equal((await heard).length, sent.length);
+    await soon(over.promise, "the end of the tunnel");
+    behind.close();
+  } finally {
+    peer.close();
+    server.close();
+    await listener.close(0);
+  }
+});
