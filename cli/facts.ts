@@ -327,6 +327,7 @@ function loginRole(
 function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): GatewayRole {
   const { roles, ledger, markers, secrets, hosts } = from;
   const agents = [...ledger.agents.values()];
+  const storage = roles.gateway?.agentStorageMib;
   // With `header` no statement of the login proxy is looked at, and there may be no key for one.
   const assertionKey = roles.gateway?.trust === "header"
     ? secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName })
@@ -342,7 +343,10 @@ function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): Gate
         keyed(hostSession(name), dialKeys)
       ),
     ]),
-    ...(markers.isDialKeyRequired ? { settings: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } } : {}),
+    settings: {
+      ...(storage === undefined ? {} : { WEBVIEW_AGENT_STORAGE_MIB: String(storage) }),
+      ...(markers.isDialKeyRequired ? { WEBVIEW_DIAL_REQUIRE_KEY: "true" } : {}),
+    },
   };
 }
 

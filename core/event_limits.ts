@@ -22,4 +22,15 @@ export const EVENT_LIMITS = {
   bytesBurst: 128 * MIB,
   /** An agent that is over its pace is written about once in this time. */
   newsMs: 60_000,
+  /**
+   * Bytes that the webview gateway keeps of one agent (`WEBVIEW_AGENT_STORAGE_MIB`): years of one
+   * that works all day, and no disk of a server.
+   */
+  agentMibDefault: 4 * KIB,
+  agentMibMin: 64,
+  agentMibMax: KIB * KIB,
+  /** Epochs of one agent whose numbers the team-chat gateway knows; an outbox has one for years. */
+  epochsKept: 256,
+  /** What the row of an event costs besides its payload, its places in indexes included. */
+  rowBytes: 256,
 } as const;

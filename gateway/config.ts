@@ -8,6 +8,7 @@
 
 import { type AssertionKeys, parseAssertionKeys } from "core/access/assertion.ts";
 import type { Roster, Trust } from "core/access/viewer.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
 import { parseAgentName, parseEmail } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import type { ListenAddress } from "core/ports.ts";
@@ -15,6 +16,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   flag,
+  integer,
   jsonList,
   jsonMap,
   list,
@@ -44,6 +46,14 @@ export const GATEWAY_SETTINGS = {
     fallback: "false",
     doc: "Whether each agent must prove a dial key (marker host.dial_require_key).",
   }),
+  agentStorage: defaulted(
+    "WEBVIEW_AGENT_STORAGE_MIB",
+    integer(EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax),
+    {
+      fallback: String(EVENT_LIMITS.agentMibDefault),
+      doc: "MiB of events that are kept of one agent.",
+    },
+  ),
   ledger: required("WEBVIEW_LEDGER", jsonMap(parsed(parseEmail), parsed(parseAgentName)), {
     doc: "JSON object: login identity to agent.",
   }),
@@ -70,6 +80,8 @@ export interface GatewayConfig {
   readonly dial: ListenAddress;
   readonly dialNames: readonly string[];
   readonly requireKey: boolean;
+  /** Bytes that are kept of one agent. */
+  readonly agentBytesMax: number;
   readonly roster: Roster;
   readonly trust: Trust;
   /** Present whenever `trust` is "assertion". */
@@ -117,6 +129,7 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
     dial: values.dial,
     dialNames: values.dialNames.map((name) => name.toLowerCase()),
     requireKey: values.requireKey,
+    agentBytesMax: values.agentStorage * 1024 * 1024,
     roster: { ledger: values.ledger, admins: new Set(values.admins) },
     trust,
     assertionKeys: keys.keys,

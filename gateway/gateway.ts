@@ -66,11 +66,14 @@ export async function startGateway(
     databases,
     `${paths.role("gateway")}/gateway.db`,
     random.uuid(),
+    config.agentBytesMax,
   );
   const metrics = createMetrics();
   const hub = createHub();
   const registry = createSessionRegistry(clock);
-  const messages = createMessages({ roster, turns: store.turns, clock, random });
+  const messages = createMessages({
+    ...{ roster, turns: store.turns, hasRoom: store.events.hasRoom, clock, random },
+  });
   const router = createRouter({ store, hub, registry, metrics, clock, log }, messages);
   const streams = createStreamSet(metrics);
   const web = await openWebFiles(files, paths.web);

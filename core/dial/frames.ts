@@ -27,6 +27,9 @@ export const CLOSE = {
   replaced: 4000,
 } as const;
 
+/** Reason of a `tryAgainLater`, and code of the refusal: the agent has its share of the disk. */
+export const AGENT_STORAGE_FULL = "agent-storage-full";
+
 /** Dial unit → gateway. */
 export const clientFrame = z.discriminatedUnion("type", [
   z.object({

@@ -8,7 +8,7 @@
 
 import type { DialCounts } from "core/dial/counts.ts";
 import type { DurableEvent } from "core/dial/event.ts";
-import { CLOSE } from "core/dial/frames.ts";
+import { AGENT_STORAGE_FULL, CLOSE } from "core/dial/frames.ts";
 import { createDialPace } from "core/dial/pace.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { EVENT_LIMITS } from "core/event_limits.ts";
@@ -42,9 +42,6 @@ export interface InboxParts<Appended extends AppendedEvents> {
   readonly clock: Clock;
   readonly log: Log;
 }
-
-/** Code of the refusal, and reason of the close, for an agent whose place is full. */
-export const AGENT_STORAGE_FULL = "agent-storage-full";
 
 /** Takes an event of a session. */
 export type TakeEvent = (session: DialSession, event: DurableEvent) => void;

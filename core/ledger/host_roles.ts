@@ -18,6 +18,7 @@
  * @module
  */
 
+import { EVENT_LIMITS } from "core/event_limits.ts";
 import { fileOrigin } from "core/file_url.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
@@ -30,6 +31,8 @@ export interface HostRoles {
     readonly cockpitListen: string;
     readonly dialListen: string;
     readonly trust: "assertion" | "header";
+    /** MiB that are kept of one agent; absent: the gateway's default. */
+    readonly agentStorageMib?: number;
   };
   readonly login?: {
     readonly listen: string;
@@ -116,10 +119,13 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const areDialUnitsHere = flag("dial", true);
   const isHostUnitHere = flag("host", true);
   const hasGateway = read.has(["gateway"]);
-  if (hasGateway) read.onlyKeys(["gateway"], ["cockpit_listen", "dial_listen", "trust"]);
+  if (hasGateway) read.onlyKeys(["gateway"], GATEWAY_KEYS);
+  const agentStorageMib = read.integer(["gateway", "agent_storage_mib"], AGENT_STORAGE_RANGE);
   const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
   const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
   const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
+  const storage = agentStorageMib === undefined ? {} : { agentStorageMib };
+  const gateway = { cockpitListen, dialListen, trust, ...storage };
   const hasLogin = read.has(["login"]);
   if (hasLogin) read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
   const login = {
@@ -148,7 +154,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const project = read.string(["project"], absoluteRule);
   if (read.faults.length > 0) return rolesRefusal(file, read.faults);
   return ok({
-    ...(hasGateway ? { gateway: { cockpitListen, dialListen, trust } } : {}),
+    ...(hasGateway ? { gateway } : {}),
     ...(hasLogin ? { login } : {}),
     ...(hasTeamchat ? { teamchat } : {}),
     isDaemonHere,
@@ -159,6 +165,9 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     ...(project === undefined ? {} : { project }),
   });
 }
+
+const GATEWAY_KEYS = ["cockpit_listen", "dial_listen", "trust", "agent_storage_mib"];
+const AGENT_STORAGE_RANGE = [EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax] as const;
 
 /** Settings that `webview-login install` may keep; what is secret is in the secret store. */
 export const LOGIN_SETTING_NAMES: readonly string[] = [
@@ -199,6 +208,9 @@ export function printHostRoles(roles: HostRoles): string {
         cockpit_listen: roles.gateway.cockpitListen,
         dial_listen: roles.gateway.dialListen,
         trust: roles.gateway.trust,
+        ...(roles.gateway.agentStorageMib === undefined
+          ? {}
+          : { agent_storage_mib: roles.gateway.agentStorageMib }),
       },
     }),
     ...(roles.login === undefined ? {} : { login: loginFields(roles.login) }),

@@ -11,7 +11,8 @@ import { refusal } from "core/errors.ts";
 import { MESSAGE_LIMITS } from "core/limits.ts";
 import type { Clock, Random } from "core/ports.ts";
 import { err, type Result } from "core/result.ts";
-import type { NewTurn, Turn, TurnBook } from "gateway/transcript/event_log.ts";
+import type { EventLog, NewTurn, Turn, TurnBook } from "gateway/transcript/event_log.ts";
+import { agentStorageFull } from "gateway/transcript/usage.ts";
 
 /** A `message` frame. */
 export interface AgentMessage {
@@ -38,10 +39,12 @@ const MINUTE_MS = 60_000;
 export function createMessages(parts: {
   readonly roster: Roster;
   readonly turns: TurnBook;
+  /** Whether the sender may store more: its messages are its own, wherever they lie. */
+  readonly hasRoom: EventLog["hasRoom"];
   readonly clock: Clock;
   readonly random: Random;
 }): Messages {
-  const { roster, turns, clock, random } = parts;
+  const { roster, turns, hasRoom, clock, random } = parts;
   const names = new Set<string>(roster.ledger.values());
   const sentAt = new Map<string, number[]>();
 
@@ -64,6 +67,7 @@ export function createMessages(parts: {
       const hops = ((await turns.runningOf(from))?.hops ?? 0) + 1;
       if (hops > MESSAGE_LIMITS.hopsMax) return err(loop(to));
       if (!takePlace(from)) return err(tooMany(to));
+      if (!await hasRoom(from)) return err(agentStorageFull("the message", from));
       return queue({
         turnId: random.uuid(),
         agent: to,

@@ -43,12 +43,17 @@ export interface EventLog {
   readonly epoch: string;
   /** Number of the newest event; 0 for an empty log. */
   head(): Promise<number>;
-  /** Stores an agent's events in order; one that is there already is acknowledged, never doubled. */
+  /**
+   * Stores an agent's events in order; one that is there already is acknowledged, never doubled.
+   * Refuses `agent-storage-full` when the agent has its share.
+   */
   appendFromAgent(
     agent: string,
     agentEpoch: string,
     events: readonly DurableEvent[],
   ): Promise<Result<Appended>>;
+  /** Whether the agent may store more; without it, `appendFromAgent` refuses. */
+  hasRoom(agent: string): Promise<boolean>;
   /** Last stored number of an agent's epoch; 0 for an unknown one. */
   ackedSeq(agent: string, agentEpoch: string): Promise<number>;
   /** Events after a number, oldest first; at least one if there is one, whatever its size. */

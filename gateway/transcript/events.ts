@@ -8,11 +8,12 @@
 import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
 import { STREAM_LIMITS } from "core/limits.ts";
 import type { Database } from "core/ports.ts";
-import type { Result } from "core/result.ts";
+import { err, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import type { ApplyToApproval } from "gateway/approvals/book.ts";
 import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
 import type { Row } from "gateway/transcript/schema.ts";
+import { agentStorageFull } from "gateway/transcript/usage.ts";
 
 /** An event about to be stored. */
 export interface EventDraft {
@@ -75,6 +76,7 @@ export function openEventLog(
     readonly insert: InsertEvent;
     readonly applyToTurn: ApplyToTurn;
     readonly applyToApproval: ApplyToApproval;
+    readonly hasRoom: (agent: string) => boolean;
   },
 ): EventLog {
   const cursor = db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?");
@@ -114,6 +116,10 @@ export function openEventLog(
     agentEpoch: string,
     events: readonly DurableEvent[],
   ): Result<Appended> {
+    const there = ackedSeq(agent, agentEpoch);
+    if (!parts.hasRoom(agent) && events.some(({ seq }) => seq > there)) {
+      return err(agentStorageFull("the event", agent));
+    }
     return writeSql(db, "the event", () => {
       const before = ackedSeq(agent, agentEpoch);
       let acked = before;
@@ -143,6 +149,7 @@ export function openEventLog(
   return {
     epoch,
     ...openReads(db),
+    hasRoom: (agent) => Promise.resolve(parts.hasRoom(agent)),
     appendFromAgent: (agent, agentEpoch, events) =>
       Promise.resolve(append(agent, agentEpoch, events)),
     ackedSeq: (agent, agentEpoch) => Promise.resolve(ackedSeq(agent, agentEpoch)),

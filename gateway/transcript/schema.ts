@@ -7,6 +7,7 @@
 
 import { APPROVAL_TABLES } from "gateway/approvals/book.ts";
 import type { Database, SqlValue } from "core/ports.ts";
+import { prepareUsage } from "gateway/transcript/usage.ts";
 
 /** Version of the tables. */
 export const SCHEMA_VERSION = 1;
@@ -73,6 +74,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
   return db.transaction(() => {
     db.exec(TABLES);
     db.exec(APPROVAL_TABLES);
+    prepareUsage(db);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
     db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
     return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);

@@ -12,12 +12,17 @@ import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/even
 import { insertInto, openEventLog } from "gateway/transcript/events.ts";
 import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
 import { openTurnBook } from "gateway/transcript/turns.ts";
+import { openUsage } from "gateway/transcript/usage.ts";
 
-/** Opens or creates the store; rejects when the file cannot be opened. `newEpoch` names a new log. */
+/**
+ * Opens or creates the store; rejects when the file cannot be opened. `newEpoch` names a new log;
+ * `agentBytesMax` bounds what is kept of one agent.
+ */
 export async function openGatewayStore(
   databases: Databases,
   path: string,
   newEpoch: string,
+  agentBytesMax: number,
 ): Promise<GatewayStore> {
   const db = await databases.open(path);
   const epoch = prepareSchema(db, newEpoch);
@@ -28,6 +33,7 @@ export async function openGatewayStore(
   return {
     events: openEventLog(db, epoch, {
       ...{ insert, applyToTurn, applyToApproval: approvals.applyToApproval },
+      hasRoom: openUsage(db, agentBytesMax),
     }),
     approvals: approvals.book,
     turns: book,

@@ -7,6 +7,7 @@
  */
 
 import { type DurableEvent, isEventKind, readAgentEvent } from "core/dial/event.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Database } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
@@ -153,7 +154,10 @@ function appendAll(
   events: readonly DurableEvent[],
 ): Appended {
   const { agent, epoch } = from;
-  let ackedSeq = Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0);
+  const before = sql.cursor.get(agent, epoch);
+  // An agent that comes with epoch after epoch begins anew; who comes back numbers anew.
+  if (before === undefined) sql.dropCursors.run(agent, agent, EVENT_LIMITS.epochsKept);
+  let ackedSeq = Number(before?.acked_seq ?? 0);
   let [repeated, foreign, hasGap] = [0, 0, false];
   const effects: TurnEffect[] = [];
   for (const event of events) {
@@ -307,6 +311,10 @@ function statements(db: Database) {
     ),
     sweep: db.prepare("delete from turns where state = 'closed' and changed <= ?"),
     cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),
+    dropCursors: db.prepare(
+      "delete from cursors where agent = ? and " +
+        "(select count(*) from cursors where agent = ?) >= ?",
+    ),
     setCursor: db.prepare(
       "insert into cursors (agent, agent_epoch, acked_seq) values (?, ?, ?) " +
         "on conflict (agent, agent_epoch) do update set acked_seq = excluded.acked_seq",

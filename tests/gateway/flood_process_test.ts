@@ -1,12 +1,16 @@
 /**
  * An agent that floods a gateway process: it is read from at its pace and loses nothing, while the
- * answers of another arrive.
+ * answers of another arrive. One that has its share of the disk keeps its events until there is room.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { expireEvents } from "cli/gc/events.ts";
+import { AGENT_STORAGE_FULL, CLOSE } from "core/dial/frames.ts";
 import { EVENT_LIMITS } from "core/event_limits.ts";
+import { openHost } from "core/os/host.ts";
+import { pathsUnder } from "core/paths.ts";
 import { type BareClient, registerBare } from "tests/support/gateway_fixture.ts";
 import { startGatewayProcess } from "tests/support/gateway_process.ts";
 
@@ -19,7 +23,8 @@ const LEDGER = { "mia@example.org": "mia", "bob@example.org": "bob" };
 const BOB = { agent: "bob", user_email: "bob@example.org", epoch: "b1" };
 
 function say(client: BareClient, seq: number, text: string): void {
-  client.send({ type: "event", event: { seq, at: 1, kind: "notice", payload: { text } } });
+  const at = text === WORDS ? 1 : Date.now();
+  client.send({ type: "event", event: { seq, at, kind: "notice", payload: { text } } });
 }
 
 async function acked(client: BareClient, seq: number): Promise<void> {
@@ -62,6 +67,51 @@ Deno.test({
         await client.closed;
       }
       await mia.closed;
+    } finally {
+      await gateway.kill();
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "an agent at its bound keeps its events, is told why, and goes on after gc; others do not wait",
+  sanitizeOps: true,
+  sanitizeResources: true,
+  fn: async () => {
+    const root = await Deno.makeTempDir({ prefix: "fc-" });
+    const gateway = await startGatewayProcess(root, {
+      WEBVIEW_LEDGER: JSON.stringify(LEDGER),
+      WEBVIEW_AGENT_STORAGE_MIB: String(EVENT_LIMITS.agentMibMin),
+    });
+    try {
+      const mia = await registerBare(gateway.dial, { epoch: "m1" });
+      const bob = await registerBare(gateway.dial, BOB);
+      const last = EVENT_LIMITS.agentMibMin * 1024 * 1024 / WORDS.length;
+      for (let seq = 1; seq <= last; seq++) {
+        say(mia, seq, WORDS);
+        await acked(mia, seq);
+      }
+      say(mia, last + 1, "one more");
+      assert.deepEqual(await mia.closed, { code: CLOSE.tryAgainLater, reason: AGENT_STORAGE_FULL });
+      assert.ok(!mia.frames.some(({ seq }) => seq === last + 1), "it was not acknowledged");
+      assert.match(gateway.log(), /"agent-storage-full".*fleetctl gc --events/);
+      say(bob, 1, "an answer");
+      await acked(bob, 1);
+      const { files, databases } = openHost({ log: { program: "test" } });
+      const path = `${pathsUnder(root).role("gateway")}/gateway.db`;
+      // Every event of mia says that it is of the beginning of time; bob has spoken now.
+      const gone = await expireEvents({ files, databases }, path, { beforeMs: 2, isDryRun: false });
+      assert.ok(gone.count >= last);
+      const again = await registerBare(gateway.dial, { epoch: "m1" });
+      assert.equal(again.frames.find(({ type }) => type === "registered")?.acked_seq, last);
+      say(again, last + 1, "one more");
+      await acked(again, last + 1);
+      for (const client of [again, bob]) {
+        client.connection.close(1000, "over");
+        await client.closed;
+      }
     } finally {
       await gateway.kill();
       await Deno.remove(root, { recursive: true });

@@ -14,7 +14,13 @@ import {
   stepClient,
 } from "core/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
-import { type ClientFrame, CLOSE, DIAL_PROTOCOL, dialProofText } from "core/dial/frames.ts";
+import {
+  AGENT_STORAGE_FULL,
+  type ClientFrame,
+  CLOSE,
+  DIAL_PROTOCOL,
+  dialProofText,
+} from "core/dial/frames.ts";
 import {
   acknowledged,
   appendedTo,
@@ -65,6 +71,11 @@ export interface SessionParts {
 const FULL_SOCKET_MS = 10;
 /** Previews go only while the socket is nearly empty. */
 const PREVIEW_BUFFER_BYTES = 64 * 1024;
+/** What its operator reads, and what helps. */
+const STORAGE_FULL = {
+  code: AGENT_STORAGE_FULL,
+  hint: "on the gateway's host: fleetctl gc --events 90d",
+};
 const LEAVING = "the dial unit stops";
 
 /** One connection, from its opening to its end. */
@@ -276,6 +287,9 @@ export class GatewaySession {
     this.#feed({ kind: "closed" });
     this.#onDrained();
     if (code === CLOSE.policyViolation) log.warning("gateway refuses", { reason });
+    if (code === CLOSE.tryAgainLater && reason === AGENT_STORAGE_FULL) {
+      log.warning("gateway stores no more of this agent, events wait here", STORAGE_FULL);
+    }
     const since = this.#registeredAt;
     const retryAfterMs = this.#retryAfterMs;
     this.#end({

@@ -252,7 +252,7 @@ test("pages go back to the beginning without loss or doubles", async (running) =
 async function bareParts() {
   const host = memoryHost();
   const metrics = createMetrics();
-  const store = await openGatewayStore(host.databases, "/g.db", "log1");
+  const store = await openGatewayStore(host.databases, "/g.db", "log1", 1e9);
   const hub = createHub();
   const streams = createStreamSet(metrics);
   let seq = 0;

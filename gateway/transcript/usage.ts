@@ -1,0 +1,74 @@
+/**
+ * What each agent has stored, in bytes. Triggers keep the sum, so that it holds in the transaction
+ * that changes an event, whichever program that is: `fleetctl gc` gives room back by deleting.
+ *
+ * An agent has what it sent, and the messages that it wrote to others, which lie in their
+ * transcripts; not what owners wrote to it. Each event costs its row and its places in indexes too.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
+import type { Database } from "core/ports.ts";
+
+/** Whose event a row is; null for one of an owner or of the gateway. */
+const payerOf = (row: string) =>
+  `case when ${row}.agent_seq is not null then ${row}.agent
+    when ${row}.kind = 'turn_queued' and ${row}.payload ->> '$.origin' like 'agent:%'
+    then substr(${row}.payload ->> '$.origin', 7) end`;
+const costOf = (row: string) => `octet_length(${row}.payload) + ${EVENT_LIMITS.rowBytes}`;
+
+const TABLE = `
+create table if not exists agent_bytes (
+  agent text primary key,
+  bytes integer not null
+) strict, without rowid;
+`;
+const TRIGGERS = `
+create trigger if not exists event_added after insert on events begin
+  insert into agent_bytes (agent, bytes)
+    select ${payerOf("new")}, ${costOf("new")} where ${payerOf("new")} is not null
+    on conflict do update set bytes = bytes + excluded.bytes;
+end;
+create trigger if not exists event_removed after delete on events begin
+  update agent_bytes set bytes = max(0, bytes - (${costOf("old")})) where agent = ${payerOf("old")};
+end;
+create trigger if not exists cursor_added after insert on cursors begin
+  insert into agent_bytes (agent, bytes) values (new.agent, ${EVENT_LIMITS.rowBytes})
+    on conflict do update set bytes = bytes + excluded.bytes;
+end;
+`;
+/** A log that an older program wrote is counted once. */
+const COUNT = `
+insert into agent_bytes (agent, bytes)
+  select payer, sum(cost) from (
+    select ${payerOf("events")} as payer, ${costOf("events")} as cost from events
+  ) where payer is not null group by payer;
+`;
+
+/** Creates table and triggers over prepared tables; to be called in their transaction. */
+export function prepareUsage(db: Database): void {
+  const isThere = db.prepare(
+    "select 1 from sqlite_schema where type = 'table' and name = 'agent_bytes'",
+  ).get() !== undefined;
+  db.exec(TABLE);
+  if (!isThere) db.exec(COUNT);
+  db.exec(TRIGGERS);
+}
+
+/** Returns whether an agent may store more; what it began below the bound is stored whole. */
+export function openUsage(db: Database, bytesMax: number): (agent: string) => boolean {
+  const used = db.prepare("select bytes from agent_bytes where agent = ?");
+  return (agent) => Number(used.get(agent)?.bytes ?? 0) < bytesMax;
+}
+
+/** The refusal of an agent that has its share; `what` is what it wanted to store. */
+export function agentStorageFull(what: string, agent: string) {
+  return refusal(
+    "agent-storage-full",
+    `Cannot store ${what}: agent ${JSON.stringify(agent)} has as much as one agent may store ` +
+      "at this gateway, must have less",
+    { hints: ["fleetctl gc --events 90d"] },
+  );
+}
