@@ -68,11 +68,4 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     to: "if (extensionBytes > EXTENSION_BYTES_MAX) {",
     tests: [ATTACKS],
   },
-  {
-    check: "what was sent before the end of a tunnel",
-    file: "core/os/http1_tunnel.ts",
-    from: "ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);",
-    to: "drop();",
-    tests: [ATTACKS],
-  },
 ];
