@@ -41,8 +41,11 @@ const DROPPED: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/** Names that are remembered; a client that makes names up gets no more of our memory. */
-const VERDICTS_MAX = 1_000;
+/**
+ * Names that are remembered. A client that makes names up gets no more of our memory: a name may keep
+ * the whole head that it was cut from, so this is 2 MiB at most.
+ */
+const VERDICTS_MAX = 128;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** What the cockpit is told about a request. */
