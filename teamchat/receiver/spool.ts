@@ -9,7 +9,7 @@ import { refusal } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, Database, Databases, Log } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { batched } from "teamchat/store/batch.ts";
+import { openWriter } from "teamchat/store/batch.ts";
 
 /** One activity that waits for the sending half. */
 export interface SpoolItem {
@@ -59,6 +59,7 @@ class SqliteSpool implements Spool {
   readonly #counts = new Map<string, number>();
   readonly store: Spool["store"];
   readonly remove: Spool["remove"];
+  readonly #flush: () => void;
   #size = 0;
   #length = 0;
 
@@ -69,27 +70,27 @@ class SqliteSpool implements Spool {
       "insert into items (agent, key, received, body) values (?, ?, ?, ?)",
     );
     const drop = db.prepare("delete from items where place = ?");
-    const batch = { db, ...parts, what: "the message" };
-    const write = batched(batch, (item: Omit<SpoolItem, "place">) => {
-      const { agent, key, received, body } = item;
-      return ok({ ...item, place: insert.run(agent, key, received, body).lastInsertRowid });
-    });
-    const erase = batched(batch, ({ place }: SpoolItem) => {
-      drop.run(place);
-      return ok(undefined);
-    });
+    const { write, flush } = openWriter({ db, ...parts });
+    this.#flush = flush;
     this.store = async (item) => {
       const refused = this.#refuse(item);
       if (refused !== undefined) return refused;
       // Counted before it is written: those that come meanwhile must not all find the same room.
       this.#count(item, 1);
-      const stored = await write(item);
+      const { agent, key, received, body } = item;
+      const stored = await write("the message", () => {
+        const { lastInsertRowid: place } = insert.run(agent, key, received, body);
+        return ok({ ...item, place });
+      });
       if (!stored.ok) this.#count(item, -1);
       return stored;
     };
     this.remove = async (item) => {
       this.#count(item, -1);
-      return await erase(item);
+      return await write("the message", () => {
+        drop.run(item.place);
+        return ok(undefined);
+      });
     };
   }
 
@@ -108,6 +109,7 @@ class SqliteSpool implements Spool {
   }
 
   close(): void {
+    this.#flush();
     this.#db.close();
   }
 

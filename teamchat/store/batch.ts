@@ -70,15 +70,6 @@ function writeAll(parts: Omit<BatchParts, "what">, batch: readonly Waiting[]): v
   });
 }
 
-/** Makes a function that resolves after its item is on the disk, and never rejects. */
-export function batched<Item, Stored>(
-  parts: BatchParts,
-  storeOne: (item: Item) => Result<Stored>,
-): (item: Item) => Promise<Result<Stored>> {
-  const { write } = openWriter(parts);
-  return (item) => write(parts.what, () => storeOne(item));
-}
-
 /**
  * Writes in one transaction. A fault of the program is a refusal here too: this runs in a timer,
  * where a throw ends the process, and a peer that repeats its delivery would end each next one.

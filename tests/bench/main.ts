@@ -12,7 +12,11 @@ import { benchHelp } from "tests/bench/help.ts";
 import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
-import { benchTeamchat, benchTeamchatAgents } from "tests/bench/teamchat/main.ts";
+import {
+  benchTeamchat,
+  benchTeamchatAgents,
+  benchTeamchatEcho,
+} from "tests/bench/teamchat/main.ts";
 import { benchTeamchatTable } from "tests/bench/teamchat/table.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
@@ -31,6 +35,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   daemon: benchDaemon,
   teamchat: benchTeamchat,
   "teamchat-agents": benchTeamchatAgents,
+  "teamchat-echo": benchTeamchatEcho,
   "teamchat-table": benchTeamchatTable,
 };
 

@@ -197,11 +197,16 @@ async function closeConnections(): Promise<void> {
 async function post(subject: Subject, request: Uint8Array): Promise<void> {
   const list = free.get(subject.port) ?? [];
   free.set(subject.port, list);
-  const connection = list.pop() ??
-    await Deno.connect({ hostname: "127.0.0.1", port: subject.port });
+  const kept = list.pop();
+  const connection = kept ?? await Deno.connect({ hostname: "127.0.0.1", port: subject.port });
   const buffer = new Uint8Array(16 * 1024);
-  await connection.write(request);
-  const read = await connection.read(buffer);
+  const read = await connection.write(request).then(() => connection.read(buffer))
+    .catch(() => null);
+  if (read === null && kept !== undefined) {
+    // Closed by the subject because it was idle for too long, as servers do.
+    connection.close();
+    return await post(subject, request);
+  }
   const text = new TextDecoder().decode(buffer.subarray(0, read ?? 0));
   if (!/^HTTP\/1.1 20[02]/.test(text)) throw new Error(text.slice(0, 300));
   list.push(connection);
@@ -252,6 +257,14 @@ async function relay(world: World, token: string): Promise<void> {
 async function residentBytes(pid: number): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`);
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+/** Only echoes, ours and the peer's. */
+export async function benchTeamchatEcho(): Promise<void> {
+  await installSdks();
+  await using world = await startWorld();
+  console.log("| echo | echoes/s, median | CPU µs per echo, median |\n|---|---|---|");
+  await echo(world, await tokenOf(world));
 }
 
 /** Only the last part: how soon many agents are there, and what each costs. */
