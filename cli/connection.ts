@@ -5,6 +5,7 @@
  * @module
  */
 
+import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
 import { readHomeText } from "cli/home_text.ts";
 import { attachCockpit } from "cli/up/attach.ts";
@@ -13,7 +14,11 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 
 /** What the gateway says of an agent. */
-export type Connection =
+export type Connection = Told & {
+  /** How full its share of the gateway's disk is, as far as the gateway told. */
+  readonly storage?: AgentStorage | undefined;
+};
+type Told =
   | { readonly state: "connected" | "no owner" }
   /** `reason` is why, as far as it is known here; `key` is the agent's public dial key. */
   | {
@@ -75,13 +80,16 @@ async function readAnswer(
   const cards = body.agents as readonly {
     readonly agent?: unknown;
     readonly is_online?: unknown;
+    readonly storage?: unknown;
   }[];
   const card = cards.find((one) => one.agent === agent.name);
   if (card === undefined) {
     const reason = `the gateway does not know it as the agent of "${agent.userEmail}"`;
     return { state: "not connected", reason };
   }
-  return card.is_online === true ? { state: "connected" } : await whyOffline(context, agent);
+  const storage = readStorage(card.storage);
+  if (card.is_online === true) return { state: "connected", storage };
+  return { ...await whyOffline(context, agent), storage };
 }
 
 /** The ledger's keys are the likeliest reason; the agent's own key is public by half. */

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
@@ -95,6 +96,9 @@ export async function lookAround(context: VerbContext, gathered: Gathered): Prom
     ...(isHost ? hostKeyProblem(context, gathered) : []),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, context.paths)),
+    ...lines.flatMap(({ agent, connection: { storage } }) =>
+      storage === undefined ? [] : storageProblem(context, { agent: agent.name, storage })
+    ),
   ]);
   return { roles, lines, problems };
 }

@@ -29,6 +29,8 @@ export const EVENT_LIMITS = {
   agentMibDefault: 4 * KIB,
   agentMibMin: 64,
   agentMibMax: KIB * KIB,
+  /** From this part of it on `status` says so: room for days of one that works all day. */
+  agentPartToTell: 0.8,
   /** Epochs of one agent whose numbers the team-chat gateway knows; an outbox has one for years. */
   epochsKept: 256,
   /** What the row of an event costs besides its payload, its places in indexes included. */

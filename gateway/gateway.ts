@@ -69,6 +69,7 @@ export async function startGateway(
     config.agentBytesMax,
   );
   const metrics = createMetrics();
+  metrics.gauge("fullest_share", () => store.usage.fullest());
   const hub = createHub();
   const registry = createSessionRegistry(clock);
   const messages = createMessages({

@@ -24,6 +24,8 @@ export const agentCard = z.object({
   protocol: z.number().nullable(),
   /** When and with which close code the last connection ended. */
   last_seen: z.object({ at: z.number(), close_code: z.number() }).nullable(),
+  /** What the gateway keeps of it and how much that may be; `oldest` is when its first event was. */
+  storage: z.object({ bytes: z.number(), bytes_max: z.number(), oldest: z.number().nullable() }),
 });
 /** One card. */
 export type AgentCard = z.infer<typeof agentCard>;
@@ -47,6 +49,7 @@ export async function describeAgents(
     const session = parts.registry.get(agent);
     const memory = memories.get(agent);
     const seen = parts.registry.lastSeen(agent);
+    const { bytes, bytesMax, oldest } = parts.store.usage.of(agent);
     const isOnline = session !== undefined;
     return {
       agent,
@@ -59,6 +62,7 @@ export async function describeAgents(
       version: session?.version ?? null,
       protocol: session?.protocol ?? null,
       last_seen: seen === undefined ? null : { at: seen.at, close_code: seen.code },
+      storage: { bytes, bytes_max: bytesMax, oldest: oldest ?? null },
     };
   });
 }

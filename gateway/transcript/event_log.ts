@@ -156,6 +156,22 @@ export interface AgentMemory {
   readonly since: number | undefined;
 }
 
+/** What is kept of one agent. */
+export interface AgentUsage {
+  /** Bytes of its share; what counts is in `docs/storage.md`. */
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** Milliseconds since the epoch of its oldest event; undefined for an agent without any. */
+  readonly oldest: number | undefined;
+}
+
+/** How full the shares of the agents are. */
+export interface UsageBook {
+  of(agent: string): AgentUsage;
+  /** Part of its share that the fullest agent has; above 1 after a batch that began below it. */
+  fullest(): number;
+}
+
 /** A dial key as the book holds it. */
 export interface BookedKey {
   readonly agent: string;
@@ -177,6 +193,7 @@ export interface GatewayStore {
   readonly turns: TurnBook;
   readonly keys: KeyBook;
   readonly approvals: ApprovalBook;
+  readonly usage: UsageBook;
   /** The last state that each agent told. */
   memories(): Promise<readonly AgentMemory[]>;
   close(): void;

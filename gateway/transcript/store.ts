@@ -29,12 +29,14 @@ export async function openGatewayStore(
   const insert = insertInto(db);
   const { book, applyToTurn } = openTurnBook(db, insert);
   const approvals = openApprovalBook(db);
+  const usage = openUsage(db, agentBytesMax);
   const memories = db.prepare("select * from agents");
   return {
     events: openEventLog(db, epoch, {
       ...{ insert, applyToTurn, applyToApproval: approvals.applyToApproval },
-      hasRoom: openUsage(db, agentBytesMax),
+      hasRoom: usage.hasRoom,
     }),
+    usage,
     approvals: approvals.book,
     turns: book,
     keys: openKeyBook(db),

@@ -11,6 +11,7 @@
 import { refusal } from "core/errors.ts";
 import { EVENT_LIMITS } from "core/event_limits.ts";
 import type { Database } from "core/ports.ts";
+import type { UsageBook } from "gateway/transcript/event_log.ts";
 
 /** Whose event a row is; null for one of an owner or of the gateway. */
 const payerOf = (row: string) =>
@@ -57,10 +58,30 @@ export function prepareUsage(db: Database): void {
   db.exec(TRIGGERS);
 }
 
-/** Returns whether an agent may store more; what it began below the bound is stored whole. */
-export function openUsage(db: Database, bytesMax: number): (agent: string) => boolean {
+/** What is kept of each agent, and whether it may store more. */
+export interface Usage extends UsageBook {
+  /** What an agent began below the bound is stored whole. */
+  hasRoom(agent: string): boolean;
+}
+
+/** Opens the sums of a prepared database; `bytesMax` is the share of each agent. */
+export function openUsage(db: Database, bytesMax: number): Usage {
   const used = db.prepare("select bytes from agent_bytes where agent = ?");
-  return (agent) => Number(used.get(agent)?.bytes ?? 0) < bytesMax;
+  const most = db.prepare("select max(bytes) as bytes from agent_bytes");
+  const oldest = db.prepare("select at from events where agent = ? order by seq limit 1");
+  const bytesOf = (agent: string) => Number(used.get(agent)?.bytes ?? 0);
+  return {
+    hasRoom: (agent) => bytesOf(agent) < bytesMax,
+    of: (agent) => {
+      const first = oldest.get(agent);
+      return {
+        bytes: bytesOf(agent),
+        bytesMax,
+        oldest: first === undefined ? undefined : Number(first.at),
+      };
+    },
+    fullest: () => Number(most.get()?.bytes ?? 0) / bytesMax,
+  };
 }
 
 /** The refusal of an agent that has its share; `what` is what it wanted to store. */

@@ -67,8 +67,8 @@ async function withGateway(
   }
 }
 
-const cards = (isOnline: boolean) =>
-  Response.json({ agents: [{ agent: "ada", is_online: isOnline }] });
+const cards = (isOnline: boolean, storage?: unknown) =>
+  Response.json({ agents: [{ agent: "ada", is_online: isOnline, storage }] });
 const about = ({ problems }: Shown) =>
   problems.filter((one) => one.code.startsWith("agent-") || one.code.startsWith("gateway-"));
 
@@ -150,5 +150,40 @@ Deno.test("status says unknown when another host runs the gateway", async () => 
     const shown = await status();
     assert.equal(shown.agents[0]?.gateway, "unknown");
     assert.deepEqual(about(shown), []);
+  });
+});
+
+Deno.test("status tells of a share of the gateway's disk before it is full, and when it is", async () => {
+  const DAY_MS = 86_400_000;
+  const MIB = 1024 * 1024;
+  const rows = [
+    { mib: 79, days: 40, code: undefined, message: /^$/, span: undefined },
+    {
+      mib: 80,
+      days: 40,
+      code: "agent-storage-filling",
+      message: /^Agent "ada" has 80 % of the 100 MiB/,
+      span: "20d",
+    },
+    { mib: 99.9, days: 1.5, code: "agent-storage-filling", message: /has 99 % of/, span: "18h" },
+    { mib: 100, days: 3, code: "agent-storage-full", message: /all of the 100 MiB/, span: "1d" },
+    { mib: 101, days: 0.01, code: "agent-storage-full", message: /nothing more/, span: undefined },
+  ];
+  let storage: unknown;
+  await withGateway(() => cards(true, storage), async (status) => {
+    for (const { mib, days, code, message, span } of rows) {
+      const oldest = Date.now() - days * DAY_MS - 1000;
+      storage = { bytes: Math.round(mib * MIB), bytes_max: 100 * MIB, oldest };
+      const [only, ...others] = about(await status());
+      assert.deepEqual([only?.code, others.length], [code, 0]);
+      if (code === undefined) continue;
+      assert.match(only?.message ?? "", message);
+      const verb = `fleetctl gc --events ${span}`;
+      assert.deepEqual(only?.hints, span === undefined ? [] : [`${verb} --dry-run`, verb]);
+    }
+    for (const untold of [undefined, null, "full", { bytes: 5 }, { bytes: 5, bytes_max: 0 }]) {
+      storage = untold;
+      assert.deepEqual(about(await status()), []);
+    }
   });
 });

@@ -190,6 +190,8 @@ test("a card shows the state while the agent is connected, and offline afterward
     [online.state, online.since, online.host, online.version, online.is_own, online.is_online],
     ["working", 5, "atlas", "9.9", true, true],
   );
+  const { bytes, bytes_max: bytesMax, oldest } = online.storage;
+  assert.ok(bytes > 0 && bytes < bytesMax && oldest === 5, JSON.stringify(online.storage));
   client.connection.close(1000, "");
   await running.host.log.next("agent disconnected");
   const gone = (await call(running, "/api/agents")).body.agents[0];
@@ -225,5 +227,6 @@ test("metrics count without naming anybody", async (running) => {
   assert.match(text, /^fleetctl_gateway_registers_total\{reason="",result="accepted"\} 1$/m);
   assert.match(text, /^fleetctl_gateway_agents 1$/m);
   assert.match(text, /^fleetctl_gateway_turns_total 1$/m);
+  assert.match(text, /^fleetctl_gateway_fullest_share 0$/m);
   assert.ok(!text.includes("mia"));
 });

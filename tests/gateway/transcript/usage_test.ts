@@ -50,6 +50,19 @@ Deno.test("a gateway refuses the events of an agent at its bound, and takes anot
   });
 });
 
+Deno.test("usage says what an agent has, since when, and how full the fullest share is", async () => {
+  const host = memoryHost();
+  const { events, usage } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
+  assert.equal(usage.fullest(), 0);
+  assert.deepEqual(usage.of("mia"), { bytes: 0, bytesMax: BIG, oldest: undefined });
+  await events.appendFromAgent("bob", "e", notices(1, 1, "few", 7));
+  await events.appendFromAgent("mia", "e", notices(1, 2, "x".repeat(400_000), 9));
+  const { bytes, oldest } = usage.of("mia");
+  assert.equal(bytes, (await usedBy(host)).mia);
+  assert.equal(oldest, 9);
+  assert.equal(usage.fullest(), bytes / BIG);
+});
+
 Deno.test("an agent pays for the messages that it writes to others, an owner for none", async () => {
   const host = memoryHost();
   const { turns } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);

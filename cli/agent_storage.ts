@@ -1,0 +1,72 @@
+/**
+ * How full an agent's share of the gateway's disk is, and what is said before it is full: from then
+ * on nothing more of the agent is stored. Pure.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { EVENT_LIMITS } from "core/event_limits.ts";
+import { seesHost } from "core/verbs/caller.ts";
+
+/** What the gateway keeps of an agent, in bytes, and when its oldest event was, in milliseconds. */
+export interface AgentStorage {
+  readonly bytes: number;
+  readonly bytesMax: number;
+  readonly oldest: number | undefined;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MIB = 1024 * 1024;
+
+/** Reads `storage` of a card; a gateway of an older version tells none. */
+export function readStorage(given: unknown): AgentStorage | undefined {
+  const { bytes, bytes_max: bytesMax, oldest } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof bytes !== "number" || typeof bytesMax !== "number" || !(bytesMax > 0)) {
+    return undefined;
+  }
+  return { bytes, bytesMax, oldest: typeof oldest === "number" ? oldest : undefined };
+}
+
+/** Says that a share is full or will soon be, with the verb that takes its older half away. */
+export function storageProblem(
+  { caller, paths, ports }: VerbContext,
+  { agent, storage }: { readonly agent: string; readonly storage: AgentStorage },
+): readonly Refusal[] {
+  const { bytes, bytesMax, oldest } = storage;
+  const part = bytes / bytesMax;
+  if (part < EVENT_LIMITS.agentPartToTell) return [];
+  const share = `the ${Math.round(bytesMax / MIB)} MiB that the gateway keeps of one agent`;
+  const isOperator = seesHost(caller);
+  const how = {
+    details: isOperator
+      ? [
+        `"gateway.agent_storage_mib" in ${paths.rolesFile} is the bound, "fleetctl apply" follows it`,
+        "gc takes old events of every agent, whatever each of them has",
+      ]
+      : ["an operator of this host can give it room"],
+    hints: isOperator ? gcHints(oldest, ports.clock.now()) : [],
+  };
+  if (part >= 1) {
+    const full = `Agent "${agent}" has all of ${share}: nothing more is stored, must have less`;
+    return [refusal("agent-storage-full", full, how)];
+  }
+  return [refusal(
+    "agent-storage-filling",
+    `Agent "${agent}" has ${Math.floor(part * 100)} % of ${share}, must have less than ` +
+      `${EVENT_LIMITS.agentPartToTell * 100} %`,
+    how,
+  )];
+}
+
+/** `gc` with a span that takes something: half as old as the oldest event, at least its bound. */
+function gcHints(oldest: number | undefined, now: number): readonly string[] {
+  const ageMs = oldest === undefined ? 0 : now - oldest;
+  if (ageMs < 2 * HOUR_MS) return [];
+  const span = ageMs >= 2 * DAY_MS
+    ? `${Math.floor(ageMs / 2 / DAY_MS)}d`
+    : `${Math.floor(ageMs / 2 / HOUR_MS)}h`;
+  return [`fleetctl gc --events ${span} --dry-run`, `fleetctl gc --events ${span}`];
+}
