@@ -62,6 +62,9 @@ export const DIAL_LIMITS = {
   jobSeconds: 600,
   /** Jobs that wait for one host at once. */
   jobsPerHostMax: 8,
+  /** Ended jobs of one host that the page can still show, and documents that are kept of all. */
+  jobsKeptPerHost: 8,
+  jobReportsKept: 32,
   /** Characters of what the verb of a job printed; quoted in its frame it stays below the frame's size. */
   jobOutputLengthMax: 256 * KIB,
   /** The outbox on disk; when it is full the runtime is not read from until it drains. */

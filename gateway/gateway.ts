@@ -84,7 +84,7 @@ export async function startGateway(
     onPending: () => forwarder?.wake(),
   });
   const hosts = createHostDesk({
-    ...{ registry, agents: router, clock, random, log },
+    ...{ registry, agents: router, hub, clock, random, log },
     keys: openKeyList(files, paths.dialKeys, clock),
   });
   const forwarder = forwardKey === undefined
@@ -115,6 +115,7 @@ export async function startGateway(
     const app = createCockpit(ROUTES, {
       ...{ roster, trust, assertionKeys, store, hub, registry, router, streams, web },
       ...{ metrics, models, hosts, clock, random, log, version },
+      hostname: options.hostNames[0] ?? "",
     });
     const cockpit = await sockets.serveHttp(
       config.cockpit,

@@ -18,6 +18,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "approval-unknown": 404,
   "method-not-allowed": 405,
   "turn-key-reused": 409,
+  "host-job-running": 409,
   "body-too-large": 413,
   "body-not-json": 415,
   "model-unauthorized": 422,

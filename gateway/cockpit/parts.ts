@@ -29,10 +29,12 @@ export interface CockpitParts {
   readonly streams: StreamSet;
   readonly web: WebFiles;
   readonly models: ModelDesk;
-  readonly hosts: Pick<HostDesk, "list" | "run">;
+  readonly hosts: Omit<HostDesk, "router">;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly version: string;
+  /** Name of this host, for those who add another one; empty when it is not known. */
+  readonly hostname: string;
 }

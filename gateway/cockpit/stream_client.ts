@@ -2,7 +2,7 @@
  * One client of an event stream. The log is the queue: a client that reads slowly is served from it
  * when it reads again, so that nothing piles up here but one buffer.
  *
- * Durable events carry an id and are never lost or doubled. Previews and presence carry none;
+ * Durable events carry an id and are never lost or doubled. Previews, presence and hosts carry none;
  * previews are dropped as soon as the client is not at the head of the log. A client too far behind
  * is told `lagged`, refetches a page, and goes on from the id of that event.
  *
@@ -31,6 +31,11 @@ export interface StreamWish {
       readonly describe: (agents: readonly string[] | undefined) => Promise<readonly unknown[]>;
     }
     | undefined;
+  /** Describes hosts for the `hosts` topic; undefined when it is not wanted. */
+  readonly hosts?: {
+    readonly all: () => Promise<unknown>;
+    readonly some: (hosts: ReadonlySet<string>) => Promise<readonly unknown[]>;
+  };
 }
 
 /** What a stream is made of. */
@@ -54,6 +59,8 @@ export class StreamClient {
   readonly #encoder = new TextEncoder();
   /** Agents whose card has changed since it was sent. */
   readonly #dirty = new Set<string>();
+  /** The same of hosts. */
+  readonly #dirtyHosts = new Set<string>();
   #previews: { readonly turnId: string; readonly text: string }[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Number of the last event that was sent, or that is known to concern others. */
@@ -117,6 +124,7 @@ export class StreamClient {
         // An event that came meanwhile belongs before the previews that came after it.
         if (!this.#hasFreshEvent || !isAtHead) this.#sendPreviews(isAtHead);
         await this.#sendPresence();
+        await this.#sendHosts();
       }
     } catch (thrown) {
       this.#parts.log.error("event stream failed", { error: errorText(thrown) });
@@ -136,7 +144,7 @@ export class StreamClient {
 
   async #begin(): Promise<void> {
     const { events } = this.#parts.store;
-    const { from, presence } = this.#wish;
+    const { from, presence, hosts } = this.#wish;
     const head = await events.head();
     const isKnown = from === undefined || (from.epoch === events.epoch && from.seq <= head);
     this.#cursor = isKnown ? from?.seq ?? head : head;
@@ -148,6 +156,7 @@ export class StreamClient {
     if (presence !== undefined) {
       this.#send(printSse({ event: "agents", data: await presence.describe(undefined) }));
     }
+    if (hosts !== undefined) this.#send(printSse({ event: "hosts", data: await hosts.all() }));
     this.#isStarted = true;
   }
 
@@ -204,6 +213,16 @@ export class StreamClient {
     }
   }
 
+  async #sendHosts(): Promise<void> {
+    const { hosts } = this.#wish;
+    if (hosts === undefined || this.#dirtyHosts.size === 0 || this.#room() <= 0) return;
+    const changed = new Set(this.#dirtyHosts);
+    this.#dirtyHosts.clear();
+    for (const card of await hosts.some(changed)) {
+      this.#send(printSse({ event: "host", data: card }));
+    }
+  }
+
   #sendPreviews(isAtHead: boolean): void {
     const waiting = this.#previews;
     this.#previews = [];
@@ -225,6 +244,10 @@ export class StreamClient {
       case "presence":
         if (this.#wish.presence?.isVisible(item.agent) !== true) return;
         this.#dirty.add(item.agent);
+        break;
+      case "host":
+        if (this.#wish.hosts === undefined) return;
+        this.#dirtyHosts.add(item.host);
         break;
       case "preview": {
         const isFull = this.#room() <= 0 || this.#previews.length >= WAITING_PREVIEWS_MAX;

@@ -56,10 +56,18 @@ interface WebFile {
   readonly forms: ReadonlyMap<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
+/** What the page is told of its viewer; each of its calls is judged anew. */
+export interface PageViewer {
+  /** The viewer's own agent, if there is one. */
+  readonly agent: string | undefined;
+  /** Shows the way to what is for admins. */
+  readonly isAdmin: boolean;
+}
+
 /** The page and what belongs to it. */
 export interface WebFiles {
-  /** The page itself; `agent` is the viewer's own, if there is one. */
-  page(request: Request, agent: string | undefined): Promise<Result<Response>>;
+  /** The page itself, for this viewer. */
+  page(request: Request, viewer: PageViewer): Promise<Result<Response>>;
   /** A file of the page. */
   file(request: Request, path: string): Result<Response>;
 }
@@ -82,7 +90,7 @@ export async function openWebFiles(files: Files, dir: string): Promise<WebFiles>
     known.set(one.path, { type, isHashed, etag: await tagOf(bytes), forms });
   }
   return {
-    page: async (request, agent) => ok(await pageAnswer(request, page, agent ?? "")),
+    page: async (request, viewer) => ok(await pageAnswer(request, page, viewer)),
     file: (request, path) => {
       const found = known.get(path);
       return found === undefined ? err(fileUnknown(path)) : ok(fileAnswer(request, found));
@@ -109,9 +117,15 @@ function missing(dir: string): WebFiles {
 }
 
 /** The page names its viewer's agent, so that the first request is already for its transcript. */
-async function pageAnswer(request: Request, page: string, agent: string): Promise<Response> {
+async function pageAnswer(
+  request: Request,
+  page: string,
+  { agent = "", isAdmin }: PageViewer,
+): Promise<Response> {
   const safe = agent.replace(/[^a-z0-9-]/g, "");
-  const bytes = new TextEncoder().encode(page.replace('data-agent=""', `data-agent="${safe}"`));
+  const told = page.replace('data-agent=""', `data-agent="${safe}"`)
+    .replace('data-fleet=""', `data-fleet="${isAdmin ? "yes" : ""}"`);
+  const bytes = new TextEncoder().encode(told);
   const headers = {
     ...SECURITY_HEADERS,
     "content-type": "text/html; charset=utf-8",

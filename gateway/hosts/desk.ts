@@ -4,7 +4,8 @@
  * says can become an event of an agent, and no agent can answer a host's job.
  *
  * A job lives in memory: it waits for its answer, its host's end, or its time. All jobs bring a host
- * to a state or ask for one, so that who is not answered asks again.
+ * to a state or ask for one, so that who is not answered asks again. How the last ones ended is in
+ * the book of jobs, for those who asked and went away.
  *
  * @module
  */
@@ -19,10 +20,18 @@ import {
 import type { KeyList } from "core/dial/key_list.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";
-import { refusal } from "core/errors.ts";
+import { errorText, refusal } from "core/errors.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import {
+  cardOf,
+  type JobCard,
+  type JobEntry,
+  type JobOutcome,
+  openJobBook,
+} from "gateway/hosts/job_book.ts";
+import type { Hub } from "gateway/transcript/hub.ts";
 
 /** A host as the cockpit shows it. */
 export interface HostCard {
@@ -31,13 +40,17 @@ export interface HostCard {
   readonly version: string | null;
   /** Connected since, or seen last; milliseconds since the epoch, null when never. */
   readonly since: number | null;
+  /** All its keys were revoked: it stays away until an operator enrolls one. */
+  readonly is_revoked: boolean;
+  /** What it was asked to change, newest first. */
+  readonly jobs: readonly JobCard[];
 }
 
-/** How the verb of a job ended. */
-export interface JobOutcome {
-  readonly exit: number;
-  /** The JSON document that it printed; null for one that printed none. */
-  readonly report: unknown;
+/** The hosts of the fleet. */
+export interface HostList {
+  readonly hosts: readonly HostCard[];
+  /** False when the list of keys cannot be read: then only connected hosts are known. */
+  readonly is_complete: boolean;
 }
 
 /** A job to be run. */
@@ -52,15 +65,21 @@ export interface JobOrder {
 export interface HostDesk {
   /** What the listener hands its sessions to. */
   readonly router: SessionRouter;
-  /** Hosts with an enrolled key, and those connected, in order of their names. */
-  list(): Promise<readonly HostCard[]>;
+  /** Hosts that the list of keys names, and those connected, in order of their names. */
+  list(): Promise<HostList>;
+  /** Gives a host a job and waits for its end. */
   run(host: string, order: JobOrder): Promise<Result<JobOutcome>>;
+  /** Gives a host a job that changes it, unless the same one runs there; the book has its end. */
+  begin(host: string, order: JobOrder): Result<JobCard>;
+  /** Jobs of a host with what their verbs printed, newest first. */
+  jobs(host: string): readonly JobEntry[];
 }
 
 /** What the desk is made of. */
 export interface HostDeskParts {
   readonly registry: SessionRegistry;
-  readonly keys: Pick<KeyList, "agents">;
+  readonly keys: Pick<KeyList, "agents" | "listed">;
+  readonly hub: Pick<Hub, "publish">;
   /** Takes everything that is an agent's. */
   readonly agents: SessionRouter;
   readonly clock: Clock;
@@ -75,27 +94,44 @@ interface OpenJob {
 
 /** Makes the desk. */
 export function createHostDesk(parts: HostDeskParts): HostDesk {
-  const { registry, clock, random, log, agents } = parts;
-  const open = new Map<string, OpenJob>();
-  const router: SessionRouter = {
+  return new Desk(parts);
+}
+
+class Desk implements HostDesk {
+  readonly #parts: HostDeskParts;
+  readonly #open = new Map<string, OpenJob>();
+  readonly #book;
+
+  constructor(parts: HostDeskParts) {
+    this.#parts = parts;
+    this.#book = openJobBook(parts.clock, (host) => this.#tell(host));
+  }
+
+  readonly router: SessionRouter = {
     attach: (session, openTurns) => {
-      if (hostOfSession(session.agent) === undefined) return agents.attach(session, openTurns);
+      const { agents, registry } = this.#parts;
+      const host = hostOfSession(session.agent);
+      if (host === undefined) return agents.attach(session, openTurns);
       // Whoever waits for the older connection of this host is not answered by the newer one.
-      endAll(session.agent);
+      this.#endAll(host);
       registry.put(session);
+      this.#tell(host);
     },
     detach: (session, code) => {
+      const { agents, registry, log } = this.#parts;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.detach(session, code);
       if (!registry.remove(session, code)) return;
       log.info("host disconnected", { host, code });
-      endAll(session.agent);
+      this.#endAll(host);
+      this.#tell(host);
     },
     receive: (session, frame) => {
+      const { agents, log } = this.#parts;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.receive(session, frame);
       if (frame.type === "bye") return;
-      const job = frame.type === "job_result" ? open.get(frame.id) : undefined;
+      const job = frame.type === "job_result" ? this.#open.get(frame.id) : undefined;
       // Late answers are of no use to anybody, and other frames are not a host's to send.
       if (frame.type !== "job_result" || job?.host !== host) {
         return log.warning("frame of a host not taken", { host, type: frame.type });
@@ -103,62 +139,104 @@ export function createHostDesk(parts: HostDeskParts): HostDesk {
       job.end(ok(frame));
     },
   };
-  const endAll = (name: string) => {
-    for (const job of [...open.values()]) {
-      if (hostSession(job.host) === name) job.end(err(lost(job.host)));
+
+  async list(): Promise<HostList> {
+    const { registry, keys, log } = this.#parts;
+    let listed: readonly string[] = [];
+    let isComplete = true;
+    try {
+      listed = [...await keys.agents()];
+    } catch (thrown) {
+      log.warning("list of keys not readable", { error: errorText(thrown) });
+      isComplete = false;
     }
-  };
-  return {
-    router,
-    list: async () => {
-      const listed = [...await parts.keys.agents()].filter((name) => name.startsWith(HOST_PREFIX));
-      const online = registry.all().map(({ agent }) => agent).filter((name) =>
-        name.startsWith(HOST_PREFIX)
-      );
-      return [...new Set([...listed, ...online])].sort().map((name): HostCard => {
+    const online = registry.all().map(({ agent }) => agent);
+    const names = [...new Set([...listed, ...online])].filter((one) => one.startsWith(HOST_PREFIX));
+    const hosts = await Promise.all(
+      names.sort().map(async (name): Promise<HostCard> => {
         const session = registry.get(name);
+        const host = hostOfSession(name) ?? "";
+        const own = isComplete ? await keys.listed(name).catch(() => undefined) : undefined;
         return {
-          host: hostOfSession(name) ?? "",
+          host,
           is_online: session !== undefined,
           version: session?.version ?? null,
           since: session?.since ?? registry.lastSeen(name)?.at ?? null,
+          is_revoked: own?.length === 0,
+          jobs: this.#book.of(host).map(cardOf),
         };
-      });
-    },
-    run: async (host, order) => {
-      const session = registry.get(hostSession(host));
-      if (session === undefined) return err(offline(host));
-      const waiting = [...open.values()].filter((job) => job.host === host).length;
-      if (waiting >= DIAL_LIMITS.jobsPerHostMax) return err(busy(host));
-      const id = random.uuid();
-      const answer = Promise.withResolvers<Result<HostJobResult>>();
-      const cancel = clock.after(
-        DIAL_LIMITS.jobSeconds * 1000,
-        () => answer.resolve(err(late(host))),
-      );
-      open.set(id, { host, end: answer.resolve });
-      try {
-        const { job, agent, by } = order;
-        log.info("job of a host", { host, id, job, agent, by });
-        const isSent = session.send({
-          ...{ type: "job", id, job, by },
-          ...(agent === undefined ? {} : { agent }),
-        });
-        if (!isSent) return err(lost(host));
-        const ended = await answer.promise;
-        const outcome = ended.ok ? outcomeOf(host, ended.value) : ended;
-        log.info("job of a host ended", {
-          host,
-          id,
-          result: outcome.ok ? "ok" : outcome.error.code,
-        });
-        return outcome;
-      } finally {
-        cancel();
-        open.delete(id);
-      }
-    },
-  };
+      }),
+    );
+    return { hosts, is_complete: isComplete };
+  }
+
+  jobs(host: string): readonly JobEntry[] {
+    return this.#book.of(host);
+  }
+
+  async run(host: string, order: JobOrder): Promise<Result<JobOutcome>> {
+    const isFree = this.#isFree(host);
+    if (!isFree.ok) return isFree;
+    const id = this.#parts.random.uuid();
+    // A question changes nothing and is answered to who asked it.
+    if (order.job !== "status") this.#note(id, host, order);
+    return await this.#send(id, host, order);
+  }
+
+  begin(host: string, order: JobOrder): Result<JobCard> {
+    const isFree = this.#isFree(host);
+    if (!isFree.ok) return isFree;
+    const same = this.#book.of(host).find(({ ended, job, agent }) =>
+      ended === null && job === order.job && agent === (order.agent ?? null)
+    );
+    if (same !== undefined) return err(running(host, same));
+    const id = this.#parts.random.uuid();
+    const card = this.#note(id, host, order);
+    void this.#send(id, host, order);
+    return ok(card);
+  }
+
+  #note(id: string, host: string, { job, agent, by }: JobOrder): JobCard {
+    return this.#book.begin({ id, host, job, agent: agent ?? null, by });
+  }
+
+  #isFree(host: string): Result<void> {
+    if (this.#parts.registry.get(hostSession(host)) === undefined) return err(offline(host));
+    const waiting = [...this.#open.values()].filter((job) => job.host === host).length;
+    return waiting >= DIAL_LIMITS.jobsPerHostMax ? err(busy(host)) : ok(undefined);
+  }
+
+  async #send(id: string, host: string, order: JobOrder): Promise<Result<JobOutcome>> {
+    const { registry, clock, log } = this.#parts;
+    const { job, agent, by } = order;
+    const answer = Promise.withResolvers<Result<HostJobResult>>();
+    const limitMs = DIAL_LIMITS.jobSeconds * 1000;
+    const cancel = clock.after(limitMs, () => answer.resolve(err(late(host))));
+    this.#open.set(id, { host, end: answer.resolve });
+    log.info("job of a host", { host, id, job, agent, by });
+    const isSent = registry.get(hostSession(host))?.send({
+      ...{ type: "job", id, job, by },
+      ...(agent === undefined ? {} : { agent }),
+    });
+    if (isSent !== true) answer.resolve(err(lost(host)));
+    const ended = await answer.promise;
+    cancel();
+    this.#open.delete(id);
+    const outcome = ended.ok ? outcomeOf(host, ended.value) : ended;
+    log.info("job of a host ended", { host, id, result: outcome.ok ? "ok" : outcome.error.code });
+    this.#book.end(id, outcome);
+    return outcome;
+  }
+
+  #endAll(host: string): void {
+    for (const job of [...this.#open.values()]) {
+      if (job.host === host) job.end(err(lost(host)));
+    }
+  }
+
+  #tell(host: string): void {
+    this.#parts.hub.publish([{ kind: "host", host }]);
+  }
 }
 
 function outcomeOf(host: string, result: HostJobResult): Result<JobOutcome> {
@@ -200,6 +278,14 @@ function late(host: string) {
     `Cannot tell how the job on host "${host}" ended: no answer within ` +
       `${DIAL_LIMITS.jobSeconds} s, the job goes on there`,
     { hints: [`on ${host}: fleetctl audit list --caller host`] },
+  );
+}
+
+function running(host: string, { job, agent, by }: JobCard) {
+  const what = agent === null ? job : `${job} of agent "${agent}"`;
+  return refusal(
+    "host-job-running",
+    `Cannot run the job on host "${host}": ${what} runs there already, asked for by ${by}`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Tells everybody in this process that something happened. The log is the truth: a listener that
- * misses an item finds it there; only previews and presence exist nowhere else.
+ * misses an item finds it there; only previews, presence and hosts exist nowhere else.
  *
  * @module
  */
@@ -13,7 +13,9 @@ export type HubItem =
   | { readonly kind: "event"; readonly event: StoredEvent }
   | { readonly kind: "preview"; readonly agent: string; readonly event: PreviewEvent }
   /** An agent came, went or changed its state. */
-  | { readonly kind: "presence"; readonly agent: string };
+  | { readonly kind: "presence"; readonly agent: string }
+  /** A host came or went, or one of its jobs began or ended. */
+  | { readonly kind: "host"; readonly host: string };
 
 /** Publishing and listening. */
 export interface Hub {

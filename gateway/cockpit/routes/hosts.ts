@@ -1,6 +1,7 @@
 /**
  * The hosts of the fleet, and what can be done to them from afar: for admins. Each mutation is one
- * job of a closed list, run by the host's own daemon (`core/dial/host_job.ts`).
+ * job of a closed list, run by the host's own daemon (`core/dial/host_job.ts`). A job that takes
+ * long is begun by one request and looked at by others: a page that goes away ends nothing.
  *
  * @module
  */
@@ -8,16 +9,51 @@
 import { z } from "zod";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
+import { HOST_JOBS } from "core/dial/host_job.ts";
 import { json } from "gateway/cockpit/reply.ts";
+import type { CockpitParts } from "gateway/cockpit/parts.ts";
 import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
 const host = z.string().min(1).max(253);
 const jobShape = z.object({ exit: z.number(), report: z.unknown() });
+const jobCard = z.object({
+  id: z.string(),
+  host: z.string(),
+  job: z.enum(HOST_JOBS),
+  agent: z.string().nullable(),
+  by: z.string(),
+  begun: z.number(),
+  ended: z.number().nullable(),
+  exit: z.number().nullable(),
+  code: z.string().nullable(),
+  message: z.string().nullable(),
+  hints: z.array(z.string()),
+});
 const hostCard = z.object({
   host: z.string(),
   is_online: z.boolean(),
   version: z.string().nullable(),
   since: z.number().nullable(),
+  is_revoked: z.boolean(),
+  jobs: z.array(jobCard),
+});
+const hostsShape = z.object({
+  hosts: z.array(hostCard),
+  /** False when the list of keys cannot be read, so that only connected hosts are known. */
+  is_complete: z.boolean(),
+  /** The gateway's own, beside which those of hosts are looked at. */
+  version: z.string(),
+  /** Name of the gateway's host; empty when it is not known. */
+  gateway: z.string(),
+});
+/** What a page may have done to a host; looking at it has a route of its own. */
+const jobWish = z.object({
+  host,
+  job: z.enum(["apply", "restart"]),
+  agent: z.string().min(1).max(64).optional(),
+}).refine(({ job, agent }) => (job === "restart") === (agent !== undefined), {
+  message: "must be there for restart, and for nothing else",
+  path: ["agent"],
 });
 const appliedShape = z.object({
   host: z.string(),
@@ -39,9 +75,43 @@ export const HOST_ROUTES: readonly Route[] = [
       status: 200,
       description: "Hosts in the order of their names",
       mediaType: "application/json",
-      schema: z.object({ hosts: z.array(hostCard) }),
+      schema: hostsShape,
     }],
-    handle: async ({ parts }) => ok(json({ hosts: await parts.hosts.list() })),
+    handle: async ({ parts }) => ok(json(await describeHosts(parts))),
+  }),
+  route({
+    method: "GET",
+    path: "/api/host/jobs",
+    summary: "The last jobs that changed a host, with what their verbs printed",
+    gate: "fleetView",
+    query: z.object({ host }),
+    answers: [{
+      status: 200,
+      description: "Newest first",
+      mediaType: "application/json",
+      schema: z.object({ jobs: z.array(jobCard.extend({ report: z.unknown() })) }),
+    }],
+    handle: ({ parts }, { query }) =>
+      Promise.resolve(ok(json({ jobs: parts.hosts.jobs(query.host) }))),
+  }),
+  route({
+    method: "POST",
+    path: "/api/host/jobs",
+    summary: "Begin a job on a host; the topic hosts tells when it ends",
+    gate: "fleetView",
+    body: jobWish,
+    answers: [{
+      status: 202,
+      description: "The job that has begun",
+      mediaType: "application/json",
+      schema: jobCard,
+    }],
+    handle: (context, { body }) => {
+      const { host, job, agent } = body;
+      const order = { job, by: who(context), ...(agent === undefined ? {} : { agent }) };
+      const begun = context.parts.hosts.begin(host, order);
+      return Promise.resolve(begun.ok ? ok(json(begun.value, 202)) : begun);
+    },
   }),
   route({
     method: "GET",
@@ -74,7 +144,7 @@ export const HOST_ROUTES: readonly Route[] = [
     }],
     handle: async (context) => {
       const { parts } = context;
-      const applied = (await parts.hosts.list()).map(async (card) => {
+      const applied = (await parts.hosts.list()).hosts.map(async (card) => {
         const done = await parts.hosts.run(card.host, { job: "apply", by: who(context) });
         return done.ok
           ? { host: card.host, ok: done.value.exit === 0, ...done.value }
@@ -112,6 +182,20 @@ export const HOST_ROUTES: readonly Route[] = [
     },
   }),
 ];
+
+/** The hosts as a page gets them, by the route and by the stream. */
+export async function describeHosts(
+  { hosts, version, hostname }: Pick<CockpitParts, "hosts" | "version" | "hostname">,
+): Promise<z.infer<typeof hostsShape>> {
+  const { hosts: cards, is_complete } = await hosts.list();
+  return {
+    hosts: cards.map(({ jobs, ...card }) => ({
+      ...card,
+      jobs: jobs.map((job) => ({ ...job, hints: [...job.hints] })),
+    })),
+    ...{ is_complete, version, gateway: hostname },
+  };
+}
 
 function who({ viewer }: RouteContext): string {
   return viewer.kind === "owner" ? viewer.email : "";

@@ -6,14 +6,17 @@
  */
 
 import { z } from "zod";
+import { decideGate } from "core/access/gates.ts";
 import { refusal } from "core/errors.ts";
 import { STREAM_LIMITS } from "core/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { canSee, describeAgents } from "gateway/cockpit/agent_cards.ts";
 import { type Cursor, parseCursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { denial } from "gateway/cockpit/deny.ts";
 import { openEventStream } from "gateway/cockpit/event_stream.ts";
 import { showEvent } from "gateway/cockpit/sse.ts";
 import type { StreamWish } from "gateway/cockpit/stream_client.ts";
+import { describeHosts } from "gateway/cockpit/routes/hosts.ts";
 import { json, stream, STREAM_TYPE } from "gateway/cockpit/reply.ts";
 import { type Owner, type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
@@ -22,13 +25,13 @@ const cursorText = z.string().refine(
   "must be the id of an event",
 );
 const resumeHeaders = z.object({ "last-event-id": z.string().max(128).optional() });
-const TOPIC = /^(?:agents|transcript:[a-z][a-z0-9-]{0,30})$/;
+const TOPIC = /^(?:agents|hosts|transcript:[a-z][a-z0-9-]{0,30})$/;
 const topicsText = z.string().max(4096).refine(
   (text) => {
     const topics = text.split(",");
     return topics.length <= STREAM_LIMITS.topicsMax && topics.every((topic) => TOPIC.test(topic));
   },
-  `must be at most ${STREAM_LIMITS.topicsMax} of "agents" and "transcript:<agent>"`,
+  `must be at most ${STREAM_LIMITS.topicsMax} of "agents", "hosts" and "transcript:<agent>"`,
 );
 const event = z.object({
   id: z.string(),
@@ -64,10 +67,16 @@ export const STREAM_ROUTES: readonly Route[] = [
     handle: (context, { query, headers }) => {
       if (context.viewer.kind !== "owner") return Promise.resolve(err(nobody()));
       const topics = query.topics?.split(",") ?? ["agents"];
+      if (topics.includes("hosts")) {
+        const { viewer } = context;
+        const may = decideGate("fleetView", { viewer, isLocalProgram: false, agents: [] });
+        if (!may.allow) return Promise.resolve(err(denial(may.code)));
+      }
       return Promise.resolve(openStream(context, context.viewer, {
         agents: agentsOf(query.topics, context.viewer),
         from: cursorOf(headers["last-event-id"], query.after),
         hasPresence: topics.includes("agents"),
+        hasHosts: topics.includes("hosts"),
       }));
     },
   }),
@@ -99,6 +108,7 @@ export const STREAM_ROUTES: readonly Route[] = [
         agents: [query.agent],
         from,
         hasPresence: false,
+        hasHosts: false,
       });
     },
   }),
@@ -111,6 +121,7 @@ function openStream(
     readonly agents: readonly string[];
     readonly from: Cursor | undefined;
     readonly hasPresence: boolean;
+    readonly hasHosts: boolean;
   },
 ): Result<Response> {
   const presence: StreamWish["presence"] = of.hasPresence
@@ -119,10 +130,17 @@ function openStream(
       describe: (agents) => describeAgents(viewer, parts, agents),
     }
     : undefined;
-  const body = openEventStream(
-    { viewer: viewer.email, agents: of.agents, from: of.from, presence },
-    parts,
-  );
+  const hosts: StreamWish["hosts"] = of.hasHosts
+    ? {
+      all: () => describeHosts(parts),
+      some: async (changed) =>
+        (await parts.hosts.list()).hosts.filter(({ host }) => changed.has(host)),
+    }
+    : undefined;
+  const body = openEventStream({
+    ...{ viewer: viewer.email, agents: of.agents, from: of.from, presence },
+    ...(hosts === undefined ? {} : { hosts }),
+  }, parts);
   return body === undefined ? err(tooManyStreams()) : ok(stream(body));
 }
 

@@ -12,7 +12,8 @@ import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 const HTML = { status: 200, description: "The page", mediaType: "text/html" };
 
 function page({ parts, viewer, request }: RouteContext) {
-  return parts.web.page(request, viewer.kind === "owner" ? viewer.agent : undefined);
+  const owner = viewer.kind === "owner" ? viewer : undefined;
+  return parts.web.page(request, { agent: owner?.agent, isAdmin: owner?.isAdmin === true });
 }
 
 function file({ parts, request }: RouteContext) {
@@ -33,6 +34,14 @@ export const WEB_ROUTES: readonly Route[] = [
     method: "GET",
     path: "/agents/:agent",
     summary: "The page, at one agent",
+    gate: "open",
+    answers: [HTML],
+    handle: (context) => page(context),
+  }),
+  route({
+    method: "GET",
+    path: "/hosts",
+    summary: "The page, at the hosts of the fleet",
     gate: "open",
     answers: [HTML],
     handle: (context) => page(context),

@@ -77,6 +77,8 @@ const REQUESTS: Readonly<
   "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
   "GET /api/hosts": { status: 200 },
   // No host is connected to this gateway.
+  "GET /api/host/jobs": { query: "?host=atlas", status: 200 },
+  "POST /api/host/jobs": { body: { host: "atlas", job: "apply" }, status: 503 },
   "GET /api/host/status": { query: "?host=atlas", status: 503 },
   "POST /api/apply-all": { body: {}, status: 200 },
   "POST /api/agents/restart": { body: { agent: "mia" }, status: 409 },
@@ -92,6 +94,7 @@ const REQUESTS: Readonly<
   // Nothing was built for this gateway, and it says so; what is served is in web_files_test.ts.
   "GET /": { status: 503 },
   "GET /agents/:agent": { status: 503 },
+  "GET /hosts": { status: 503 },
   "GET /assets/:file": { status: 503 },
   "GET /icon.svg": { status: 503 },
   "GET /manifest.webmanifest": { status: 503 },

@@ -28,7 +28,7 @@ const LISTING = JSON.stringify({
 function builtFiles() {
   return memoryFiles({
     "/web/web.json": LISTING,
-    "/web/page.html": '<html data-agent=""></html>',
+    "/web/page.html": '<html data-agent="" data-fleet=""></html>',
     "/web/page-1.js": "whole",
     "/web/page-1.js.gz": "gzipped",
     "/web/page-1.js.br": "brotli",
@@ -36,32 +36,40 @@ function builtFiles() {
   });
 }
 
+const MIA = { agent: "mia", isAdmin: false };
+
 function asked(headers: Record<string, string> = {}): Request {
   return new Request("http://localhost/", { headers });
 }
 
 Deno.test("page() names the viewer's own agent and revalidates", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
-  const first = await web.page(asked(), "mia");
+  const first = await web.page(asked(), MIA);
   assert.ok(first.ok);
-  assert.equal(await first.value.text(), '<html data-agent="mia"></html>');
+  assert.equal(await first.value.text(), '<html data-agent="mia" data-fleet=""></html>');
   assert.equal(first.value.headers.get("content-type"), "text/html; charset=utf-8");
   assert.match(first.value.headers.get("cache-control") ?? "", /no-cache/);
   const etag = first.value.headers.get("etag") ?? "";
-  const again = await web.page(asked({ "if-none-match": etag }), "mia");
+  const again = await web.page(asked({ "if-none-match": etag }), MIA);
   assert.ok(again.ok);
   assert.equal(again.value.status, 304);
   assert.deepEqual([...again.value.headers.keys()], ["cache-control", "etag"]);
-  const other = await web.page(asked({ "if-none-match": etag }), undefined);
+  const other = await web.page(asked({ "if-none-match": etag }), {
+    agent: undefined,
+    isAdmin: false,
+  });
   assert.ok(other.ok);
   assert.equal(other.value.status, 200, "another viewer has another page");
+  const admin = await web.page(asked({ "if-none-match": etag }), { ...MIA, isAdmin: true });
+  assert.ok(admin.ok);
+  assert.equal(await admin.value.text(), '<html data-agent="mia" data-fleet="yes"></html>');
 });
 
 Deno.test("page() never lets a name become markup", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
-  const page = await web.page(asked(), '"><script>');
+  const page = await web.page(asked(), { agent: '"><script>', isAdmin: false });
   assert.ok(page.ok);
-  assert.equal(await page.value.text(), '<html data-agent="script"></html>');
+  assert.equal(await page.value.text(), '<html data-agent="script" data-fleet=""></html>');
 });
 
 Deno.test("file() answers the form that the browser takes, each with a tag of its own", async () => {
@@ -91,7 +99,7 @@ Deno.test("file() answers the form that the browser takes, each with a tag of it
 
 Deno.test("every answer carries the policy", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
-  const page = await web.page(asked(), "mia");
+  const page = await web.page(asked(), MIA);
   const file = web.file(asked(), "/icon.svg");
   for (const got of [page, file]) {
     assert.ok(got.ok);
@@ -116,7 +124,7 @@ Deno.test("openWebFiles() answers page-missing when nothing, or half, was built"
   const broken = { "/web/page.html": "<html>", "/web/web.json": "{" };
   for (const files of [{}, half, broken]) {
     const web = await openWebFiles(memoryFiles(files), "/web");
-    const page = await web.page(asked(), "mia");
+    const page = await web.page(asked(), MIA);
     assert.ok(!page.ok);
     assert.equal(page.error.code, "page-missing");
     assert.ok(!web.file(asked(), "/icon.svg").ok);

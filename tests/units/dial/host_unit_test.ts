@@ -24,6 +24,8 @@ import { type HostUnit, startHostUnit } from "units/dial/host_unit.ts";
 const KEYS_FILE = pathsUnder("/r").dialKeys;
 const ADMIN = { "x-user-email": "ada@example.org", "content-type": "application/json" };
 
+const AWAY = { is_online: false, version: null, since: null, is_revoked: false, jobs: [] };
+
 /** Stands in for the daemon: answers one request with lines, or leaves it open. */
 type FakeDaemon = (argv: readonly string[]) => readonly object[] | "silence";
 
@@ -122,8 +124,8 @@ Deno.test("a host registers with its key, is listed, and answers an admin", asyn
   await withScene(done({ ok: true }), async (scene) => {
     const before = await (await scene.ask("GET", "/api/hosts")).json();
     assert.deepEqual(before.hosts, [
-      { host: "boreas", is_online: false, version: null, since: null },
-      { host: "zephyr", is_online: false, version: null, since: null },
+      { ...AWAY, host: "boreas" },
+      { ...AWAY, host: "zephyr", is_revoked: true },
     ]);
     const offline = await scene.ask("GET", "/api/host/status?host=boreas");
     assert.equal(offline.status, 503);

@@ -1,0 +1,98 @@
+/**
+ * A host's own unit in the hands of a test: registers with an enrolled key at a real gateway, takes
+ * jobs and answers them when the test says so.
+ *
+ * @module
+ */
+
+import { DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
+import { hostSession } from "core/dial/host_job.ts";
+import { type DialKey, generateDialKey, signProof } from "core/dial/proof.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { MemoryFiles } from "tests/fakes/files.ts";
+import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
+
+const KEYS_FILE = pathsUnder("/r").dialKeys;
+
+/** A job as the host got it. */
+export interface TakenJob {
+  readonly id: string;
+  readonly job: string;
+  readonly agent: string | undefined;
+  readonly by: string;
+}
+
+/** A connected host. */
+export interface ScriptedHost {
+  readonly client: BareClient;
+  /** The next job that the gateway sends. */
+  take(): Promise<TakenJob>;
+  /** The verb ended, and printed this document. */
+  done(job: TakenJob, report: unknown, exit?: number): void;
+  /** The verb did not run. */
+  failed(job: TakenJob, code: string, message: string): void;
+  /** The connection is lost without a word. */
+  vanish(): Promise<void>;
+}
+
+/** The keys of hosts that a gateway's files name. */
+export interface HostKeys {
+  /** Enrolls a host; with `isRevoked` it has no key left. */
+  enroll(host: string, isRevoked?: boolean): Promise<void>;
+  /** Connects an enrolled host. */
+  connect(
+    dialUrl: string,
+    host: string,
+    of?: { readonly version?: string },
+  ): Promise<ScriptedHost>;
+}
+
+/** Keeps the keys of hosts in the files of one gateway. */
+export function hostKeys(files: MemoryFiles): HostKeys {
+  const keys = new Map<string, DialKey>();
+  const listed: Record<string, readonly string[]> = {};
+  return {
+    enroll: async (host, isRevoked = false) => {
+      const { key } = await generateDialKey();
+      keys.set(host, key);
+      listed[hostSession(host)] = isRevoked ? [] : [key.publicKey];
+      await files.ensureDir(KEYS_FILE.slice(0, KEYS_FILE.lastIndexOf("/")));
+      await files.write(KEYS_FILE, JSON.stringify(listed));
+    },
+    connect: async (dialUrl, host, of = {}) => {
+      const key = keys.get(host);
+      if (key === undefined) throw new Error(`host ${host} is not enrolled`);
+      const client = await connectBare(dialUrl, { protocols: [DIAL_SUBPROTOCOL] });
+      const nonce = String((await client.next("challenge")).nonce);
+      const who = { agent: hostSession(host), host };
+      const gateway = new URL(dialUrl).host;
+      const proof = await signProof(key, dialProofText({ nonce, ...who, userEmail: "", gateway }));
+      client.send({
+        ...{ type: "register", user_email: "", ...who, key: key.publicKey, proof },
+        ...{ version: of.version ?? "1.2.3", protocol: 1, capabilities: ["jobs"] },
+      });
+      await client.next("registered");
+      return scripted(client);
+    },
+  };
+}
+
+function scripted(client: BareClient): ScriptedHost {
+  return {
+    client,
+    take: async () => {
+      const { id, job, agent, by } = await client.next("job");
+      return {
+        ...{ id: String(id), job: String(job), by: String(by) },
+        agent: agent === undefined ? undefined : String(agent),
+      };
+    },
+    done: ({ id }, report, exit = 0) =>
+      client.send({ type: "job_result", id, exit, output: JSON.stringify(report) }),
+    failed: ({ id }, code, message) => client.send({ type: "job_result", id, code, message }),
+    vanish: async () => {
+      client.connection.terminate();
+      await client.closed;
+    },
+  };
+}
