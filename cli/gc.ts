@@ -1,13 +1,13 @@
 /**
  * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: takes away what nobody needs any more:
- * old events of the gateway, trees of MCPs that no agent has, logs of units that are gone. What is
+ * old events and turns of the gateway, trees of MCPs that no agent has, logs of units that are gone. What is
  * in use stays whatever its age, and what cannot be told stays, too.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { expireEvents } from "cli/gc/events.ts";
+import { type ExpiredEvents, expireEvents } from "cli/gc/events.ts";
 import {
   type Doomed,
   doomedLogs,
@@ -79,7 +79,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ),
     ];
     const events = await expireEvents(ports, `${paths.role("gateway")}/gateway.db`, {
-      beforeMs: now - options.eventsMs,
+      ...{ beforeMs: now - options.eventsMs, nowMs: now },
       isDryRun: options.isDryRun,
     });
     if (!options.isDryRun) {
@@ -92,9 +92,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         dry_run: options.isDryRun,
         removed: doomed,
         events: { count: events.count, bytes: events.bytes },
+        turns: { count: events.turns },
         bytes,
       },
-      blocks: [{ kind: "lines", lines: linesOf(doomed, events.count, { bytes, options }) }],
+      blocks: [{ kind: "lines", lines: linesOf(doomed, events, { bytes, options }) }],
       warnings: note === undefined ? [] : [
         refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
       ],
@@ -106,12 +107,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 
 function linesOf(
   doomed: readonly Doomed[],
-  events: number,
+  { count, turns }: ExpiredEvents,
   of: { readonly bytes: number; readonly options: Options },
 ): readonly Cell[] {
   const verb = of.options.isDryRun ? "would go" : "removed";
   const lines = doomed.map((each): Cell => `${verb}  ${each.path} (${each.reason})`);
-  if (events > 0) lines.push(`${verb}  ${events} events of the gateway`);
+  if (count > 0) lines.push(`${verb}  ${count} events of the gateway`);
+  if (turns > 0) lines.push(`${verb}  ${turns} turns of the gateway, whose events are gone`);
   if (lines.length === 0) return [{ text: "nothing is old enough to go", tone: "good" }];
   const mib = (of.bytes / 1024 / 1024).toFixed(1);
   return [...lines, `${mib} MiB ${of.options.isDryRun ? "would be" : "are"} free for other use`];

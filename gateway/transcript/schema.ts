@@ -7,6 +7,7 @@
 
 import { APPROVAL_TABLES } from "gateway/approvals/book.ts";
 import type { Database, SqlValue } from "core/ports.ts";
+import { noteEnds } from "core/transcript_retention.ts";
 import { prepareUsage } from "gateway/transcript/usage.ts";
 
 /** Version of the tables. */
@@ -45,9 +46,13 @@ create table if not exists turns (
   cancel_requested integer not null default 0,
   created integer not null,
   seq integer not null,
+  end_seq integer,
   unique (asker, idempotency_key)
 ) strict;
 create index if not exists turns_open on turns (agent, seq) where state <> 'ended';
+create trigger if not exists turn_over after insert on events when new.kind = 'turn_ended' begin
+  update turns set end_seq = new.seq where turn_id = new.turn_id and agent = new.agent;
+end;
 create table if not exists agents (
   agent text primary key,
   state text,
@@ -72,6 +77,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
     );
   }
   return db.transaction(() => {
+    addEndOfTurns(db);
     db.exec(TABLES);
     db.exec(APPROVAL_TABLES);
     prepareUsage(db);
@@ -79,6 +85,13 @@ export function prepareSchema(db: Database, newEpoch: string): string {
     db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
     return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);
   });
+}
+
+/** A gateway before this one noted no event of the end; it may be started again over the column. */
+function addEndOfTurns(db: Database): void {
+  const isThere = db.prepare("select 1 from sqlite_schema where name = 'turns'").get();
+  if (isThere === undefined || noteEnds(db)) return;
+  db.exec("alter table turns add column end_seq integer");
 }
 
 /** A row as SQLite gives it. */

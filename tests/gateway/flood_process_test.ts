@@ -102,7 +102,8 @@ Deno.test({
       const { files, databases } = openHost({ log: { program: "test" } });
       const path = `${pathsUnder(root).role("gateway")}/gateway.db`;
       // Every event of mia says that it is of the beginning of time; bob has spoken now.
-      const gone = await expireEvents({ files, databases }, path, { beforeMs: 2, isDryRun: false });
+      const options = { beforeMs: 2, nowMs: Date.now(), isDryRun: false };
+      const gone = await expireEvents({ files, databases }, path, options);
       assert.ok(gone.count >= last);
       const again = await registerBare(gateway.dial, { epoch: "m1" });
       assert.equal(again.frames.find(({ type }) => type === "registered")?.acked_seq, last);

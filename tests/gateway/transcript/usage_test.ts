@@ -87,7 +87,7 @@ Deno.test("gc gives an agent its room back while the gateway runs, and the agent
   await events.appendFromAgent("bob", "e", notices(1, 1, "young", 5_000));
   assert.equal(await events.hasRoom("mia"), false);
   const files = { stat: () => Promise.resolve({} as never) };
-  const options = { beforeMs: 2_000, isDryRun: false };
+  const options = { beforeMs: 2_000, nowMs: 5_000, isDryRun: false };
   const gone = await expireEvents({ files, databases: host.databases }, "/g.db", options);
   assert.equal(gone.count, 2);
   assert.equal((await usedBy(host)).mia, EVENT_LIMITS.rowBytes);

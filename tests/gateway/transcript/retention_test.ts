@@ -1,0 +1,135 @@
+/**
+ * What goes of a gateway's store and what never does: an open turn, the key of one that may come
+ * again, and the numbers that tell an agent's event from its repetition.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { expireEvents } from "cli/gc/events.ts";
+import type { DurableEvent } from "core/dial/event.ts";
+import { openGatewayStore } from "gateway/transcript/store.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+
+const DAY = 86_400_000;
+const NOW = Date.UTC(2026, 10, 21);
+const files = { stat: () => Promise.resolve({} as never) };
+const AGO = (days: number) => NOW - days * DAY;
+
+type Host = ReturnType<typeof memoryHost>;
+const openStore = (host: Host) => openGatewayStore(host.databases, "/g.db", "log1", 1e9);
+type Store = Awaited<ReturnType<typeof openStore>>;
+
+async function gc(host: Host, days: number, isDryRun = false) {
+  const options = { beforeMs: AGO(days), nowMs: NOW, isDryRun };
+  return await expireEvents({ files, databases: host.databases }, "/g.db", options);
+}
+
+async function queue({ turns }: Store, name: string, at: number): Promise<boolean> {
+  const queued = await turns.queue({
+    ...{ turnId: name, agent: "mia", text: "go", origin: "owner:m@example.org", hops: 0, at },
+    ...{ asker: "owner:m@example.org", idempotencyKey: name },
+  });
+  assert.ok(queued.ok);
+  return queued.value.isNew;
+}
+
+/** Sends events of the agent; the number counts on. */
+function speaker({ events }: Store) {
+  let seq = 0;
+  return async (kind: string, at: number, turn?: string) => {
+    const payload = kind === "turn_ended" ? { outcome: "completed" } : { text: "words" };
+    const given = kind === "turn_started" ? {} : payload;
+    const tie = turn === undefined ? {} : { turn_id: turn };
+    const event = { seq: ++seq, at, kind, payload: given, ...tie } as DurableEvent;
+    assert.ok((await events.appendFromAgent("mia", "e", [event])).ok);
+    return event;
+  };
+}
+
+async function turnsOf(host: Host): Promise<readonly string[]> {
+  const db = await host.databases.open("/g.db");
+  return db.prepare("select turn_id from turns order by seq").all().map((row) =>
+    String(row.turn_id)
+  );
+}
+
+Deno.test("gc takes a turn with its last event, and leaves every turn that is still needed", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const say = speaker(store);
+  await queue(store, "over", AGO(90));
+  await queue(store, "waits", AGO(80));
+  await queue(store, "works", AGO(80));
+  await queue(store, "ended-late", AGO(80));
+  for (const turn of ["over", "works", "ended-late"]) await say("turn_started", AGO(79), turn);
+  await say("turn_ended", AGO(78), "over");
+  await say("notice", AGO(20));
+  await say("turn_ended", AGO(10), "ended-late");
+
+  const dry = await gc(host, 30, true);
+  assert.deepEqual([dry.turns, (await turnsOf(host)).length], [1, 4]);
+  assert.equal((await gc(host, 30)).turns, 1);
+  assert.deepEqual(await turnsOf(host), ["waits", "works", "ended-late"]);
+  // Its key is new again; those of the others answer the turn that is there.
+  assert.equal(await queue(store, "over", NOW), true);
+  for (const turn of ["waits", "works", "ended-late"]) {
+    assert.equal(await queue(store, turn, NOW), false, turn);
+  }
+  assert.equal((await store.turns.nextFor("mia"))?.turnId, "waits");
+  assert.equal((await store.turns.runningOf("mia"))?.turnId, "works");
+});
+
+Deno.test("gc knows the key of a turn for a week, whatever span it is given", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const say = speaker(store);
+  for (const [turn, days] of [["old", 8], ["young", 6]] as const) {
+    await queue(store, turn, AGO(days));
+    await say("turn_started", AGO(days), turn);
+    await say("turn_ended", AGO(days), turn);
+  }
+  await say("notice", NOW);
+  const gone = await gc(host, 1);
+  assert.equal(gone.turns, 1);
+  assert.deepEqual(await turnsOf(host), ["young"]);
+  assert.equal(await queue(store, "young", NOW), false);
+});
+
+Deno.test("what an agent sends again after gc is acknowledged and not stored again", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const say = speaker(store);
+  await queue(store, "over", AGO(90));
+  const again = [
+    await say("turn_started", AGO(90), "over"),
+    await say("turn_ended", AGO(90), "over"),
+  ];
+  await say("notice", NOW);
+  const { count } = await gc(host, 30);
+  assert.ok(count >= 3, String(count));
+  const taken = await store.events.appendFromAgent("mia", "e", again);
+  assert.ok(taken.ok);
+  assert.deepEqual([taken.value.ackedSeq, taken.value.repeated, taken.value.stored], [3, 2, []]);
+  assert.equal(await store.events.ackedSeq("mia", "e"), 3);
+});
+
+Deno.test("gc takes the turns of a store that noted no ends, and the store goes on", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const say = speaker(store);
+  await queue(store, "over", AGO(90));
+  await say("turn_ended", AGO(89), "over");
+  await queue(store, "waits", AGO(88));
+  await say("notice", NOW);
+  const db = await host.databases.open("/g.db");
+  db.exec("drop trigger turn_over; alter table turns drop column end_seq;");
+  assert.equal((await gc(host, 30, true)).turns, 1);
+  const again = await openStore(host);
+  assert.equal((await gc(host, 30)).turns, 1);
+  assert.deepEqual(await turnsOf(host), ["waits"]);
+  await queue(again, "next", NOW);
+  assert.ok((await again.turns.cancel("next", NOW)).ok);
+  const end = db.prepare("select end_seq, seq from turns where turn_id = 'next'").get();
+  assert.ok(Number(end?.end_seq) > Number(end?.seq));
+});
