@@ -29,6 +29,9 @@ export const EVENT_LIMITS = {
   agentMibDefault: 4 * KIB,
   agentMibMin: 64,
   agentMibMax: KIB * KIB,
+  /** Days that an event may be kept (`WEBVIEW_EVENTS_DAYS`), where it is not for ever. */
+  daysMin: 1,
+  daysMax: 36_500,
   /** From this part of it on `status` says so: room for days of one that works all day. */
   agentPartToTell: 0.8,
   /** Epochs of one agent whose numbers the team-chat gateway knows; an outbox has one for years. */

@@ -44,10 +44,9 @@ const KEY_KEPT_MS = 7 * 24 * 3_600_000;
 
 const EVENTS = `from events where seq < ? and
   (turn_id is null or turn_id not in (select turn_id from turns where state <> 'ended'))`;
-/** An older gateway noted no end: such a turn goes by its beginning. */
+/** A table without ends is that of an older gateway: a turn goes by its beginning. */
 const turnsFor = (hasEnds: boolean) =>
-  `from turns where state = 'ended' and ${hasEnds ? "coalesce(end_seq, seq)" : "seq"} < ?
-  and created < ?`;
+  `from turns where ${hasEnds ? "end_seq" : "seq"} < ? and created < ? and state = 'ended'`;
 
 /** Returns whether turns note their last event: before this version they did not. */
 export function noteEnds(db: Database): boolean {

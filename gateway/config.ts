@@ -54,6 +54,11 @@ export const GATEWAY_SETTINGS = {
       doc: "MiB of events that are kept of one agent.",
     },
   ),
+  eventsDays: optional(
+    "WEBVIEW_EVENTS_DAYS",
+    integer(EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax),
+    { doc: "Days after which events and turns are taken away; without it only gc does." },
+  ),
   ledger: required("WEBVIEW_LEDGER", jsonMap(parsed(parseEmail), parsed(parseAgentName)), {
     doc: "JSON object: login identity to agent.",
   }),
@@ -82,6 +87,8 @@ export interface GatewayConfig {
   readonly requireKey: boolean;
   /** Bytes that are kept of one agent. */
   readonly agentBytesMax: number;
+  /** Days after which events go by themselves; undefined: never. */
+  readonly eventsDays: number | undefined;
   readonly roster: Roster;
   readonly trust: Trust;
   /** Present whenever `trust` is "assertion". */
@@ -130,6 +137,7 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
     dialNames: values.dialNames.map((name) => name.toLowerCase()),
     requireKey: values.requireKey,
     agentBytesMax: values.agentStorage * 1024 * 1024,
+    eventsDays: values.eventsDays,
     roster: { ledger: values.ledger, admins: new Set(values.admins) },
     trust,
     assertionKeys: keys.keys,

@@ -26,6 +26,7 @@ import { createRouter } from "gateway/dial/router.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
+import { startSweep } from "gateway/transcript/sweep.ts";
 
 /** Ports of the gateway. */
 export type GatewayPorts = Pick<
@@ -91,8 +92,13 @@ export async function startGateway(
     ? undefined
     : startKeyForwarder({ keys, forward: forwardKey, clock, log });
   const stopWatch = watchKeys({ keys, registry, clock, log });
-  const stopKeys = async () => {
+  const { retention } = store;
+  const stopSweep = config.eventsDays === undefined
+    ? () => {}
+    : startSweep({ retention, days: config.eventsDays, clock, log });
+  const stopOwnWork = async () => {
     stopWatch();
+    stopSweep();
     await forwarder?.close();
   };
   try {
@@ -130,13 +136,13 @@ export async function startGateway(
       metrics,
       close: async (reason = "the gateway restarts") => {
         streams.endAll();
-        await Promise.all([dial.close(reason), cockpit.close(), stopKeys()]);
+        await Promise.all([dial.close(reason), cockpit.close(), stopOwnWork()]);
         await router.settled();
         store.close();
       },
     };
   } catch (thrown) {
-    await stopKeys();
+    await stopOwnWork();
     store.close();
     throw thrown;
   }

@@ -33,6 +33,8 @@ export interface HostRoles {
     readonly trust: "assertion" | "header";
     /** MiB that are kept of one agent; absent: the gateway's default. */
     readonly agentStorageMib?: number;
+    /** Days after which the gateway takes events away by itself; absent: it does not. */
+    readonly eventsDays?: number;
   };
   readonly login?: {
     readonly listen: string;
@@ -124,8 +126,10 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
   const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
   const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
+  const eventsDays = read.integer(["gateway", "events_days"], EVENTS_DAYS_RANGE);
   const storage = agentStorageMib === undefined ? {} : { agentStorageMib };
-  const gateway = { cockpitListen, dialListen, trust, ...storage };
+  const days = eventsDays === undefined ? {} : { eventsDays };
+  const gateway = { cockpitListen, dialListen, trust, ...storage, ...days };
   const hasLogin = read.has(["login"]);
   if (hasLogin) read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
   const login = {
@@ -166,7 +170,8 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   });
 }
 
-const GATEWAY_KEYS = ["cockpit_listen", "dial_listen", "trust", "agent_storage_mib"];
+const GATEWAY_KEYS = ["cockpit_listen", "dial_listen", "trust", "agent_storage_mib", "events_days"];
+const EVENTS_DAYS_RANGE = [EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax] as const;
 const AGENT_STORAGE_RANGE = [EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax] as const;
 
 /** Settings that `webview-login install` may keep; what is secret is in the secret store. */
@@ -211,6 +216,9 @@ export function printHostRoles(roles: HostRoles): string {
         ...(roles.gateway.agentStorageMib === undefined
           ? {}
           : { agent_storage_mib: roles.gateway.agentStorageMib }),
+        ...(roles.gateway.eventsDays === undefined
+          ? {}
+          : { events_days: roles.gateway.eventsDays }),
       },
     }),
     ...(roles.login === undefined ? {} : { login: loginFields(roles.login) }),

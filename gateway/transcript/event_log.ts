@@ -11,6 +11,7 @@
 import type { ApprovalBook } from "gateway/approvals/book.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
+import type { Retention } from "core/transcript_retention.ts";
 
 /** A stored event. `seq` counts over the whole gateway and is the second half of its SSE id. */
 export interface StoredEvent {
@@ -194,6 +195,7 @@ export interface GatewayStore {
   readonly keys: KeyBook;
   readonly approvals: ApprovalBook;
   readonly usage: UsageBook;
+  readonly retention: Retention;
   /** The last state that each agent told. */
   memories(): Promise<readonly AgentMemory[]>;
   close(): void;

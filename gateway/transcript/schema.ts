@@ -50,6 +50,7 @@ create table if not exists turns (
   unique (asker, idempotency_key)
 ) strict;
 create index if not exists turns_open on turns (agent, seq) where state <> 'ended';
+create index if not exists turns_over on turns (end_seq, created) where end_seq is not null;
 create trigger if not exists turn_over after insert on events when new.kind = 'turn_ended' begin
   update turns set end_seq = new.seq where turn_id = new.turn_id and agent = new.agent;
 end;
@@ -87,11 +88,17 @@ export function prepareSchema(db: Database, newEpoch: string): string {
   });
 }
 
-/** A gateway before this one noted no event of the end; it may be started again over the column. */
+/**
+ * A gateway before this one noted no event of the end: such a turn goes by its beginning. That
+ * gateway may be started again over the column.
+ */
 function addEndOfTurns(db: Database): void {
   const isThere = db.prepare("select 1 from sqlite_schema where name = 'turns'").get();
   if (isThere === undefined || noteEnds(db)) return;
-  db.exec("alter table turns add column end_seq integer");
+  db.exec(`
+    alter table turns add column end_seq integer;
+    update turns set end_seq = seq where state = 'ended';
+  `);
 }
 
 /** A row as SQLite gives it. */

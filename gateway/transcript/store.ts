@@ -8,6 +8,7 @@
 import { openApprovalBook } from "gateway/approvals/book.ts";
 import type { Database, Databases } from "core/ports.ts";
 import { writeSql } from "core/sql_write.ts";
+import { openRetention } from "core/transcript_retention.ts";
 import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/event_log.ts";
 import { insertInto, openEventLog } from "gateway/transcript/events.ts";
 import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
@@ -37,6 +38,7 @@ export async function openGatewayStore(
       hasRoom: usage.hasRoom,
     }),
     usage,
+    retention: openRetention(db),
     approvals: approvals.book,
     turns: book,
     keys: openKeyBook(db),

@@ -16,7 +16,7 @@ Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
   const roles: HostRoles = {
     gateway: {
       ...{ cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735", trust: "header" },
-      agentStorageMib: 512,
+      ...{ agentStorageMib: 512, eventsDays: 90 },
     },
     login: { listen: "[::1]:8736", driver: "basic" },
     isDaemonHere: false,
@@ -36,11 +36,11 @@ Deno.test("parseHostRoles() means the defaults when the file is absent or empty"
 
 Deno.test("parseHostRoles() reports every fault with its line", () => {
   const read = parseHostRoles(
-    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\ndaemon: 3\nworkdir: here\nextra: 1\n",
+    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\n  events_days: 0\ndaemon: 3\nworkdir: here\nextra: 1\n",
     "roles.yaml",
   );
   assert.ok(!read.ok);
   assert.equal(read.error.code, "roles-file-invalid");
   const lines = read.error.details.map((line) => line.split(":")[1]).sort();
-  assert.deepEqual(lines, ["2", "3", "4", "5", "6", "7"]);
+  assert.deepEqual(lines, ["2", "3", "4", "5", "6", "7", "8"]);
 });

@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import { expireEvents } from "cli/gc/events.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
+import { startSweep } from "gateway/transcript/sweep.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 const DAY = 86_400_000;
@@ -123,7 +124,7 @@ Deno.test("gc takes the turns of a store that noted no ends, and the store goes 
   await queue(store, "waits", AGO(88));
   await say("notice", NOW);
   const db = await host.databases.open("/g.db");
-  db.exec("drop trigger turn_over; alter table turns drop column end_seq;");
+  db.exec("drop trigger turn_over; drop index turns_over; alter table turns drop column end_seq;");
   assert.equal((await gc(host, 30, true)).turns, 1);
   const again = await openStore(host);
   assert.equal((await gc(host, 30)).turns, 1);
@@ -132,4 +133,40 @@ Deno.test("gc takes the turns of a store that noted no ends, and the store goes 
   assert.ok((await again.turns.cancel("next", NOW)).ok);
   const end = db.prepare("select end_seq, seq from turns where turn_id = 'next'").get();
   assert.ok(Number(end?.end_seq) > Number(end?.seq));
+});
+
+Deno.test("the gateway takes old rows some at a time, each hour, and never before it is asked", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const db = await host.databases.open("/g.db");
+  const add = db.prepare(
+    "insert into events (agent, at, kind, payload) values ('mia', ?, 'x', '{}')",
+  );
+  db.transaction(() => {
+    for (let n = 0; n < 4_500; n++) add.run(AGO(40));
+    add.run(AGO(29.99));
+    add.run(NOW);
+  });
+  const left = () => Number(db.prepare("select count(*) as n from events").get()?.n);
+  const { clock, log } = host;
+  const stop = startSweep({ retention: store.retention, days: 30, clock, log });
+  const seen = [left()];
+  for (let pause = 0; pause < 3; pause++) {
+    await clock.advanceToNext();
+    seen.push(left());
+  }
+  assert.deepEqual(seen, [2_502, 502, 2, 2]);
+  const { fields } = await log.next("old events taken away");
+  assert.deepEqual(fields, { events: 4_500, turns: 0, days: 30 });
+  await clock.advance(3_600_000);
+  assert.equal(left(), 1);
+  // Every event is old now: it is the clock that is asked about, and nothing goes.
+  await clock.advance(31 * DAY);
+  assert.equal(left(), 1);
+  assert.match(
+    JSON.stringify(log.of("no old event taken away")),
+    /is the clock of this host right/,
+  );
+  assert.equal(log.of("no old event taken away").length, 1);
+  stop();
 });

@@ -1,0 +1,69 @@
+/**
+ * Takes old events and turns away while the gateway runs, where `gateway.events_days` asks for it:
+ * some at a time, so that agents and pages are served in between. What may go, and what never does,
+ * is said in `core/transcript_retention.ts`. Without the setting nothing goes by itself: a clock
+ * that jumps ahead would take a transcript that nobody can bring back.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { type Clock, FileFault, type Log } from "core/ports.ts";
+import type { Retention } from "core/transcript_retention.ts";
+
+const EVERY_MS = 3_600_000;
+/** Between two transactions; one takes a few milliseconds. */
+const PAUSE_MS = 200;
+const DAY_MS = 24 * 3_600_000;
+
+/** Sweeps now and each hour; returns what ends that. */
+export function startSweep(parts: {
+  readonly retention: Retention;
+  readonly days: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}): () => void {
+  const { retention, days, clock, log } = parts;
+  let cancel = () => {};
+  let isTold = false;
+  let gone = { events: 0, turns: 0 };
+
+  function sweep(): void {
+    const isMore = sweepSome();
+    if (!isMore && gone.events + gone.turns > 0) {
+      log.info("old events taken away", { ...gone, days });
+      gone = { events: 0, turns: 0 };
+    }
+    cancel = clock.after(isMore ? PAUSE_MS : EVERY_MS, sweep);
+  }
+
+  function sweepSome(): boolean {
+    try {
+      const now = clock.now();
+      const bound = retention.boundOf(now - days * DAY_MS, now);
+      if (bound === undefined) return false;
+      if (bound === "all old") {
+        // Nobody may have spoken for that long: told once, until somebody does.
+        if (!isTold) {
+          log.warning("no old event taken away", {
+            reason: "every event looks that old: is the clock of this host right?",
+            hint: "timedatectl",
+          });
+        }
+        isTold = true;
+        return false;
+      }
+      isTold = false;
+      const some = retention.deleteSome(bound);
+      gone = { events: gone.events + some.events, turns: gone.turns + some.turns };
+      return some.events + some.turns > 0;
+    } catch (thrown) {
+      if (!(thrown instanceof FileFault)) throw thrown;
+      log.warning("no old event taken away", { reason: errorText(thrown) });
+      return false;
+    }
+  }
+
+  sweep();
+  return () => cancel();
+}
