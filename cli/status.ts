@@ -9,6 +9,7 @@ import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
+import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
 import { withLocalHints } from "cli/hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
@@ -90,7 +91,7 @@ export async function lookAround(context: VerbContext, gathered: Gathered): Prom
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
-    ...(isHost ? gathered.faults : []),
+    ...(isHost ? [...await diskProblems(context), ...gathered.faults] : []),
     ...(isHost ? await planProblems(context, gathered) : []),
     ...roles.flatMap((line) => roleProblem(line, context.paths)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
