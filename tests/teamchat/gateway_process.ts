@@ -175,3 +175,11 @@ export async function deliver(
   await response.body?.cancel();
   return response.status;
 }
+
+/** Stops the next request of a kind at the platform, which took it or not. */
+export function holdOf(kit: Pick<ConnectorKit, "script">, kind: string, hold: "before" | "after") {
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const effect = { hold, reached: reached.resolve, release: released.promise };
+  kit.script({ kind, effect });
+  return { reached: reached.promise, release: released.resolve };
+}

@@ -7,18 +7,20 @@
  */
 
 import assert from "node:assert/strict";
+import { LINE } from "teamchat/reply/activities.ts";
 import { type ServedKit, serveKit } from "tests/teamchat/connector/kit.ts";
 import { APP_SECRET } from "tests/teamchat/connector/kit.ts";
 import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import {
   deliver,
+  holdOf,
   makeTeamchatRoot,
   startTeamchatProcess,
   type TeamchatProcess,
   type TeamchatRoot,
 } from "tests/teamchat/gateway_process.ts";
 
-const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 6);
+const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 9);
 
 /** Both halves of one gateway under one root. */
 class Halves {
@@ -165,59 +167,153 @@ test("a delivery that comes again makes no second turn", async (halves, served) 
   await leave(agent);
 });
 
-/** Which half dies, and when: after the 202, or after the agent began. */
-const KILLS = [
-  ["receiver", "accepted"],
-  ["sender", "accepted"],
-  ["sender", "begun"],
-  ["receiver", "begun"],
-  ["both", "accepted"],
-  ["both", "begun"],
+/** Where a kill falls; the later the place, the more of the turn is behind it. */
+const PLACES = [
+  // The delivery is on its way, and the platform may have no answer to it.
+  "posted",
+  "accepted",
+  // The agent was told of the turn and has said nothing yet.
+  "handed",
+  "begun",
+  // A request is at the platform, which took it or did not.
+  "opening before",
+  "opening after",
+  "answered",
+  "final before",
+  "final after",
 ] as const;
+/** Which half dies. Ten and nine have no common factor: ninety rounds see every pair. */
+const VICTIMS = [
+  ...["both", "sender", "receiver", "both", "sender"] as const,
+  ...["both", "receiver", "sender", "both", "receiver"] as const,
+];
+type Victim = typeof VICTIMS[number];
+/** That it began, its message, that it ended. */
+const EVENTS_OF_A_TURN = 3;
+const yieldOnce = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 test("killed halves lose nothing that was accepted, and double nothing", async (halves, served) => {
-  const { kit } = served;
-  const ran = new Map<string, string>();
+  const rounds = new Rounds(halves, served);
   await halves.startReceiver();
   await halves.startSender();
-  const restart = async (which: "receiver" | "sender" | "both") => {
-    if (which !== "sender") await halves.receiver?.kill();
-    if (which !== "receiver") await halves.sender?.kill();
-    if (which !== "sender") await halves.startReceiver();
-    if (which !== "receiver") await halves.startSender();
-  };
-  const begin = async (agent: TestAgent, text: string) => {
-    const turn = await agent.begin();
-    assert.equal(turn.text, text);
-    assert.ok(!ran.has(turn.turnId), "a turn was handed out twice");
-    ran.set(turn.turnId, text);
-    await agent.next("ack");
-    return turn.turnId;
-  };
   for (let round = 0; round < ROUNDS; round++) {
-    const [which, place] = KILLS[round % KILLS.length] ?? ["both", "accepted"];
+    const victim = VICTIMS[round % VICTIMS.length] ?? "both";
+    await rounds.run(round, victim, PLACES[round % PLACES.length] ?? "accepted");
+  }
+  assert.equal(rounds.ran.size, ROUNDS);
+});
+
+/** Rounds of one pair of halves, and what its agent remembers of them. */
+class Rounds {
+  /** Turns that the agent took, with their texts: each runs once. */
+  readonly ran = new Map<string, string>();
+  /** The turn that runs, how much of its outbox was sent, and how much came before it. */
+  #turn: string | undefined;
+  #said = 0;
+  #base = 0;
+  readonly #halves: Halves;
+  readonly #kit: ServedKit["kit"];
+
+  constructor(halves: Halves, { kit }: ServedKit) {
+    this.#halves = halves;
+    this.#kit = kit;
+  }
+
+  async run(round: number, victim: Victim, place: typeof PLACES[number]): Promise<void> {
+    const [halves, kit] = [this.#halves, this.#kit];
+    const where = `round ${round}: ${victim} killed, ${place}`;
+    // Each in a chat of its own: a stream whose opening was killed bars the next one for two minutes.
+    const room = `a:bea-${round}`;
     const text = `turn ${round}`;
-    const message = messageOf(kit, { text });
-    assert.equal(await deliver(halves.url, message, kit), 202);
-    let turnId: string | undefined;
-    let agent: TestAgent | undefined;
-    if (place === "begun") {
-      agent = await halves.register([...ran.keys()]);
-      turnId = await begin(agent, text);
-    }
-    await restart(which);
-    if (which !== "receiver" || agent === undefined) {
+    const conversation = { id: room, conversationType: "personal" };
+    const message = messageOf(kit, { text, conversation });
+    const [what, when] = place.split(" ") as [string, "before" | "after" | undefined];
+    const kind = what === "opening" ? "informative" : what;
+    const held = when === undefined ? undefined : holdOf(kit, kind, when);
+    const delivering = deliver(halves.url, message, kit).catch(() => undefined);
+    // A few turns of the event loop more each time: the kill falls before, in and after the write.
+    for (let turn = 0; place === "posted" && turn < round % 40; turn++) await yieldOnce();
+    if (place !== "posted") assert.equal(await delivering, 202, where);
+    let agent = await this.#reach(what, text);
+    await held?.reached;
+    await this.#kill(victim);
+    await delivering;
+    held?.release();
+    if (victim !== "receiver" || agent === undefined) {
       await agent?.closed;
-      agent = await halves.register([...ran.keys()]);
+      agent = await this.#register();
     }
     // The platform delivers again what it may not have had an answer to.
-    assert.equal(await deliver(halves.url, message, kit), 202);
-    turnId ??= await begin(agent, text);
-    agent.answer(turnId, `answer to ${text}`);
-    const told = await agent.next("delivery");
-    assert.equal(told.outcome, "delivered");
+    assert.equal(await deliver(halves.url, message, kit), 202, where);
+    await this.#finish(agent, text);
+    let told = await agent.next("delivery");
+    // A half that was killed while it told of an earlier turn tells it again.
+    while (told.turn_id !== this.#turn) told = await agent.next("delivery");
+    assert.equal(told.outcome, "delivered", where);
+    const read = kit.conversation(room).messages.map(({ text }) => text);
+    assert.deepEqual(read.filter((one) => one !== LINE), [`answer to ${text}`], where);
+    this.#turn = undefined;
+    this.#base += EVENTS_OF_A_TURN;
     await leave(agent);
   }
-  const wanted = Array.from({ length: ROUNDS }, (_, round) => `answer to turn ${round}`);
-  assert.deepEqual(answersOf(served), wanted);
-});
+
+  /** Brings the turn up to the place; nothing where the agent has no part in it yet. */
+  async #reach(what: string, text: string): Promise<TestAgent | undefined> {
+    if (what === "posted" || what === "accepted") return undefined;
+    const agent = await this.#register();
+    const turn = await agent.next("turn");
+    assert.equal(turn.text, text);
+    if (what === "handed") return agent;
+    this.#take(agent, turn);
+    this.#say(agent, what === "answered" || what === "final" ? EVENTS_OF_A_TURN : 1);
+    await agent.next("ack");
+    return agent;
+  }
+
+  /** Registers as an agent that remembers the turn it runs, and goes on where the gateway is. */
+  async #register(): Promise<TestAgent> {
+    const agent = await this.#halves.register(this.#turn === undefined ? [] : [this.#turn]);
+    const registered = agent.frames.find(({ type }) => type === "registered");
+    this.#said = Number(registered?.acked_seq) - this.#base;
+    return agent;
+  }
+
+  #take(agent: TestAgent, turn: Readonly<Record<string, unknown>>): void {
+    const turnId = this.#turn = String(turn.turn_id);
+    assert.ok(!this.ran.has(turnId), `a turn was handed out twice: ${turn.text}`);
+    this.ran.set(turnId, String(turn.text));
+    agent.send({ type: "turn_accepted", turn_id: turnId });
+  }
+
+  /** Sends what the turn's outbox holds up to a place, but for what the gateway has. */
+  #say(agent: TestAgent, upTo: number): void {
+    const turnId = this.#turn ?? "";
+    const text = `answer to ${this.ran.get(turnId)}`;
+    const outbox = [
+      ["turn_started", {}],
+      ["message", { message_id: "m1", role: "assistant", text }],
+      ["turn_ended", { outcome: "completed" }],
+    ] as const;
+    for (const [kind, payload] of outbox.slice(this.#said, upTo)) {
+      agent.event(kind, turnId, payload);
+    }
+    this.#said = Math.max(this.#said, upTo);
+  }
+
+  /** Runs the turn unless it ran, and says the rest of its answer. */
+  async #finish(agent: TestAgent, text: string): Promise<void> {
+    if (this.#turn === undefined) {
+      const known = agent.frames.find((frame) => frame.type === "turn" && frame.text === text);
+      this.#take(agent, known ?? await agent.next("turn"));
+    }
+    this.#say(agent, EVENTS_OF_A_TURN);
+  }
+
+  async #kill(victim: Victim): Promise<void> {
+    const halves = this.#halves;
+    if (victim !== "sender") await halves.receiver?.kill();
+    if (victim !== "receiver") await halves.sender?.kill();
+    if (victim !== "sender") await halves.startReceiver();
+    if (victim !== "receiver") await halves.startSender();
+  }
+}

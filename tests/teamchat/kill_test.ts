@@ -19,6 +19,7 @@ import {
   TENANT,
 } from "tests/teamchat/connector/kit.ts";
 import { agentOf, BEA_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
+import { holdOf } from "tests/teamchat/gateway_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 12);
 /**
@@ -208,14 +209,6 @@ async function untilKilled(
   await held?.reached;
   await second.kill();
   held?.release();
-}
-
-/** Stops the next request of a kind at the platform, which took it or not. */
-function holdOf(kit: ServedKit["kit"], kind: string, hold: "before" | "after") {
-  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const effect = { hold, reached: reached.resolve, release: released.promise };
-  kit.script({ kind, effect });
-  return { reached: reached.promise, release: released.resolve };
 }
 
 function take(memory: AgentMemory, turnId: string, text: string): void {
