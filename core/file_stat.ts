@@ -1,5 +1,5 @@
 /**
- * What is told of a file without opening it.
+ * What is told of a file without opening it, and whether it is still the file that was read.
  *
  * @module
  */
@@ -18,4 +18,19 @@ export interface FileStat {
   /** Device and inode: another pair is another file. A number of a removed file is used again. */
   readonly dev: number;
   readonly ino: number;
+}
+
+/**
+ * Names a file as it is; undefined for none, and for one that was changed less than `settledMs` before
+ * `now`: times are coarse and inodes are used again, so it may be changed once more without a trace.
+ */
+export function fileVersion(
+  stat: FileStat | undefined,
+  now: number,
+  settledMs: number,
+): string | undefined {
+  if (stat === undefined) return undefined;
+  const { dev, ino, size, mtimeMs, ctimeMs } = stat;
+  if (now - ctimeMs < settledMs) return undefined;
+  return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }

@@ -14,6 +14,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
+import { cancelEnded } from "teamchat/disown.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -129,6 +130,7 @@ class ConnectedAgents implements Agents {
         if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turn.turnId });
       }
     }
+    cancelEnded(session, openTurns ?? [], store);
     this.tell(agent);
     this.inform(agent);
     this.wake(agent);

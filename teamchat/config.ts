@@ -110,6 +110,8 @@ export interface TeamchatConfig {
   /** Milliseconds since the epoch at which the client secret ends. */
   readonly secretEnds: number | undefined;
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  /** The file that they were read from, and are read from again; undefined when there is none. */
+  readonly agentsFile: string | undefined;
   readonly conversations: ReadonlySet<ConversationType>;
   /** Origins from which files are fetched, and to which they are brought. */
   readonly fileOrigins: ReadonlySet<string>;
@@ -132,6 +134,8 @@ export interface ConfigSite {
   readonly privateAddress: string | undefined;
   /** Text of the file that `TEAMS_CLOUD` names; undefined when there is none. */
   readonly cloudFile: string | undefined;
+  /** The file that `TEAMS_AGENTS` names; undefined or absent when it holds the map itself. */
+  readonly agentsFile?: string | undefined;
 }
 
 /** Shortest shared token that is taken. */
@@ -168,6 +172,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     mode,
     secretEnds: ends,
     agents: values.agents,
+    agentsFile: site.agentsFile,
     conversations: new Set(values.conversations),
     fileOrigins: new Set(values.fileHosts.map(fileOrigin).filter((each) => each !== undefined)),
     listen: values.listen,

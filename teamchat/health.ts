@@ -13,6 +13,8 @@ export interface HealthFacts {
   readonly mode: "cloud" | "local";
   readonly version: string;
   readonly agentsKnown: number;
+  /** The file of the owners could not be used when it was last looked at; the map before it counts. */
+  readonly isOwnersDamaged: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
   /**
@@ -33,6 +35,7 @@ export interface Health {
   readonly [field: string]: unknown;
 }
 
+const OWNERS_DAMAGED = "agents-file-damaged";
 const DAY_MS = 86_400_000;
 
 /** Builds the report. */
@@ -41,6 +44,7 @@ export function healthOf(facts: HealthFacts): Health {
   const days = secretEnds === undefined ? undefined : Math.floor((secretEnds - now) / DAY_MS);
   const problems = [
     ...(facts.agentsKnown === 0 ? ["agents-none"] : []),
+    ...(facts.isOwnersDamaged ? [OWNERS_DAMAGED] : []),
     ...(facts.keysAgeMs === "elsewhere" ? [] : keyProblems(facts.mode, facts.keysAgeMs)),
     ...(tokenFault === undefined ? [] : [`app-token-${tokenFault}`]),
     ...(days !== undefined && days < 0 ? ["secret-ended"] : []),
@@ -69,14 +73,19 @@ export interface ReceiverFacts
   readonly keysAgeMs: number | undefined;
   /** Activities that wait for the sending half. */
   readonly spooled: number;
+  readonly isOwnersDamaged: boolean;
 }
 
 /** The report of both halves; `sender` is undefined while the sending half does not answer. */
 export function joinHealth(facts: ReceiverFacts, sender: Health | undefined): Health {
   const { mode, version, keysAgeMs, lastInbound, spooled, now } = facts;
+  // Both halves read the same file.
   const problems = [
-    ...(sender === undefined ? ["sender-away"] : sender.problems),
-    ...keyProblems(mode, keysAgeMs),
+    ...new Set([
+      ...(sender === undefined ? ["sender-away"] : sender.problems),
+      ...keyProblems(mode, keysAgeMs),
+      ...(facts.isOwnersDamaged ? [OWNERS_DAMAGED] : []),
+    ]),
   ];
   return {
     mode,

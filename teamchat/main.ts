@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import { isPrivate, parseIp } from "core/ip.ts";
 import { openHost } from "core/os/host.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
-import { withSettingFiles } from "core/setting_files.ts";
+import { isSettingFile, withSettingFiles } from "core/setting_files.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { cloudFilePath, readTeamchatConfig, TEAMCHAT_SETTINGS } from "teamchat/config.ts";
@@ -50,6 +50,7 @@ const config = readTeamchatConfig(env, {
   cloudFile: cloudPath === undefined
     ? undefined
     : await host.files.readText(cloudPath).catch(() => undefined),
+  agentsFile: isSettingFile(given.TEAMS_AGENTS) ? given.TEAMS_AGENTS : undefined,
 });
 if (Deno.args[0] === "--check-config" || !config.ok) {
   const text = printSettingsCheck(PROGRAM, config);

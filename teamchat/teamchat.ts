@@ -9,6 +9,8 @@ import { openKeyList } from "core/dial/key_list.ts";
 import { watchKeys } from "core/dial/key_watch.ts";
 import { createSessionRegistry, type SessionRegistry } from "core/dial/sessions.ts";
 import { ownNames } from "core/host_name.ts";
+import { CLOSE } from "core/dial/frames.ts";
+import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
 import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Host, ListenAddress, Listener } from "core/ports.ts";
 import { createRecent } from "core/recent.ts";
@@ -19,6 +21,7 @@ import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, type TeamchatApp } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
+import { disown } from "teamchat/disown.ts";
 import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
 import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
@@ -31,6 +34,7 @@ import {
 } from "teamchat/inbound/messages.ts";
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
+import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
 import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
 import { type AppTokens, createAppTokens } from "teamchat/reply/app_token.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
@@ -97,6 +101,19 @@ async function serve(
     sendsPerSecond: config.sendsPerSecond,
   });
   const registry = createSessionRegistry(clock);
+  const owners = watchOwners({
+    ...{ agents: config.agents, path: config.agentsFile, files: ports.files, clock, log },
+    onChange: (bereft) => {
+      disown({ store, registry, replies, owners: owners.map, clock, log });
+      for (const session of registry.all()) {
+        // Who stays is whose agent it is by the registration that the gate let in before.
+        if ([...bereft].some((agent) => agent === session.agent)) {
+          log.warning("owner gone", { agent: session.agent, peer: session.peer });
+          session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
+        }
+      }
+    },
+  });
   const replies: Replies = createReplies({
     ...{ store, connector, metrics, clock, log },
     onStopped: (turn: Turn) => agents.cancel(turn),
@@ -104,7 +121,7 @@ async function serve(
   });
   const agents = createAgents({
     ...{ store, registry, replies, metrics, clock, random, log },
-    owners: config.agents,
+    owners: owners.map,
     files: (hooks) =>
       createFileMoves({
         ...{ ...ports, metrics, connector, ...platform, origins: config.fileOrigins },
@@ -118,11 +135,11 @@ async function serve(
     ...options.hostNames,
   ]);
   const door = createRegisterDoor({
-    ...{ agents: config.agents, router: agents, metrics, clock, random, log, registry, isOwnName },
+    ...{ agents: owners.map, router: agents, metrics, clock, random, log, registry, isOwnName },
     version: options.version,
     ackedSeq: (agent, epoch) => store.turns.ackedSeq(agent, epoch),
     gate: {
-      ...{ agents: config.agents, sharedToken: config.registerToken, isOwnName, clock },
+      ...{ agents: owners.map, sharedToken: config.registerToken, isOwnName, clock },
       enrolled: (agent) => keyList.listed(agent),
       takeNonce: (nonce, until) => store.takeNonce(nonce, until),
     },
@@ -134,9 +151,11 @@ async function serve(
   });
   const inbound = inboundOf(
     config,
-    { ...ports, metrics, agents, replies, platform, registry },
+    { ...ports, metrics, agents, owners, replies, platform, registry },
     options,
   );
+  // Owners may have changed while no gateway ran.
+  disown({ store, registry, replies, owners: owners.map, clock, log });
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   agents.resume();
   void platform.keys?.refresh();
@@ -149,6 +168,7 @@ async function serve(
   const following = config.isReceiverApart ? inbound.follow() : undefined;
 
   async function stop(): Promise<void> {
+    owners.close();
     stopWatch();
     inbound.close();
     await agents.close();
@@ -218,16 +238,17 @@ function inboundOf(
   parts: Served & {
     readonly metrics: Metrics;
     readonly agents: ReturnType<typeof createAgents>;
+    readonly owners: Owners;
     readonly replies: Replies;
     readonly platform: Platform;
     readonly registry: SessionRegistry;
   },
   options: TeamchatOptions,
 ): Inbound {
-  const { store, metrics, clock, random, log, platform, agents, replies, registry } = parts;
+  const { store, metrics, clock, random, log, platform, agents, replies, registry, owners } = parts;
   const { mode } = config;
   const rules: RouteRules = {
-    agents: config.agents,
+    agents: owners.map,
     tenantId: mode.kind === "cloud" ? mode.tenantId : undefined,
     hosts: platform.hosts,
     conversations: config.conversations,
@@ -247,7 +268,10 @@ function inboundOf(
       strangers: createRecent<true>(TEAMCHAT_LIMITS.strangersKept),
     }),
   };
-  const take: TakeActivity = (activity, arrival) => takeActivity(activity, arrival, taking);
+  const take: TakeActivity = async (activity, arrival) => {
+    await lookForOwner(activity, owners);
+    return await takeActivity(activity, arrival, taking);
+  };
   const messages = createMessagesRoute({
     ...{ tokens: platform.connectorTokens, take, metrics, clock, log },
     onStored: (tookMs) => {
@@ -259,7 +283,8 @@ function inboundOf(
     healthOf({
       mode: mode.kind,
       version: options.version,
-      agentsKnown: config.agents.size,
+      agentsKnown: owners.map.size,
+      isOwnersDamaged: owners.isDamaged(),
       agentsConnected: registry.all().length,
       turnsOpen: store.turns.openCount(),
       keysAgeMs: config.isReceiverApart ? "elsewhere" : platform.keys?.ageMs(),

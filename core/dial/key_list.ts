@@ -12,7 +12,7 @@
 
 import { isPublicKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import type { FileStat } from "core/file_stat.ts";
+import { fileVersion } from "core/file_stat.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Files } from "core/ports.ts";
 
@@ -49,7 +49,7 @@ export function openKeyList(
 
   async function lookNow(): Promise<KeyFile> {
     const stat = await files.stat(path);
-    const version = versionOf(stat, clock.now());
+    const version = fileVersion(stat, clock.now(), DIAL_LIMITS.keyFileSettledMs);
     if (last !== undefined && version !== undefined && last.version === version) return last;
     const text = stat === undefined ? undefined : await files.readText(path);
     last = last !== undefined && last.text === text
@@ -73,14 +73,6 @@ export function openKeyList(
     agents: async () => new Set((await look()).keys.keys()),
     generation: async () => (await look()).generation,
   };
-}
-
-/** Names the file as it is; undefined for one that was changed too lately to be told apart. */
-function versionOf(stat: FileStat | undefined, now: number): string | undefined {
-  if (stat === undefined) return undefined;
-  const { dev, ino, size, mtimeMs, ctimeMs } = stat;
-  if (now - ctimeMs < DIAL_LIMITS.keyFileSettledMs) return undefined;
-  return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
 function readKeys(text: string | undefined): Keys {

@@ -40,6 +40,8 @@ export interface ReceiverConfig {
     }
     | undefined;
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
+  /** The file that they were read from, and are read from again; undefined when there is none. */
+  readonly agentsFile: string | undefined;
   readonly conversations: ReadonlySet<ConversationType>;
   readonly listen: ListenAddress;
   readonly warnings: readonly string[];
@@ -48,7 +50,7 @@ export interface ReceiverConfig {
 /** Reads the settings; every fault is in the details of the refusal. */
 export function readReceiverConfig(
   env: Env,
-  site: { readonly cloudFile: string | undefined },
+  site: { readonly cloudFile: string | undefined; readonly agentsFile?: string | undefined },
 ): Result<ReceiverConfig> {
   const read = readSettings(RECEIVER_SETTINGS, env);
   const cloud = readCloud(env, site);
@@ -67,6 +69,7 @@ export function readReceiverConfig(
       ? undefined
       : { cloud: cloud.value, appId, tenantId, audiences: new Set([appId, ...aliases]) },
     agents,
+    agentsFile: site.agentsFile,
     conversations: new Set(conversations),
     listen,
     warnings: appId === undefined

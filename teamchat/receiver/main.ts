@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
 import { listenUnix } from "core/os/listen_unix.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
-import { withSettingFiles } from "core/setting_files.ts";
+import { isSettingFile, withSettingFiles } from "core/setting_files.ts";
 import { printSettingsCheck } from "core/settings.ts";
 import { VERSION } from "core/version.ts";
 import { cloudFilePath } from "teamchat/config.ts";
@@ -29,6 +29,7 @@ const config = readReceiverConfig(env, {
   cloudFile: cloudPath === undefined
     ? undefined
     : await host.files.readText(cloudPath).catch(() => undefined),
+  agentsFile: isSettingFile(given.TEAMS_AGENTS) ? given.TEAMS_AGENTS : undefined,
 });
 if (Deno.args[0] === "--check-config" || !config.ok) {
   const text = printSettingsCheck(PROGRAM, config);

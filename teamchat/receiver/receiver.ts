@@ -24,6 +24,7 @@ import {
   type TakeActivity,
 } from "teamchat/inbound/messages.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
+import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
 import type { ReceiverConfig } from "teamchat/receiver/config.ts";
 import { createSenderLink, type SenderLink } from "teamchat/receiver/link.ts";
 import { openSpool, type Spool } from "teamchat/receiver/spool.ts";
@@ -69,9 +70,11 @@ export async function startReceiver(
       (stream) => link.attach(stream),
     );
     closing.unshift(() => door.close());
+    const owners = watchOwners({ agents: config.agents, path: config.agentsFile, ...ports });
+    closing.unshift(() => owners.close());
     const metrics = createMetrics("fleetctl_teamchat_receiver");
     metrics.gauge("spooled", () => spool.size());
-    const app = appOf(config, { ...ports, metrics, spool, link }, version);
+    const app = appOf(config, { ...ports, metrics, spool, link, owners }, version);
     const messages = await sockets.serveHttp(config.listen, app);
     closing.unshift(() => messages.close());
     log.debug("spool opened", { waiting: spool.size() });
@@ -86,10 +89,11 @@ interface Parts extends ReceiverPorts {
   readonly metrics: Metrics;
   readonly spool: Spool;
   readonly link: SenderLink;
+  readonly owners: Owners;
 }
 
 function appOf(config: ReceiverConfig, parts: Parts, version: string) {
-  const { clock, random, http, log, metrics, spool, link } = parts;
+  const { clock, random, http, log, metrics, spool, link, owners } = parts;
   const { cloud } = config;
   const keys = cloud === undefined
     ? undefined
@@ -127,16 +131,17 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
         keysAgeMs: keys?.ageMs(),
         lastInbound,
         spooled: spool.size(),
+        isOwnersDamaged: owners.isDamaged(),
         now: clock.now(),
       }, (await stateOf())?.health),
   });
 }
 
 function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
-  const { clock, random, log, metrics, spool, link } = parts;
+  const { clock, random, log, metrics, spool, link, owners } = parts;
   const { cloud } = config;
   const rules: RouteRules = {
-    agents: config.agents,
+    agents: owners.map,
     tenantId: cloud?.tenantId,
     hosts: cloud === undefined
       ? { mode: "local" }
@@ -145,6 +150,7 @@ function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
     appId: cloud?.appId,
   };
   return async (activity, { token, id, body }) => {
+    await lookForOwner(activity, owners);
     const question = { type: "activity", body, received: clock.now(), key: random.uuid() } as const;
     const route = decideRoute(activity, rules, token);
     if (route.kind !== "route") {

@@ -33,6 +33,8 @@ export interface Replies {
   ask(turnId: string, approval: AskedApproval): void;
   /** The turn has ended: its answer is delivered. */
   finish(turnId: string): void;
+  /** Nobody is to hear of the turn any more: what is shown stays, nothing follows. */
+  drop(turnId: string): void;
   /** Sends a line of the gateway's own; what becomes of it is only counted. */
   note(site: Site, text: string): void;
   /** Begins nothing more; resolves when no request is under way. */
@@ -58,8 +60,12 @@ interface Open {
   readonly ended: Promise<void>;
   readonly end: () => void;
   readonly leave: () => void;
+  /** Its owner is not the agent's any more. */
+  readonly gone: AbortController;
 }
 
+/** What the agent is told of a turn whose owner is not its own any more. */
+const GONE: Closing = { outcome: "cancelled", reason: "owner gone" };
 /** When the disk did not take the outcome, the next try. */
 const STORE_RETRY_MS = 5_000;
 
@@ -108,7 +114,7 @@ class AllReplies implements Replies {
       live.leave();
       resolve();
     };
-    this.#open.set(turnId, { shown, live, ended, end, leave });
+    this.#open.set(turnId, { shown, live, ended, end, leave, gone: new AbortController() });
     const { conversation } = turn.site;
     // Beside the answers: the agent may wait, in the midst of one, for what becomes of its message.
     const lane = turn.sendId === undefined ? conversation : `${conversation}|sent`;
@@ -152,6 +158,16 @@ class AllReplies implements Replies {
     this.#open.get(turnId)?.end();
   }
 
+  drop(turnId: string): void {
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn === undefined || turn.state === "closed") return;
+    const open = this.#open.get(turnId);
+    // Nothing of it is under way: it waits for its agent, or for a start that does not come.
+    if (open === undefined) return this.#run(turn.site.conversation, () => this.#close(turn, GONE));
+    open.gone.abort();
+    open.leave();
+  }
+
   note(site: Site, text: string): void {
     this.#run(site.conversation, async () => {
       const { connector } = this.#parts;
@@ -178,6 +194,7 @@ class AllReplies implements Replies {
     if (open === undefined) return;
     try {
       await open.live.run();
+      if (open.gone.signal.aborted) return await this.#forget(turnId);
       if (open.live.mode === "stopped") return await this.#stopped(turnId);
       await open.ended;
       // A stop of the gateway ends the showing as well; then the next start goes on from here.
@@ -193,8 +210,9 @@ class AllReplies implements Replies {
     const delivered = await deliverAnswer({
       ...{ turn, connector, clock, text: answerText(turn), mode: open.live.mode },
       keep: (progress) => this.#keep(turn.turnId, progress),
-      signal: this.#stop.signal,
+      signal: AbortSignal.any([this.#stop.signal, open.gone.signal]),
     });
+    if (open.gone.signal.aborted) return await this.#forget(turn.turnId);
     if (delivered === "stopping") return;
     await this.#close(turn, delivered);
   }
@@ -204,6 +222,11 @@ class AllReplies implements Replies {
     if (turn === undefined) return;
     this.#parts.onStopped(turn);
     await this.#close(turn, { outcome: "cancelled", reason: "stopped by the owner" });
+  }
+
+  async #forget(turnId: string): Promise<void> {
+    const turn = this.#parts.store.turns.get(turnId);
+    if (turn !== undefined) await this.#close(turn, GONE);
   }
 
   async #close(turn: Turn, how: Closing): Promise<void> {

@@ -49,6 +49,10 @@ export interface OwnerFileBook {
   /** Files that the owner accepted and that are not brought. */
   accepted(): readonly OwnerFile[];
   expired(now: number): readonly OwnerFile[];
+  /** Files that nobody answered yet. */
+  offered(): readonly OwnerFile[];
+  /** Ends an offer now: no answer to it counts any more. */
+  lapse(fileId: string): Result<void>;
   close(fileId: string): Result<boolean>;
   sweep(before: number): void;
 }
@@ -66,6 +70,10 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
   const get = db.prepare("select * from owner_files where file_id = ?");
   const accepted = db.prepare("select * from owner_files where state = 'accepted'");
   const expired = db.prepare("select * from owner_files where state = 'offered' and expires <= ?");
+  const offered = db.prepare("select * from owner_files where state = 'offered'");
+  const lapse = db.prepare(
+    "update owner_files set expires = 0 where file_id = ? and state = 'offered'",
+  );
   const close = db.prepare(
     "update owner_files set state = 'closed', upload = null where file_id = ? and state <> 'closed'",
   );
@@ -84,6 +92,11 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
     get: (fileId) => readFile(get.get(fileId)),
     accepted: () => accepted.all().map(readFile).filter((file) => file !== undefined),
     expired: (now) => expired.all(now).map(readFile).filter((file) => file !== undefined),
+    offered: () => offered.all().map(readFile).filter((file) => file !== undefined),
+    lapse: (fileId) =>
+      writeSql(db, "the file", () => {
+        lapse.run(fileId);
+      }),
     close: (fileId) => writeSql(db, "the file", () => close.run(fileId).changes === 1),
     sweep: (before) => {
       sweep.run(before);

@@ -69,6 +69,8 @@ export interface TurnBook {
   heldBy(agent: string): readonly Turn[];
   /** Turns that have ended and whose answer is not out, oldest first. */
   unanswered(): readonly Turn[];
+  /** Turns of which something is still to come. */
+  open(): readonly Turn[];
   /** Turns that wait longer than they may. */
   expired(now: number): readonly Turn[];
   /** Agents with turns that wait since before `since`. */
@@ -100,6 +102,7 @@ export function openTurnBook(db: Database, together: Writer): TurnBook {
       together("the event", () => ok(appendAll(sql, { agent, epoch, now }, events))),
     heldBy: (agent) => readTurns(sql.held.all(agent)),
     unanswered: () => readTurns(sql.unanswered.all()),
+    open: () => readTurns(sql.allOpen.all()),
     expired: (now) => readTurns(sql.expired.all(now)),
     waitingSince: (since) => readTurns(sql.waiting.all(since)),
     end: (turnId, { outcome, reason }, now) =>
@@ -300,6 +303,9 @@ function statements(db: Database) {
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
     held: db.prepare(`${turns} agent = ? and state in ('delivered', 'running') order by place`),
     unanswered: db.prepare(`${turns} state = 'ended' order by place`),
+    allOpen: db.prepare(
+      `${turns} state in ('queued', 'delivered', 'running', 'ended') order by place`,
+    ),
     expired: db.prepare(`${turns} state = 'queued' and expires <= ? order by place limit 256`),
     waiting: db.prepare(
       `${turns} state = 'queued' and created <= ? and agent not in (select agent from absences) ` +

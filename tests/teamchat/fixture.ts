@@ -87,6 +87,8 @@ export async function startTestTeamchat(options: {
   readonly host?: MemoryHost;
   readonly kit?: ConnectorKit;
   readonly keys?: Readonly<Record<string, DialKey>>;
+  /** The file that names the owners from the first look on; the settings name them at start. */
+  readonly agentsFile?: string;
 } = {}): Promise<TestTeamchat> {
   const wired: { kit?: ConnectorKit } = {};
   const host = options.host ?? memoryHost({
@@ -114,7 +116,7 @@ export async function startTestTeamchat(options: {
     TEAMS_LISTEN: "127.0.0.1:0",
     TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
     ...options.env,
-  }, { privateAddress: undefined, cloudFile: kit.cloudFile });
+  }, { privateAddress: undefined, cloudFile: kit.cloudFile, agentsFile: options.agentsFile });
   if (!config.ok) throw new Error(config.error.details.join("; "));
   const teamchat = await startTeamchat(config.value, host, { version: "1.2.3", hostNames: [] });
   return handsOn({ teamchat, kit, host, keys }, options);

@@ -37,13 +37,14 @@ export interface TeamchatProcess {
 export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot> {
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const { key } = await generateDialKey();
-  const { dialKeys, etc, role } = pathsUnder(root);
+  const { dialKeys, etc, role, teamsAgents } = pathsUnder(root);
   await Deno.mkdir(etc, { recursive: true });
   // Made by the service manager on a host.
   for (const name of ["teamchat", "teamchat-receiver"]) {
     await Deno.mkdir(role(name), { recursive: true });
   }
   await Deno.writeTextFile(dialKeys, JSON.stringify({ bea: [key.publicKey] }));
+  await Deno.writeTextFile(teamsAgents, JSON.stringify({ [BEA_OWNER]: "bea" }));
   const cloud = `${root}/cloud.yaml`;
   await Deno.writeTextFile(cloud, kit.cloudFile);
   return {
@@ -54,7 +55,7 @@ export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot>
       TEAMS_APP_ID: APP_ID,
       TEAMS_APP_PASSWORD: APP_SECRET,
       TEAMS_APP_TENANT_ID: TENANT,
-      TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
+      TEAMS_AGENTS: teamsAgents,
       TEAMS_CLOUD: cloud,
       TEAMS_LISTEN: "127.0.0.1:0",
       TEAMS_REGISTER_LISTEN: "127.0.0.1:0",

@@ -7,10 +7,11 @@
  */
 
 import assert from "node:assert/strict";
+import { pathsUnder } from "core/paths.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import { type ServedKit, serveKit } from "tests/teamchat/connector/kit.ts";
 import { APP_SECRET } from "tests/teamchat/connector/kit.ts";
-import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
+import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import {
   deliver,
   holdOf,
@@ -59,6 +60,16 @@ class Halves {
     while (((await this.health()).problems as string[]).includes("sender-away")) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+  }
+
+  /** Writes who owns whom, as `apply` does. */
+  async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
+    const { teamsAgents } = pathsUnder(this.#at.root);
+    await Deno.writeTextFile(
+      `${teamsAgents}.new`,
+      typeof owners === "string" ? owners : JSON.stringify(owners),
+    );
+    await Deno.rename(`${teamsAgents}.new`, teamsAgents);
   }
 
   async register(openTurns: readonly string[] = []): Promise<TestAgent> {
@@ -167,6 +178,37 @@ test("a delivery that comes again makes no second turn", async (halves, served) 
   await leave(agent);
 });
 
+test("both halves go by a new list of owners, and neither is restarted", async (halves, served) => {
+  const { kit } = served;
+  await halves.startReceiver();
+  await halves.startSender();
+  await halves.joined();
+  const agent = await halves.register();
+  const from = (owner: string, text: string) =>
+    messageOf(kit, {
+      ...{ text, from: { id: `29:${owner}`, aadObjectId: owner } },
+      conversation: { id: `a:${owner}`, conversationType: "personal" },
+    });
+  await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
+  assert.equal(await deliver(halves.url, from(CAL_OWNER, "I am new"), kit), 202);
+  const turn = await agent.begin();
+  assert.equal(turn.text, "I am new");
+  agent.answer(turn.turnId, "welcome");
+  assert.equal((await agent.next("delivery")).outcome, "delivered");
+  await halves.own({ [BEA_OWNER]: "bea" });
+  assert.equal((await agent.closed).code, 1008);
+  assert.equal(await deliver(halves.url, from(CAL_OWNER, "and gone"), kit), 202);
+  const back = await halves.register();
+  assert.equal(await deliver(halves.url, from(BEA_OWNER, "I stay"), kit), 202);
+  assert.equal((await back.begin()).text, "I stay");
+  await halves.own("{");
+  while (!((await halves.health()).problems as string[]).includes("agents-file-damaged")) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.equal(await deliver(halves.url, from(BEA_OWNER, "and stay"), kit), 202);
+  await leave(back);
+});
+
 /** Where a kill falls; the later the place, the more of the turn is behind it. */
 const PLACES = [
   // The delivery is on its way, and the platform may have no answer to it.
@@ -198,10 +240,29 @@ test("killed halves lose nothing that was accepted, and double nothing", async (
   await halves.startSender();
   for (let round = 0; round < ROUNDS; round++) {
     const victim = VICTIMS[round % VICTIMS.length] ?? "both";
-    await rounds.run(round, victim, PLACES[round % PLACES.length] ?? "accepted");
+    const place = PLACES[round % PLACES.length] ?? "accepted";
+    await inTime(rounds.run(round, victim, place), () => {
+      const lines = (half: TeamchatProcess | undefined) => half?.log().split("\n").slice(-12);
+      return JSON.stringify(
+        { round, victim, place, sender: lines(halves.sender), receiver: lines(halves.receiver) },
+        undefined,
+        1,
+      );
+    });
   }
   assert.equal(rounds.ran.size, ROUNDS);
 });
+
+/** Fails with what is known after a minute: a round that hangs tells nothing by itself. */
+async function inTime(work: Promise<void>, told: () => string): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it hangs: ${told()}`)), 60_000);
+  try {
+    await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** Rounds of one pair of halves, and what its agent remembers of them. */
 class Rounds {

@@ -21,7 +21,7 @@ import type { Facts } from "units/reconcile/facts.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
 import { renderTeamchat, renderTeamchatReceiver } from "units/render/roles/teamchat.ts";
 import {
-  agentsSetting,
+  agentsFile,
   RECEIVER_USER,
   renderReceiverEnv,
   renderTeamchatEnv,
@@ -44,13 +44,11 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
   const isApart = isReceiverApart(teamchat);
-  const maps = agentsSetting(teamchat, paths).files;
-  const mapTexts = maps.map(({ content }) => content);
   const halves = [
     partOf({
       ...{ unit: renderTeamchat(paths, isApart), env: renderTeamchatEnv(teamchat, paths) },
       kind: "teamchat",
-      inputs: [...mapTexts, ...inputsOf("fleetctl-teamchat", "teamchat")],
+      inputs: inputsOf("fleetctl-teamchat", "teamchat"),
       ...{ program: "fleetctl-teamchat", paths },
       folder: { path: paths.role("teamchat"), mode: 0o700, owner: ownerOf(TEAMCHAT_USER) },
     }),
@@ -58,7 +56,7 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
       ? [partOf({
         ...{ unit: renderTeamchatReceiver(paths), env: renderReceiverEnv(teamchat, paths) },
         kind: "teamchat-receiver",
-        inputs: [...mapTexts, ...inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver")],
+        inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
         ...{ program: "fleetctl-teamchat-receiver", paths },
         folder: {
           path: paths.role("teamchat-receiver"),
@@ -72,7 +70,8 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
     files: [
       // Where the webview gateway runs as well, the same file is its part.
       ...(gateway === undefined ? [{ file: renderDialKeys(teamchat.dialKeys, paths) }] : []),
-      ...maps.map((file) => ({ file })),
+      // No input of a unit: both halves watch it.
+      { file: agentsFile(teamchat, paths) },
       ...halves.flatMap(({ files }) => files),
     ],
     folders: halves.flatMap(({ folders }) => folders),

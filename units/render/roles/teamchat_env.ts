@@ -9,7 +9,6 @@ import type { Paths } from "core/paths.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
-import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";
 
 /** User and group of the team-chat gateway. */
 export const TEAMCHAT_USER = "fleetctl-teamchat";
@@ -41,7 +40,7 @@ export function renderTeamchatEnv(
     TEAMS_LISTEN: teamchat.listen,
     TEAMS_REGISTER_LISTEN: teamchat.registerListen,
     TEAMS_CLOUD: teamchat.cloud,
-    TEAMS_AGENTS: agentsSetting(teamchat, paths).value,
+    TEAMS_AGENTS: paths.teamsAgents,
     ...(isReceiverApart(teamchat) ? { TEAMS_RECEIVER: "apart" } : {}),
   }));
   return text.ok ? ok(envFile(TEAMCHAT_ENV, TEAMCHAT_USER, text.value, paths)) : text;
@@ -65,17 +64,23 @@ export function renderReceiverEnv(
     ...Object.fromEntries(Object.entries(settings).filter(([key]) => RECEIVER_KEYS.includes(key))),
     TEAMS_LISTEN: teamchat.listen,
     TEAMS_CLOUD: teamchat.cloud,
-    TEAMS_AGENTS: agentsSetting(teamchat, paths).value,
+    TEAMS_AGENTS: paths.teamsAgents,
   }));
   return text.ok ? ok(envFile(RECEIVER_ENV, RECEIVER_USER, text.value, paths)) : text;
 }
 
-/** `TEAMS_AGENTS`, which both halves read; it names no secret. */
-export function agentsSetting(
+/**
+ * The file of `TEAMS_AGENTS`, which both halves read, and go on reading: an owner who comes or goes
+ * restarts nobody. It names no secret.
+ */
+export function agentsFile(
   { agentsJson }: Pick<TeamchatSettings, "agentsJson">,
   paths: Paths,
-): MapSetting {
-  return mapSetting(agentsJson, { path: paths.teamsAgents, mode: 0o644, owner: ROOT_OWNER });
+): RenderedFile {
+  return {
+    ...{ path: paths.teamsAgents, mode: 0o644, owner: ROOT_OWNER, secret: false },
+    content: `${agentsJson}\n`,
+  };
 }
 
 function envFile(name: string, group: string, text: string, paths: Paths): RenderedFile {

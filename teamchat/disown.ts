@@ -1,0 +1,60 @@
+/**
+ * Ends what belongs to an owner whose agent is another now, or none: turns that wait, run or are being
+ * answered, messages of the agent by itself, files that were offered. Nothing more of it is said to
+ * anybody. Everything else is left as it is.
+ *
+ * @module
+ */
+
+import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
+import type { AgentName, ObjectId } from "core/names.ts";
+import type { Clock, Log } from "core/ports.ts";
+import type { Replies } from "teamchat/reply/replies.ts";
+import type { TeamchatStore } from "teamchat/store/store.ts";
+
+/** What it takes. */
+export interface DisownParts {
+  readonly store: Pick<TeamchatStore, "turns" | "ownerFiles">;
+  readonly owners: ReadonlyMap<ObjectId, AgentName>;
+  readonly registry: Pick<SessionRegistry, "get">;
+  readonly replies: Pick<Replies, "drop">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Ends it, after the owners changed and before anything is handed out at start. */
+export function disown(parts: DisownParts): void {
+  const { store, owners, registry, replies, clock, log } = parts;
+  const isForeign = (of: { readonly owner: string; readonly agent: string }) =>
+    owners.get(of.owner as ObjectId) !== of.agent;
+  for (const turn of store.turns.open().filter(isForeign)) {
+    const { turnId, agent } = turn;
+    const how = { outcome: "cancelled", reason: "owner gone" } as const;
+    const stored = [
+      store.turns.requestCancel(turnId),
+      store.turns.end(turnId, how, clock.now()),
+    ].find((each) => !each.ok);
+    // It is found again at the next change or start; meanwhile its answer goes nowhere.
+    if (stored !== undefined) {
+      log.error("turn of a former owner not ended", { turn: turnId, agent });
+    }
+    registry.get(agent)?.send({ type: "cancel", turn_id: turnId });
+    replies.drop(turnId);
+  }
+  for (const { fileId, agent } of store.ownerFiles.offered().filter(isForeign)) {
+    if (!store.ownerFiles.lapse(fileId).ok) log.error("offer not ended", { agent });
+  }
+}
+
+/** Stops turns that ended here while their agent was away. */
+export function cancelEnded(
+  session: Pick<DialSession, "send">,
+  openTurns: readonly string[],
+  { turns }: Pick<TeamchatStore, "turns">,
+): void {
+  for (const turnId of openTurns) {
+    const turn = turns.get(turnId);
+    const isOver = turn?.state === "ended" || turn?.state === "closed";
+    if (isOver && turn?.isCancelRequested) session.send({ type: "cancel", turn_id: turnId });
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * Owners who come, go and change agents while the gateway runs: who is new is heard at once, who is gone
+ * is heard no more, nothing of one person reaches another, and nobody else loses anything.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { DIAL_LIMITS } from "core/limits.ts";
+import { AGENTS, BEA_OWNER, CAL_OWNER, startTestTeamchat } from "tests/teamchat/fixture.ts";
+import type { TestTeamchat } from "tests/teamchat/fixture.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+const FILE = "/etc/agents.json";
+const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
+const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
+
+/** What goes into the file. */
+type Owners = Readonly<Record<string, string>>;
+
+interface Given extends TestTeamchat {
+  /** Writes the file as `apply` does, and waits for a look. */
+  own(owners: Owners | string): Promise<void>;
+  /** The same without waiting. */
+  write(owners: Owners | string): Promise<void>;
+}
+
+function test(name: string, fn: (at: Given) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      const wired: { kit?: ConnectorKit } = {};
+      const host = memoryHost({
+        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+      });
+      const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
+      const write = async (owners: Owners | string) =>
+        await host.files.write(FILE, typeof owners === "string" ? owners : JSON.stringify(owners));
+      await host.files.ensureDir("/etc");
+      await write(AGENTS);
+      await using at = await startTestTeamchat({ host, kit, agentsFile: FILE });
+      const own = async (owners: Owners | string) => {
+        await write(owners);
+        await at.clock.advance(LOOK_MS);
+      };
+      await fn({ ...at, write, own });
+    },
+  });
+}
+
+/** A message of somebody in a chat of their own. */
+function of(at: TestTeamchat, owner: string, text: string, chat: string) {
+  return at.message(text, {
+    from: { id: `29:${chat}`, aadObjectId: owner },
+    conversation: { id: chat, conversationType: "personal" },
+  });
+}
+
+const textsIn = (at: TestTeamchat, id: string) =>
+  at.kit.conversation(id).messages.map(({ text }) => text);
+const turnsOf = (agent: { readonly frames: readonly { readonly type: string }[] }) =>
+  agent.frames.filter(({ type }) => type === "turn").length;
+
+async function problems(at: TestTeamchat): Promise<readonly string[]> {
+  const health = await at.still(fetch(at.url.replace("/api/messages", "/healthz")));
+  return ((await at.still(health.json())) as { problems: readonly string[] }).problems;
+}
+
+test("a new owner is routed without a restart, from the very next message on", async (at) => {
+  const agent = await at.agent();
+  assert.equal((await at.post(of(at, NEW_OWNER, "nobody hears this", "a:new"))).status, 202);
+  // No look in between: the message itself asks for one.
+  await at.write({ ...AGENTS, [NEW_OWNER]: "bea" });
+  assert.equal((await at.post(of(at, NEW_OWNER, "hello", "a:new"))).status, 202);
+  const { turnId, text } = await at.still(agent.begin());
+  assert.equal(text, "hello");
+  agent.answer(turnId, "welcome");
+  await at.until(() => textsIn(at, "a:new").includes("welcome"));
+});
+
+test("a new owner's agent may register, and a connected one stays", async (at) => {
+  await at.own({ [BEA_OWNER]: "bea" });
+  await assert.rejects(at.agent("cal"));
+  const bea = await at.agent("bea");
+  await at.own(AGENTS);
+  const cal = await at.agent("cal");
+  await at.post(of(at, CAL_OWNER, "for cal", "a:cal"));
+  assert.equal((await at.still(cal.begin())).text, "for cal");
+  await at.post(at.message("for bea"));
+  assert.equal((await at.still(bea.begin())).text, "for bea");
+});
+
+test("a removed owner is heard no more, and the agent's connection ends", async (at) => {
+  const agent = await at.agent();
+  await at.own({ [CAL_OWNER]: "cal" });
+  assert.equal((await at.still(agent.closed)).code, 1008);
+  assert.equal((await at.post(at.message("still there?"))).status, 202);
+  await assert.rejects(at.agent("bea"));
+  assert.equal(
+    at.teamchat.metrics.value("activities", { type: "message", result: "owner-unknown" }),
+    1,
+  );
+  await at.own(AGENTS);
+  const back = await at.agent("bea");
+  await at.clock.advance(10_000);
+  assert.equal(turnsOf(back), 0);
+});
+
+test("an answer under way to a removed owner stops, its turn is cancelled", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("a long story"));
+  const { turnId } = await at.still(agent.begin());
+  const room = at.kit.conversation("a:bea");
+  agent.delta(turnId, "Once upon a time", 0);
+  await at.until(() => room.streams[0]?.text === "Once upon a time");
+  await at.own({ [CAL_OWNER]: "cal" });
+  assert.equal((await at.still(agent.next("cancel"))).turn_id, turnId);
+  const sent = at.kit.calls.length;
+  await at.clock.advance(180_000);
+  assert.equal(at.kit.calls.length, sent, "something was said after the owner was gone");
+  // The agent was away when its turn ended: it is told when it is back.
+  await at.own(AGENTS);
+  const back = await at.agent("bea", { open_turns: [turnId] });
+  assert.equal((await at.still(back.next("cancel"))).turn_id, turnId);
+  back.answer(turnId, "the end");
+  await at.clock.advance(180_000);
+  assert.deepEqual(textsIn(at, "a:bea"), []);
+  const told = await at.still(back.next("delivery"));
+  assert.deepEqual([told.turn_id, told.outcome], [turnId, "cancelled"]);
+});
+
+test("an answer that is being delivered to a removed owner stops between its messages", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("all of it"));
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, Array.from({ length: 4_000 }, (_, n) => `line ${n}`).join("\n"));
+  await at.until(() => textsIn(at, "a:bea").length >= 2);
+  await at.own({ [CAL_OWNER]: "cal" });
+  const sent = textsIn(at, "a:bea").length;
+  await at.clock.advance(180_000);
+  assert.ok(textsIn(at, "a:bea").length <= sent + 1, "the rest was sent");
+});
+
+test("an agent that gets another owner gets nothing of the former one", async (at) => {
+  await at.post(at.message("a secret of the former owner"));
+  await at.own({ [NEW_OWNER]: "bea", [CAL_OWNER]: "cal" });
+  // Its token names the former owner until `apply` has told it who is the new one.
+  await assert.rejects(at.agent("bea"));
+  await at.post(at.message("another secret"));
+  await at.post(of(at, NEW_OWNER, "for me", "a:new"));
+  await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
+  const agent = await at.agent("bea");
+  const { turnId, text } = await at.still(agent.begin());
+  assert.equal(text, "for me");
+  agent.answer(turnId, "yours alone");
+  await at.until(() => textsIn(at, "a:new").includes("yours alone"));
+  await at.clock.advance(10_000);
+  assert.equal(turnsOf(agent), 1);
+  assert.ok(!textsIn(at, "a:bea").some((each) => each.includes("yours alone")));
+});
+
+test("two owners who change places get their own agents, and lose no other's turn", async (at) => {
+  const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
+  await at.own({ [BEA_OWNER]: "cal", [CAL_OWNER]: "bea" });
+  for (const agent of [bea, cal]) assert.equal((await at.still(agent.closed)).code, 1008);
+  await at.post(at.message("I am cal's now"));
+  await at.own(AGENTS);
+  const back = await at.agent("cal");
+  await at.clock.advance(10_000);
+  assert.equal(turnsOf(back), 0, "a turn of the moment in between was handed to the wrong agent");
+});
+
+test("another owner's answer goes on while owners change", async (at) => {
+  const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
+  await at.post(of(at, CAL_OWNER, "go", "a:cal"));
+  const { turnId } = await at.still(cal.begin());
+  cal.delta(turnId, "One. ", 0);
+  await at.until(() => at.kit.conversation("a:cal").streams[0]?.text === "One. ");
+  await at.post(of(at, CAL_OWNER, "and then", "a:cal"));
+  await at.own({ [CAL_OWNER]: "cal" });
+  await at.still(bea.closed);
+  cal.answer(turnId, "One. Two.");
+  const second = await at.still(cal.begin());
+  assert.equal(second.text, "and then");
+  cal.answer(second.turnId, "Three.");
+  await at.until(() => textsIn(at, "a:cal").length === 2);
+  assert.deepEqual(textsIn(at, "a:cal"), ["One. Two.", "Three."]);
+  assert.deepEqual(at.kit.violations(), []);
+});
+
+for (
+  const [name, text] of Object.entries({
+    "no JSON": "{",
+    "a list": "[]",
+    "empty": "",
+    "an owner who is none": '{"bea":"bea"}',
+    "an agent who is none": `{"${BEA_OWNER}":"../bea"}`,
+  })
+) {
+  test(`a file that is ${name} changes nothing, and health says so`, async (at) => {
+    const agent = await at.agent();
+    await at.own(text);
+    assert.deepEqual(await problems(at), ["agents-file-damaged"]);
+    assert.ok(at.host.log.lines.some(({ event }) => event === "owners not read"));
+    await at.post(at.message("still heard"));
+    assert.equal((await at.still(agent.begin())).text, "still heard");
+    assert.equal((await at.post(of(at, NEW_OWNER, "hello", "a:new"))).status, 202);
+    await at.own(AGENTS);
+    assert.deepEqual(await problems(at), []);
+    assert.equal(turnsOf(agent), 1);
+  });
+}
+
+test("a file that is taken away changes nothing; one that names nobody ends everybody", async (at) => {
+  const agent = await at.agent();
+  await at.host.files.remove(FILE);
+  await at.clock.advance(LOOK_MS);
+  assert.deepEqual(await problems(at), ["agents-file-damaged"]);
+  await at.post(at.message("still heard"));
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, "yes");
+  await at.until(() => textsIn(at, "a:bea").includes("yes"));
+  await at.own({});
+  assert.equal((await at.still(agent.closed)).code, 1008);
+  assert.deepEqual(await problems(at), ["agents-none"]);
+});
+
+Deno.test({
+  name: "owners who changed while no gateway ran: nothing of the former one is handed out",
+  ...SAFE,
+  fn: async () => {
+    const before = await startTestTeamchat();
+    const { host, kit, keys } = before;
+    const agent = await before.agent();
+    await before.post(before.message("begun"));
+    const { turnId } = await before.still(agent.begin());
+    await before.post(before.message("waits"));
+    await before.post(of(before, CAL_OWNER, "for cal", "a:cal"));
+    await before.still(before.teamchat.close());
+    const env = { TEAMS_AGENTS: JSON.stringify({ [NEW_OWNER]: "bea", [CAL_OWNER]: "cal" }) };
+    const changed = await startTestTeamchat({ host, kit, keys, env });
+    const cal = await changed.agent("cal");
+    assert.equal((await changed.still(cal.begin())).text, "for cal");
+    await changed.clock.advance(60_000);
+    assert.deepEqual(textsIn(changed, "a:bea"), []);
+    await changed.still(changed.teamchat.close());
+    await using back = await startTestTeamchat({ host, kit, keys });
+    const again = await back.agent("bea", { open_turns: [turnId] });
+    assert.equal((await back.still(again.next("cancel"))).turn_id, turnId);
+    await back.clock.advance(10_000);
+    assert.equal(turnsOf(again), 0);
+  },
+});
