@@ -31,7 +31,7 @@ const ROWS: readonly {
 for (const { keys, isFirst, want } of ROWS) {
   const name = keys === undefined ? "no keys ever" : `${keys.length} keys`;
   Deno.test(`keysAfterEnroll() of ${name}, ${isFirst ? "as first" : "as one more"}`, () => {
-    const after = keysAfterEnroll({ agent: agentNamed("ada"), key: KEY, isFirst }, keys);
+    const after = keysAfterEnroll({ name: agentNamed("ada"), key: KEY, isFirst }, keys);
     assert.deepEqual(after.ok ? after.value : after.error.code, want);
   });
 }

@@ -1,0 +1,164 @@
+/**
+ * What enrolling and revoking dial keys is for whoever has them, an agent or a host: one commit in
+ * the ledger, then the planner, which renders the list that the gateway reads (docs/adr/0010 and
+ * 0014). Whose they are, and what only an agent's have, is said beside each verb.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import type { Committed } from "core/ledger/repository.ts";
+import { isDialKey } from "core/ledger/shard.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** From the keys as they are, undefined when there never was one, to those that are to be. */
+export type DecideKeys = (keys: readonly string[] | undefined) => Result<readonly string[]>;
+
+/** Who has keys, and where they are kept. */
+export interface KeyHolder<Name extends string> {
+  readonly kind: "agent" | "host";
+  /** Argument that names one. */
+  readonly word: "agent" | "hostname";
+  /** The verbs of their keys, without the last word. */
+  readonly verbs: "fleetctl agents key" | "fleetctl host key";
+  readonly keysMax: number;
+  readonly parse: (text: string) => Result<Name>;
+  /** The command that shows the keys of one. */
+  readonly listing: (name: Name) => string;
+  /** Writes what `decide` says into the ledger. */
+  readonly record: (
+    { ports, paths }: VerbContext,
+    change: ReturnType<typeof authorOf> & {
+      readonly name: Name;
+      readonly summary: string;
+      readonly decide: DecideKeys;
+    },
+  ) => Promise<Result<Committed>>;
+}
+
+/** Whose key, and which; without one, all of them. */
+export interface KeyWords<Name extends string> {
+  readonly name: Name;
+  readonly key: string | undefined;
+}
+
+/** Parses the two words of these verbs. */
+export function parseKeyWords<Name extends string>(
+  holder: KeyHolder<Name>,
+  { args }: Invocation,
+): Result<KeyWords<Name>> {
+  const name = holder.parse(args[holder.word] ?? "");
+  if (!name.ok) return name;
+  const { key } = args;
+  if (key === undefined || isDialKey(key)) return ok({ name: name.value, key });
+  return err(refusal(
+    "dial-key-invalid",
+    `Cannot use the dial key of ${holder.kind} "${name.value}": it has ${key.length} characters, ` +
+      "must be 43 characters of base64url",
+    { kind: "usage", hints: [holder.listing(name.value)] },
+  ));
+}
+
+/** Adds a key as `decide` allows it. */
+export function enrollKey<Name extends string>(
+  context: VerbContext,
+  holder: KeyHolder<Name>,
+  { name, key, decide }: { name: Name; key: string; decide: DecideKeys },
+): Promise<Result<VerbReport>> {
+  const what = `${key} of ${holder.kind} "${name}"`;
+  return changeKeys(context, holder, {
+    ...{ act: "enroll", name, summary: `dial key ${what}`, decide },
+    tell: (_keys, isSame) => [`${isSame ? "unchanged" : "enrolled"}  ${what}`],
+  });
+}
+
+/** Returns the keys with one more, or why there may not be one. */
+export function keysWith<Name extends string>(
+  { kind, keysMax, listing, verbs }: KeyHolder<Name>,
+  { name, key }: { readonly name: Name; readonly key: string },
+  keys: readonly string[],
+): Result<readonly string[]> {
+  if (keys.includes(key)) return ok(keys);
+  return keys.length < keysMax ? ok([...keys, key]) : err(refusal(
+    "dial-keys-full",
+    `Cannot enroll a dial key of ${kind} "${name}": it has ${keys.length}, ` +
+      `must have at most ${keysMax}`,
+    { hints: [listing(name), `${verbs} revoke ${name} <key>`] },
+  ));
+}
+
+/** Removes a key, or all of them. */
+export function revokeKey<Name extends string>(
+  context: VerbContext,
+  holder: KeyHolder<Name>,
+  { name, key }: KeyWords<Name>,
+): Promise<Result<VerbReport>> {
+  const { kind, verbs, listing } = holder;
+  const whose = `${kind} "${name}"`;
+  return changeKeys(context, holder, {
+    act: "revoke",
+    name,
+    summary: key === undefined ? `every dial key of ${whose}` : `dial key ${key} of ${whose}`,
+    decide: (keys = []) => {
+      // A first key may be on its way from the gateway: after this it comes too late.
+      if (key === undefined) return ok([]);
+      if (keys.includes(key)) return ok(keys.filter((one) => one !== key));
+      return err(refusal(
+        "dial-key-unknown",
+        `Cannot revoke dial key "${key}" of ${kind} "${name}": it is not enrolled`,
+        { hints: [listing(name), `${verbs} revoke ${name}`] },
+      ));
+    },
+    tell: (left, isSame) => [
+      isSame
+        ? `unchanged  ${whose} has no dial key`
+        : `revoked  ${key ?? "every dial key"} of ${whose}`,
+      ...(left.length > 0
+        ? []
+        : [`${whose} stays away until it has a key: ${verbs} enroll ${name} <key>`]),
+    ],
+  });
+}
+
+/** Records the change and makes this host follow it. */
+async function changeKeys<Name extends string>(
+  context: VerbContext,
+  holder: KeyHolder<Name>,
+  change: {
+    readonly act: "enroll" | "revoke";
+    readonly name: Name;
+    /** Rest of the commit's subject. */
+    readonly summary: string;
+    readonly decide: DecideKeys;
+    /** Lines about what was done; `isSame` when nothing had to be. */
+    readonly tell: (keys: readonly string[], isSame: boolean) => readonly string[];
+  },
+): Promise<Result<VerbReport>> {
+  const { name, summary } = change;
+  return await underVerbLock(context, async () => {
+    let keys: readonly string[] = [];
+    const recorded = await holder.record(context, {
+      ...authorOf(context, `${holder.verbs.replace("fleetctl ", "")} ${change.act}`),
+      ...{ name, summary },
+      decide: (before) => {
+        const decided = change.decide(before);
+        if (decided.ok) keys = decided.value;
+        return decided;
+      },
+    });
+    if (!recorded.ok) return recorded;
+    // Also when nothing changed: an earlier run may have been cut short before this step.
+    const followed = await followLedger(context);
+    if (!followed.ok) return followed;
+    const { gathered, report } = followed.value;
+    const isSame = recorded.value.changed.length === 0;
+    return ok(planReport(report, gathered, {
+      json: { [holder.kind]: name, keys, changed: !isSame },
+      last: change.tell(keys, isSame),
+    }));
+  });
+}
