@@ -16,12 +16,13 @@ import type { Clock, Log, Random } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
 import { cancelEnded } from "teamchat/disown.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
+import { createOutcomes, type Outcomes } from "teamchat/outcomes.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
-import type { TurnEffect } from "teamchat/store/turns.ts";
+import type { Closing, TurnEffect } from "teamchat/store/turns.ts";
 
 /** Moving turns and events. */
 export interface Agents extends SessionRouter {
@@ -33,6 +34,8 @@ export interface Agents extends SessionRouter {
   decide(agent: string, owner: string, decision: CardDecision): boolean;
   /** Tells the agent what became of its answers. */
   tell(agent: string): void;
+  /** Tells the agent what became of one, which is stored. */
+  delivered(turn: Turn, how: Closing): void;
   /** Tells the agent what its owner did with them. */
   inform(agent: string): void;
   /** A message came with files. */
@@ -49,7 +52,13 @@ export interface Agents extends SessionRouter {
 export interface AgentsParts {
   readonly store: Pick<
     TeamchatStore,
-    "turns" | "absences" | "ownerEvents" | "sends" | "conversations" | "turnFiles"
+    | "turns"
+    | "absences"
+    | "ownerEvents"
+    | "sends"
+    | "conversations"
+    | "turnFiles"
+    | "beforeNext"
   >;
   readonly files: (hooks: FileHooks) => FileMoves;
   /** Whose agent is whose. */
@@ -60,6 +69,12 @@ export interface AgentsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+}
+
+/** A turn on its way to the agent's disk. */
+interface Handed {
+  readonly turnId: string;
+  readonly hasFiles: boolean;
 }
 
 /** Origin of turns, as the agent sees it. */
@@ -82,15 +97,18 @@ class ConnectedAgents implements Agents {
   readonly #proactive: Proactive;
   readonly #files: FileMoves;
   /** The turn each session was handed and has not confirmed. */
-  readonly #handed = new WeakMap<DialSession, string>();
-  /** Turns whose outcome was told, which is not on the disk yet. */
-  readonly #telling = new Set<string>();
+  readonly #handed = new WeakMap<DialSession, Handed>();
+  readonly #outcomes: Outcomes;
   #isClosed = false;
   #stopTimers: (() => void)[] = [];
 
   constructor(parts: AgentsParts) {
     this.#parts = parts;
     const { store, metrics, log, clock } = parts;
+    this.#outcomes = createOutcomes({
+      ...{ store, registry: parts.registry },
+      onNoted: (noted, agent) => this.#check(noted, agent),
+    });
     this.#proactive = createProactive({ ...parts, tell: (agent) => this.tell(agent) });
     this.#files = parts.files({
       onSettled: (turnId) => {
@@ -106,9 +124,9 @@ class ConnectedAgents implements Agents {
         // After the end the next start goes on from what is stored.
         if (!this.#isClosed) effects.forEach((effect) => this.#apply(effect));
       },
-      // After this round of the event loop: what came with it is one write.
+      // With the next write, which is after this round of the event loop.
       run: (_agent, write) =>
-        clock.after(0, () => {
+        store.beforeNext(() => {
           if (!this.#isClosed) void write();
         }),
       ...{ metrics, clock, log },
@@ -188,13 +206,13 @@ class ConnectedAgents implements Agents {
     const session = registry.get(agent);
     if (session === undefined) return;
     const turn = store.turns.nextFor(agent);
-    if (turn === undefined || this.#handed.get(session) === turn.turnId) return;
+    if (turn === undefined || this.#handed.get(session)?.turnId === turn.turnId) return;
     const { turnId } = turn;
     const { incoming } = this.#files;
-    if (incoming.isWaiting(turnId)) return;
-    this.#handed.set(session, turnId);
     const files = store.turnFiles.of(turnId);
-    if (files.length === 0) return this.#hand(session, turnId, []);
+    if (files.some(({ state }) => state === "wanted")) return;
+    this.#handed.set(session, { turnId, hasFiles: files.length > 0 });
+    if (files.length === 0) return this.#send(session, turn, []);
     if (session.capabilities?.includes("files") === true) {
       return incoming.handOver(session, turnId, (told) => this.#hand(session, turnId, told));
     }
@@ -225,7 +243,11 @@ class ConnectedAgents implements Agents {
       this.#handed.delete(session);
       return this.wake(session.agent);
     }
-    const { text, created } = turn;
+    this.#send(session, turn, files);
+  }
+
+  #send(session: DialSession, turn: Turn, files: readonly TurnFile[]): void {
+    const { turnId, text, created } = turn;
     session.send({
       ...{ type: "turn", turn_id: turnId, text, origin: ORIGIN, created },
       ...(files.length === 0 ? {} : { files: [...files] }),
@@ -247,27 +269,11 @@ class ConnectedAgents implements Agents {
   }
 
   tell(agent: string): void {
-    const { registry, store } = this.#parts;
-    const session = registry.get(agent);
-    if (session === undefined) return;
-    for (const turn of store.turns.untold(agent)) {
-      if (this.#telling.has(turn.turnId)) continue;
-      const { turnId, sendId, delivery, reason, progress } = turn;
-      const isSent = session.send({
-        ...(sendId === undefined
-          ? { type: "delivery", turn_id: turnId }
-          : { type: "owner_message_result", id: sendId }),
-        outcome: delivery,
-        ids: [...progress.ids],
-        ...(reason === undefined ? {} : { reason }),
-      });
-      if (!isSent) return;
-      this.#telling.add(turnId);
-      void store.turns.markTold(turnId).then((told) => {
-        this.#telling.delete(turnId);
-        this.#check(told, agent);
-      });
-    }
+    this.#outcomes.tell(agent);
+  }
+
+  delivered(turn: Turn, how: Closing): void {
+    this.#outcomes.delivered(turn, how);
   }
 
   inform(agent: string): void {
@@ -294,8 +300,10 @@ class ConnectedAgents implements Agents {
     const stored = await store.turns.markDelivered(session.agent, turnId, clock.now());
     if (this.#isClosed) return;
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
-    if (this.#handed.get(session) === turnId) this.#handed.delete(session);
-    this.#files.incoming.forget(turnId);
+    const handed = this.#handed.get(session);
+    if (handed?.turnId === turnId) this.#handed.delete(session);
+    // Confirmed again, or handed over by an earlier process: there may be some.
+    if (handed?.turnId !== turnId || handed.hasFiles) this.#files.incoming.forget(turnId);
     this.wake(session.agent);
   }
 

@@ -41,6 +41,7 @@ import { createConnector } from "teamchat/reply/connector.ts";
 import { createReplies, type Replies } from "teamchat/reply/replies.ts";
 import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
+import type { Closing } from "teamchat/store/turns.ts";
 
 /** Ports of the gateway. */
 export type TeamchatPorts = Pick<
@@ -117,7 +118,7 @@ async function serve(
   const replies: Replies = createReplies({
     ...{ store, connector, metrics, clock, log },
     onStopped: (turn: Turn) => agents.cancel(turn),
-    onDelivery: (turn: Turn) => agents.tell(turn.agent),
+    onDelivery: (turn: Turn, how: Closing) => agents.delivered(turn, how),
   });
   const agents = createAgents({
     ...{ store, registry, replies, metrics, clock, random, log },

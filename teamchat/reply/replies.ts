@@ -51,7 +51,7 @@ export interface RepliesParts {
   /** The owner pressed "stop". */
   readonly onStopped: (turn: Turn) => void;
   /** What became of an answer is known and stored. */
-  readonly onDelivery: (turn: Turn) => void;
+  readonly onDelivery: (turn: Turn, how: Closing) => void;
 }
 
 interface Open {
@@ -241,7 +241,7 @@ class AllReplies implements Replies {
     }
     for (;;) {
       const closed = await store.turns.close(turnId, how, clock.now());
-      if (closed.ok) return onDelivery(turn);
+      if (closed.ok) return onDelivery(turn, how);
       this.#notStored(closed.error);
       if (this.#stop.signal.aborted) return;
       await clock.sleep(STORE_RETRY_MS, this.#stop.signal);

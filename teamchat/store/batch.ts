@@ -25,49 +25,126 @@ export interface BatchParts {
  */
 export type Writer = <T>(what: string, work: () => Result<T>) => Promise<Result<T>>;
 
+/** A writer and what goes with it. */
+export interface Writing {
+  readonly write: Writer;
+  /** The same, before everything of its batch that is not `writeFirst`. */
+  readonly writeFirst: Writer;
+  /** The same, when there is a batch anyway, or a little later: for what nobody waits for. */
+  readonly writeLater: Writer;
+  /** Calls `job` right before the next batch, which takes what it writes; not after a `flush`. */
+  readonly beforeNext: (job: () => void) => void;
+  /** Writes what waits, at once. */
+  readonly flush: () => void;
+}
+
+/** Rows that are held back and written once for all works of a batch. */
+export interface HeldRows {
+  /** Writes what the works changed; the last thing in the transaction. */
+  save(): void;
+  /** The transaction was undone: what is remembered of rows may be wrong. */
+  forget(): void;
+}
+
 interface Waiting {
   readonly what: string;
   readonly work: () => Result<unknown>;
   readonly resolve: (stored: Result<unknown>) => void;
 }
 
-/** Makes a writer; `flush` writes what waits, at once. */
-export function openWriter(
-  parts: Omit<BatchParts, "what">,
-): { readonly write: Writer; readonly flush: () => void } {
-  let waiting: Waiting[] = [];
+type WritingParts = Omit<BatchParts, "what"> & { readonly rows?: HeldRows };
+
+/** What nobody waits for is written after this long at the latest. */
+const LATER_MS = 100;
+
+/** Makes a writer. */
+export function openWriter(parts: WritingParts): Writing {
+  let [first, rest]: [Waiting[], Waiting[]] = [[], []];
+  let jobs: (() => void)[] = [];
+  let isArmed = false;
+  let stopLater: (() => void) | undefined;
+  const run = () => {
+    isArmed = false;
+    const due = jobs;
+    jobs = [];
+    for (const job of due) job();
+    flush();
+  };
   const flush = () => {
-    const batch = waiting;
-    waiting = [];
+    stopLater?.();
+    stopLater = undefined;
+    const batch = [...first, ...rest];
+    [first, rest] = [[], []];
     if (batch.length > 0) writeAll(parts, batch);
   };
-  const write: Writer = <T>(what: string, work: () => Result<T>) =>
-    new Promise<Result<T>>((resolve) => {
-      waiting.push({ what, work, resolve: resolve as Waiting["resolve"] });
-      // After this round of the event loop: what arrived in it goes to the disk together.
-      if (waiting.length === 1) parts.clock.after(0, flush);
-    });
-  return { write, flush };
+  const arm = () => {
+    if (isArmed) return;
+    isArmed = true;
+    // After this round of the event loop: what arrived in it goes to the disk together.
+    parts.clock.after(0, run);
+  };
+  const writer =
+    (add: (one: Waiting) => void): Writer => <T>(what: string, work: () => Result<T>) =>
+      new Promise<Result<T>>((resolve) =>
+        add({ what, work, resolve: resolve as Waiting["resolve"] })
+      );
+  return {
+    write: writer((one) => {
+      rest.push(one);
+      arm();
+    }),
+    writeFirst: writer((one) => {
+      first.push(one);
+      arm();
+    }),
+    writeLater: writer((one) => {
+      rest.push(one);
+      if (!isArmed) stopLater ??= parts.clock.after(LATER_MS, flush);
+    }),
+    beforeNext: (job) => {
+      jobs.push(job);
+      arm();
+    },
+    flush,
+  };
 }
 
-function writeAll(parts: Omit<BatchParts, "what">, batch: readonly Waiting[]): void {
+function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
+  const { db, rows } = parts;
   let stored: readonly Result<unknown>[];
   try {
-    stored = parts.db.transaction(() => batch.map(({ work }) => work()));
+    stored = db.transaction(() => {
+      const all = batch.map(({ work }) => work());
+      rows?.save();
+      return all;
+    });
   } catch (thrown) {
+    rows?.forget();
     if (thrown instanceof FileFault) {
       return batch.forEach(({ what, resolve }) => resolve(err(storageFault(what, thrown))));
     }
     // A fault of the program in what one peer sent is no reason to refuse what others did.
-    return batch.forEach(({ what, work, resolve }) => {
-      const alone = writeBatch({ ...parts, what }, work);
-      resolve(alone.ok ? alone.value : alone);
-    });
+    return batch.forEach(({ what, work, resolve }) => resolve(writeAlone(parts, what, work)));
   }
   batch.forEach(({ resolve }, index) => {
     const own = stored[index];
     if (own !== undefined) resolve(own);
   });
+}
+
+function writeAlone(
+  { rows, ...parts }: WritingParts,
+  what: string,
+  work: () => Result<unknown>,
+): Result<unknown> {
+  const alone = writeBatch({ ...parts, what }, () => {
+    const own = work();
+    rows?.save();
+    return own;
+  });
+  if (alone.ok) return alone.value;
+  rows?.forget();
+  return alone;
 }
 
 /**

@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 const TABLES = `
 create table if not exists seen (
@@ -51,9 +51,12 @@ create table if not exists turns (
   told integer not null default 0,
   send_id text
 ) strict;
-create index if not exists turns_of on turns (agent, state, place);
-create index if not exists turns_in on turns (state, expires);
-create index if not exists turns_activity on turns (conversation, activity);
+create index if not exists turns_of on turns (agent, place);
+create index if not exists turns_queued on turns (agent, place) where state = 'queued';
+create index if not exists turns_open on turns (agent, place) where state <> 'closed';
+create index if not exists turns_closed on turns (changed) where state = 'closed';
+create index if not exists turns_activity on turns (conversation, activity)
+  where state = 'queued';
 create index if not exists turns_untold on turns (agent) where told = 0;
 create unique index if not exists turns_sent on turns (agent, send_id) where send_id is not null;
 create table if not exists owner_events (
@@ -119,6 +122,10 @@ const CHANGES: readonly string[] = [
      where part_size is not null;
    alter table turns drop column part_size;`,
   "alter table turns add column send_id text;",
+  // Of the turns of a day few are open: an index of these alone is small, and one page takes many writes.
+  `drop index if exists turns_of;
+   drop index if exists turns_in;
+   drop index if exists turns_activity;`,
 ];
 
 /** Creates what is missing, changes what is older; refuses tables of a newer version. */

@@ -12,6 +12,7 @@ import { openWriter } from "teamchat/store/batch.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
+import { openTurnRows } from "teamchat/store/turn_rows.ts";
 import { type AgentEventBook, openAgentEvents } from "teamchat/store/owner_events.ts";
 import { openTurnFiles, type TurnFileBook } from "teamchat/store/turn_files.ts";
 import { openOwnerFiles, type OwnerFileBook } from "teamchat/store/owner_files.ts";
@@ -43,6 +44,8 @@ export interface TeamchatStore {
   readonly ownerEvents: AgentEventBook;
   readonly conversations: ConversationBook;
   readonly absences: Absences;
+  /** Calls `job` right before the next write to the disk, which takes what it stores. */
+  beforeNext(job: () => void): void;
   /** Notes a nonce until it expires; false when it was there already, or could not be written. */
   takeNonce(nonce: string, until: number): Promise<boolean>;
   close(): void;
@@ -61,8 +64,11 @@ export async function openTeamchatStore(
     "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
   );
   // One for all: what comes in, what agents say and how far answers are share the waits for the disk.
-  const { write, flush } = openWriter({ db, clock, log });
+  const rows = openTurnRows(db);
+  const writing = openWriter({ db, clock, log, rows });
+  const { write, writeFirst, beforeNext, flush } = writing;
   return {
+    beforeNext,
     takeNonce: async (nonce, until) => {
       const taken = await write(
         "the nonce",
@@ -70,8 +76,9 @@ export async function openTeamchatStore(
       );
       return taken.ok && taken.value;
     },
-    intake: openIntake(db, { clock, log, write }),
-    turns: openTurnBook(db, write),
+    // First of a batch: an edit looks at the row of a turn, and later works hold rows back.
+    intake: openIntake(db, { clock, log, write: writeFirst }),
+    turns: openTurnBook(db, writing, rows),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),
     ownerFiles: openOwnerFiles(db),

@@ -13,17 +13,10 @@ import type { Database } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import type { AskedApproval } from "core/teamchat/approval_card.ts";
-import type { Writer } from "teamchat/store/batch.ts";
+import type { Writing } from "teamchat/store/batch.ts";
 import type { Row } from "teamchat/store/schema.ts";
-import type {
-  Cut,
-  DeliveryOutcome,
-  DeliveryProgress,
-  Site,
-  Turn,
-  TurnOutcome,
-  TurnState,
-} from "teamchat/store/turn.ts";
+import { readTurn, type StoredTurn, type TurnRows } from "teamchat/store/turn_rows.ts";
+import type { DeliveryOutcome, DeliveryProgress, Turn, TurnOutcome } from "teamchat/store/turn.ts";
 
 /** What a stored event means for an answer on its way. */
 export type TurnEffect =
@@ -88,56 +81,57 @@ export interface TurnBook {
   sweep(before: number): void;
 }
 
-/** Opens the book over prepared tables. */
-export function openTurnBook(db: Database, together: Writer): TurnBook {
+/** Opens the book over prepared tables; `writing` saves `rows` with each batch. */
+export function openTurnBook(
+  db: Database,
+  { write: together, writeLater }: Pick<Writing, "write" | "writeLater">,
+  rows: TurnRows,
+): TurnBook {
   const sql = statements(db);
-  const write = <T>(what: string, work: () => T) => writeSql(db, what, work);
   return {
-    get: (turnId) => readTurn(sql.get.get(turnId)),
-    nextFor: (agent) => readTurn(sql.next.get(agent)),
+    get: rows.get,
+    nextFor: (agent) => readTurns(sql.next.all(agent))[0],
     markDelivered: (agent, turnId, now) =>
-      together("the turn", () => ok(sql.deliver.run(now, turnId, agent).changes === 1)),
+      together("the turn", () => ok(deliver(rows, { agent, now }, turnId))),
     ackedSeq: (agent, epoch) => Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0),
     append: (agent, epoch, events, now) =>
-      together("the event", () => ok(appendAll(sql, { agent, epoch, now }, events))),
+      together("the event", () => ok(appendAll({ sql, rows }, { agent, epoch, now }, events))),
     heldBy: (agent) => readTurns(sql.held.all(agent)),
     unanswered: () => readTurns(sql.unanswered.all()),
     open: () => readTurns(sql.allOpen.all()),
     expired: (now) => readTurns(sql.expired.all(now)),
     waitingSince: (since) => readTurns(sql.waiting.all(since)),
     end: (turnId, { outcome, reason }, now) =>
-      write("the turn", () => sql.end.run(outcome, reason ?? null, now, turnId).changes === 1),
+      writeRow(db, rows, () => {
+        const turn = rows.get(turnId);
+        if (turn === undefined || isOver(turn)) return false;
+        rows.change(turn, { state: "ended", outcome, reason, changed: now });
+        return true;
+      }),
     requestCancel: (turnId) =>
-      write("the turn", () => {
-        sql.cancel.run(turnId);
+      writeRow(db, rows, () => {
+        const turn = rows.get(turnId);
+        if (turn !== undefined) rows.change(turn, { isCancelRequested: true });
       }),
     setProgress: (turnId, progress) =>
       together("the answer", () => {
-        const turn = readTurn(sql.get.get(turnId));
-        if (turn === undefined) return ok(undefined);
-        const next = { ...turn.progress, ...progress };
-        sql.progress.run(
-          ...[next.stream ?? null, next.streamAt ?? null, next.partsSent],
-          ...[JSON.stringify(next.cuts), next.held ?? null, next.isSending ? 1 : 0],
-          ...[JSON.stringify(next.ids), turnId],
-        );
+        const turn = rows.get(turnId);
+        if (turn !== undefined) rows.change(turn, { progress: { ...turn.progress, ...progress } });
         return ok(undefined);
       }),
-    close: (turnId, { outcome, reason, progress }, now) =>
+    close: (turnId, how, now) =>
       together("the answer", () => {
-        const ids = progress === undefined ? null : JSON.stringify(progress.ids);
-        sql.close.run(outcome, reason ?? null, progress?.partsSent ?? null, ids, now, turnId);
+        const turn = rows.get(turnId);
+        if (turn !== undefined) rows.change(turn, closing(turn, how, now));
         return ok(undefined);
       }),
     untold: (agent) =>
-      sql.untold.all(agent).flatMap((row) => {
-        const turn = readTurn(row);
-        return turn === undefined
-          ? []
-          : [{ ...turn, delivery: String(row.delivery) as DeliveryOutcome }];
+      readTurns(sql.untold.all(agent)).flatMap((turn) => {
+        const { delivery } = turn;
+        return delivery === undefined ? [] : [{ ...turn, delivery }];
       }),
     markTold: (turnId) =>
-      together("the answer", () => {
+      writeLater("the answer", () => {
         sql.told.run(turnId);
         return ok(undefined);
       }),
@@ -148,11 +142,55 @@ export function openTurnBook(db: Database, together: Writer): TurnBook {
   };
 }
 
+/** One change of a turn by itself. */
+function writeRow<T>(db: Database, rows: TurnRows, work: () => T): Result<T> {
+  let isDone = false;
+  try {
+    const written = writeSql(db, "the turn", () => {
+      const value = work();
+      rows.save();
+      return value;
+    });
+    isDone = written.ok;
+    return written;
+  } finally {
+    if (!isDone) rows.forget();
+  }
+}
+
+function isOver({ state }: StoredTurn): boolean {
+  return state === "ended" || state === "closed";
+}
+
+function deliver(
+  rows: TurnRows,
+  { agent, now }: { readonly agent: string; readonly now: number },
+  turnId: string,
+): boolean {
+  const turn = rows.get(turnId);
+  if (turn === undefined || turn.agent !== agent) return false;
+  if (turn.state === "queued") rows.change(turn, { state: "delivered", changed: now });
+  return true;
+}
+
+/** The text is not needed any more; the id is, against a late event. */
+function closing(turn: StoredTurn, { outcome, reason, progress }: Closing, now: number) {
+  return {
+    ...{ state: "closed", delivery: outcome, reason, answer: "", text: "", changed: now } as const,
+    progress: { ...turn.progress, ...progress, isSending: false },
+  };
+}
+
 type Statements = ReturnType<typeof statements>;
+
+interface Books {
+  readonly sql: Statements;
+  readonly rows: TurnRows;
+}
 
 /** Takes events that are next in number; the rest is repeated, or there is a gap. */
 function appendAll(
-  sql: Statements,
+  { sql, rows }: Books,
   from: { readonly agent: string; readonly epoch: string; readonly now: number },
   events: readonly DurableEvent[],
 ): Appended {
@@ -170,7 +208,7 @@ function appendAll(
       break;
     } else {
       ackedSeq = event.seq;
-      const taken = take(sql, from, event);
+      const taken = take(rows, from, event);
       if (taken === "foreign") foreign++;
       else if (taken !== undefined) effects.push(taken);
     }
@@ -180,27 +218,28 @@ function appendAll(
 }
 
 function take(
-  sql: Statements,
+  rows: TurnRows,
   from: { readonly agent: string; readonly now: number },
   event: DurableEvent,
 ): TurnEffect | "foreign" | undefined {
   const { turn_id: turnId } = event;
   if (turnId === undefined) return undefined;
-  const row = sql.get.get(turnId);
-  if (row === undefined || row.agent !== from.agent) return "foreign";
+  const turn = rows.get(turnId);
+  if (turn === undefined || turn.agent !== from.agent) return "foreign";
   const { kind, payload } = readAgentEvent(event);
   if (!isEventKind(kind)) return undefined;
   switch (kind) {
     case "turn_started":
-      return sql.start.run(from.now, turnId).changes === 1
-        ? { kind: "started", turnId }
-        : undefined;
+      if (turn.state !== "queued" && turn.state !== "delivered") return undefined;
+      rows.change(turn, { state: "running", changed: from.now });
+      return { kind: "started", turnId };
     case "message": {
-      const before = String(row.answer);
+      const before = turn.answer;
       const text = String(payload.text ?? "");
       const answer = before === "" ? text : `${before}\n\n${text}`;
       if (answer.length > TEAMCHAT_LIMITS.answerLengthMax) return undefined;
-      sql.answer.run(answer, turnId);
+      // What comes after the end would change a text that may be on its way in pieces.
+      if (!isOver(turn)) rows.change(turn, { answer });
       return { kind: "message", turnId, messageId: String(payload.message_id ?? "") };
     }
     case "tool_call":
@@ -208,11 +247,11 @@ function take(
     case "approval_asked":
       return { kind: "asked", turnId, approval: readAsked(payload) };
     case "turn_ended": {
-      const outcome = String(payload.outcome ?? "failed");
-      const reason = payload.reason === undefined ? null : String(payload.reason);
-      return sql.end.run(outcome, reason, from.now, turnId).changes === 1
-        ? { kind: "ended", turnId }
-        : undefined;
+      if (isOver(turn)) return undefined;
+      const outcome = String(payload.outcome ?? "failed") as TurnOutcome;
+      const reason = payload.reason === undefined ? undefined : String(payload.reason);
+      rows.change(turn, { state: "ended", outcome, reason, changed: from.now });
+      return { kind: "ended", turnId };
     }
     default:
       return undefined;
@@ -231,90 +270,37 @@ function readAsked(payload: Readonly<Record<string, unknown>>): AskedApproval {
   };
 }
 
-function readTurns(rows: readonly Row[]): readonly Turn[] {
-  return rows.map((row) => readTurn(row)).filter((turn) => turn !== undefined);
-}
-
-function readTurn(row: Row | undefined): Turn | undefined {
-  if (row === undefined) return undefined;
-  const text = (value: Row[string]) =>
-    value === null || value === undefined ? undefined : String(value);
-  const number = (value: Row[string]) =>
-    value === null || value === undefined ? undefined : Number(value);
-  return {
-    turnId: String(row.turn_id),
-    agent: String(row.agent),
-    owner: String(row.owner),
-    site: JSON.parse(String(row.site)) as Site,
-    activity: text(row.activity ?? null),
-    text: String(row.text),
-    created: Number(row.created),
-    expires: Number(row.expires),
-    state: String(row.state) as TurnState,
-    isCancelRequested: row.cancel_requested === 1,
-    answer: String(row.answer),
-    outcome: text(row.outcome ?? null) as TurnOutcome | undefined,
-    reason: text(row.reason ?? null),
-    sendId: text(row.send_id ?? null),
-    progress: {
-      stream: text(row.stream ?? null),
-      streamAt: number(row.stream_at ?? null),
-      partsSent: Number(row.parts_sent),
-      cuts: JSON.parse(String(row.cuts)) as readonly Cut[],
-      held: text(row.held ?? null),
-      isSending: row.sending === 1,
-      ids: JSON.parse(String(row.ids)) as readonly string[],
-    },
-  };
+function readTurns(rows: readonly Row[]): readonly StoredTurn[] {
+  return rows.map((row) => readTurn(row));
 }
 
 function statements(db: Database) {
   const turns = "select * from turns where";
   return {
-    get: db.prepare(`${turns} turn_id = ?`),
     next: db.prepare(`${turns} agent = ? and state = 'queued' order by place limit 1`),
-    deliver: db.prepare(
-      "update turns set state = case state when 'queued' then 'delivered' else state end, " +
-        "changed = ? where turn_id = ? and agent = ?",
-    ),
-    start: db.prepare(
-      "update turns set state = 'running', changed = ? where turn_id = ? and " +
-        "state in ('queued', 'delivered')",
-    ),
-    // What comes after the end would change a text that may be on its way in pieces.
-    answer: db.prepare(
-      "update turns set answer = ? where turn_id = ? and state not in ('ended', 'closed')",
-    ),
-    end: db.prepare(
-      "update turns set state = 'ended', outcome = ?, reason = ?, changed = ? where turn_id = ? " +
-        "and state not in ('ended', 'closed')",
-    ),
-    cancel: db.prepare("update turns set cancel_requested = 1 where turn_id = ?"),
-    progress: db.prepare(
-      "update turns set stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, " +
-        "sending = ?, ids = ? where turn_id = ?",
-    ),
-    // The text is not needed any more; the id is, against a late event.
-    close: db.prepare(
-      "update turns set state = 'closed', delivery = ?, reason = ?, sending = 0, answer = '', " +
-        "text = '', parts_sent = coalesce(?, parts_sent), ids = coalesce(?, ids), changed = ? " +
-        "where turn_id = ?",
-    ),
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
-    held: db.prepare(`${turns} agent = ? and state in ('delivered', 'running') order by place`),
-    unanswered: db.prepare(`${turns} state = 'ended' order by place`),
-    allOpen: db.prepare(
-      `${turns} state in ('queued', 'delivered', 'running', 'ended') order by place`,
+    held: db.prepare(
+      `${turns} agent = ? and state <> 'closed' and state in ('delivered', 'running') ` +
+        "order by place",
     ),
-    expired: db.prepare(`${turns} state = 'queued' and expires <= ? order by place limit 256`),
+    // In the order of places a whole table would be read; in that of few rows it is soon put.
+    unanswered: db.prepare(
+      "select * from turns indexed by turns_open where state <> 'closed' and state = 'ended' " +
+        "order by place",
+    ),
+    allOpen: db.prepare(
+      "select * from turns indexed by turns_open where state <> 'closed' order by place",
+    ),
+    expired: db.prepare(
+      "select * from turns indexed by turns_queued where state = 'queued' and expires <= ? " +
+        "order by place limit 256",
+    ),
     waiting: db.prepare(
       `${turns} state = 'queued' and created <= ? and agent not in (select agent from absences) ` +
         "group by agent having place = min(place) limit 256",
     ),
     untold: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
-    open: db.prepare(
-      "select count(*) as n from turns where state in ('queued', 'delivered', 'running', 'ended')",
-    ),
+    open: db.prepare("select count(*) as n from turns where state <> 'closed'"),
     sweep: db.prepare("delete from turns where state = 'closed' and changed <= ?"),
     cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),
     dropCursors: db.prepare(

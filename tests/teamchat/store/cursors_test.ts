@@ -6,7 +6,9 @@
 
 import assert from "node:assert/strict";
 import { EVENT_LIMITS } from "core/event_limits.ts";
+import type { Writer } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
+import { openTurnRows } from "teamchat/store/turn_rows.ts";
 import { openTurnBook } from "teamchat/store/turns.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 
@@ -15,7 +17,8 @@ const EVENT = { seq: 1, at: 1, kind: "notice", payload: { text: "n" } } as const
 Deno.test("append() keeps a bounded number of epochs of one agent", async () => {
   const db = await memoryDatabases().open("/t.db");
   prepareSchema(db);
-  const book = openTurnBook(db, (_what, work) => Promise.resolve(db.transaction(work)));
+  const write: Writer = (_what, work) => Promise.resolve(db.transaction(work));
+  const book = openTurnBook(db, { write, writeLater: write }, openTurnRows(db));
   const count = db.prepare("select count(*) as n from cursors where agent = 'mia'");
   assert.ok((await book.append("bob", "b1", [EVENT], 1)).ok);
   for (let epoch = 1; epoch <= EVENT_LIMITS.epochsKept; epoch++) {

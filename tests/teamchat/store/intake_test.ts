@@ -12,6 +12,7 @@ import { type Delivery, openIntake } from "teamchat/store/intake.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
 import type { NewTurn } from "teamchat/store/turn.ts";
+import { openTurnRows } from "teamchat/store/turn_rows.ts";
 import { openTurnBook } from "teamchat/store/turns.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
@@ -71,8 +72,10 @@ Deno.test("what comes together is one transaction, in its order, and the rest th
     },
   };
   const [clock, log] = [fakeClock(), recordingLog()];
-  const { write, flush } = openWriter({ db: counting, clock, log });
-  const turns = openTurnBook(counting, write);
+  const rows = openTurnRows(counting);
+  const writing = openWriter({ db: counting, clock, log, rows });
+  const { write, flush } = writing;
+  const turns = openTurnBook(counting, writing, rows);
   const intake = openIntake(counting, { clock, log, write });
   const stored = intake.store({ ...of("one"), turn: TURN });
   const delivered = turns.markDelivered("bea", "t", 1);

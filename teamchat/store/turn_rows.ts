@@ -1,0 +1,192 @@
+/**
+ * Rows of turns as values. Those that are open with their agents are remembered as they were read or
+ * changed last, and what several writes of one transaction change in a row is written once.
+ *
+ * What is remembered is never newer than the transaction that is open, nor older than the last one: it
+ * is saved before the end of each, and forgotten when one was undone. A turn that is queued is never
+ * remembered, because whoever takes deliveries may change it (`teamchat/store/intake.ts`).
+ *
+ * @module
+ */
+
+import type { Database } from "core/ports.ts";
+import type { HeldRows } from "teamchat/store/batch.ts";
+import type { Row } from "teamchat/store/schema.ts";
+import type {
+  Cut,
+  DeliveryOutcome,
+  DeliveryProgress,
+  Site,
+  Turn,
+  TurnOutcome,
+  TurnState,
+} from "teamchat/store/turn.ts";
+
+/** A turn, and what only the store and the delivery look at. */
+export interface StoredTurn extends Turn {
+  readonly place: number;
+  readonly changed: number;
+  readonly delivery: DeliveryOutcome | undefined;
+}
+
+/** What of a turn can change. */
+export type TurnChange = Partial<
+  Pick<
+    StoredTurn,
+    | "state"
+    | "isCancelRequested"
+    | "text"
+    | "answer"
+    | "outcome"
+    | "reason"
+    | "progress"
+    | "delivery"
+    | "changed"
+  >
+>;
+
+/** Reading and changing rows. */
+export interface TurnRows extends HeldRows {
+  get(turnId: string): StoredTurn | undefined;
+  /** Changes a turn that `get` gave; within a transaction that ends with `save`. */
+  change(turn: StoredTurn, change: TurnChange): void;
+}
+
+/** Turns that are remembered, and characters of one: longer ones are read each time. */
+const TURNS_KEPT = 4_096;
+const KEPT_LENGTH_MAX = 16 * 1_024;
+
+interface Kept {
+  turn: StoredTurn;
+  /** What `save` has to write; `state` when an index hangs on it. */
+  dirty: "no" | "row" | "state";
+}
+
+/** Opens the rows over prepared tables. */
+export function openTurnRows(db: Database): TurnRows {
+  const select = db.prepare("select * from turns where turn_id = ?");
+  const columns = "cancel_requested = ?, text = ?, answer = ?, outcome = ?, reason = ?, " +
+    "stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, sending = ?, ids = ?, " +
+    "delivery = ?, changed = ? where place = ?";
+  const updateRow = db.prepare(`update turns set ${columns}`);
+  const updateState = db.prepare(`update turns set state = ?, ${columns}`);
+  const kept = new Map<string, Kept>();
+  const dirty = new Set<Kept>();
+
+  function keep(turn: StoredTurn, how: Kept["dirty"]): Kept {
+    if (kept.size >= TURNS_KEPT) dropOldest();
+    const entry: Kept = { turn, dirty: how };
+    kept.set(turn.turnId, entry);
+    return entry;
+  }
+
+  /** A row that is not saved yet cannot go. */
+  function dropOldest(): void {
+    for (const [turnId, { dirty }] of kept) {
+      if (dirty === "no") return void kept.delete(turnId);
+    }
+  }
+
+  return {
+    get: (turnId) => {
+      const known = kept.get(turnId);
+      if (known !== undefined) return known.turn;
+      const row = select.get(turnId);
+      if (row === undefined) return undefined;
+      const turn = readTurn(row);
+      if (isKept(turn)) keep(turn, "no");
+      return turn;
+    },
+    change: (turn, change) => {
+      const next = { ...turn, ...change };
+      const entry = kept.get(turn.turnId) ?? keep(next, "no");
+      entry.turn = next;
+      if (next.state !== turn.state) entry.dirty = "state";
+      else if (entry.dirty === "no") entry.dirty = "row";
+      dirty.add(entry);
+    },
+    save: () => {
+      for (const entry of dirty) {
+        const { turn } = entry;
+        const values = valuesOf(turn);
+        if (entry.dirty === "state") updateState.run(turn.state, ...values);
+        else updateRow.run(...values);
+        entry.dirty = "no";
+        if (!isKept(turn)) kept.delete(turn.turnId);
+      }
+      dirty.clear();
+    },
+    forget: () => {
+      kept.clear();
+      dirty.clear();
+    },
+  };
+}
+
+function isKept({ state, text, answer }: StoredTurn): boolean {
+  return state !== "queued" && state !== "closed" &&
+    text.length + answer.length <= KEPT_LENGTH_MAX;
+}
+
+const EMPTY = "[]";
+
+function valuesOf(turn: StoredTurn) {
+  const { progress } = turn;
+  return [
+    ...[turn.isCancelRequested ? 1 : 0, turn.text, turn.answer],
+    ...[turn.outcome ?? null, turn.reason ?? null],
+    ...[progress.stream ?? null, progress.streamAt ?? null, progress.partsSent],
+    ...[printList(progress.cuts), progress.held ?? null, progress.isSending ? 1 : 0],
+    ...[printList(progress.ids), turn.delivery ?? null, turn.changed, turn.place],
+  ] as const;
+}
+
+function printList(list: readonly unknown[]): string {
+  return list.length === 0 ? EMPTY : JSON.stringify(list);
+}
+
+function readList<T>(text: string): readonly T[] {
+  return text === EMPTY ? [] : JSON.parse(text) as readonly T[];
+}
+
+/** Reads a row of `turns`. */
+export function readTurn(row: Row): StoredTurn {
+  const text = (value: Row[string] | undefined) =>
+    value === null || value === undefined ? undefined : String(value);
+  return {
+    place: Number(row.place),
+    changed: Number(row.changed),
+    turnId: String(row.turn_id),
+    agent: String(row.agent),
+    owner: String(row.owner),
+    site: JSON.parse(String(row.site)) as Site,
+    activity: text(row.activity),
+    text: String(row.text),
+    created: Number(row.created),
+    expires: Number(row.expires),
+    state: String(row.state) as TurnState,
+    isCancelRequested: row.cancel_requested === 1,
+    answer: String(row.answer),
+    outcome: text(row.outcome) as TurnOutcome | undefined,
+    reason: text(row.reason),
+    sendId: text(row.send_id),
+    progress: readProgress(row, text),
+    delivery: text(row.delivery) as DeliveryOutcome | undefined,
+  };
+}
+
+function readProgress(
+  row: Row,
+  text: (value: Row[string] | undefined) => string | undefined,
+): DeliveryProgress {
+  const at = row.stream_at;
+  return {
+    stream: text(row.stream),
+    streamAt: at === null || at === undefined ? undefined : Number(at),
+    partsSent: Number(row.parts_sent),
+    cuts: readList<Cut>(String(row.cuts)),
+    held: text(row.held),
+    isSending: row.sending === 1,
+    ids: readList<string>(String(row.ids)),
+  };
+}
