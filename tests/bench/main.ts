@@ -16,6 +16,7 @@ import {
   benchTeamchat,
   benchTeamchatAgents,
   benchTeamchatEcho,
+  benchTeamchatRelay,
 } from "tests/bench/teamchat/main.ts";
 import { benchTeamchatTable } from "tests/bench/teamchat/table.ts";
 import { benchTurn } from "tests/bench/turn.ts";
@@ -36,6 +37,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   teamchat: benchTeamchat,
   "teamchat-agents": benchTeamchatAgents,
   "teamchat-echo": benchTeamchatEcho,
+  "teamchat-relay": benchTeamchatRelay,
   "teamchat-table": benchTeamchatTable,
 };
 
