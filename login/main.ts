@@ -8,14 +8,14 @@
  * @module
  */
 
-import { errorText } from "core/errors.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import { openHost } from "core/os/host.ts";
+import { readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { systemHashThreads } from "core/os/slow_hashes.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
-import { printSettingsCheck, printSettingsHelp } from "core/settings.ts";
+import { printSettingsHelp } from "core/settings.ts";
 import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
 import { LOGIN_SETTINGS, readLoginConfig } from "login/config.ts";
 import { startLogin } from "login/login.ts";
@@ -53,32 +53,15 @@ if (Deno.args[0] === "--help") {
 }
 if (Deno.args[0] === "--hash-password") Deno.exit(await printEntry(Deno.args[1] ?? ""));
 
-const env = Object.fromEntries(
-  Object.values(LOGIN_SETTINGS).map(({ name }) => [name, Deno.env.get(name)]),
-);
-const config = await readLoginConfig(env);
-if (Deno.args[0] === "--check-config" || !config.ok) {
-  await print(config.ok ? Deno.stdout : Deno.stderr, printSettingsCheck(PROGRAM, config));
-  Deno.exit(config.ok ? 0 : 2);
-}
+const config = await usableOrExit(PROGRAM, await readLoginConfig(readEnv(LOGIN_SETTINGS)));
 
-try {
-  for (const warning of config.value.warnings) host.log.warning(warning);
-  const login = await startLogin(config.value, {
+await serveUntilStopped(host.log, async () => {
+  for (const warning of config.warnings) host.log.warning(warning);
+  const login = await startLogin(config, {
     ...host,
     proxying: systemProxying(host),
     hashes: systemHashThreads(),
   });
   host.log.info("ready", { login: `${login.address.hostname}:${login.address.port}` });
-  const stop = Promise.withResolvers<void>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    Deno.addSignalListener(signal, () => stop.resolve());
-  }
-  await stop.promise;
-  host.log.info("stopping");
-  await login.close();
-  Deno.exit(0);
-} catch (thrown) {
-  host.log.error("cannot serve", { error: errorText(thrown) });
-  Deno.exit(1);
-}
+  return () => login.close();
+});

@@ -7,11 +7,10 @@
  */
 
 import { parseDialKey } from "core/dial/proof.ts";
-import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
+import { serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "core/runtimes/create_driver.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
-import { printSettingsCheck } from "core/settings.ts";
 import type { Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 import { startDialUnit } from "units/dial/app.ts";
@@ -29,31 +28,17 @@ const host = openHost({ log: { program: PROGRAM } });
 const env = Deno.env.toObject();
 const isHost = Deno.args[0] === "--host";
 
-try {
-  const close = isHost
-    ? await serveHost(await settings(readHostDialConfig(env)))
-    : await serveAgent(await settings(readDialConfig(env)));
-  const stop = Promise.withResolvers<void>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    Deno.addSignalListener(signal, () => stop.resolve());
-  }
-  await stop.promise;
-  host.log.info("stopping");
-  await close();
-  Deno.exit(0);
-} catch (thrown) {
-  host.log.error("cannot serve", { error: errorText(thrown) });
-  Deno.exit(1);
-}
+/** Settings of either kind, or the end of the program. */
+const settings = <T>(read: Result<T>) =>
+  usableOrExit(PROGRAM, read, Deno.args[isHost ? 1 : 0] === "--check-config");
 
-/** Returns the settings, or prints what is wrong with them and ends. */
-async function settings<T>(config: Result<T>): Promise<T> {
-  const isCheck = Deno.args[isHost ? 1 : 0] === "--check-config";
-  if (config.ok && !isCheck) return config.value;
-  const text = printSettingsCheck(PROGRAM, config);
-  await (config.ok ? Deno.stdout : Deno.stderr).write(new TextEncoder().encode(text));
-  Deno.exit(config.ok ? 0 : 2);
-}
+await serveUntilStopped(
+  host.log,
+  async () =>
+    isHost
+      ? await serveHost(await settings(readHostDialConfig(env)))
+      : await serveAgent(await settings(readDialConfig(env))),
+);
 
 async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
   const { paths, agent, runtime, workdir } = config;

@@ -1,0 +1,68 @@
+/**
+ * What every long-running program does around its own work: reads the variables that it declares and
+ * no others, ends with every fault of its settings, and serves until it is told to stop. For
+ * composition roots; what a program starts, and with what, is theirs to say.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { Log } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import { type Env, printSettingsCheck, type SettingsTable } from "core/settings.ts";
+
+/** Returns the declared variables; nothing else of the environment is asked for. */
+export function readEnv(table: SettingsTable): Env {
+  return Object.fromEntries(
+    Object.values(table).map(({ name }) => [name, Deno.env.get(name)]),
+  );
+}
+
+/**
+ * Returns the settings. Ends the program with every fault and exit code 2 when they are unusable,
+ * and with "ok" or the faults when `isCheck`: `--check-config`, which starts nothing.
+ */
+export async function usableOrExit<T>(
+  program: string,
+  settings: Result<T>,
+  isCheck = Deno.args[0] === "--check-config",
+): Promise<T> {
+  if (settings.ok && !isCheck) return settings.value;
+  const text = printSettingsCheck(program, settings);
+  await (settings.ok ? Deno.stdout : Deno.stderr).write(new TextEncoder().encode(text));
+  Deno.exit(settings.ok ? 0 : 2);
+}
+
+/** Returns the addresses of this host, as far as the permission set lets us ask. */
+export function ownAddresses(log: Log): readonly string[] {
+  try {
+    return Deno.networkInterfaces().map(({ address }) => address);
+  } catch (thrown) {
+    log.warning("own addresses are not known", { error: errorText(thrown) });
+    return [];
+  }
+}
+
+/**
+ * Starts, serves until SIGTERM or SIGINT, closes with what `start` returned, and ends the program:
+ * with exit code 1 when it cannot serve, the reason in the log.
+ */
+export async function serveUntilStopped(
+  log: Log,
+  start: () => Promise<() => Promise<void>>,
+): Promise<never> {
+  try {
+    const close = await start();
+    const stop = Promise.withResolvers<void>();
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      Deno.addSignalListener(signal, () => stop.resolve());
+    }
+    await stop.promise;
+    log.info("stopping");
+    await close();
+    Deno.exit(0);
+  } catch (thrown) {
+    log.error("cannot serve", { error: errorText(thrown) });
+    Deno.exit(1);
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * The files that settings of both halves of the team-chat gateway name: the map of owners, when it
+ * is too long for a variable, and the description of a private cloud. Reads, judges nothing: what
+ * is missing is told with the other faults of the settings.
+ *
+ * @module
+ */
+
+import type { Files } from "core/ports.ts";
+import { isSettingFile, withSettingFiles } from "core/setting_files.ts";
+import type { Env } from "core/settings.ts";
+import { cloudFilePath } from "teamchat/config.ts";
+
+/** Settings with the texts of their files. */
+export interface SettingsWithFiles {
+  readonly env: Env;
+  /** Text of the file that `TEAMS_CLOUD` names, if it does and is there. */
+  readonly cloudFile: string | undefined;
+  /** Path that `TEAMS_AGENTS` names, if it does: it is read again when the file changes. */
+  readonly agentsFile: string | undefined;
+}
+
+/** Reads the files that `given` names. */
+export async function readSettingFiles(
+  given: Env,
+  files: Pick<Files, "readText">,
+): Promise<SettingsWithFiles> {
+  const env = await withSettingFiles(given, ["TEAMS_AGENTS"], files);
+  const path = cloudFilePath(env);
+  return {
+    env,
+    cloudFile: path === undefined ? undefined : await files.readText(path).catch(() => undefined),
+    agentsFile: isSettingFile(given.TEAMS_AGENTS) ? given.TEAMS_AGENTS : undefined,
+  };
+}
