@@ -22,6 +22,7 @@ export interface ProxyRequest {
   /** Scheme `http`, host as asked, path and query. */
   readonly url: URL;
   readonly headers: HeaderList;
+  /** Fails with `SyntaxError` when it is not framed as the head says, else when its sender left. */
   readonly body: ReadableStream<Uint8Array> | null;
   /** Calls back when the sender is gone before its answer has ended. */
   onGone(run: () => void): void;

@@ -11,6 +11,7 @@ import { faultPage } from "login/pages/pages.ts";
 const STATUS: Readonly<Record<string, number>> = {
   "host-invalid": 400,
   "upgrade-invalid": 400,
+  "body-malformed": 400,
   "login-required": 401,
   "cross-site": 403,
   "path-unknown": 404,
@@ -97,6 +98,11 @@ export const REFUSALS = {
     refusal(
       "body-too-large",
       `Cannot read the request: its body is too large, must be at most ${bytesMax} bytes`,
+    ),
+  bodyMalformed: () =>
+    refusal(
+      "body-malformed",
+      "Cannot read the request: its body is not framed as its head says, must be whole chunks",
     ),
   form: () =>
     refusal(

@@ -31,8 +31,8 @@ async function print(to: { write(data: Uint8Array): Promise<number> }, text: str
 
 /** Prints the entry of a user; the password never stands in an argument. */
 async function printEntry(name: string): Promise<number> {
-  const text = await readBounded(Deno.stdin.readable, LOGIN_LIMITS.formBytesMax) ?? "";
-  const password = text.replace(/\r?\n$/, "");
+  const text = await readBounded(Deno.stdin.readable, LOGIN_LIMITS.formBytesMax);
+  const password = (text.ok ? text.value : "").replace(/\r?\n$/, "");
   const checked = parseBasicUsers(printBasicUsers([{ name, stored: "x" }]));
   const user = checked.ok ? checked.value[0] : undefined;
   if (user === undefined || password === "") {

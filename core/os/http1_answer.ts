@@ -9,6 +9,7 @@
 import { STATUS_CODES } from "node:http";
 import { printHeader } from "core/http1.ts";
 import type { RequestHead } from "core/http1_request.ts";
+import { WIRE_LIMITS } from "core/wire_limits.ts";
 import type { Wire } from "core/os/http1_wire.ts";
 
 /** What is answered. */
@@ -40,8 +41,12 @@ const LENGTH = /^[0-9]{1,15}$/;
 const CHUNK_JOINED_MAX = 16 * 1024;
 const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");
 
+/** What is said instead of an answer that broke off before any of it was sent. */
+const BROKEN_OFF: Answer = { status: 502, headers: [], body: null };
+
 /** Writes an answer; false when the connection must not be used any more. Never rejects for a peer. */
-export async function writeAnswer(wire: Wire, answer: Answer, to: Answering): Promise<boolean> {
+export async function writeAnswer(wire: Wire, made: Answer, to: Answering): Promise<boolean> {
+  const answer = to.head.minor === 0 ? await withKnownEnd(wire, made, to) : made;
   const { status, body } = answer;
   const hasBody = to.head.method !== "HEAD" && !BODYLESS.has(status);
   const stream = body instanceof ReadableStream ? body : undefined;
@@ -73,6 +78,63 @@ export async function writeAnswer(wire: Wire, answer: Answer, to: Answering): Pr
     return isKept;
   }
   return await writeStream(wire, stream, { isChunked, length: told }) && isKept;
+}
+
+/**
+ * HTTP/1.0 knows no chunks: without a length the end of the connection is the end of the body, and one
+ * that broke off looks whole (RFC 9112, 6.3). So a body of unknown length is gathered first, and has a
+ * length then. What is longer than that ends as it always did: a reset is not ours to send. An event
+ * stream is passed at once: it has no end, and its readers drop an unfinished event.
+ */
+async function withKnownEnd(wire: Wire, answer: Answer, { head }: Answering): Promise<Answer> {
+  const { status, headers, body } = answer;
+  const isOpen = body instanceof ReadableStream && head.method !== "HEAD" &&
+    !BODYLESS.has(status) && lengthOf(headers) === undefined && !isEventStream(headers);
+  if (!isOpen) return answer;
+  wire.wait("answer");
+  const reader = body.getReader();
+  const { onLeft } = wire;
+  wire.onLeft = () => {
+    onLeft?.();
+    reader.cancel().catch(() => {});
+  };
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  try {
+    while (bytes <= WIRE_LIMITS.gatheredBytesMax) {
+      const { done, value } = await reader.read();
+      if (done) return { status, headers, body: await new Blob(pieces).bytes() };
+      pieces.push(value as Uint8Array<ArrayBuffer>);
+      bytes += value.length;
+    }
+  } catch {
+    return BROKEN_OFF;
+  } finally {
+    if (!wire.hasLeft) wire.onLeft = onLeft;
+  }
+  return { status, headers, body: streamOf(pieces, reader) };
+}
+
+/** What was read of a stream, and then the rest of it. */
+function streamOf(
+  pieces: Uint8Array[],
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    pull: async (controller) => {
+      const value = pieces.shift() ?? (await reader.read()).value;
+      if (value === undefined) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 });
+}
+
+function isEventStream(headers: Answer["headers"]): boolean {
+  for (const [name, value] of headers) {
+    if (name === "content-type" && value.startsWith("text/event-stream")) return true;
+  }
+  return false;
 }
 
 /** The length that goes with an answer without a body: that of what HEAD did not ask for, or none. */

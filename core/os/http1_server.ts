@@ -7,8 +7,8 @@
  */
 
 import { type HeadFault, parseRequestHead, type RequestHead } from "core/http1_request.ts";
-import { WIRE_LIMITS } from "core/limits.ts";
 import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
+import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { addressFault } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { type Answer, type Answering, writeAnswer } from "core/os/http1_answer.ts";

@@ -8,8 +8,9 @@
 
 import { errorText } from "core/errors.ts";
 import { parseAnswerHead, parseHeaderLine, printHeader, printRequestHead } from "core/http1.ts";
-import { UPSTREAM_LIMITS, WIRE_LIMITS } from "core/limits.ts";
+import { UPSTREAM_LIMITS } from "core/limits.ts";
 import type { UpgradeTunnel } from "core/ports.ts";
+import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { type Answer, writeAnswer } from "core/os/http1_answer.ts";
@@ -54,6 +55,7 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
     }
     if (isOver) return;
     if (typeof answered !== "string" || link === undefined) {
+      link?.close();
       return await refuseUpgrade(wire, answered as Answer);
     }
     // What was sent before the end is passed on, if the other side takes it in time.
@@ -71,7 +73,10 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
   }
 }
 
-/** Answers a refused upgrade, after which the connection is closed. */
+/**
+ * Answers a refused upgrade, and waits for the peer to hear that: a client that does not wait for the
+ * 101 has sent more by then, and closing over it would take the refusal away.
+ */
 export async function refuseUpgrade(wire: Wire, answer: Answer): Promise<void> {
   wire.wait("taker");
   await writeAnswer(wire, answer, {
@@ -79,6 +84,7 @@ export async function refuseUpgrade(wire: Wire, answer: Answer): Promise<void> {
     isKept: false,
     keepAliveMs: 0,
   });
+  if (!wire.hasLeft) await wire.linger();
 }
 
 /** Sends the handshake; the head of its answer when the server has switched protocols. */

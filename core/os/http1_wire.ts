@@ -8,7 +8,7 @@
 
 import { Buffer } from "node:buffer";
 import { isHeadStart } from "core/http1_request.ts";
-import { WIRE_LIMITS } from "core/limits.ts";
+import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { printAddress } from "core/os/address.ts";
 import { putLatin1 } from "core/os/latin1.ts";
 

@@ -5,25 +5,36 @@
  * @module
  */
 
-/** Reads a body as text; undefined as soon as it is longer than `bytesMax`. */
+import { err, ok, type Result } from "core/result.ts";
+
+/** Why a body ended early: past its bound, not framed as it says, or its sender is gone. */
+export type BodyFault = "too-large" | "malformed" | "broken";
+
+/** What a body that failed was: the listener throws `SyntaxError` for what is no framing. */
+function faultOf(thrown: unknown): BodyFault {
+  return thrown instanceof SyntaxError ? "malformed" : "broken";
+}
+
+/** Reads a body of at most `bytesMax` bytes as text. */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
-): Promise<string | undefined> {
-  if (body === null) return "";
+): Promise<Result<string, BodyFault>> {
+  if (body === null) return ok("");
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) return undefined;
-    text += decoder.decode(chunk, { stream: true });
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) return err("too-large");
+      text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (thrown) {
+    return err(faultOf(thrown));
   }
-  return text + decoder.decode();
+  return ok(text + decoder.decode());
 }
-
-/** Why a body ended early. */
-export type BodyFault = "too-large" | "broken";
 
 /**
  * Bounds a body on its way. When it is too large, or its sender goes away, `onFault` is told first,
@@ -38,15 +49,15 @@ export function boundBody(
   let bytes = 0;
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
-      let fault: BodyFault = "broken";
+      let fault: BodyFault;
       try {
         const { done, value } = await reader.read();
         if (done) return controller.close();
         bytes += value.byteLength;
         if (bytes <= bytesMax) return controller.enqueue(value);
         fault = "too-large";
-      } catch {
-        // Whoever sent it is gone.
+      } catch (thrown) {
+        fault = faultOf(thrown);
       }
       onFault(fault);
       controller.error(new RangeError(`the body is ${fault}`));

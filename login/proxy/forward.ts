@@ -119,6 +119,8 @@ function failed(
   switch (why.cut.reason) {
     case "too-large":
       return tooLarge(asked);
+    case "malformed":
+      return deny(REFUSALS.bodyMalformed(), how);
     case SESSION_ENDED:
       return deny(REFUSALS.login(), how);
     case "gone":

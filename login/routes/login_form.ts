@@ -84,10 +84,12 @@ async function takeLogin(
   const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== FORM_TYPE) return deny(REFUSALS.form(), telling(asked));
   const text = await readBounded(request.body, LOGIN_LIMITS.formBytesMax);
-  if (text === undefined) {
-    return deny(REFUSALS.body(LOGIN_LIMITS.formBytesMax), telling(asked));
+  if (!text.ok) {
+    const isLong = text.error === "too-large";
+    const fault = isLong ? REFUSALS.body(LOGIN_LIMITS.formBytesMax) : REFUSALS.bodyMalformed();
+    return deny(fault, telling(asked));
   }
-  const fields = new URLSearchParams(text);
+  const fields = new URLSearchParams(text.value);
   const next = safeReturnPath(one(fields, "next"));
   const name = one(fields, "user") ?? "";
   const fault = await driver.forms.redeem(

@@ -8,6 +8,7 @@
 import type { Mutant } from "tests/login/mutants.ts";
 
 const ATTACKS = "tests/core/os/http1_attacks_test.ts";
+const RAW = "tests/login/raw_test.ts";
 const UPSTREAM = "tests/core/os/upstream_test.ts";
 
 /** All of them. */
@@ -66,6 +67,27 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     file: "core/chunked.ts",
     from: "if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {",
     to: "if (extensionBytes > EXTENSION_BYTES_MAX) {",
+    tests: [ATTACKS],
+  },
+  {
+    check: "chunks that are none",
+    file: "login/proxy/body.ts",
+    from: 'return thrown instanceof SyntaxError ? "malformed" : "broken";',
+    to: 'return "broken";',
+    tests: [RAW],
+  },
+  {
+    check: "the refusal of an upgrade that arrives",
+    file: "core/os/http1_tunnel.ts",
+    from: "if (!wire.hasLeft) await wire.linger();",
+    to: "",
+    tests: [ATTACKS],
+  },
+  {
+    check: "an answer for HTTP/1.0 that broke off",
+    file: "core/os/http1_answer.ts",
+    from: "to.head.minor === 0 ? await withKnownEnd(wire, made, to) : made",
+    to: "made",
     tests: [ATTACKS],
   },
 ];

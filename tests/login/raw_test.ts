@@ -154,6 +154,8 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
   ],
 ];
 
+const sockets = () => systemSockets({ processes: systemProcesses(), log: recordingLog() });
+
 async function answerTo(port: number, text: string): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   await connection.write(Uint8Array.from(text, (one) => one.charCodeAt(0)));
@@ -166,10 +168,47 @@ async function answerTo(port: number, text: string): Promise<string> {
   return answer;
 }
 
+/** Bodies that are not framed as they say. */
+const MALFORMED = [
+  "x\r\nabc\r\n0\r\n\r\n",
+  "3\r\nabcd\r\n0\r\n\r\n",
+  "3\nabc\r\n0\r\n\r\n",
+  "-3\r\nabc\r\n0\r\n\r\n",
+  "3\r\nabc\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+];
+
+Deno.test("a body that is no chunks is a 400 and the end, and is no body for the cockpit", async (t) => {
+  const whole: string[] = [];
+  const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, async (request) => {
+    whole.push(await request.text());
+    return new Response("ok");
+  });
+  const host = { ...memoryHost(), clock: systemClock(), random: systemRandom() };
+  const { proxy } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`);
+  const form = "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin\r\n";
+  try {
+    for (const body of MALFORMED) {
+      for (const [path, more] of [["/a", ME], ["/auth/login", form]] as const) {
+        await t.step(`${path} ${JSON.stringify(body)}`, async () => {
+          const answer = await answerTo(
+            proxy.address.port,
+            `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${more}Transfer-Encoding: chunked\r\n\r\n${body}`,
+          );
+          assert.match(answer, /^HTTP\/1\.1 400 [^]*connection: close[^]*"body-malformed"/);
+          assert.equal(answer.split("HTTP/1.1").length, 2, "one answer");
+        });
+      }
+    }
+    assert.deepEqual(whole, [], "the cockpit never had a whole body");
+  } finally {
+    await proxy.close();
+    await cockpit.close(0);
+  }
+});
+
 Deno.test("the cockpit sees what was decided about, and nothing else", async (t) => {
-  const sockets = systemSockets({ processes: systemProcesses(), log: recordingLog() });
   const seen: string[] = [];
-  const cockpit = await sockets.serveHttp({ hostname: "127.0.0.1", port: 0 }, (request) => {
+  const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, (request) => {
     const { pathname } = new URL(request.url);
     seen.push(`${request.method} ${pathname} ${request.headers.get("x-user-email")}`);
     const text = JSON.stringify([...request.headers]);

@@ -12,10 +12,11 @@ import { parseRequestHead } from "core/http1_request.ts";
 import { HTTP_LIMITS } from "core/limits.ts";
 import type { Answer } from "core/os/http1_answer.ts";
 import { type Http1Handlers, serveHttp1 } from "core/os/http1_server.ts";
-import { runTunnel } from "core/os/http1_tunnel.ts";
+import { refuseUpgrade, runTunnel } from "core/os/http1_tunnel.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import { openUpstream } from "core/os/upstream.ts";
 import type { Listener } from "core/ports.ts";
+import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 
@@ -248,6 +249,94 @@ Deno.test("what was sent through a tunnel before it ended arrives", async () => 
   } finally {
     peer.close();
     server.close();
+    await listener.close(0);
+  }
+});
+
+Deno.test("a refused upgrade is read by a client that has sent more than is kept", async () => {
+  const refusal: Answer = { status: 403, headers: [], body: bytesOf("n".repeat(3_000)) };
+  const listener = await serve({ upgrade: (_request, wire) => refuseUpgrade(wire, refusal) });
+  const head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+  try {
+    for (let round = 0; round < 3; round++) {
+      const peer = await Deno.connect(listener.address);
+      // Far more than is read ahead, before anything of the answer is looked at.
+      await say(peer, head + "z".repeat(4_000_000));
+      const answer = await hear(peer);
+      peer.close();
+      assert.match(answer, /^HTTP\/1\.1 403 [^]*n{3000}$/);
+    }
+  } finally {
+    await listener.close(0);
+  }
+});
+
+/** A stream of these pieces, which breaks off behind them or ends. */
+function streamOf(pieces: readonly string[], isWhole: boolean): ReadableStream<Uint8Array> {
+  const left = [...pieces];
+  return new ReadableStream({
+    pull: (controller) => {
+      const piece = left.shift();
+      if (piece !== undefined) controller.enqueue(bytesOf(piece));
+      else if (isWhole) controller.close();
+      else controller.error(new Error("it broke off"));
+    },
+  }, { highWaterMark: 0 });
+}
+
+const LONG = "l".repeat(WIRE_LIMITS.gatheredBytesMax + 1);
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  "/whole": { status: 200, headers: [], body: streamOf(["abc", "def"], true) },
+  "/broken": { status: 200, headers: [], body: streamOf(["abc", "def"], false) },
+  "/long": { status: 200, headers: [], body: streamOf([LONG, "the rest"], true) },
+};
+
+Deno.test("HTTP/1.0: an answer that broke off never looks whole", async () => {
+  const listener = await serve({
+    answer: ({ head }) => Promise.resolve(ANSWERS[head.target] ?? NOTHING),
+  });
+  const asked = async (target: string) => {
+    const peer = await Deno.connect(listener.address);
+    await say(peer, `GET ${target} HTTP/1.0\r\n\r\n`);
+    const answer = await hear(peer);
+    peer.close();
+    return answer;
+  };
+  try {
+    assert.match(await asked("/whole"), /^HTTP\/1\.1 200 [^]*content-length: 6\r\n[^]*abcdef$/);
+    const broken = await asked("/broken");
+    assert.match(broken, /^HTTP\/1\.1 502 [^]*content-length: 0\r\n/);
+    assert.ok(!broken.includes("abc"));
+    assert.ok((await asked("/long")).endsWith(`\r\n\r\n${LONG}the rest`));
+  } finally {
+    await listener.close(0);
+  }
+});
+
+Deno.test("HTTP/1.0: an event stream is passed at once, and who leaves ends what is gathered", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const open = (type: string): Answer => ({
+    status: 200,
+    headers: [["content-type", type]],
+    body: new ReadableStream({
+      start: (controller) => controller.enqueue(bytesOf("data: first\n\n")),
+      cancel: () => type.startsWith("text/plain") ? cancelled.resolve() : undefined,
+    }),
+  });
+  const listener = await serve({
+    answer: ({ head }) =>
+      Promise.resolve(open(head.target === "/events" ? "text/event-stream" : "text/plain")),
+  });
+  try {
+    const peer = await Deno.connect(listener.address);
+    await say(peer, "GET /events HTTP/1.0\r\n\r\n");
+    await soon(hear(peer, (text) => text.includes("data: first")), "the first event");
+    peer.close();
+    const other = await Deno.connect(listener.address);
+    await say(other, "GET /plain HTTP/1.0\r\n\r\n");
+    other.close();
+    await soon(cancelled.promise, "the end of the body");
+  } finally {
     await listener.close(0);
   }
 });
