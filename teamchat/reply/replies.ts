@@ -14,6 +14,7 @@ import { answerText, createShownText, type ShownText } from "teamchat/reply/answ
 import { sendCard } from "teamchat/reply/card.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import { deliverAnswer } from "teamchat/reply/deliver.ts";
+import { createEarlyPieces } from "teamchat/reply/early.ts";
 import { LiveAnswer } from "teamchat/reply/live.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -77,6 +78,7 @@ export function createReplies(parts: RepliesParts): Replies {
 class AllReplies implements Replies {
   readonly #parts: RepliesParts;
   readonly #open = new Map<string, Open>();
+  readonly #early = createEarlyPieces();
   readonly #jobs = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   readonly #lanes: ReturnType<typeof createLanes>;
@@ -104,6 +106,7 @@ class AllReplies implements Replies {
     const { connector, clock } = this.#parts;
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const shown = createShownText(turn.answer);
+    for (const piece of this.#early.take(turnId)) shown.delta(...piece);
     const keep = (progress: Partial<DeliveryProgress>) => this.#keep(turnId, progress);
     const live = new LiveAnswer({ turn, isFresh, shown, connector, clock, keep });
     const end = () => {
@@ -123,8 +126,9 @@ class AllReplies implements Replies {
 
   delta(turnId: string, messageId: string, text: string, offset: number | undefined): void {
     const open = this.#open.get(turnId);
-    open?.shown.delta(messageId, text, offset);
-    open?.live.wake();
+    if (open === undefined) return this.#early.keep(turnId, [messageId, text, offset]);
+    open.shown.delta(messageId, text, offset);
+    open.live.wake();
   }
 
   whole(turnId: string, messageId: string): void {

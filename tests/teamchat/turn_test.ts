@@ -45,6 +45,24 @@ test("an owner's message reaches the owner's agent, and the answer streams back"
   assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
 });
 
+test("words that come before the start of their turn is stored are shown as well", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("hello"));
+  const turnId = String((await at.still(agent.next("turn"))).turn_id);
+  // All of it before the clock lets the gateway write.
+  agent.send({ type: "turn_accepted", turn_id: turnId });
+  agent.event("turn_started", turnId, {});
+  agent.delta(turnId, "One. ", 0);
+  agent.delta(turnId, "Two. ", 5);
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.streams[0]?.text === "One. Two. ");
+  agent.delta(turnId, "Three. ", 10);
+  await at.until(() => room.streams[0]?.text === "One. Two. Three. ");
+  agent.answer(turnId, "One. Two. Three. Four.");
+  await at.until(() => room.messages.length === 1);
+  assert.deepEqual(at.kit.violations(), []);
+});
+
 test("another owner's message never reaches this agent", async (at) => {
   const bea = await at.agent("bea");
   const cal = await at.agent("cal");
