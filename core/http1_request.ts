@@ -39,6 +39,8 @@ const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP\/(
 const LENGTH = /^[0-9]{1,15}$/;
 /** A host with its port; more than that would move the path (RFC 3986, 3.2.2). */
 const AUTHORITY = /^[A-Za-z0-9._~!$&'()*+;=%:[\]-]+$/;
+/** A whole address as target, as clients of a proxy send it (RFC 9112, 3.2.2): its host, and the rest. */
+export const ABSOLUTE_TARGET = /^https?:\/\/([^/?#@\s]+)(?=[/?#]|$)(.*)$/i;
 const NO_BODY: RequestFraming = { kind: "none" };
 
 /** Tells whether a byte can begin a head; what else comes first is another protocol. */

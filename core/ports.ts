@@ -7,6 +7,7 @@
  */
 
 import type { FileStat } from "core/file_stat.ts";
+import type { PlainHandler } from "core/plain_http.ts";
 
 /** Wall clock, monotonic clock and timers. */
 export interface Clock {
@@ -292,6 +293,8 @@ export interface Sockets {
     at: ListenAddress,
     handler: (request: Request, peer: string) => Response | Promise<Response>,
   ): Promise<Listener>;
+  /** Serves short requests over HTTP/1.1 for a fraction of the cost; bodies are not streamed. */
+  servePlain(at: ListenAddress, handler: PlainHandler): Promise<Listener>;
   /** Serves WebSockets, and HTTP by `handler`; a connection may change its `frameBytesMax`. */
   serveFrames(
     at: ListenAddress,

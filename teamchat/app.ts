@@ -12,8 +12,10 @@
 
 import { isLoopbackName } from "core/host_name.ts";
 import { parsePeer, printIp } from "core/ip.ts";
+import type { PlainAnswer, PlainHandler, PlainRequest } from "core/plain_http.ts";
 import type { Random } from "core/ports.ts";
 import { deny } from "teamchat/deny.ts";
+import { readBytesBounded } from "teamchat/http_body.ts";
 import type { Health } from "teamchat/health.ts";
 import type { MessagesRoute } from "teamchat/inbound/messages.ts";
 import { isProxied } from "teamchat/register/app.ts";
@@ -30,42 +32,58 @@ export interface TeamchatAppParts {
   readonly random: Random;
 }
 
-/** Answers one request; `peer` is the address of the other end. */
-export type TeamchatApp = (request: Request, peer: string) => Promise<Response>;
+/** What every answer says besides its id. */
+const HEADERS: PlainAnswer["headers"] = [
+  ["cache-control", "no-store"],
+  ["x-content-type-options", "nosniff"],
+];
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Makes the application. */
-export function createTeamchatApp(parts: TeamchatAppParts): TeamchatApp {
-  return async (request, peer) => {
+export function createTeamchatApp(parts: TeamchatAppParts): PlainHandler {
+  return async (request) => {
     const id = parts.random.uuid();
-    const response = await answer(request, { peer, id }, parts);
-    response.headers.set("x-request-id", id);
-    response.headers.set("cache-control", "no-store");
-    response.headers.set("x-content-type-options", "nosniff");
-    return response;
+    const { status, headers, body } = await answer(request, id, parts);
+    return { status, headers: [...headers, ["x-request-id", id], ...HEADERS], body };
+  };
+}
+
+/** Puts the application behind a listener that knows `Request` only, as one of WebSockets does. */
+export function webHandler(
+  app: PlainHandler,
+): (request: Request, peer: string) => Promise<Response> {
+  return async (request, peer) => {
+    const { status, headers, body } = await app({
+      method: request.method,
+      path: new URL(request.url).pathname,
+      headers: request.headers,
+      peer,
+      body: async (bytesMax) => await readBytesBounded(request.body, bytesMax) ?? "too-long",
+    });
+    return new Response(body, { status, headers: headers.map(([name, value]) => [name, value]) });
   };
 }
 
 async function answer(
-  request: Request,
-  from: { readonly peer: string; readonly id: string },
+  request: PlainRequest,
+  id: string,
   parts: TeamchatAppParts,
-): Promise<Response> {
-  const { method } = request;
-  const { pathname } = new URL(request.url);
-  if (pathname === MESSAGES_PATH) {
-    if (method === "POST") return await parts.messages(request, from.id);
-    if (method === "HEAD" && parts.isLocal) return new Response(null, { status: 200 });
-    return deny("method-not-allowed", { allow: parts.isLocal ? "POST, HEAD" : "POST" });
+): Promise<PlainAnswer> {
+  const { method, path } = request;
+  if (path === MESSAGES_PATH) {
+    if (method === "POST") return await parts.messages(request, id);
+    if (method === "HEAD" && parts.isLocal) return { status: 200, headers: [], body: null };
+    return deny("method-not-allowed", [["allow", parts.isLocal ? "POST, HEAD" : "POST"]]);
   }
-  const isOwn = isFromThisMachine(from.peer) && !isProxied(request.headers);
+  const isOwn = isFromThisMachine(request.peer) && !isProxied(request.headers);
   if (!isOwn || (method !== "GET" && method !== "HEAD")) return deny("route-unknown");
-  if (pathname === "/healthz") return Response.json(await parts.health());
-  if (pathname === "/metrics") {
-    return new Response(await parts.metrics.render(), {
-      headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
-    });
-  }
+  if (path === "/healthz") return found("application/json", JSON.stringify(await parts.health()));
+  if (path === "/metrics") return found(METRICS_TYPE, await parts.metrics.render());
   return deny("route-unknown");
+}
+
+function found(type: string, body: string): PlainAnswer {
+  return { status: 200, headers: [["content-type", type]], body };
 }
 
 function isFromThisMachine(peer: string): boolean {

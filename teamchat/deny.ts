@@ -15,6 +15,8 @@
  * @module
  */
 
+import type { PlainAnswer } from "core/plain_http.ts";
+
 /** Codes of refusals. */
 export type DenyCode =
   | "activity-malformed"
@@ -48,14 +50,12 @@ const ANSWERS: Readonly<Record<DenyCode, readonly [status: number, detail: strin
 };
 
 /** Prints a refusal. */
-export function deny(
-  code: DenyCode,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
+export function deny(code: DenyCode, headers: PlainAnswer["headers"] = []): PlainAnswer {
   const [status, detail] = ANSWERS[code];
   const body = { type: `urn:fleetctl:error:${code}`, title: "Refused", status, code, detail };
-  return new Response(`${JSON.stringify(body)}\n`, {
+  return {
     status,
-    headers: { "content-type": "application/problem+json", ...headers },
-  });
+    headers: [["content-type", "application/problem+json"], ...headers],
+    body: `${JSON.stringify(body)}\n`,
+  };
 }

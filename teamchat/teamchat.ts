@@ -12,13 +12,14 @@ import { ownNames } from "core/host_name.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
 import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { PlainHandler } from "core/plain_http.ts";
 import type { Host, ListenAddress, Listener } from "core/ports.ts";
 import { createRecent } from "core/recent.ts";
 import { isOneAddress } from "core/teamchat/halves.ts";
 import type { RouteRules } from "core/teamchat/route.ts";
 import type { ServiceHosts } from "core/teamchat/service_url.ts";
 import { createAgents } from "teamchat/agents.ts";
-import { createTeamchatApp, type TeamchatApp } from "teamchat/app.ts";
+import { createTeamchatApp, webHandler } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
 import { disown } from "teamchat/disown.ts";
@@ -229,7 +230,7 @@ function platformOf(
 
 /** The way in: an application to listen with, or a receiving half to follow. */
 interface Inbound {
-  readonly app: TeamchatApp;
+  readonly app: PlainHandler;
   readonly follow: () => { close(): Promise<void> };
   readonly close: () => void;
 }
@@ -326,7 +327,7 @@ function every(clock: TeamchatPorts["clock"], ms: number, job: () => void): () =
 async function listen(
   config: TeamchatConfig,
   parts: {
-    readonly app: TeamchatApp | undefined;
+    readonly app: PlainHandler | undefined;
     readonly door: RegisterDoor;
     readonly sockets: TeamchatPorts["sockets"];
   },
@@ -341,10 +342,11 @@ async function listen(
     });
   if (app === undefined) return { messages: undefined, register: await registerOnly() };
   if (isOneAddress(config.listen, config.registerListen)) {
-    const both = await sockets.serveFrames(config.listen, { frameBytesMax, upgrade, handler: app });
+    const handler = webHandler(app);
+    const both = await sockets.serveFrames(config.listen, { frameBytesMax, upgrade, handler });
     return { messages: both, register: both };
   }
-  const messages = await sockets.serveHttp(config.listen, app);
+  const messages = await sockets.servePlain(config.listen, app);
   try {
     return { messages, register: await registerOnly() };
   } catch (thrown) {

@@ -7,6 +7,7 @@
 
 import { createChunkDecoder } from "core/chunked.ts";
 import type { RequestFraming } from "core/http1_request.ts";
+import type { BodyBytes } from "core/plain_http.ts";
 import type { Wire } from "core/os/http1_wire.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -14,62 +15,98 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /** The body of one request. */
-export interface RequestBody {
-  readonly stream: ReadableStream<Bytes>;
+export class RequestBody {
+  readonly #wire: Wire;
+  readonly #source: Source;
+  #mustInvite: boolean;
+  #isBegun = false;
+  #isGivenUp = false;
+  #stream: ReadableStream<Bytes> | undefined;
+
+  /** `isWaiting` when its sender wants a 100 first. */
+  constructor(
+    wire: Wire,
+    framing: Exclude<RequestFraming, { readonly kind: "none" }>,
+    isWaiting: boolean,
+  ) {
+    this.#wire = wire;
+    this.#source = framing.kind === "length" ? lengthBody(wire, framing.bytes) : chunkedBody(wire);
+    this.#mustInvite = isWaiting;
+    wire.bodyLooks = 0;
+  }
+
+  /** Its bytes as they are asked for. */
+  get stream(): ReadableStream<Bytes> {
+    return this.#stream ??= new ReadableStream<Bytes>({
+      pull: async (controller) => {
+        const piece = await this.#next();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    }, { highWaterMark: 0 });
+  }
+
+  /** All of it instead, unless it is longer than `bytesMax`; at once when it is here already. */
+  whole(bytesMax: number): BodyBytes | Promise<BodyBytes> {
+    if (this.#source.leastLeft() > bytesMax) return "too-long";
+    const here = this.#source.takeWhole();
+    if (here === undefined) return this.#gather(bytesMax);
+    this.#isBegun = true;
+    this.#end();
+    return here;
+  }
+
+  async #gather(bytesMax: number): Promise<BodyBytes> {
+    const pieces: Bytes[] = [];
+    let length = 0;
+    for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
+      length += piece.length;
+      if (length > bytesMax) return "too-long";
+      pieces.push(piece);
+    }
+    return await new Blob(pieces).bytes();
+  }
+
+  async #next(): Promise<Bytes | undefined> {
+    if (this.#isGivenUp) throw new Error("the body was given up");
+    this.#isBegun = true;
+    if (this.#mustInvite && this.#wire.buffered === 0) await this.#wire.writeHead(CONTINUE);
+    this.#mustInvite = false;
+    const piece = await this.#source.next();
+    if (this.#isGivenUp) throw new Error("the body was given up");
+    if (this.#source.isDone()) this.#end();
+    return piece;
+  }
+
   /**
    * Whether nothing of it is left on the connection. What nobody has begun to read is dropped as far as it
    * has arrived; what somebody reads is left alone, because it would have a hole.
    */
-  discard(): boolean;
-  /** Ends it where it is: who still reads it learns that it is not whole. */
-  giveUp(): void;
-}
+  discard(): boolean {
+    if (this.#isBegun) return this.#source.isDone() && this.#source.discard();
+    this.#isGivenUp = true;
+    const isRest = this.#source.discard();
+    if (isRest) this.#end();
+    return isRest;
+  }
 
-/** Makes the body of a request; `isWaiting` when its sender wants a 100 first. */
-export function requestBody(
-  wire: Wire,
-  framing: Exclude<RequestFraming, { readonly kind: "none" }>,
-  isWaiting: boolean,
-): RequestBody {
-  const body = framing.kind === "length" ? lengthBody(wire, framing.bytes) : chunkedBody(wire);
-  let mustInvite = isWaiting;
-  let isBegun = false;
-  let isGivenUp = false;
-  wire.bodyLooks = 0;
-  const end = () => {
-    if (wire.bodyLooks === undefined) return;
-    wire.bodyLooks = undefined;
-    void wire.watch();
-  };
-  const stream = new ReadableStream<Bytes>({
-    pull: async (controller) => {
-      if (isGivenUp) throw new Error("the body was given up");
-      isBegun = true;
-      if (mustInvite && wire.buffered === 0) await wire.writeHead(CONTINUE);
-      mustInvite = false;
-      const piece = await body.next();
-      if (isGivenUp) throw new Error("the body was given up");
-      if (body.isDone()) end();
-      if (piece === undefined) controller.close();
-      else controller.enqueue(piece);
-    },
-  }, { highWaterMark: 0 });
-  return {
-    stream,
-    discard: () => {
-      if (isBegun) return body.isDone() && body.discard();
-      isGivenUp = true;
-      const isRest = body.discard();
-      if (isRest) end();
-      return isRest;
-    },
-    giveUp: () => {
-      isGivenUp = true;
-    },
-  };
+  /** Ends it where it is: who still reads it learns that it is not whole. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+  }
+
+  #end(): void {
+    if (this.#wire.bodyLooks === undefined) return;
+    this.#wire.bodyLooks = undefined;
+    void this.#wire.watch();
+  }
 }
 
 interface Source {
+  /** Bytes that are to come at least. */
+  leastLeft(): number;
+  /** All of it, when it is here and its end is known. */
+  takeWhole(): Bytes | undefined;
   /** The next piece; undefined at the end; rejects when the sender left before it. */
   next(): Promise<Bytes | undefined>;
   /** Whether all of it has been read off the connection. */
@@ -80,6 +117,13 @@ interface Source {
 function lengthBody(wire: Wire, bytes: number): Source {
   let left = bytes;
   return {
+    leastLeft: () => left,
+    takeWhole: () => {
+      if (wire.buffered < left) return undefined;
+      const whole = wire.takeBuffered(left);
+      left = 0;
+      return whole;
+    },
     next: async () => {
       if (left === 0) return undefined;
       const piece = await wire.take(left);
@@ -105,6 +149,8 @@ function chunkedBody(wire: Wire): Source {
     }
   };
   return {
+    leastLeft: () => 0,
+    takeWhole: () => undefined,
     next: async () => {
       for (;;) {
         const piece = ready.shift();

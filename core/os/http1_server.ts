@@ -7,29 +7,62 @@
  */
 
 import { type HeadFault, parseRequestHead, type RequestHead } from "core/http1_request.ts";
+import type { BodyBytes } from "core/plain_http.ts";
 import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
 import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { addressFault } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { type Answer, type Answering, writeAnswer } from "core/os/http1_answer.ts";
-import { type RequestBody, requestBody } from "core/os/http1_body.ts";
+import { RequestBody } from "core/os/http1_body.ts";
 import { Wire } from "core/os/http1_wire.ts";
 import { CLOSE_GRACE_MS, type ServerTimes } from "core/os/node_server.ts";
 
-/** A request as it came in, and its connection's view of the peer. */
-export interface Http1Request {
-  readonly head: RequestHead;
-  readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
-  readonly peer: string;
+/** A request as it came in, and its connection's view of the peer. Nothing is made that nobody asks for. */
+export class Http1Request {
+  readonly #wire: Wire;
+  readonly #body: RequestBody | undefined;
+  #goners: (() => void)[] | undefined;
+
+  constructor(readonly head: RequestHead, wire: Wire, body: RequestBody | undefined) {
+    this.#wire = wire;
+    this.#body = body;
+  }
+
+  get peer(): string {
+    return this.#wire.peer;
+  }
+
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    return this.#body?.stream ?? null;
+  }
+
+  /** The body as bytes, instead of `body`; at once when all of it is here. Rejects when it is cut. */
+  whole(bytesMax: number): BodyBytes | Promise<BodyBytes> {
+    return this.#body === undefined ? NOTHING : this.#body.whole(bytesMax);
+  }
+
   /** Calls back when the sender is gone before its answer has ended. */
-  onGone(run: () => void): void;
+  onGone(run: () => void): void {
+    // Who left before anybody asked is told of no more.
+    if (this.#wire.hasLeft) return run();
+    if (this.#goners === undefined) {
+      const goners: (() => void)[] = this.#goners = [];
+      this.#wire.onLeft = () => goners.splice(0).forEach((one) => one());
+    }
+    this.#goners.push(run);
+  }
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** What the owner of a listener does with what comes in. */
 export interface Http1Handlers {
   answer(request: Http1Request): Promise<Answer>;
-  /** Takes the connection over; it is closed when the promise settles. */
-  upgrade(request: Http1Request, wire: Wire): Promise<void>;
+  /**
+   * Takes the connection over; it is closed when the promise settles. Without it, who asks for an upgrade
+   * is answered like anybody else.
+   */
+  upgrade?(request: Http1Request, wire: Wire): Promise<void>;
 }
 
 /** Times of a connection besides those of every listener. */
@@ -145,25 +178,19 @@ class Http1Server {
     if (head?.ok !== true) return await refuse(wire, head?.error ?? (text as HeadFault));
     const { framing, isWaiting, isUpgrade } = head.value;
     wire.wait("handler");
-    const body = framing.kind === "none" ? undefined : requestBody(wire, framing, isWaiting);
-    const goners: (() => void)[] = [];
-    wire.onLeft = () => goners.splice(0).forEach((run) => run());
-    const request: Http1Request = {
-      head: head.value,
-      body: body?.stream ?? null,
-      peer: wire.peer,
-      // Who left before anybody asked is told of no more.
-      onGone: (run) => wire.hasLeft ? run() : void goners.push(run),
-    };
+    const body = framing.kind === "none" ? undefined : new RequestBody(wire, framing, isWaiting);
+    const request = new Http1Request(head.value, wire, body);
     if (body === undefined) void wire.watch();
-    if (isUpgrade) return await this.#upgrade(request, wire);
+    if (isUpgrade && this.#handlers.upgrade !== undefined) {
+      return await this.#upgrade(request, wire);
+    }
     return await this.#answer(request, wire, body);
   }
 
   async #upgrade(request: Http1Request, wire: Wire): Promise<false> {
     this.#upgraded.add(wire);
     try {
-      await this.#handlers.upgrade(request, wire);
+      await this.#handlers.upgrade?.(request, wire);
     } finally {
       this.#upgraded.delete(wire);
     }

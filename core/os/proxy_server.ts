@@ -7,7 +7,7 @@
  */
 
 import { HTTP_LIMITS } from "core/limits.ts";
-import { isAuthority } from "core/http1_request.ts";
+import { ABSOLUTE_TARGET, isAuthority } from "core/http1_request.ts";
 import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
 import type { ProxyHandlers, Proxying, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
@@ -26,8 +26,6 @@ interface Deps {
 }
 
 const BAD_REQUEST: Answer = { status: 400, headers: [], body: null };
-/** A whole address as target, as clients of a proxy send it. */
-const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)(?=[/?#]|$)(.*)$/i;
 
 /** Returns both sides of a proxy. */
 export function systemProxying(deps: Deps): Proxying {
@@ -69,11 +67,12 @@ async function decide(
 
 /** Builds a request; undefined when its target is none that HTTP allows. */
 function proxyRequestOf(
-  { head, body, onGone }: Http1Request,
+  request: Http1Request,
   authority: string,
 ): ProxyRequest | undefined {
+  const { head } = request;
   const { method, headers } = head;
-  const whole = head.target.startsWith("/") ? undefined : ABSOLUTE.exec(head.target);
+  const whole = head.target.startsWith("/") ? undefined : ABSOLUTE_TARGET.exec(head.target);
   if (whole === null) return undefined;
   const [, host = headers.get("host") ?? authority, rest = head.target] = whole ?? [];
   if (!isAuthority(host)) return undefined;
@@ -83,5 +82,6 @@ function proxyRequestOf(
   if (url === null) return undefined;
   // A body under GET or HEAD has no meaning, and no part of one reaches the server behind.
   const isBodyless = method === "GET" || method === "HEAD";
-  return { method, url, headers, body: isBodyless ? null : body, onGone };
+  const body = isBodyless ? null : request.body;
+  return { method, url, headers, body, onGone: (run) => request.onGone(run) };
 }

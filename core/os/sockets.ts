@@ -14,6 +14,8 @@ export function systemSockets(
   return {
     serveHttp: async (at, handler) =>
       (await import("core/os/http_server.ts")).serveHttp(at, handler, deps),
+    servePlain: async (at, handler) =>
+      (await import("core/os/plain_server.ts")).servePlain(at, handler, deps),
     serveFrames: async (at, options) =>
       (await import("core/os/websocket_server.ts")).serveFrames(at, options, deps),
     connectFrames: async (url, options) =>

@@ -105,11 +105,11 @@ async function answer(asked: Asked, parts: FollowParts): Promise<Answered> {
   const activity = parseActivity(body);
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
-    const response = await parts.take(activity.value, {
+    const taken = await parts.take(activity.value, {
       ...{ token: "judged", id: key, body },
       received: { at: Math.min(asked.received, parts.clock.now()), key: `handover|${key}` },
     });
-    return { type: "taken", n, status: response.status, body: await response.text() };
+    return { type: "taken", n, status: taken.status, body: taken.body ?? "" };
   } catch (thrown) {
     parts.log.error("handed over and not taken", { key, error: errorText(thrown) });
     return { type: "taken", n, status: 503, body: "" };

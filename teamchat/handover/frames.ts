@@ -63,7 +63,8 @@ export function readAnswered(line: string): Answered | undefined {
   const value = readObject(line);
   if (typeof value?.n !== "number") return undefined;
   const { type, n, status, body, health, metrics } = value;
-  if (type === "taken" && typeof status === "number" && typeof body === "string") {
+  const isStatus = typeof status === "number" && Number.isInteger(status);
+  if (type === "taken" && isStatus && typeof body === "string") {
     return { type, n, status, body };
   }
   const isState = type === "state" && typeof health === "object" && typeof metrics === "string";

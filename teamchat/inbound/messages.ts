@@ -7,6 +7,7 @@
 
 import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { BodyBytes, PlainAnswer, PlainRequest } from "core/plain_http.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import { type Activity, parseActivity } from "core/teamchat/activity.ts";
 import {
@@ -17,7 +18,6 @@ import {
   type TokenState,
 } from "core/teamchat/route.ts";
 import { deny } from "teamchat/deny.ts";
-import { readBounded } from "teamchat/http_body.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
 import { planDelivery, type Planned } from "teamchat/inbound/plan.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -47,7 +47,7 @@ export interface Arrival {
 }
 
 /** Takes one activity whose token is good, and says what the platform is told. */
-export type TakeActivity = (activity: Activity, arrival: Arrival) => Promise<Response>;
+export type TakeActivity = (activity: Activity, arrival: Arrival) => Promise<PlainAnswer>;
 
 /** What the route is made of. */
 export interface MessagesParts {
@@ -74,19 +74,19 @@ export interface TakeParts {
 }
 
 /** Answers one delivery; `id` is the request's. */
-export type MessagesRoute = (request: Request, id: string) => Promise<Response>;
+export type MessagesRoute = (request: PlainRequest, id: string) => Promise<PlainAnswer>;
 
 /** Makes the route. */
 export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
   const { tokens, metrics, log, clock } = parts;
   let underWay = 0;
 
-  async function answer(request: Request, id: string): Promise<Response> {
+  async function answer(request: PlainRequest, id: string): Promise<PlainAnswer> {
     const begun = clock.monotonic();
     const token = tokens === undefined ? undefined : await judge(tokens, request, { log, id });
-    if (token instanceof Response) return token;
+    if (token !== undefined && "status" in token) return token;
     const body = await readBody(request, clock);
-    if (body instanceof Response) return body;
+    if (typeof body !== "string") return body;
     const activity = parseActivity(body);
     if (!activity.ok) {
       log.info("activity malformed", { request_id: id, error: activity.error.message });
@@ -116,37 +116,60 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
 }
 
 /** When a delivery that could not be taken may come again. */
-export function retryAfter(): Readonly<Record<string, string>> {
-  return { "retry-after": String(TEAMCHAT_LIMITS.retryAfterSeconds) };
+export function retryAfter(): PlainAnswer["headers"] {
+  return [["retry-after", String(TEAMCHAT_LIMITS.retryAfterSeconds)]];
 }
 
 async function judge(
   tokens: ConnectorTokens,
-  request: Request,
+  request: PlainRequest,
   { log, id }: { readonly log: Log; readonly id: string },
-): Promise<TokenFacts | Response> {
+): Promise<TokenFacts | PlainAnswer> {
   const judged = await tokens.judge(request.headers.get("authorization"));
   if (judged.kind === "verified") return judged.facts;
   if (judged.kind === "unavailable") return deny("keys-unavailable", retryAfter());
   log.warning("token refused", { request_id: id, reason: judged.why });
-  return deny("token-refused", { "www-authenticate": "Bearer" });
+  return deny("token-refused", [["www-authenticate", "Bearer"]]);
 }
 
-async function readBody(request: Request, clock: Clock): Promise<string | Response> {
-  const { headers } = request;
-  const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  if (type !== "application/json" || encoding !== "identity") return deny("body-not-json");
-  const stated = Number(headers.get("content-length") ?? 0);
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+async function readBody(request: PlainRequest, clock: Clock): Promise<string | PlainAnswer> {
+  if (!isJson(request.headers)) return deny("body-not-json");
+  const stated = Number(request.headers.get("content-length") ?? 0);
   if (!(stated <= TEAMCHAT_LIMITS.bodyBytesMax)) return deny("body-too-large");
+  const read = request.body(TEAMCHAT_LIMITS.bodyBytesMax);
+  const bytes = read instanceof Promise ? await inTime(read, clock) : read;
+  if (bytes === "late") return deny("body-late", [["connection", "close"]]);
+  if (bytes === "too-long") return deny("body-too-large");
+  try {
+    return bytes === "cut" ? CUT : decoder.decode(bytes);
+  } catch {
+    return CUT;
+  }
+}
+
+/** What is made of a body that was cut or is no text; it is no activity either. */
+const CUT = "\u0000";
+
+function isJson(headers: PlainRequest["headers"]): boolean {
+  const type = headers.get("content-type");
+  const isType = type === JSON_TYPE || type?.split(";")[0]?.trim().toLowerCase() === JSON_TYPE;
+  const encoding = headers.get("content-encoding");
+  return isType && (encoding === null || encoding.trim().toLowerCase() === "identity");
+}
+const JSON_TYPE = "application/json";
+
+/** Waits for what has not come with its head. */
+async function inTime(
+  reading: Promise<BodyBytes>,
+  clock: Clock,
+): Promise<BodyBytes | "late" | "cut"> {
   const late = Promise.withResolvers<"late">();
   const stop = clock.after(TEAMCHAT_LIMITS.bodySeconds * 1000, () => late.resolve("late"));
-  const reading = readBounded(request.body, TEAMCHAT_LIMITS.bodyBytesMax);
-  // A body that is cut or is no text ends here and nowhere else.
-  const text = await Promise.race([reading.catch(() => "\u0000"), late.promise]);
+  const read = await Promise.race([reading.catch(() => "cut" as const), late.promise]);
   stop();
-  if (text === "late") return deny("body-late", { connection: "close" });
-  return text ?? deny("body-too-large");
+  return read;
 }
 
 /** Routes, stores and answers: what a process does that keeps turns. */
@@ -154,7 +177,7 @@ export async function takeActivity(
   activity: Activity,
   by: Arrival,
   parts: TakeParts,
-): Promise<Response> {
+): Promise<PlainAnswer> {
   const { metrics, log, events } = parts;
   const count = (result: string) =>
     metrics.count("activities", { type: countedType(activity.type), result });
@@ -206,7 +229,7 @@ export function declineRoute(
     readonly id: string;
     readonly onStranger: (route: Extract<RouteDecision, { kind: "ignore" }>) => void;
   },
-): Response {
+): PlainAnswer {
   const { type } = activity;
   const { reason } = route;
   parts.metrics.count("activities", { type: countedType(type), result: reason });
@@ -219,18 +242,20 @@ export function declineRoute(
   return type === "invoke" ? deny("invoke-unknown") : accepted();
 }
 
-function respond(planned: Planned, stored: Stored, said: string | undefined): Response {
+function respond(planned: Planned, stored: Stored, said: string | undefined): PlainAnswer {
   if (planned.invoke === undefined) return accepted();
   if (planned.invoke === "unknown") return deny("invoke-unknown");
   const kept = stored.kind === "duplicate" ? stored.answer : undefined;
-  return new Response(said ?? kept ?? planned.invoke, {
-    headers: { "content-type": "application/json" },
-  });
+  return {
+    status: 200,
+    headers: [["content-type", JSON_TYPE]],
+    body: said ?? kept ?? planned.invoke,
+  };
 }
 
 /** What the platform is told of everything that needs no answer. */
-export function accepted(): Response {
-  return new Response(null, { status: 202 });
+export function accepted(): PlainAnswer {
+  return { status: 202, headers: [], body: null };
 }
 
 const COUNTED_TYPES: ReadonlySet<string> = new Set([

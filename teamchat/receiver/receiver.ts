@@ -7,6 +7,7 @@
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import type { PlainAnswer } from "core/plain_http.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
 import { decideRoute, type RouteRules } from "core/teamchat/route.ts";
 import type { ListenUnix } from "core/unix_port.ts";
@@ -75,7 +76,7 @@ export async function startReceiver(
     const metrics = createMetrics("fleetctl_teamchat_receiver");
     metrics.gauge("spooled", () => spool.size());
     const app = appOf(config, { ...ports, metrics, spool, link, owners }, version);
-    const messages = await sockets.serveHttp(config.listen, app);
+    const messages = await sockets.servePlain(config.listen, app);
     closing.unshift(() => messages.close());
     log.debug("spool opened", { waiting: spool.size() });
     return { messages: messages.address, metrics, close };
@@ -184,12 +185,11 @@ function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
   };
 }
 
-function invokeAnswer(answer: { readonly status: number; readonly body: string }): Response {
+function invokeAnswer(answer: { readonly status: number; readonly body: string }): PlainAnswer {
   const { status, body } = answer;
-  if (status === 202 || body === "") return new Response(null, { status });
+  if (!(status >= 200 && status <= 599)) return deny("storage-failed", retryAfter());
+  if (status === 202 || body === "") return { status, headers: [], body: null };
   const type = status < 400 ? "application/json" : "application/problem+json";
-  return new Response(body, {
-    status,
-    headers: { "content-type": type, ...(status === 429 || status === 503 ? retryAfter() : {}) },
-  });
+  const again = status === 429 || status === 503 ? retryAfter() : [];
+  return { status, headers: [["content-type", type], ...again], body };
 }

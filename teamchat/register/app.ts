@@ -8,6 +8,7 @@
 import { browserSign } from "core/dial/browser.ts";
 import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
+import type { HeaderReader } from "core/header_list.ts";
 import type { IsOwnName } from "core/host_name.ts";
 import { isPrivate, parsePeer } from "core/ip.ts";
 import type { Log, UpgradeAnswer } from "core/ports.ts";
@@ -69,7 +70,7 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
 const PROXY_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
 /** Tells whether a request came through a proxy. */
-export function isProxied(headers: Headers): boolean {
+export function isProxied(headers: HeaderReader): boolean {
   return PROXY_HEADERS.some((name) => headers.has(name));
 }
 

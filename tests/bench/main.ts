@@ -14,6 +14,7 @@ import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
 import {
   benchTeamchat,
+  benchTeamchatAccept,
   benchTeamchatAgents,
   benchTeamchatEcho,
   benchTeamchatRelay,
@@ -35,6 +36,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   memory: benchMemory,
   daemon: benchDaemon,
   teamchat: benchTeamchat,
+  "teamchat-accept": benchTeamchatAccept,
   "teamchat-agents": benchTeamchatAgents,
   "teamchat-echo": benchTeamchatEcho,
   "teamchat-relay": benchTeamchatRelay,

@@ -92,6 +92,34 @@ socketsTest(
   },
 );
 
+socketsTest(
+  "servePlain hands over what came, and answers what it is told",
+  async (sockets, log) => {
+    const listener = await sockets.servePlain(
+      LOOPBACK,
+      async ({ method, path, peer, ...request }) => {
+        if (path === "/broken") throw new Error("secret detail");
+        const body = await request.body(8);
+        const text = body === "too-long" ? body : new TextDecoder().decode(body);
+        const told = [method, path, text, request.headers.get("X-A")];
+        return { status: 201, headers: [["x-peer", peer]], body: JSON.stringify(told) };
+      },
+    );
+    const ask = (path: string, body: string) =>
+      fetch(urlOf(listener, "http", path), { method: "POST", body, headers: { "x-a": "1" } });
+    const response = await ask("/a?b", "hello");
+    assert.equal(response.status, 201);
+    assert.match(response.headers.get("x-peer") ?? "", /^127\.0\.0\.1:\d+$/);
+    assert.deepEqual(await response.json(), ["POST", "/a", "hello", "1"]);
+    assert.deepEqual(await (await ask("/", "x".repeat(9))).json(), ["POST", "/", "too-long", "1"]);
+    const broken = await ask("/broken", "");
+    assert.deepEqual([broken.status, await broken.text()], [500, ""]);
+    assert.equal(log.of("http_handler_failed").length, 1);
+    await listener.close();
+    await listener.close();
+  },
+);
+
 socketsTest("serveHttp close ends open streams when the grace is over", async (sockets) => {
   const cancelled = Promise.withResolvers<void>();
   const listener = await sockets.serveHttp(LOOPBACK, () =>
@@ -109,14 +137,18 @@ socketsTest("serveHttp close ends open streams when the grace is over", async (s
   await reader?.read().catch(() => {});
 });
 
-for (const kind of ["serveHttp", "serveFrames"] as const) {
+for (const kind of ["serveHttp", "servePlain", "serveFrames"] as const) {
   socketsTest(`${kind} rejects with AddressFault and names who holds the port`, async (sockets) => {
     const serve = (at: { hostname: string; port: number }) =>
-      kind === "serveHttp" ? sockets.serveHttp(at, NOT_FOUND) : sockets.serveFrames(at, {
-        frameBytesMax: 1_024,
-        handler: NOT_FOUND,
-        upgrade: () => ({ accept: false, response: NOT_FOUND() }),
-      });
+      kind === "serveHttp"
+        ? sockets.serveHttp(at, NOT_FOUND)
+        : kind === "servePlain"
+        ? sockets.servePlain(at, () => Promise.resolve({ status: 404, headers: [], body: null }))
+        : sockets.serveFrames(at, {
+          frameBytesMax: 1_024,
+          handler: NOT_FOUND,
+          upgrade: () => ({ accept: false, response: NOT_FOUND() }),
+        });
     const first = await serve(LOOPBACK);
     const fault = await serve(first.address).catch((thrown) => thrown);
     assert.ok(fault instanceof AddressFault);

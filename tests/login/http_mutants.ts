@@ -44,8 +44,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "a peer that leaves after a body that nobody read",
     file: "core/os/http1_body.ts",
-    from: "if (isRest) end();",
-    to: "if (isRest) wire.bodyLooks = undefined;",
+    from: "if (isRest) this.#end();",
+    to: "if (isRest) this.#wire.bodyLooks = undefined;",
     tests: [ATTACKS],
   },
   {

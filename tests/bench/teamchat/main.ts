@@ -28,9 +28,7 @@ export async function benchTeamchat(): Promise<void> {
   await installSdks();
   await using world = await startWorld();
   const token = await tokenOf(world);
-  console.log("| accept | requests/s, median | CPU µs per request, median |\n|---|---|---|");
-  const many = await Promise.all(Array.from({ length: TOKENS }, (_, n) => tokenOf(world, n)));
-  await accept(world, [token], many);
+  await accepting(world, token);
   console.log("\n| echo | echoes/s, median | CPU µs per echo, median |\n|---|---|---|");
   await echo(world, token);
   console.log(`\n${RELAY_HEAD}`);
@@ -83,6 +81,12 @@ function tell(name: string, rounds: readonly Measured[], base?: readonly Measure
     ` (1/${(than((one) => one.cpu) / cpu).toFixed(1)})`,
   ];
   console.log(`| ${name} | ${rate.toFixed(0)}${ratios[0]} | ${cpu.toFixed(0)}${ratios[1]} |`);
+}
+
+async function accepting(world: World, token: string): Promise<void> {
+  console.log("| accept | requests/s, median | CPU µs per request, median |\n|---|---|---|");
+  const many = await Promise.all(Array.from({ length: TOKENS }, (_, n) => tokenOf(world, n)));
+  await accept(world, [token], many);
 }
 
 /** Messages that are taken and nothing else: no agent is there, the peer's bot says nothing. */
@@ -261,6 +265,13 @@ async function relay(world: World, token: string): Promise<void> {
 async function residentBytes(pid: number): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`);
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+/** Only accepting, ours and the peer's. */
+export async function benchTeamchatAccept(): Promise<void> {
+  await installSdks();
+  await using world = await startWorld();
+  await accepting(world, await tokenOf(world));
 }
 
 /** Only echoes, ours and the peer's. */
