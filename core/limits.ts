@@ -149,6 +149,15 @@ export const UPSTREAM_LIMITS = {
   idleMsMax: 4_000,
 } as const;
 
+/** Short requests to servers elsewhere (`core/os/http_call.ts`). */
+export const HTTP_CALL_LIMITS = {
+  /** Connections without a request that are kept for the next one. */
+  idleConnectionsMax: 64,
+  idleMsMax: 30_000,
+  /** To a connection, its TLS included. */
+  connectMsMax: 5_000,
+} as const;
+
 /** MCP path. */
 export const MCP_LIMITS = {
   /** One JSON-RPC message on the way through the proxy. */

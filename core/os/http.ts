@@ -1,12 +1,20 @@
 /**
- * Outgoing HTTP on the platform's own `fetch`. No policy.
+ * Outgoing HTTP on the platform's own `fetch`, and a quicker way for short requests. No policy.
  *
  * @module
  */
 
 import type { HttpClient } from "core/ports.ts";
+import type { HttpCalls } from "core/os/http_call.ts";
 
 /** Returns the platform's HTTP client. */
 export function systemHttp(): HttpClient {
-  return { fetch: (input, init) => fetch(input, init) };
+  let calls: Promise<HttpCalls> | undefined;
+  return {
+    fetch: (input, init) => fetch(input, init),
+    call: async (request) => {
+      calls ??= import("core/os/http_call.ts").then(({ openHttpCalls }) => openHttpCalls());
+      return await (await calls).call(request);
+    },
+  };
 }

@@ -18,7 +18,7 @@ import {
   type UpstreamRequest,
 } from "core/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
-import { type Link, openLink } from "core/os/upstream_link.ts";
+import { type Link, openLink, readAnswerHead } from "core/os/upstream_link.ts";
 import { bodyOf } from "core/os/upstream_body.ts";
 
 /** Methods whose request may be sent again when a kept connection turns out to be closed. */
@@ -93,7 +93,7 @@ async function exchange(
   const ignore = cut.on(() => owner.drop(link));
   try {
     const sent = send(link, request, owner.host);
-    const text = await readHead(link);
+    const text = await readAnswerHead(link);
     if (text === undefined) {
       ignore();
       owner.drop(link);
@@ -175,13 +175,3 @@ async function sendBody(
 
 const CRLF = Buffer.from("\r\n", "latin1");
 const LAST_CHUNK = Buffer.from("0\r\n\r\n", "latin1");
-
-/** Reads the head of the final answer; undefined when the connection ends before its first byte. */
-async function readHead(link: Link): Promise<string | undefined> {
-  for (let interim = 0; interim <= UPSTREAM_LIMITS.interimAnswersMax; interim++) {
-    const text = await link.readHead(UPSTREAM_LIMITS.headBytesMax);
-    // 100 and 103 go before the answer; 101 was not asked for and is a fault further on.
-    if (text === undefined || !/^HTTP\/1\.[01] 1(?!01)/.test(text)) return text;
-  }
-  throw new UpstreamFault("malformed", "it has too many interim answers");
-}

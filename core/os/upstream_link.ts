@@ -26,6 +26,8 @@ export interface Link {
   /** Takes what is there already, at most `bytesMax`. */
   takeBuffered(bytesMax: number): Uint8Array<ArrayBuffer>;
   isEmpty(): boolean;
+  /** Reads ahead once; resolves when something came or the peer left. Never rejects. */
+  watch(): Promise<void>;
   close(): void;
 }
 
@@ -61,7 +63,8 @@ export async function openLink(at: ListenAddress): Promise<Link> {
   }
 }
 
-function linkOf(connection: Deno.TcpConn): Link {
+/** Makes a link of a connection. */
+export function linkOf(connection: Deno.Conn): Link {
   let buffer = Buffer.allocUnsafeSlow(UPSTREAM_LIMITS.readBytes);
   let start = 0;
   let end = 0;
@@ -69,12 +72,19 @@ function linkOf(connection: Deno.TcpConn): Link {
   const write = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
   };
-  const fill = async (): Promise<boolean> => {
-    const read = await connection.read(buffer.subarray(end));
-    if (read === null) return false;
-    end += read;
-    return true;
+  let reading: Promise<boolean> | undefined;
+  const readMore = async (): Promise<boolean> => {
+    try {
+      const read = await connection.read(buffer.subarray(end));
+      if (read === null) return false;
+      end += read;
+      return true;
+    } finally {
+      reading = undefined;
+    }
   };
+  // One read at a time: two would put their bytes into the same place.
+  const fill = (): Promise<boolean> => reading ??= readMore();
   const takeBuffered = (bytesMax: number) => {
     const taken = copied(buffer.subarray(start, Math.min(end, start + bytesMax)));
     start += taken.length;
@@ -122,6 +132,7 @@ function linkOf(connection: Deno.TcpConn): Link {
     },
     takeBuffered,
     isEmpty: () => start === end,
+    watch: () => fill().then(() => {}, () => {}),
     close: () => {
       try {
         connection.close();
@@ -130,4 +141,14 @@ function linkOf(connection: Deno.TcpConn): Link {
       }
     },
   };
+}
+
+/** Reads the head of the final answer; undefined when the connection ends before its first byte. */
+export async function readAnswerHead(link: Link): Promise<string | undefined> {
+  for (let interim = 0; interim <= UPSTREAM_LIMITS.interimAnswersMax; interim++) {
+    const text = await link.readHead(UPSTREAM_LIMITS.headBytesMax);
+    // 100 and 103 go before the answer; 101 was not asked for and is a fault further on.
+    if (text === undefined || !/^HTTP\/1\.[01] 1(?!01)/.test(text)) return text;
+  }
+  throw new UpstreamFault("malformed", "it has too many interim answers");
 }

@@ -7,15 +7,15 @@
  * @module
  */
 
-import { errorText } from "core/errors.ts";
+import { type HttpCall, HttpCallFault } from "core/http_call.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, HttpClient, Log } from "core/ports.ts";
 import { CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
 import { createTurnstile } from "core/turnstile.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
-import { readBounded } from "teamchat/http_body.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
+import { createCalls } from "teamchat/reply/call.ts";
 import { type CallOutcome, readOutcome } from "teamchat/reply/outcome.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
@@ -51,10 +51,17 @@ export interface ConnectorParts {
 
 /** Conversations whose pace is remembered; past that, idle ones are forgotten. */
 const PACES_KEPT = 4_096;
+/** Addresses whose judgement is remembered. */
+const BASES_KEPT = 256;
 
 /** Makes the connector. */
 export function createConnector(parts: ConnectorParts): Connector {
-  const { clock, metrics, log } = parts;
+  const { clock, metrics, log, tokens } = parts;
+  const sending: Sending = {
+    ...{ tokens, clock },
+    send: createCalls(parts.http, clock),
+    check: rememberedCheck(parts.hosts),
+  };
   const paces = new Map<string, Pace>();
   const gate = createTurnstile({
     max: TEAMCHAT_LIMITS.sendsAtOnceMax,
@@ -104,7 +111,7 @@ export function createConnector(parts: ConnectorParts): Connector {
     call: async (call, signal) => {
       const leave = await waitForTurn(call.site, signal);
       if (leave === undefined) return { kind: "unreachable", why: "stopping" };
-      const outcome = await callOnce(call, parts).finally(leave);
+      const outcome = await callOnce(call, sending).finally(leave);
       metrics.count("sends", { what: call.what, outcome: outcome.kind });
       if (outcome.kind !== "ok") {
         const { kind } = outcome;
@@ -116,16 +123,21 @@ export function createConnector(parts: ConnectorParts): Connector {
   };
 }
 
-async function callOnce(call: Call, parts: ConnectorParts): Promise<CallOutcome> {
-  // Checked when sending, not only when storing: the settings may have changed since.
-  const service = checkServiceUrl(call.site.base, parts.hosts);
+interface Sending extends Pick<ConnectorParts, "tokens" | "clock"> {
+  readonly send: HttpCall;
+  /** Checks where a request goes, each time: the settings may have changed since it was stored. */
+  readonly check: (base: string) => ReturnType<typeof checkServiceUrl>;
+}
+
+async function callOnce(call: Call, sending: Sending): Promise<CallOutcome> {
+  const service = sending.check(call.site.base);
   if (!service.ok) return { kind: "blocked", why: service.why };
-  const { tokens } = parts;
-  if (tokens === undefined) return await request(call, service.base, undefined, parts);
+  const { tokens } = sending;
+  if (tokens === undefined) return await request(call, service.base, undefined, sending);
   for (let tries = 0;; tries++) {
     const token = await tokens.get();
     if (!token.ok) return { kind: "unreachable", why: token.why };
-    const outcome = await request(call, service.base, token.token, parts);
+    const outcome = await request(call, service.base, token.token, sending);
     if (outcome.kind !== "unauthorized") return outcome;
     tokens.reject(token.token);
     if (tries > 0) return { kind: "failed", why: "unauthorized" };
@@ -136,36 +148,38 @@ async function request(
   call: Call,
   base: string,
   token: string | undefined,
-  { http, clock }: ConnectorParts,
+  { send, clock }: Sending,
 ): Promise<CallOutcome> {
   const { site, method, activity, body } = call;
-  const path = ["v3", "conversations", site.conversation, "activities"];
-  const segments = activity === undefined ? path : [...path, activity];
-  const url = `${base}/${segments.map(encodeURIComponent).join("/")}`;
-  let response: Response;
+  const path = `${base}/v3/conversations/${encodeURIComponent(site.conversation)}/activities`;
   try {
-    response = await http.fetch(url, {
+    const answer = await send({
       method,
+      url: activity === undefined ? path : `${path}/${encodeURIComponent(activity)}`,
       headers: {
         "content-type": "application/json",
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       },
       body: JSON.stringify(body),
-      redirect: "manual",
-      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+      answerBytesMax: TEAMCHAT_LIMITS.responseBytesMax,
+      timeoutMs: TEAMCHAT_LIMITS.fetchSeconds * 1000,
     });
+    const retryAfter = answer.header("retry-after") ?? null;
+    return readOutcome({ status: answer.status, retryAfter, body: answer.body }, clock.now());
   } catch (thrown) {
-    // A connection that was never made carried nothing.
-    const isUnmade = /tcp connect error|dns error|connection refused/i.test(errorText(thrown));
-    return isUnmade
+    return thrown instanceof HttpCallFault && thrown.reason === "unmade"
       ? { kind: "unreachable", why: "no connection" }
       : { kind: "ambiguous", why: "no answer" };
   }
-  const { status, headers } = response;
-  const text = await readBounded(response.body, TEAMCHAT_LIMITS.responseBytesMax)
-    .catch(() => undefined);
-  return readOutcome(
-    { status, retryAfter: headers.get("retry-after"), body: text },
-    clock.now(),
-  );
+}
+
+/** Judges each address once: the list of hosts is that of this process. */
+function rememberedCheck(hosts: ServiceHosts): Sending["check"] {
+  const known = new Map<string, ReturnType<typeof checkServiceUrl>>();
+  return (base) => {
+    const judged = known.get(base) ?? checkServiceUrl(base, hosts);
+    if (known.size >= BASES_KEPT) known.clear();
+    known.set(base, judged);
+    return judged;
+  };
 }

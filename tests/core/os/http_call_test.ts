@@ -1,0 +1,371 @@
+/**
+ * Short requests against servers that are scripted byte by byte: each bad answer is what it is, nothing
+ * is sent twice, no connection that has ended is used again, and everything ends in time.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type HttpCallAnswer, HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
+import { openHttpCalls } from "core/os/http_call.ts";
+
+const text = new TextEncoder();
+const latin1 = new TextDecoder("latin1");
+const OK = 'HTTP/1.1 201 Created\r\ncontent-length: 11\r\n\r\n{"id":"m1"}';
+
+type Script = (connection: Deno.Conn, request: string, nth: number) => Promise<void> | void;
+
+interface Server extends AsyncDisposable {
+  readonly port: number;
+  readonly requests: string[];
+  connections(): number;
+  /** Ends each connection that is open. */
+  hangUp(): void;
+}
+
+/** Reads whole requests and answers each by the script. */
+function serve(script: Script, listener = Deno.listen({ hostname: "127.0.0.1", port: 0 })): Server {
+  const requests: string[] = [];
+  const open = new Set<Deno.Conn>();
+  const running: Promise<void>[] = [];
+  let connections = 0;
+  const close = (connection: Deno.Conn) => {
+    if (!open.delete(connection)) return;
+    try {
+      connection.close();
+    } catch {
+      // The script has closed it.
+    }
+  };
+  const one = async (connection: Deno.Conn) => {
+    const buffer = new Uint8Array(64 * 1024);
+    let have = "";
+    try {
+      for (;;) {
+        const read = await connection.read(buffer);
+        if (read === null) break;
+        have += latin1.decode(buffer.subarray(0, read));
+        const head = have.indexOf("\r\n\r\n");
+        const length = Number(/content-length: (\d+)/.exec(have)?.[1] ?? 0);
+        if (head === -1 || have.length < head + 4 + length) continue;
+        requests.push(have);
+        const request = have;
+        have = "";
+        await script(connection, request, requests.length);
+      }
+    } catch {
+      // The client is gone, or the script has closed.
+    }
+    close(connection);
+  };
+  running.push(
+    (async () => {
+      for await (const connection of listener) {
+        connections++;
+        open.add(connection);
+        running.push(one(connection));
+      }
+    })().catch(() => {}),
+  );
+  return {
+    port: (listener.addr as Deno.NetAddr).port,
+    requests,
+    connections: () => connections,
+    hangUp: () => [...open].forEach(close),
+    [Symbol.asyncDispose]: async () => {
+      listener.close();
+      [...open].forEach(close);
+      await Promise.all(running);
+    },
+  };
+}
+
+const write = async (connection: Deno.Conn, bytes: string) => {
+  for (let rest = text.encode(bytes); rest.length > 0;) {
+    rest = rest.subarray(await connection.write(rest));
+  }
+};
+
+function requestTo(server: Server, more: Partial<HttpCallRequest> = {}): HttpCallRequest {
+  return {
+    ...{ method: "POST", headers: { "content-type": "application/json" }, body: '{"a":"ü"}' },
+    url: `http://127.0.0.1:${server.port}/v3/conversations/a%3A1/activities`,
+    ...{ answerBytesMax: 64 * 1024, timeoutMs: 20_000 },
+    ...more,
+  };
+}
+
+/** What comes of one request: status and body, or why there is no answer. */
+async function outcome(asked: Promise<HttpCallAnswer>): Promise<string> {
+  try {
+    const { status, body } = await asked;
+    return `${status} ${body ?? "(no body)"}`;
+  } catch (thrown) {
+    assert.ok(thrown instanceof HttpCallFault, String(thrown));
+    return thrown.reason;
+  }
+}
+
+Deno.test("a request is what was asked for, whole, and its connection is used again", async () => {
+  await using server = serve((connection) => write(connection, OK));
+  const calls = openHttpCalls();
+  try {
+    const headers = { "content-type": "application/json", authorization: "Bearer t" };
+    for (let n = 0; n < 3; n++) {
+      const answer = await calls.call(requestTo(server, { headers }));
+      assert.deepEqual([answer.status, answer.body], [201, '{"id":"m1"}']);
+      assert.equal(answer.header("content-length"), "11");
+      assert.equal(answer.header("retry-after"), undefined);
+    }
+    assert.equal(server.connections(), 1);
+    assert.equal(
+      server.requests[0],
+      "POST /v3/conversations/a%3A1/activities HTTP/1.1\r\n" +
+        `host: 127.0.0.1:${server.port}\r\naccept: */*\r\naccept-encoding: identity\r\n` +
+        "user-agent: fleetctl\r\ncontent-type: application/json\r\nauthorization: Bearer t\r\n" +
+        'content-length: 10\r\n\r\n{"a":"Ã¼"}',
+    );
+  } finally {
+    calls.close();
+  }
+});
+
+const SLOW_HEAD = "HTTP/1.1 200 OK\r\nx: ";
+
+/** What a server does, and what comes of it. */
+const ROWS: readonly {
+  readonly what: string;
+  readonly script: Script;
+  readonly comes: string;
+  readonly timeoutMs?: number;
+}[] = [
+  ...[
+    { says: OK, comes: '201 {"id":"m1"}' },
+    { says: "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n", comes: "202 " },
+    { says: "HTTP/1.1 204 No Content\r\n\r\n", comes: "204 " },
+    {
+      says:
+        'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n',
+      comes: '200 {"a":1}',
+    },
+    { says: `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}`, comes: '201 {"id":"m1"}' },
+    {
+      says: "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n",
+      comes: "302 ",
+    },
+    { says: "HTTP/1.1 429 Slow\r\nretry-after: 2\r\ncontent-length: 2\r\n\r\n{}", comes: "429 {}" },
+    {
+      says: "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}",
+      comes: "200 (no body)",
+    },
+    { says: "HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\nx", comes: "200 (no body)" },
+    { says: "HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n", comes: "unanswered" },
+    {
+      says: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+      comes: "unanswered",
+    },
+    {
+      says: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}",
+      comes: "unanswered",
+    },
+    { says: "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n", comes: "unanswered" },
+    { says: "SSH-2.0-x\r\n\r\n", comes: "unanswered" },
+    { says: "HTTP/1.1 100 Continue\r\n\r\n".repeat(20), comes: "unanswered" },
+    { says: `HTTP/1.1 200 OK\r\nx: ${"y".repeat(80_000)}\r\n\r\n`, comes: "unanswered" },
+  ].map(({ says, comes }) => ({
+    what: `an answer ${JSON.stringify(says.slice(0, 60))}`,
+    script: (connection: Deno.Conn) =>
+      write(connection, says).then(() =>
+        says.includes("1000000000") ? connection.close() : undefined
+      ),
+    comes,
+  })),
+  {
+    what: "bytes that are no UTF-8",
+    script: async (connection) => {
+      await write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
+      await connection.write(new Uint8Array([0xff, 0xff]));
+    },
+    comes: "200 (no body)",
+  },
+  {
+    what: "an end before any byte",
+    script: (connection) => connection.close(),
+    comes: "unanswered",
+  },
+  {
+    what: "an end within the head",
+    script: (connection) => write(connection, SLOW_HEAD).then(() => connection.close()),
+    comes: "unanswered",
+  },
+  {
+    what: "an end within the body",
+    script: (connection) =>
+      write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").then(() =>
+        connection.close()
+      ),
+    comes: "200 (no body)",
+  },
+  {
+    what: "a body that ends with its connection",
+    script: (connection) =>
+      write(connection, "HTTP/1.1 200 OK\r\n\r\n{}").then(() => connection.close()),
+    comes: "200 {}",
+  },
+  {
+    what: "a body without an end, in chunks",
+    script: async (connection) => {
+      await write(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      for (;;) await write(connection, `4000\r\n${"x".repeat(0x4000)}\r\n`);
+    },
+    comes: "200 (no body)",
+  },
+  { what: "silence", script: () => {}, comes: "unanswered", timeoutMs: 50 },
+  {
+    what: "a head that stops",
+    script: (connection) => write(connection, SLOW_HEAD),
+    comes: "unanswered",
+    timeoutMs: 50,
+  },
+  {
+    what: "a body that stops",
+    script: (connection) => write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+    comes: "200 (no body)",
+    timeoutMs: 50,
+  },
+];
+
+for (const { what, script, comes, timeoutMs = 20_000 } of ROWS) {
+  Deno.test(`${what}: ${comes}, asked for once`, async () => {
+    await using server = serve(script);
+    const calls = openHttpCalls();
+    try {
+      assert.equal(await outcome(calls.call(requestTo(server, { timeoutMs }))), comes);
+      assert.equal(server.requests.length, 1);
+    } finally {
+      calls.close();
+    }
+  });
+}
+
+Deno.test("a kept connection that its server has closed is not used again", async () => {
+  const ended = Promise.withResolvers<void>();
+  await using server = serve(async (connection, _request, nth) => {
+    await write(connection, OK);
+    if (nth > 1) return;
+    connection.close();
+    ended.resolve();
+  });
+  const calls = openHttpCalls();
+  try {
+    assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
+    await ended.promise;
+    // The end is seen by the read that is under way.
+    while (calls.idle() > 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
+    assert.deepEqual([server.connections(), server.requests.length], [2, 2]);
+  } finally {
+    calls.close();
+  }
+});
+
+Deno.test("a kept connection that ends under a request is no reason to send it again", async () => {
+  await using server = serve((connection, _request, nth) =>
+    nth === 1 ? write(connection, OK) : connection.close()
+  );
+  const calls = openHttpCalls();
+  try {
+    assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
+    assert.equal(await outcome(calls.call(requestTo(server))), "unanswered");
+    assert.deepEqual([server.connections(), server.requests.length], [1, 2]);
+  } finally {
+    calls.close();
+  }
+});
+
+Deno.test("an answer to nothing is never taken for the next one", async () => {
+  const forged = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
+  await using server = serve((connection) => write(connection, OK + forged));
+  const calls = openHttpCalls();
+  try {
+    for (let n = 0; n < 3; n++) {
+      assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
+    }
+    assert.equal(server.connections(), 3);
+  } finally {
+    calls.close();
+  }
+});
+
+Deno.test("what may not be used again after its answer is closed", async () => {
+  const says = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+  await using server = serve((connection) => write(connection, says));
+  const calls = openHttpCalls();
+  try {
+    for (let n = 0; n < 2; n++) assert.equal(await outcome(calls.call(requestTo(server))), "200 ");
+    assert.equal(server.connections(), 2);
+  } finally {
+    calls.close();
+  }
+});
+
+Deno.test("many at once take a connection each, and share them afterwards", async () => {
+  await using server = serve((connection) => write(connection, OK));
+  const calls = openHttpCalls();
+  try {
+    for (let round = 0; round < 3; round++) {
+      const all = Array.from({ length: 20 }, () => outcome(calls.call(requestTo(server))));
+      assert.deepEqual(new Set(await Promise.all(all)), new Set(['201 {"id":"m1"}']));
+    }
+    assert.equal(server.connections(), 20);
+  } finally {
+    calls.close();
+  }
+});
+
+Deno.test("where nobody listens nothing was sent", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  const calls = openHttpCalls();
+  const url = `http://127.0.0.1:${port}/`;
+  const request = { method: "POST", url, headers: {}, body: "" } as const;
+  const asked = calls.call({ ...request, answerBytesMax: 9, timeoutMs: 20_000 });
+  assert.equal(await outcome(asked), "unmade");
+  calls.close();
+});
+
+for (
+  const url of [
+    "ftp://h/",
+    "http://h",
+    "http://u@h/",
+    "http://h/#f",
+    "http://h\\x/",
+    "http://H/",
+    "http://h:80/",
+    "http://0x7f.1/",
+    "http://h/a b",
+    "http://h/\r\nx: y",
+    "//h/",
+  ]
+) {
+  Deno.test(`${JSON.stringify(url)} is no address to send to`, async () => {
+    const calls = openHttpCalls();
+    const request = { method: "POST", url, headers: {}, body: "" } as const;
+    await assert.rejects(
+      calls.call({ ...request, answerBytesMax: 9, timeoutMs: 20_000 }),
+      TypeError,
+    );
+    calls.close();
+  });
+}
+
+Deno.test("a header that would end its line is not sent", async () => {
+  await using server = serve((connection) => write(connection, OK));
+  const calls = openHttpCalls();
+  const headers = { authorization: "Bearer x\r\nhost: other" };
+  await assert.rejects(calls.call(requestTo(server, { headers })), TypeError);
+  assert.equal(server.connections(), 0);
+  calls.close();
+});

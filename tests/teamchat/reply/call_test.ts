@@ -1,0 +1,84 @@
+/**
+ * Which way a request of the connector leaves: the quick one; `fetch` where nothing could be sent by it,
+ * and for a while; never both where something may have been sent.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
+import { createCalls } from "teamchat/reply/call.ts";
+import { fakeClock } from "tests/fakes/clock.ts";
+import { fakeHttp } from "tests/fakes/http.ts";
+
+const REQUEST: HttpCallRequest = {
+  ...{ method: "POST", url: "https://smba.test/v3/x", headers: { a: "b" }, body: "{}" },
+  ...{ answerBytesMax: 100, timeoutMs: 10_000 },
+};
+
+function world(reason: "unmade" | "unanswered" | undefined) {
+  const clock = fakeClock();
+  const http = fakeHttp(() => Response.json({ by: "fetch" }, { status: 201 }));
+  let asked = 0;
+  const call = createCalls({
+    ...http,
+    call: () => {
+      asked++;
+      return reason === undefined
+        ? Promise.resolve({ status: 201, header: () => undefined, body: '{"by":"call"}' })
+        : Promise.reject(new HttpCallFault(reason, "x"));
+    },
+  }, clock);
+  return { call, clock, asked: () => asked, fetched: () => http.requests.length };
+}
+
+Deno.test("the quick way is taken, and fetch left alone", async () => {
+  const { call, asked, fetched } = world(undefined);
+  assert.equal((await call(REQUEST)).body, '{"by":"call"}');
+  assert.deepEqual([asked(), fetched()], [1, 0]);
+});
+
+Deno.test("a host that cannot be reached is asked by fetch, for a minute at once", async () => {
+  const { call, clock, asked, fetched } = world("unmade");
+  for (let n = 1; n <= 3; n++) {
+    assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');
+    assert.deepEqual([asked(), fetched()], [1, n]);
+  }
+  await call({ ...REQUEST, url: "https://other.test/v3/x" });
+  assert.equal(asked(), 2);
+  await clock.advance(60_000);
+  await call(REQUEST);
+  assert.equal(asked(), 3);
+});
+
+Deno.test("what may have got there is not sent again", async () => {
+  const { call, asked, fetched } = world("unanswered");
+  await assert.rejects(call(REQUEST), (thrown: HttpCallFault) => thrown.reason === "unanswered");
+  assert.deepEqual([asked(), fetched()], [1, 0]);
+});
+
+Deno.test("by fetch: no redirect is followed, and a fault says whether anything was sent", async () => {
+  const clock = fakeClock();
+  const moved = createCalls(
+    fakeHttp((request) => {
+      assert.equal(request.redirect, "manual");
+      return new Response("x".repeat(101), {
+        status: 302,
+        headers: { location: "https://e.test" },
+      });
+    }),
+    clock,
+  );
+  const answer = await moved(REQUEST);
+  assert.deepEqual([answer.status, answer.header("location"), answer.body], [
+    302,
+    "https://e.test",
+    undefined,
+  ]);
+  for (
+    const [says, reason] of [["tcp connect error: refused", "unmade"], ["reset", "unanswered"]]
+  ) {
+    const failing = createCalls({ fetch: () => Promise.reject(new TypeError(says)) }, clock);
+    await assert.rejects(failing(REQUEST), (thrown: HttpCallFault) => thrown.reason === reason);
+  }
+});
