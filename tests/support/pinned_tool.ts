@@ -1,0 +1,33 @@
+/**
+ * Installs a tool of tests from its pins: a `deno.json` and a `deno.lock` with hashes, once, by the
+ * preparation step. Nothing of it runs while it is installed.
+ *
+ * @module
+ */
+
+/** Where the pins are, and where the tool goes. */
+export interface PinnedTool {
+  readonly source: string;
+  readonly installed: string;
+}
+
+/** Installs what the lock names unless exactly that is there; `onFetch` is told before it fetches. */
+export async function installPinned(
+  { source, installed }: PinnedTool,
+  onFetch: () => void,
+): Promise<void> {
+  const lock = await Deno.readTextFile(`${source}/deno.lock`);
+  const there = await Deno.readTextFile(`${installed}/installed.lock`).catch(() => "");
+  if (there === lock) return;
+  onFetch();
+  await Deno.mkdir(installed, { recursive: true });
+  for (const name of ["deno.json", "deno.lock"]) {
+    await Deno.copyFile(`${source}/${name}`, `${installed}/${name}`);
+  }
+  const done = await new Deno.Command(Deno.execPath(), {
+    args: ["install", "-q", "--frozen"],
+    cwd: installed,
+  }).output();
+  if (!done.success) throw new Error(new TextDecoder().decode(done.stderr));
+  await Deno.writeTextFile(`${installed}/installed.lock`, lock);
+}

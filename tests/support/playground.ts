@@ -1,0 +1,107 @@
+/**
+ * The vendor's local test client, Microsoft 365 Agents Playground: installed once by the preparation step
+ * from npm (one package, no dependencies, nothing that runs at installation) and run offline afterwards by the
+ * Node of the conformance suite. For tests of local mode only; the product knows nothing of it. The pin and
+ * its hash are in `tests/teamchat/playground/`.
+ *
+ * @module
+ */
+
+import { NODE } from "tests/support/conformance/suite.ts";
+import { installPinned } from "tests/support/pinned_tool.ts";
+import { TREE } from "tests/support/module_graph.ts";
+
+const PINS = {
+  source: `${TREE}tests/teamchat/playground`,
+  installed: `${TREE}.cache/playground`,
+} as const;
+const PROGRAM = `${PINS.installed}/node_modules/@microsoft/m365agentsplayground/cli.js`;
+
+/** Its configuration has at least this many users beside the one who writes. */
+const OTHERS = 5;
+
+/** Installs it unless the pinned one is there. */
+export async function installPlayground(say: (line: string) => void): Promise<void> {
+  await installPinned(PINS, () => say("fetching the vendor's local test client"));
+}
+
+/** A running client. */
+export interface Playground extends AsyncDisposable {
+  /** Where its page is. */
+  readonly url: string;
+}
+
+/** Who writes, and in which personal chat. */
+export interface PlaygroundUser {
+  /** Object id in the directory: that of the owner of an agent. */
+  readonly owner: string;
+  readonly chat: string;
+}
+
+/** Starts it for the application at `endpoint`; resolves once it listens. */
+export async function startPlayground(
+  endpoint: string,
+  user: PlaygroundUser,
+): Promise<Playground> {
+  const home = await Deno.makeTempDir({ prefix: "ft-" });
+  await Deno.writeTextFile(`${home}/.m365agentsplayground.yml`, configOf(user));
+  const child = new Deno.Command(NODE, {
+    args: [PROGRAM, "start", "-e", endpoint, "-c", "msteams", "--disable-telemetry"],
+    cwd: home,
+    clearEnv: true,
+    // A browser of the person who runs the tests is none of its business.
+    env: { PATH: Deno.env.get("PATH") ?? "", HOME: home, TEAMSAPPTESTER_BROWSER: "none" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const ready = Promise.withResolvers<string>();
+  ready.promise.catch(() => {});
+  const reading = (async () => {
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+      const port = /Listening on (\d+)/.exec(text)?.[1];
+      if (port !== undefined) ready.resolve(`http://127.0.0.1:${port}/`);
+    }
+    ready.reject(new Error("the test client ended"));
+  })();
+  const log = () => Deno.readTextFile(`${home}/devTools/m365agentsplayground.log`).catch(() => "");
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await child.status;
+    await reading;
+    await Deno.remove(home, { recursive: true });
+  };
+  try {
+    return { url: await ready.promise, [Symbol.asyncDispose]: stop };
+  } catch (thrown) {
+    const said = await log();
+    await Deno.remove(home, { recursive: true });
+    throw new Error(`${thrown}: ${said}`);
+  }
+}
+
+/** Its configuration with another user than its own, whose object id is no GUID. */
+function configOf({ owner, chat }: PlaygroundUser): string {
+  const person = (id: string, name: string, aadObjectId: string) => ({
+    ...{ id, name, userPrincipleName: `${id}@example.com`, aadObjectId },
+    ...{ givenName: name, surname: name, email: `${id}@example.com` },
+  });
+  const others = Array.from(
+    { length: OTHERS },
+    (_, n) => person(`user-id-${n + 1}`, `Other ${n + 1}`, crypto.randomUUID()),
+  );
+  // A YAML reader takes JSON.
+  return JSON.stringify({
+    version: "0.1.1",
+    tenantId: crypto.randomUUID(),
+    bot: { id: crypto.randomUUID(), name: "Agent" },
+    currentUser: person("user-id-0", "Owner", owner),
+    users: others,
+    personalChat: { id: chat },
+    groupChat: { id: crypto.randomUUID(), name: "Group" },
+    team: {
+      ...{ id: "team-id", name: "Team", aadGroupId: crypto.randomUUID() },
+      channels: [{ id: "channel-id", name: "Announcements" }],
+    },
+  });
+}

@@ -1,0 +1,129 @@
+/**
+ * The vendor's own local test client, in a real browser, before a real gateway in local mode: what a
+ * person writes in its page reaches their agent, the answer grows in the page, a call that asks is pressed
+ * there. The client is the vendor's program as npm has it; nothing of it is ours.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Browser, Page } from "playwright-core";
+import { openPage, startBrowser } from "tests/support/browser.ts";
+import { startPlayground } from "tests/support/playground.ts";
+import { createConnectorKit } from "tests/teamchat/connector/kit.ts";
+import { BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
+import { makeTeamchatRoot, startTeamchatProcess } from "tests/teamchat/gateway_process.ts";
+
+const CHAT = "7f0e0a52-5d0f-4d9b-9d8e-2f8a5b1c3d4e";
+const STRANGER = "00000000-0000-4000-8000-00000000beef";
+/** Settings of cloud mode; without them the gateway runs in local mode. */
+const CLOUD = ["TEAMS_APP_ID", "TEAMS_APP_PASSWORD", "TEAMS_APP_TENANT_ID", "TEAMS_CLOUD"];
+
+interface Scene {
+  readonly agent: TestAgent;
+  readonly page: Page;
+  say(text: string): Promise<void>;
+}
+
+/** A gateway, bea's agent, and the client of `owner` in a browser. */
+async function withScene(
+  browser: Browser,
+  owner: string,
+  play: (scene: Scene) => Promise<void>,
+): Promise<void> {
+  const root = await makeTeamchatRoot(await createConnectorKit());
+  const env = Object.fromEntries(Object.entries(root.env).filter(([key]) => !CLOUD.includes(key)));
+  const gateway = await startTeamchatProcess(env);
+  try {
+    assert.equal(gateway.ready.mode, "local");
+    const agent = await root.register(String(gateway.ready.register));
+    const endpoint = `http://${gateway.ready.messages}/api/messages`;
+    await using playground = await startPlayground(endpoint, { owner, chat: CHAT });
+    await using watched = await openPage(browser, { isTimeReal: true });
+    const { page } = watched;
+    // Its page would fetch fonts from the vendor.
+    await page.route((url) => url.hostname !== "127.0.0.1", (route) => route.abort());
+    await page.goto(playground.url);
+    const say = async (text: string) => {
+      const box = page.getByRole("textbox").first();
+      await box.click();
+      await box.pressSequentially(text);
+      await page.keyboard.press("Enter");
+    };
+    await play({ agent, page, say });
+    agent.connection.terminate();
+    await agent.closed;
+  } finally {
+    await gateway.kill();
+    await Deno.remove(root.root, { recursive: true });
+  }
+}
+
+Deno.test("the vendor's local test client talks to an agent through the gateway", async (t) => {
+  await using browser = await startBrowser();
+  await t.step(
+    "its probe is answered, and an owner is welcomed",
+    () =>
+      withScene(browser, BEA_OWNER, async ({ page }) => {
+        await page.getByText("Hello. I am your agent").first().waitFor();
+        const said = await page.locator("body").innerText();
+        assert.match(said, /Connected\./);
+        assert.match(said, /User Application installationUpdate 202/);
+      }),
+  );
+  await t.step(
+    "a message is answered, and the answer grows in the page",
+    () =>
+      withScene(browser, BEA_OWNER, async ({ agent, page, say }) => {
+        await say("what is new?");
+        const { turnId, text } = await agent.begin();
+        assert.equal(text, "what is new?");
+        agent.delta(turnId, "First words. ", 0);
+        await page.getByText("First words.", { exact: true }).first().waitFor();
+        agent.delta(turnId, "Then more. ", 13);
+        await page.getByText("First words. Then more.", { exact: true }).first().waitFor();
+        const whole = "First words. Then more. And an end.";
+        agent.answer(turnId, whole);
+        await page.getByText(whole, { exact: true }).first().waitFor();
+        await page.getByText("AI generated").first().waitFor();
+        const told = await agent.next("delivery");
+        assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
+        const inChat = page.getByText(whole, { exact: true });
+        await say("and again");
+        const second = await agent.begin();
+        agent.answer(second.turnId, "at once");
+        await page.getByText("at once", { exact: true }).first().waitFor();
+        assert.equal((await agent.next("delivery")).outcome, "delivered");
+        assert.ok(await inChat.count() >= 1, "the first answer stays");
+      }),
+  );
+  await t.step(
+    "a call that asks is pressed in the page",
+    () =>
+      withScene(browser, BEA_OWNER, async ({ agent, page, say }) => {
+        await say("delete it");
+        const { turnId } = await agent.begin();
+        agent.event("approval_asked", turnId, {
+          ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
+          ...{ arguments: { hard: true }, origin: "direct", is_destructive: true, expires: 1 },
+        });
+        await page.getByRole("button", { name: "Approve" }).click();
+        const decision = await agent.next("approval_decision");
+        assert.deepEqual(
+          [decision.approval_id, decision.digest, decision.decision, decision.by],
+          ["a1", "d1", "approved", BEA_OWNER],
+        );
+        agent.answer(turnId, "deleted");
+        await page.getByText("deleted", { exact: true }).first().waitFor();
+      }),
+  );
+  await t.step(
+    "somebody without an agent is told so, and nobody's agent hears it",
+    () =>
+      withScene(browser, STRANGER, async ({ agent, page, say }) => {
+        await say("is anybody there?");
+        await page.getByText("There is no agent for you here").first().waitFor();
+        assert.ok(!agent.frames.some(({ type }) => type === "turn"));
+      }),
+  );
+});
