@@ -7,172 +7,27 @@
  */
 
 import assert from "node:assert/strict";
-import { TREE } from "tests/support/module_graph.ts";
+import { FRONTS, type FrontSite, RunningFront } from "tests/front/front.ts";
 import { type ServedKit, serveKit } from "tests/teamchat/connector/kit.ts";
 import { messageOf } from "tests/teamchat/fixture.ts";
 import { makeTeamchatRoot, startTeamchatProcess } from "tests/teamchat/gateway_process.ts";
 
 const HOST = "teams.example.org";
-const decoder = new TextDecoder();
+const SITE: FrontSite = {
+  page: "docs/teamchat.md",
+  host: HOST,
+  certificate: "teams",
+  upstream: "127.0.0.1:3978",
+};
+/** What a front may say to a body that is too large; Caddy's limit ends the request to the gateway. */
+const TOO_LARGE = { nginx: [413], Caddy: [413, 502] } as const;
 
-/** A front of the documentation, changed in nothing but addresses and certificate. */
-interface Front {
-  readonly name: string;
-  readonly language: string;
-  /** What it may say to a body that is too large; Caddy's limit ends the request to the gateway. */
-  readonly tooLarge: readonly number[];
-  config(block: string, at: Place): string;
-  command(file: string): readonly [string, ...string[]];
-}
-
-interface Place {
-  readonly folder: string;
-  readonly port: number;
-  readonly upstream: string;
-}
-
-const FRONTS: readonly Front[] = [
-  {
-    name: "nginx",
-    language: "nginx",
-    tooLarge: [413],
-    config: (block, { folder, port, upstream }) =>
-      `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
-events { worker_connections 256; }
-http {
-  access_log off; client_body_temp_path ${folder}/a; proxy_temp_path ${folder}/b;
-  fastcgi_temp_path ${folder}/c; uwsgi_temp_path ${folder}/d; scgi_temp_path ${folder}/e;
-${
-        block.replace("listen 443 ssl", `listen 127.0.0.1:${port} ssl`)
-          .replaceAll("/etc/ssl/teams", `${folder}/teams`).replaceAll("127.0.0.1:3978", upstream)
-      }
-}
-`,
-    command: (file) => ["nginx", "-c", file],
-  },
-  {
-    name: "Caddy",
-    language: "caddyfile",
-    tooLarge: [413, 502],
-    config: (block, { folder, port, upstream }) =>
-      `{
-  admin off
-  auto_https off
-  skip_install_trust
-}
-${
-        block.replace(
-          `${HOST} {`,
-          `https://${HOST}:${port} {\n  bind 127.0.0.1\n  tls ${folder}/teams.pem ${folder}/teams.key`,
-        ).replaceAll("127.0.0.1:3978", upstream)
-      }
-`,
-    command: (file) => ["caddy", "run", "--adapter", "caddyfile", "--config", file],
-  },
-];
-
-/** The fenced block of docs/teamchat.md in a language. */
-async function documented(language: string): Promise<string> {
-  const text = await Deno.readTextFile(`${TREE}docs/teamchat.md`);
-  const blocks = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
-    .filter(([, name]) => name === language);
-  assert.equal(blocks.length, 1, `blocks in ${language}`);
-  return blocks[0]?.[2] ?? "";
-}
-
-async function run(command: string, args: readonly string[]): Promise<string> {
-  const output = await new Deno.Command(command, {
-    ...{ args: [...args], stdin: "null", stdout: "piped", stderr: "piped" },
-  }).output();
-  if (output.success) return decoder.decode(output.stdout);
-  throw new Error(`${command} ${args.join(" ")}: ${decoder.decode(output.stderr)}`);
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
-}
-
-/** A front that listens. */
-class Running implements AsyncDisposable {
-  readonly port: number;
-  readonly #folder: string;
-  readonly #child: Deno.ChildProcess;
-  readonly #errors: Promise<string>;
-
-  private constructor(place: Place, child: Deno.ChildProcess) {
-    this.port = place.port;
-    this.#folder = place.folder;
-    this.#child = child;
-    this.#errors = new Response(child.stderr).text();
-  }
-
-  static async start(front: Front, upstream: string): Promise<Running> {
-    const folder = await Deno.makeTempDir({ prefix: "front-" });
-    await Deno.chmod(folder, 0o755);
-    await run("openssl", [
-      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", `/CN=${HOST}`],
-      ...["-addext", `subjectAltName=DNS:${HOST}`],
-      ...["-addext", "basicConstraints=critical,CA:FALSE"],
-      ...["-keyout", `${folder}/teams.key`, "-out", `${folder}/teams.pem`],
-    ]);
-    const place = { folder, port: freePort(), upstream };
-    const file = `${folder}/front.conf`;
-    await Deno.writeTextFile(file, front.config(await documented(front.language), place));
-    const [command, ...args] = front.command(file);
-    const child = new Deno.Command(command, {
-      args,
-      env: { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-      ...{ stdin: "null", stdout: "null", stderr: "piped" },
-    }).spawn();
-    const running = new Running(place, child);
-    await running.#listening();
-    return running;
-  }
-
-  async #listening(): Promise<void> {
-    const ended = this.#child.status.then(() => "ended");
-    while (true) {
-      const open = Deno.connect({ hostname: "127.0.0.1", port: this.port })
-        .then((connection) => connection.close(), () => "closed");
-      if (await open === undefined) return;
-      const pause = new Promise((resolve) => setTimeout(resolve, 50));
-      if (await Promise.race([ended, pause]) === "ended") throw new Error(await this.#errors);
-    }
-  }
-
-  /** One request by curl: the status, the HTTP version and the body. */
-  async curl(path: string, more: readonly string[] = []) {
-    const text = await run("curl", [
-      ...["-sS", "--path-as-is", "--max-time", "20", "--cacert", `${this.#folder}/teams.pem`],
-      ...["--connect-to", `${HOST}:443:127.0.0.1:${this.port}`],
-      ...["-w", "\n%{http_code} %{http_version}", ...more, `https://${HOST}${path}`],
-    ]);
-    const [, body = "", status = "", version = ""] = /^([^]*)\n(\d+) (\S+)$/.exec(text) ?? [];
-    return { status: Number(status), version, body };
-  }
-
-  /** Bytes by hand over TLS, and everything that came back until the front closed. */
-  async raw(text: string): Promise<string> {
-    const connection = await Deno.connect({ hostname: "127.0.0.1", port: this.port });
-    const tls = await Deno.startTls(connection, {
-      hostname: HOST,
-      caCerts: [await Deno.readTextFile(`${this.#folder}/teams.pem`)],
-      alpnProtocols: ["http/1.1"],
-    });
-    await tls.write(new TextEncoder().encode(text));
-    const reading = new Response(tls.readable).text().catch(() => "");
-    return await reading;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.kill("SIGTERM");
-    await this.#child.status;
-    await this.#errors;
-    await Deno.remove(this.#folder, { recursive: true });
-  }
+/** One request by curl: the status, the HTTP version and the body. */
+async function ask(running: RunningFront, path: string, more: readonly string[] = []) {
+  const shown = ["--max-time", "20", "-w", "\n%{http_code} %{http_version}"];
+  const text = await running.curl(path, [...shown, ...more]);
+  const [, body = "", status = "", version = ""] = /^([^]*)\n(\d+) (\S+)$/.exec(text) ?? [];
+  return { status: Number(status), version, body };
 }
 
 /** Paths that are nobody's business outside, and ways of writing them. */
@@ -210,10 +65,10 @@ for (const front of FRONTS) {
       const gateway = await startTeamchatProcess(env);
       const upstream = String(gateway.ready.messages);
       try {
-        await using running = await Running.start(front, upstream);
+        await using running = await RunningFront.start(front, SITE, upstream);
         const token = await kit.keys.token(kit.serviceUrl);
         const post = (body: string, more: readonly string[] = []) =>
-          running.curl("/api/messages", [
+          ask(running, "/api/messages", [
             ...["-H", "content-type: application/json", "-H", `authorization: Bearer ${token}`],
             ...["--data-binary", body, ...more],
           ]);
@@ -231,12 +86,12 @@ for (const front of FRONTS) {
         });
         await t.step("a message without a token is the gateway's to refuse", async () => {
           const json = ["-H", "content-type: application/json", "--data-binary", "{}"];
-          assert.equal((await running.curl("/api/messages", json)).status, 401);
+          assert.equal((await ask(running, "/api/messages", json)).status, 401);
         });
         await t.step("everything else is 404", async () => {
           for (const path of HIDDEN) {
             for (const more of [[], ["--http1.1"], ["--http1.1", "-d", "{}"]]) {
-              const { status, body } = await running.curl(path, more);
+              const { status, body } = await ask(running, path, more);
               assert.ok(status === 404 || status === 400, `${path} ${more.join(" ")}: ${status}`);
               assert.doesNotMatch(body, /turns_open|fleetctl_teamchat/, path);
             }
@@ -244,7 +99,7 @@ for (const front of FRONTS) {
         });
         await t.step("no upgrade goes through", async () => {
           for (const path of ["/register", "/api/messages", "/api/messages/../../register"]) {
-            const { status } = await running.curl(path, [
+            const { status } = await ask(running, path, [
               ...["--http1.1", "-H", "connection: Upgrade", "-H", "upgrade: websocket"],
               ...["-H", "sec-websocket-version: 13"],
               ...["-H", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="],
@@ -273,7 +128,7 @@ for (const front of FRONTS) {
           }
         });
         await t.step("a header that a proxy sets cannot be taken away from outside", async () => {
-          const { status } = await running.curl("/api/messages\\..\\..\\healthz", [
+          const { status } = await ask(running, "/api/messages\\..\\..\\healthz", [
             ...["--http1.1", "-H", "connection: close, x-forwarded-for"],
           ]);
           assert.ok(status === 404 || status === 400, String(status));
@@ -282,7 +137,7 @@ for (const front of FRONTS) {
           const large = `{"text":"${"x".repeat(300_000)}"}`;
           await Deno.writeTextFile(`${root}/large.json`, large);
           const { status } = await post(`@${root}/large.json`);
-          assert.ok(front.tooLarge.includes(status), String(status));
+          assert.ok((TOO_LARGE[front.name] as readonly number[]).includes(status), String(status));
         });
         await t.step("without the gateway nothing is said to be taken", async () => {
           await gateway.kill();
