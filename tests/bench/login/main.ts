@@ -109,8 +109,12 @@ async function makeGround(
   };
 }
 
-/** The login proxy, signed in by the same provider as its peers. */
-async function startOwn(ground: Ground): Promise<{ exempt: Peer; session: Peer }> {
+/** Starts the login proxy from the tree, under a root of its own, with further settings. */
+async function startProxy(
+  ground: Ground,
+  root: string,
+  settings: (port: number) => Readonly<Record<string, string>>,
+): Promise<{ readonly port: number; readonly pid: number }> {
   const port = freePort();
   const pid = await start(
     Deno.execPath(),
@@ -119,18 +123,26 @@ async function startOwn(ground: Ground): Promise<{ exempt: Peer; session: Peer }
       port,
       ground,
       env: {
-        FLEETCTL_ROOT: `${ground.folder}/root`,
+        FLEETCTL_ROOT: `${ground.folder}/${root}`,
         WEBVIEW_LOGIN_LISTEN: `127.0.0.1:${port}`,
         WEBVIEW_UPSTREAM: `http://127.0.0.1:${ground.upstream}`,
-        WEBVIEW_OIDC_ISSUER: ground.issuer,
-        WEBVIEW_OIDC_CLIENT_ID: ground.clientId,
-        WEBVIEW_OIDC_CLIENT_SECRET: ground.clientSecret,
-        WEBVIEW_URL: `http://localhost:${port}`,
         WEBVIEW_HMAC_KEY: "a-key-of-the-bench-0000000000000",
         WEBVIEW_ASSERTION_KEY: "a-key-of-the-bench-1111111111111",
+        ...settings(port),
       },
     },
   );
+  return { port, pid };
+}
+
+/** The login proxy, signed in by the same provider as its peers. */
+async function startOwn(ground: Ground): Promise<{ exempt: Peer; session: Peer }> {
+  const { port, pid } = await startProxy(ground, "root", (port) => ({
+    WEBVIEW_OIDC_ISSUER: ground.issuer,
+    WEBVIEW_OIDC_CLIENT_ID: ground.clientId,
+    WEBVIEW_OIDC_CLIENT_SECRET: ground.clientSecret,
+    WEBVIEW_URL: `http://localhost:${port}`,
+  }));
   const cookie = await signedIn(port);
   return {
     exempt: {
@@ -288,24 +300,10 @@ async function untilClosed(connection: Deno.Conn): Promise<void> {
 
 /** The login proxy with passwords, one of them under a slow hash. */
 async function startBasic(ground: Ground): Promise<Peer> {
-  const port = freePort();
-  const pid = await start(
-    Deno.execPath(),
-    ["run", "-q", "-A", "--no-check", "--config", `${TREE}deno.json`, `${TREE}login/main.ts`],
-    {
-      port,
-      ground,
-      env: {
-        FLEETCTL_ROOT: `${ground.folder}/basic`,
-        WEBVIEW_LOGIN_LISTEN: `127.0.0.1:${port}`,
-        WEBVIEW_UPSTREAM: `http://127.0.0.1:${ground.upstream}`,
-        WEBVIEW_AUTH_DRIVER: "basic",
-        WEBVIEW_BASIC_USERS: `mia@example.org:${SLOW_HASH},${OTHER.name}:${OTHER.password}`,
-        WEBVIEW_HMAC_KEY: "a-key-of-the-bench-0000000000000",
-        WEBVIEW_ASSERTION_KEY: "a-key-of-the-bench-1111111111111",
-      },
-    },
-  );
+  const { port, pid } = await startProxy(ground, "basic", () => ({
+    WEBVIEW_AUTH_DRIVER: "basic",
+    WEBVIEW_BASIC_USERS: `mia@example.org:${SLOW_HASH},${OTHER.name}:${OTHER.password}`,
+  }));
   const authorization = `Basic ${btoa(`${OTHER.name}:${OTHER.password}`)}`;
   const answer = await fetch(`http://localhost:${port}/auth/login`, {
     redirect: "manual",
