@@ -39,7 +39,9 @@ function foldersOf(paths: Paths): ReadonlyMap<string, string> {
   // Units of another root have no /tmp of their own.
   const ofUnits = paths.root === "/" ? [paths.at("/tmp"), paths.at("/var/tmp")] : [];
   return new Map([
-    ...ofUnits.map((each) => [each, "no unit starts without room for its own there"] as const),
+    ...ofUnits.map((each) =>
+      [each, "units that start get their own there, read-only without room"] as const
+    ),
     [paths.state, "ledger, secrets, transcripts and trees of MCPs are there"],
     [paths.logs, "nothing is logged without room there"],
     [paths.run, "sockets are there"],

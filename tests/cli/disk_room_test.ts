@@ -1,6 +1,6 @@
 /**
- * `status` and `doctor` before a disk is full: of bytes, and of entries, without which no unit
- * starts. The last test has a real disk of its own and needs the right to mount.
+ * `status` and `doctor` before a disk is full: of bytes, and of entries, which run out on
+ * their own. The last test has a real disk of its own and needs the right to mount.
  *
  * @module
  */
@@ -51,7 +51,9 @@ Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk
     ],
   ]);
   const [entries, bytes] = found;
-  assert.deepEqual(entries?.details, ["/tmp: no unit starts without room for its own there"]);
+  assert.deepEqual(entries?.details, [
+    "/tmp: units that start get their own there, read-only without room",
+  ]);
   assert.deepEqual(entries?.hints, ["du -xd2 --inodes /tmp | sort -n | tail -n 20"]);
   assert.deepEqual(bytes?.details.map((line) => line.split(":")[0]), [
     "/var/lib/fleetctl",

@@ -306,6 +306,28 @@ async function checkWithoutDaemon(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "start", DAEMON);
 }
 
+/** A unit that starts without an entry left in /tmp gets one that it cannot write: it is said. */
+async function checkTmpWithoutEntries(scene: PackagedHost): Promise<void> {
+  const options = "mode=1777,size=8m,nr_inodes=200";
+  await scene.must("mount", "-t", "tmpfs", "-o", options, "tmpfs", "/tmp");
+  await scene.run(["sh", "-c", "i=0; while : > /tmp/$i; do i=$((i+1)); done 2> /dev/null"]);
+  await scene.must("fleetctl", "agents", "restart", "ada");
+  const pid = await scene.property(DIAL, "MainPID");
+  const inside = await scene.run(["nsenter", "-t", pid, "-m", "--", "touch", "/tmp/x"]);
+  assert.match(inside.err, /Read-only file system/);
+  const told = await scene.run(["fleetctl", "doctor"]);
+  assert.match(told.err, /The disk at "\/tmp" has 0 entries \(inodes\) left of 200, must have/);
+  assert.match(
+    told.err,
+    /^ *\/tmp: units that start get their own there, read-only without room$/m,
+  );
+  assert.equal(told.code, 1);
+  await scene.must("umount", "-l", "/tmp");
+  await scene.must("fleetctl", "agents", "restart", "ada");
+  await scene.said(DIAL, "gateway connected");
+  assert.match(await scene.must("fleetctl", "doctor"), /setting/);
+}
+
 async function checkUpgrade(scene: PackagedHost): Promise<void> {
   const before = await scene.property(DIAL, "MainPID");
   await installPackage(scene);
@@ -383,6 +405,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("secrets, markers and the ledger through the daemon", () => checkStore(scene));
     await step("an owner chooses a model in the page", () => checkModelFromPage(scene));
     await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
+    await step("a /tmp without entries is told", () => checkTmpWithoutEntries(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
     await step("a shared server runs as a user of its own", () => checkSharedServer(scene, hash));
     await step(
