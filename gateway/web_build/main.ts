@@ -1,5 +1,5 @@
 /**
- * Builds the page: `main.ts` and the styles into hashed files with a gzip and a brotli form beside
+ * Builds the page: `main.ts`, its parts and the styles into hashed files with a gzip and a brotli form beside
  * each, and `web.json`, which says what the gateway serves. Does nothing when what is there was built
  * from the same sources. Downloads nothing.
  *
@@ -21,6 +21,7 @@ const STYLES = [
   "prose",
   "composer",
   "approvals",
+  "hosts",
   "forms",
   "modes",
 ];
@@ -57,13 +58,27 @@ async function sourceHash(): Promise<string> {
   return await hash(encoder.encode(parts.join("\n")));
 }
 
-async function bundleScript(parent: string): Promise<Uint8Array<ArrayBuffer>> {
+interface Scripts {
+  /** The page itself; whatever other parts share with it is here, so that a start is one file. */
+  readonly page: Uint8Array<ArrayBuffer>;
+  /** The hosts, which import the page by `PAGE_NAME`. */
+  readonly hosts: string;
+}
+
+/** Stands in the parts for the address of the page's script. */
+const PAGE_NAME = "{page}";
+
+/**
+ * Bundles the page and its parts. A part imports `main.ts`, so that all of the page is what both have in
+ * common: the bundler puts it into one chunk, which is the script that the page names.
+ */
+async function bundleScripts(parent: string): Promise<Scripts> {
   const folder = await Deno.makeTempDir({ dir: parent, prefix: "web-" });
   try {
     const output = await new Deno.Command(Deno.execPath(), {
       args: [
-        ...["bundle", "-q", "--platform", "browser", "--minify", "--outdir", folder],
-        `${WEB}main.ts`,
+        ...["bundle", "-q", "--platform", "browser", "--minify", "--code-splitting"],
+        ...["--outdir", folder, `${WEB}main.ts`, `${WEB}hosts/main.ts`],
       ],
       cwd: TREE,
       env: { NO_COLOR: "1" },
@@ -71,7 +86,18 @@ async function bundleScript(parent: string): Promise<Uint8Array<ArrayBuffer>> {
       stderr: "piped",
     }).output();
     if (!output.success) fail(`Cannot bundle the page: ${decoder.decode(output.stderr).trim()}`);
-    return await Deno.readFile(`${folder}/main.js`);
+    const chunks = [...Deno.readDirSync(folder)].map(({ name }) => name)
+      .filter((name) => name.startsWith("chunk-"));
+    const chunk = chunks[0] ?? "";
+    const main = await Deno.readTextFile(`${folder}/main.js`);
+    if (chunks.length !== 1 || main.trim() !== `import"./${chunk}";`) {
+      fail(`Cannot bundle the page: it is ${chunks.length} chunks, must be one`);
+    }
+    const hosts = await Deno.readTextFile(`${folder}/hosts/main.js`);
+    return {
+      page: await Deno.readFile(`${folder}/${chunk}`),
+      hosts: hosts.replaceAll(`"../${chunk}"`, `"${PAGE_NAME}"`),
+    };
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -114,7 +140,7 @@ async function build(out: string, source: string): Promise<void> {
     files.push({ ...built, file });
     return built.path;
   };
-  const script = await bundleScript(out.slice(0, out.lastIndexOf("/")));
+  const { page: script, hosts } = await bundleScripts(out.slice(0, out.lastIndexOf("/")));
   const style = encoder.encode(await joinStyles());
   const icon = (await Deno.readTextFile(`${WEB}icon.svg`)).trim();
   const scriptPath = await add({
@@ -122,6 +148,14 @@ async function build(out: string, source: string): Promise<void> {
     type: "text/javascript; charset=utf-8",
     isHashed: true,
   }, script);
+  const part = encoder.encode(
+    hosts.replaceAll(PAGE_NAME, `.${scriptPath.slice("/assets".length)}`),
+  );
+  const hostsPath = await add({
+    path: `/assets/hosts-${(await hash(part)).slice(0, 16)}.js`,
+    type: "text/javascript; charset=utf-8",
+    isHashed: true,
+  }, part);
   const stylePath = await add({
     path: `/assets/page-${(await hash(style)).slice(0, 16)}.css`,
     type: "text/css; charset=utf-8",
@@ -139,7 +173,8 @@ async function build(out: string, source: string): Promise<void> {
   const page = (await Deno.readTextFile(`${WEB}page.html`))
     .replace("{icon}", `data:image/svg+xml,${encodeURIComponent(icon)}`)
     .replace("{style}", stylePath)
-    .replace("{script}", scriptPath);
+    .replace("{script}", scriptPath)
+    .replace("{hosts}", hostsPath);
   await Deno.writeTextFile(`${stage}/page.html`, page);
   // Last, so that a folder with this file is whole.
   await Deno.writeTextFile(`${stage}/web.json`, `${JSON.stringify({ source, files }, null, 2)}\n`);

@@ -12,6 +12,7 @@ import { type BareClient, connectBare, startTestGateway } from "tests/support/ga
 import { TREE } from "tests/support/module_graph.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import type { MemoryFiles } from "tests/fakes/files.ts";
+import { type HostKeys, hostKeys, type ScriptedHost } from "tests/support/scripted_host.ts";
 
 /** Time of every scene: a Friday morning. */
 export const SCENE_NOW = Date.UTC(2026, 2, 6, 9, 30);
@@ -76,6 +77,12 @@ export interface PageScene extends AsyncDisposable {
   /** Headers of each request that came through. */
   readonly requests: { readonly method: string; readonly path: string }[];
   agent(name: string): Promise<ScriptedAgent>;
+  /** Keys of hosts at this gateway. */
+  readonly keys: HostKeys;
+  /** Connects an enrolled host. */
+  host(name: string, of?: { readonly version?: string }): Promise<ScriptedHost>;
+  /** Moves the gateway's clock. */
+  advance(ms: number): Promise<void>;
   /** Queues a turn as the viewer would. */
   ask(agent: string, text: string): Promise<string>;
   /** Ends the session: the proxy sends to its login from now on. */
@@ -100,6 +107,7 @@ export async function startScene(
   });
   const network = startChaosProxy(proxy.port);
   const clients: BareClient[] = [];
+  const keys = hostKeys(host.files);
   return {
     url: `http://localhost:${network.port}`,
     cockpitUrl: running.cockpitUrl,
@@ -108,6 +116,13 @@ export async function startScene(
     signOut: (value) => {
       isOut = value;
     },
+    keys,
+    host: async (name, of) => {
+      const connected = await keys.connect(running.dialUrl, name, of);
+      clients.push(connected.client);
+      return connected;
+    },
+    advance: (ms) => host.clock.advance(ms),
     agent: async (name) => {
       const client = await connectBare(running.dialUrl);
       clients.push(client);

@@ -6,6 +6,7 @@
 
 import type { Page } from "playwright-core";
 import { scriptedModels } from "tests/support/scripted_models.ts";
+import { APPLIED_PARTLY, playHosts } from "tests/support/hosts_story.ts";
 import { type PageScene, startScene } from "tests/support/page_scene.ts";
 import { playConversation, playFleet, playStreaming, STREAMED } from "tests/support/page_story.ts";
 
@@ -99,6 +100,59 @@ export const SCREENS: readonly Screen[] = [
       await page.getByLabel("Key", { exact: true }).fill("not the key");
       await page.getByRole("button", { name: "Test and connect" }).click();
       await page.getByText("The key is not accepted").waitFor();
+    },
+  },
+  {
+    name: "hosts",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      await playHosts(scene);
+      await page.goto(`${scene.url}/hosts`);
+      await page.getByText("Nothing is wrong").waitFor();
+      await page.getByText("2 things are wrong").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+    },
+  },
+  {
+    name: "host-job",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      const { boreas, forge } = await playHosts(scene);
+      await page.goto(`${scene.url}/hosts`);
+      await page.getByText("2 things are wrong").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      await page.getByRole("button", { name: "Apply on boreas" }).click();
+      await page.getByRole("button", { name: "Apply", exact: true }).click();
+      boreas.done(await boreas.take(), APPLIED_PARTLY, 1);
+      await page.getByText("WEBVIEW_BASIC_USERS is empty").waitFor();
+      await page.getByRole("button", { name: "Apply on forge" }).click();
+      await page.getByRole("button", { name: "Apply", exact: true }).click();
+      await forge.take();
+      await page.getByText("Units, agents and jobs of boreas").click();
+      await page.getByRole("button", { name: "boreas", exact: true }).click();
+    },
+  },
+  {
+    name: "host-apply",
+    show: async (scene, page) => {
+      const ada = await playFleet(scene);
+      await ada.state("working");
+      await playHosts(scene);
+      await page.goto(`${scene.url}/hosts`);
+      await page.getByText("2 things are wrong").waitFor();
+      await page.getByText("Nothing is wrong").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      await page.getByRole("button", { name: "Apply to all…" }).click();
+      await page.getByText("A restart ends it.").waitFor();
+    },
+  },
+  {
+    name: "hosts-empty",
+    show: async (scene, page) => {
+      await playFleet(scene);
+      await page.goto(`${scene.url}/hosts`);
+      await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
     },
   },
 ];

@@ -25,8 +25,10 @@ export interface TakenJob {
 /** A connected host. */
 export interface ScriptedHost {
   readonly client: BareClient;
-  /** The next job that the gateway sends. */
+  /** The next job that the gateway sends, but for looks that are answered by themselves. */
   take(): Promise<TakenJob>;
+  /** From now on each look at the host is answered with this document; undefined ends that. */
+  answerLooks(report: unknown): void;
   /** The verb ended, and printed this document. */
   done(job: TakenJob, report: unknown, exit?: number): void;
   /** The verb did not run. */
@@ -78,17 +80,42 @@ export function hostKeys(files: MemoryFiles): HostKeys {
 }
 
 function scripted(client: BareClient): ScriptedHost {
+  const jobs: TakenJob[] = [];
+  let status: unknown;
+  let wake = () => {};
+  const done: ScriptedHost["done"] = ({ id }, report, exit = 0) =>
+    client.send({ type: "job_result", id, exit, output: JSON.stringify(report) });
+  const sort = () => {
+    for (const job of status === undefined ? [] : [...jobs]) {
+      if (job.job !== "status") continue;
+      jobs.splice(jobs.indexOf(job), 1);
+      done(job, status);
+    }
+    wake();
+  };
+  const listen = async () => {
+    for (;;) {
+      const { id, job, agent, by } = await client.next("job");
+      const named = { id: String(id), job: String(job), by: String(by) };
+      jobs.push({ ...named, agent: agent === undefined ? undefined : String(agent) });
+      sort();
+    }
+  };
+  void listen();
   return {
     client,
     take: async () => {
-      const { id, job, agent, by } = await client.next("job");
-      return {
-        ...{ id: String(id), job: String(job), by: String(by) },
-        agent: agent === undefined ? undefined : String(agent),
-      };
+      for (;;) {
+        const job = jobs.shift();
+        if (job !== undefined) return job;
+        await new Promise<void>((resolve) => wake = resolve);
+      }
     },
-    done: ({ id }, report, exit = 0) =>
-      client.send({ type: "job_result", id, exit, output: JSON.stringify(report) }),
+    answerLooks: (report) => {
+      status = report;
+      sort();
+    },
+    done,
     failed: ({ id }, code, message) => client.send({ type: "job_result", id, code, message }),
     vanish: async () => {
       client.connection.terminate();

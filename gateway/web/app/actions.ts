@@ -25,6 +25,7 @@ import {
   announcement,
   connection,
   draft,
+  isHosts,
   isKept,
   now,
   outbox,
@@ -36,6 +37,11 @@ import {
   transcript,
   turns,
 } from "gateway/web/app/model.ts";
+
+/** Address of the hosts. */
+export const HOSTS = "/hosts";
+/** Whether this viewer is shown the way to what is for admins; the gateway judges each call anew. */
+export const isAdmin = document.documentElement.dataset.fleet === "yes";
 
 let live: Live;
 let store: OutboxStore;
@@ -57,8 +63,8 @@ export async function startApp(): Promise<void> {
     },
     onPage: settleOutbox,
   });
-  showAgent(agentHere());
-  addEventListener("popstate", () => showAgent(agentHere()));
+  showHere();
+  addEventListener("popstate", showHere);
   setInterval(tick, 1_000);
   store = await openOutboxStore();
   isKept.value = store.isKept;
@@ -71,6 +77,12 @@ export async function startApp(): Promise<void> {
 function tick(): void {
   const isCounting = connection.value.kind === "waiting";
   if (isCounting || Date.now() - now.value >= 15_000) now.value = Date.now();
+}
+
+/** Shows what the address names. */
+function showHere(): void {
+  isHosts.value = location.pathname === HOSTS;
+  showAgent(isHosts.value ? undefined : agentHere());
 }
 
 /** The agent that the address names; else one's own, but for a phone, which begins with the list. */
@@ -87,7 +99,8 @@ function showAgent(agent: string | undefined): void {
   forgetApprovals();
   showDraft(agent);
   dropSentDraft(isInOutbox);
-  document.title = agent === undefined ? "fleetctl" : `${agent} · fleetctl`;
+  const title = isHosts.value ? "Hosts" : agent;
+  document.title = title === undefined ? "fleetctl" : `${title} · fleetctl`;
   live.open(agent);
 }
 
@@ -97,9 +110,18 @@ function isInOutbox(key: string): boolean {
 
 /** Opens an agent, or the list. */
 export function openAgent(agent: string | undefined): void {
-  if (agent === selected.value) return;
+  if (agent === selected.value && !isHosts.value) return;
   history.pushState(null, "", agent === undefined ? "/" : `/agents/${agent}`);
+  isHosts.value = false;
   showAgent(agent);
+}
+
+/** Opens the hosts of the fleet. */
+export function openHosts(): void {
+  if (isHosts.value) return;
+  history.pushState(null, "", HOSTS);
+  isHosts.value = true;
+  showAgent(undefined);
 }
 
 /** Sends the draft. */

@@ -25,7 +25,16 @@ import {
   type WireEvent,
   type WirePreview,
 } from "gateway/web/state/wire.ts";
-import { agents, connection, now, selected, transcript } from "gateway/web/app/model.ts";
+import {
+  agents,
+  connection,
+  hostsProblem,
+  hostsTold,
+  isHosts,
+  now,
+  selected,
+  transcript,
+} from "gateway/web/app/model.ts";
 
 const PAGE_EVENTS = 100;
 /** A stream that was silent for this long is not trusted when the page is looked at again. */
@@ -83,6 +92,7 @@ class Loop implements Live {
     this.#queue = [];
     this.#cursor = undefined;
     transcript.value = emptyTranscript(agent ?? "");
+    hostsProblem.value = "";
     if (this.#isRunning) return this.#again();
     this.#isRunning = true;
     void this.#run();
@@ -119,7 +129,7 @@ class Loop implements Live {
       }
       this.#flush();
       if (signal.aborted) continue;
-      if (fault instanceof Refused && this.#isAboutAgent(fault)) continue;
+      if (fault instanceof Refused && (this.#isAboutAgent(fault) || isAboutHosts(fault))) continue;
       await this.#pause(fault instanceof Refused && fault.isSignedOut);
     }
   }
@@ -128,7 +138,11 @@ class Loop implements Live {
     const agent = transcript.value.phase === "refused" ? undefined : selected.value;
     if (this.#attempt > 0) connection.value = { kind: "retrying", attempt: this.#attempt };
     if (agent !== undefined && this.#cursor === undefined) await this.#newest(agent, signal);
-    const topics = ["agents", ...(agent === undefined ? [] : [`transcript:${agent}`])];
+    const topics = [
+      "agents",
+      ...(isHosts.value && hostsProblem.value === "" ? ["hosts"] : []),
+      ...(agent === undefined ? [] : [`transcript:${agent}`]),
+    ];
     await readStream(
       { topics, after: agent === undefined ? undefined : this.#cursor, signal },
       async (event) => {
@@ -216,6 +230,12 @@ class Loop implements Live {
         if (card !== undefined) agents.value = withCard(agents.value ?? [], card);
         return;
       }
+      case "hosts":
+        hostsTold.value = record(event.data);
+        return;
+      case "host":
+        hostsTold.value = withHost(hostsTold.value ?? {}, event.data);
+        return;
       case "preview": {
         const preview = readPreview(event.data);
         if (preview !== undefined) this.#enqueue({ preview });
@@ -266,4 +286,20 @@ class Loop implements Live {
       this.#events.onEvents(stored);
     });
   }
+}
+
+/** Hosts are for admins: who is none any more is told so, and the rest goes on. */
+function isAboutHosts({ problem }: Refused): boolean {
+  if (problem.code !== "fleet-denied" || hostsProblem.value !== "") return false;
+  hostsTold.value = undefined;
+  hostsProblem.value = problem.detail;
+  return true;
+}
+
+/** Puts a host in the place of what was told of it before. */
+function withHost(told: Readonly<Record<string, unknown>>, host: unknown) {
+  const name = record(host).host;
+  const others = (Array.isArray(told.hosts) ? told.hosts : [])
+    .filter((one) => record(one).host !== name);
+  return { ...told, hosts: [...others, host] };
 }

@@ -22,6 +22,12 @@ export type Theme = typeof THEMES[number];
 export const agents = signal<readonly AgentCard[] | undefined>(undefined);
 /** Agent whose transcript is open; undefined shows the list on a phone. */
 export const selected = signal<string | undefined>(undefined);
+/** Whether the hosts of the fleet are open instead of an agent. */
+export const isHosts = signal(false);
+/** Hosts as the gateway tells them, for the part of the page that is loaded when they are opened. */
+export const hostsTold = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
+/** Why the hosts cannot be shown; empty when they can. */
+export const hostsProblem = signal("");
 /** The open transcript. */
 export const transcript = signal<Transcript>(emptyTranscript(""));
 /** The one connection. */
@@ -37,7 +43,7 @@ export const now = signal(Date.now());
 /** What the polite region says. */
 export const announcement = signal("");
 /** The open dialog. */
-export const dialog = signal<"help" | "model" | "palette" | undefined>(undefined);
+export const dialog = signal<"help" | "model" | "palette" | "host" | undefined>(undefined);
 /** Chosen theme. */
 export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
 /** Why the last Stop did not work; gone with the next one. */

@@ -42,7 +42,8 @@ export class Refused extends Error {
   }
 }
 
-async function ask(path: string, init: RequestInit): Promise<Response> {
+/** Asks the cockpit; whatever is no success is thrown as a `Refused`. */
+export async function ask(path: string, init: RequestInit): Promise<Response> {
   // A redirect is the login page, which must never be read as an answer.
   const response = await fetch(path, {
     credentials: "same-origin",

@@ -50,6 +50,8 @@ export interface Problem {
   readonly detail: string;
   /** One line for each faulty field: `key: is not accepted`. */
   readonly errors: readonly string[];
+  /** Commands that may help. */
+  readonly hints: readonly string[];
 }
 
 /** An object of JSON, or an empty one. */
@@ -67,6 +69,11 @@ export function text(value: unknown, fallback = ""): string {
 /** A number of JSON, or the fallback. */
 export function number(value: unknown, fallback = 0): number {
   return typeof value === "number" && Number.isFinite(value) ? value : fallback;
+}
+
+/** The texts of a list of JSON; none of anything else. */
+export function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map((one) => text(one)) : [];
 }
 
 /** Parses JSON; undefined for anything else. */
@@ -156,6 +163,7 @@ export function readProblem(status: number, body: string): Problem {
     status,
     code: text(given.code, `http-${status}`),
     detail: text(given.detail, `The gateway answered with status ${status}`),
-    errors: Array.isArray(given.errors) ? given.errors.map((one) => text(one)) : [],
+    errors: texts(given.errors),
+    hints: texts(given.hints),
   };
 }

@@ -36,6 +36,11 @@ export function AgentList() {
   );
 }
 
+/** Other clicks on a link are the browser's: a new tab, a new window. */
+export function isPlainClick(event: MouseEvent): boolean {
+  return !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0;
+}
+
 function ListWaiting() {
   if (connection.value.kind === "signed-out") {
     return <p class="list-note">Sign in to see your agents.</p>;
@@ -59,7 +64,7 @@ function Row({ card }: { readonly card: AgentCard }) {
         href={`/agents/${card.agent}`}
         aria-current={isOpen ? "page" : undefined}
         onClick={(event) => {
-          if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+          if (!isPlainClick(event)) return;
           event.preventDefault();
           openAgent(card.agent);
         }}

@@ -7,7 +7,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog, selected } from "gateway/web/app/model.ts";
-import { KEYS } from "gateway/web/view/keys.ts";
+import { keysHere } from "gateway/web/view/keys.ts";
 import { Palette } from "gateway/web/view/palette.tsx";
 import { ModelForm } from "gateway/web/view/model_form.tsx";
 
@@ -19,7 +19,7 @@ export function Dialogs() {
         <Dialog title="Help" key="help">
           <h3>Keys</h3>
           <dl class="keys">
-            {KEYS.map(([keys, what]) => (
+            {keysHere().map(([keys, what]) => (
               <div key={keys}>
                 <dt>
                   <kbd>{keys}</kbd>
@@ -51,6 +51,8 @@ export function Dialogs() {
           <Palette />
         </Dialog>
       );
+    // Drawn by the hosts themselves.
+    case "host":
     case undefined:
       return null;
   }
@@ -63,7 +65,8 @@ const MESSAGE_STATES = [
   ["delivered", "the agent has it"],
 ] as const;
 
-function Dialog(
+/** One dialog; closing it, in whatever way, leaves none open. */
+export function Dialog(
   { title, children }: { readonly title: string; readonly children: ComponentChildren },
 ) {
   const element = useRef<HTMLDialogElement>(null);

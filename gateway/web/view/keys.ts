@@ -6,10 +6,9 @@
  */
 
 import { dialog } from "gateway/web/app/model.ts";
-import { openAgent } from "gateway/web/app/actions.ts";
+import { isAdmin, openAgent, openHosts } from "gateway/web/app/actions.ts";
 
-/** What the help shows. */
-export const KEYS: readonly (readonly [keys: string, what: string])[] = [
+const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ["Ctrl+K", "go to an agent or an action"],
   ["/", "go to the composer"],
   ["J or K", "next or previous message"],
@@ -20,6 +19,13 @@ export const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ["End", "go to the newest message"],
   ["?", "this help"],
 ];
+
+const HOST_KEYS = ["G then H", "go to the hosts of the fleet"] as const;
+
+/** What the help shows. */
+export function keysHere(): typeof KEYS {
+  return isAdmin ? [...KEYS.slice(0, 7), HOST_KEYS, ...KEYS.slice(7)] : KEYS;
+}
 
 let lastKey = { key: "", at: 0 };
 
@@ -43,7 +49,11 @@ export function handleKey(event: KeyboardEvent): void {
   }
   const isSecond = lastKey.key === "g" && event.timeStamp - lastKey.at < 1_500;
   lastKey = { key: event.key, at: event.timeStamp };
-  const isDone = isSecond && event.key === "l" ? goToList() : act(event.key);
+  const isDone = isSecond && event.key === "l"
+    ? goToList()
+    : isSecond && event.key === "h"
+    ? goToHosts()
+    : act(event.key);
   if (isDone) event.preventDefault();
 }
 
@@ -77,6 +87,12 @@ function goToList(): boolean {
   const row = document.querySelector<HTMLElement>(".agent-row[aria-current]") ??
     document.querySelector<HTMLElement>(".agent-row");
   return focusOn(row);
+}
+
+function goToHosts(): boolean {
+  if (!isAdmin) return false;
+  openHosts();
+  return focusOn(document.querySelector<HTMLElement>(".side-link"));
 }
 
 function step(by: 1 | -1): boolean {

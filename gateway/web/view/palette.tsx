@@ -6,7 +6,14 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { chooseTheme, loadNewest, openAgent, stopTurn } from "gateway/web/app/actions.ts";
+import {
+  chooseTheme,
+  isAdmin,
+  loadNewest,
+  openAgent,
+  openHosts,
+  stopTurn,
+} from "gateway/web/app/actions.ts";
 import { agents, dialog, running, selected, THEMES } from "gateway/web/app/model.ts";
 import { lookOf } from "gateway/web/state/agents.ts";
 import { findItems, type PaletteItem, stepTo } from "gateway/web/state/palette.ts";
@@ -40,6 +47,7 @@ function allItems(): readonly PaletteItem[] {
       run: () => openAgent(card.agent),
     })),
     ...ofAgent,
+    ...(isAdmin ? [{ id: "hosts", words: "Hosts", note: "of the fleet", run: openHosts }] : []),
     ...THEMES.map((theme): PaletteItem => ({
       id: `theme-${theme}`,
       words: `Theme: ${THEME_WORDS[theme]}`,

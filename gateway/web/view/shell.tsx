@@ -6,13 +6,21 @@
  */
 
 import { useEffect } from "preact/hooks";
-import { openAgent } from "gateway/web/app/actions.ts";
-import { announcement, card, dialog, selected, transcript } from "gateway/web/app/model.ts";
+import { HOSTS, isAdmin, openAgent, openHosts } from "gateway/web/app/actions.ts";
+import {
+  announcement,
+  card,
+  dialog,
+  isHosts,
+  selected,
+  transcript,
+} from "gateway/web/app/model.ts";
 import { lookOf } from "gateway/web/state/agents.ts";
-import { AgentList } from "gateway/web/view/agent_list.tsx";
+import { AgentList, isPlainClick } from "gateway/web/view/agent_list.tsx";
 import { Composer } from "gateway/web/view/composer.tsx";
 import { Dialogs } from "gateway/web/view/dialogs.tsx";
 import { Icon, StateSign } from "gateway/web/view/icons.tsx";
+import { LazyHosts } from "gateway/web/view/lazy_hosts.tsx";
 import { handleKey } from "gateway/web/view/keys.ts";
 import { Pill } from "gateway/web/view/pill.tsx";
 import { ThemeButton } from "gateway/web/view/theme_button.tsx";
@@ -26,23 +34,25 @@ export function Shell() {
   }, []);
   const agent = selected.value;
   // On a phone only one of both is there: what is there is the main part.
-  const Side = agent === undefined ? "main" : "aside";
-  const Talk = agent === undefined ? "section" : "main";
+  const isOpen = agent !== undefined || isHosts.value;
+  const Side = isOpen ? "aside" : "main";
+  const Talk = isOpen ? "main" : "section";
   const canWrite = agent !== undefined && transcript.value.phase !== "refused";
   return (
-    <div class="shell" data-pane={agent === undefined ? "list" : "talk"}>
+    <div class="shell" data-pane={isOpen ? "talk" : "list"}>
       {canWrite ? <a class="skip" href="#composer">Skip to the composer</a> : null}
       <Side class="side" aria-label="Fleet">
         <header class="bar">
-          <Brand isTitle={agent === undefined} />
+          <Brand isTitle={!isOpen} />
           <span class="spacer" />
           <ThemeButton />
           <HelpButton />
         </header>
+        {isAdmin ? <HostsLink /> : null}
         <AgentList />
       </Side>
-      <Talk class="talk" aria-label={agent === undefined ? "No agent is open" : `Agent ${agent}`}>
-        {agent === undefined ? <NothingOpen /> : (
+      <Talk class="talk" aria-label={talkLabel(agent)}>
+        {isHosts.value ? <LazyHosts /> : agent === undefined ? <NothingOpen /> : (
           <>
             <TalkBar agent={agent} />
             <TranscriptPane agent={agent} key={agent} />
@@ -54,6 +64,31 @@ export function Shell() {
       <Dialogs />
       <div class="unseen" role="status" aria-live="polite">{announcement}</div>
     </div>
+  );
+}
+
+function talkLabel(agent: string | undefined): string {
+  if (isHosts.value) return "Hosts";
+  return agent === undefined ? "No agent is open" : `Agent ${agent}`;
+}
+
+/** The way to the hosts, above the agents. */
+function HostsLink() {
+  return (
+    <nav class="side-nav" aria-label="Fleet">
+      <a
+        class="side-link"
+        href={HOSTS}
+        aria-current={isHosts.value ? "page" : undefined}
+        onClick={(event) => {
+          if (!isPlainClick(event)) return;
+          event.preventDefault();
+          openHosts();
+        }}
+      >
+        <Icon name="host" /> Hosts
+      </a>
+    </nav>
   );
 }
 
@@ -81,19 +116,26 @@ function HelpButton() {
   );
 }
 
+/** Back to the list, where there is room for one pane only. */
+export function BackButton() {
+  return (
+    <button
+      type="button"
+      class="quiet square only-phone"
+      aria-label="All agents"
+      onClick={() => openAgent(undefined)}
+    >
+      <Icon name="back" />
+    </button>
+  );
+}
+
 function TalkBar({ agent }: { readonly agent: string }) {
   const shown = card.value;
   const look = lookOf(shown?.state ?? "unknown");
   return (
     <header class="bar talk-bar">
-      <button
-        type="button"
-        class="quiet square only-phone"
-        aria-label="All agents"
-        onClick={() => openAgent(undefined)}
-      >
-        <Icon name="back" />
-      </button>
+      <BackButton />
       <h1 class="talk-name">{agent}</h1>
       {shown === undefined ? null : (
         <p class={`talk-state in-${look.group}`}>

@@ -1,0 +1,184 @@
+/**
+ * What the page knows of hosts beyond what the stream tells, and what can be done to them: looking how
+ * each one is, jobs, their reports. A look is a job of the host too, so that each is looked at once when
+ * it comes, after a job, and when somebody asks.
+ *
+ * @module
+ */
+
+import { computed, effect, signal } from "@preact/signals";
+import { agents, announcement, connection, dialog, hostsTold, now } from "gateway/web/app/model.ts";
+import { Refused } from "gateway/web/device/cockpit.ts";
+import { beginJob, fetchReports, fetchStatus } from "gateway/web/device/hosts.ts";
+import { cleanLine } from "gateway/web/state/clean.ts";
+import {
+  type Fleet,
+  type HostJob,
+  type HostStatus,
+  type HostView,
+  jobName,
+  type JobReport,
+  jobState,
+  readFleet,
+  withForgotten,
+} from "gateway/web/state/hosts.ts";
+
+/** How a host was when it was looked at. */
+export interface Look {
+  readonly isAsking: boolean;
+  readonly at: number;
+  readonly status: HostStatus | undefined;
+  /** Why it could not be looked at; empty when it could. */
+  readonly fault: string;
+}
+
+/** A job that waits for a yes. */
+export interface Wish {
+  readonly job: "apply" | "restart";
+  readonly hosts: readonly string[];
+  readonly agent: string | undefined;
+}
+
+/** Hosts that are looked at at once: each look starts a program there. */
+const LOOKS_MAX = 4;
+
+/** Looks by host. */
+export const looks = signal<ReadonlyMap<string, Look>>(new Map());
+/** Reports by the id of their job. */
+export const reports = signal<ReadonlyMap<string, JobReport>>(new Map());
+/** Why the last wish about a host was not taken, by host. */
+export const wishFaults = signal<ReadonlyMap<string, string>>(new Map());
+/** The job that the open dialog asks about. */
+export const wish = signal<Wish | undefined>(undefined);
+
+let before: Fleet | undefined;
+
+/** The hosts, and jobs that the gateway has forgotten. */
+export const fleet = computed<Fleet | undefined>(() => {
+  const next = readFleet(hostsTold.value);
+  if (next === undefined) return before = undefined;
+  return before = withForgotten(before, next, now.peek());
+});
+
+function setIn<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value) {
+  return new Map([...map, [key, value]]);
+}
+
+function faultOf(thrown: unknown, silence: string): string {
+  if (!(thrown instanceof Refused)) return silence;
+  return thrown.isSignedOut ? "You are signed out" : cleanLine(thrown.problem.detail);
+}
+
+const waiting = new Set<string>();
+let open = 0;
+
+/** Looks how a host is, now or when others have been looked at. */
+export function lookAt(host: string): void {
+  if (looks.value.get(host)?.isAsking === true) return;
+  waiting.add(host);
+  const known = looks.value.get(host);
+  const look = { at: 0, status: undefined, ...known, fault: "", isAsking: true };
+  looks.value = setIn(looks.value, host, look);
+  void lookAtNext();
+}
+
+async function lookAtNext(): Promise<void> {
+  const [host] = waiting;
+  if (host === undefined || open >= LOOKS_MAX) return;
+  waiting.delete(host);
+  open++;
+  const known = looks.value.get(host)?.status;
+  let look: Look;
+  try {
+    const status = await fetchStatus(host);
+    look = { isAsking: false, at: Date.now(), status, fault: "" };
+  } catch (thrown) {
+    const fault = faultOf(thrown, "The gateway did not answer");
+    look = { isAsking: false, at: Date.now(), status: known, fault };
+  }
+  open--;
+  now.value = Date.now();
+  looks.value = setIn(looks.value, host, look);
+  await lookAtNext();
+}
+
+/** Asks before something is done. */
+export function askFor(wanted: Wish): void {
+  wish.value = wanted;
+  dialog.value = "host";
+}
+
+/** Does what was asked for. */
+export async function grant({ job, hosts, agent }: Wish): Promise<void> {
+  await Promise.all(hosts.map(async (host) => {
+    wishFaults.value = setIn(wishFaults.value, host, "");
+    try {
+      await beginJob(host, { job, agent });
+    } catch (thrown) {
+      const silence = "The gateway did not answer: the job may have begun or not";
+      wishFaults.value = setIn(wishFaults.value, host, faultOf(thrown, silence));
+    }
+  }));
+}
+
+/** When each host came that has been looked at, and jobs whose end was seen. */
+const seenSince = new Map<string, number | null>();
+const running = new Set<string>();
+const reported = new Set<string>();
+
+/** Follows what is told of hosts for as long as they are shown; returns what ends it. */
+export function followHosts(): () => void {
+  const stopFollowing = effect(() => {
+    const told = fleet.value;
+    if (told === undefined || connection.value.kind !== "online") return;
+    for (const host of told.hosts) follow(host);
+  });
+  // Seconds of what runs.
+  const timer = setInterval(() => {
+    const isRunning = fleet.value?.hosts.some(({ jobs }) => jobs.some(isOpen));
+    if (isRunning === true) now.value = Date.now();
+  }, 1_000);
+  return () => {
+    clearInterval(timer);
+    stopFollowing();
+  };
+}
+
+function isOpen({ ended }: HostJob): boolean {
+  return ended === undefined;
+}
+
+function follow({ host, isOnline, since, jobs }: HostView): void {
+  for (const job of jobs) {
+    if (isOpen(job)) {
+      running.add(job.id);
+      continue;
+    }
+    if (running.delete(job.id)) {
+      announcement.value = `${jobName(job)} on ${host}: ${jobState(job).words}`;
+      seenSince.delete(host);
+    }
+    if (job.exit === undefined || reported.has(job.id)) continue;
+    reported.add(job.id);
+    void readReports(host);
+  }
+  if (!isOnline) return void seenSince.delete(host);
+  // Not while it changes: what is found then is old at once.
+  if (jobs.some(isOpen) || seenSince.get(host) === since) return;
+  seenSince.set(host, since);
+  queueMicrotask(() => lookAt(host));
+}
+
+async function readReports(host: string): Promise<void> {
+  // The job itself says how it ended; without its report there is no more to read.
+  const found = await fetchReports(host).catch(() => new Map());
+  reports.value = new Map([...reports.value, ...found]);
+}
+
+/** Agents that work just now, of those named. */
+export function workingAmong(names: readonly string[]): readonly string[] {
+  return (agents.value ?? []).filter(({ agent, state }) =>
+    state === "working" && names.includes(agent)
+  )
+    .map(({ agent }) => agent);
+}

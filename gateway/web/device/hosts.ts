@@ -1,0 +1,52 @@
+/**
+ * Calls of the cockpit about hosts. A refusal is thrown as a `Refused`, a lost connection as it comes.
+ *
+ * @module
+ */
+
+import { ask } from "gateway/web/device/cockpit.ts";
+import { type HostStatus, readJob, readReport, readStatus } from "gateway/web/state/hosts.ts";
+import type { HostJob, JobReport } from "gateway/web/state/hosts.ts";
+import { number, parseJson, record } from "gateway/web/state/wire.ts";
+
+/** A host that is asked how it is answers within this time, or the question is given up here. */
+const STATUS_TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 15_000;
+
+/** Asks a host how it is. */
+export async function fetchStatus(host: string): Promise<HostStatus> {
+  const query = new URLSearchParams({ host });
+  const given = await read(`/api/host/status?${query}`, {}, STATUS_TIMEOUT_MS);
+  return readStatus(given.report, number(given.exit));
+}
+
+/** What the verbs of a host's last jobs reported, by the id of the job. */
+export async function fetchReports(host: string): Promise<ReadonlyMap<string, JobReport>> {
+  const { jobs } = await read(`/api/host/jobs?${new URLSearchParams({ host })}`);
+  const known = new Map<string, JobReport>();
+  for (const one of Array.isArray(jobs) ? jobs : []) {
+    const { id, exit } = readJob(one);
+    if (exit !== undefined) known.set(id, readReport(record(one).report, exit));
+  }
+  return known;
+}
+
+/** Gives a host a job; answers when it has begun. */
+export async function beginJob(
+  host: string,
+  order: Pick<HostJob, "job" | "agent">,
+): Promise<HostJob> {
+  const { job, agent } = order;
+  const body = JSON.stringify({ host, job, ...(agent === undefined ? {} : { agent }) });
+  const headers = { "content-type": "application/json" };
+  return readJob(await read("/api/host/jobs", { method: "POST", headers, body }));
+}
+
+async function read(
+  path: string,
+  init: RequestInit = {},
+  timeoutMs = CALL_TIMEOUT_MS,
+): Promise<Readonly<Record<string, unknown>>> {
+  const response = await ask(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+  return record(parseJson(await response.text()));
+}

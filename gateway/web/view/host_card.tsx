@@ -1,0 +1,297 @@
+/**
+ * One host: whether it is there, what is wrong on it, its last job, and on demand its units, agents and
+ * earlier jobs. What hosts say is shown as text, never as more.
+ *
+ * @module
+ */
+
+import { askFor, type Look, lookAt, looks, reports, wishFaults } from "gateway/web/app/hosts.ts";
+import { agents, now } from "gateway/web/app/model.ts";
+import { lookOf, printAge } from "gateway/web/state/agents.ts";
+import { cleanLine } from "gateway/web/state/clean.ts";
+import {
+  agentsOf,
+  agentsWords,
+  count,
+  type Fault,
+  type Fleet,
+  type HostAgent,
+  type HostJob,
+  hostShape,
+  type HostStatus,
+  type HostView,
+  jobName,
+  jobState,
+  presenceWords,
+  printRun,
+} from "gateway/web/state/hosts.ts";
+import { StateSign } from "gateway/web/view/icons.tsx";
+
+/** The card. */
+export function HostCard({ host: of, fleet }: { readonly host: HostView; readonly fleet: Fleet }) {
+  const { host, isOnline, jobs } = of;
+  const look = looks.value.get(host);
+  const status = look?.status;
+  const faults = isOnline ? status?.faults ?? [] : [];
+  const here = agentsOf(host, status, agents.value ?? []);
+  const [last, ...earlier] = jobs;
+  const refused = wishFaults.value.get(host) ?? "";
+  return (
+    <article class="host-card" id={`host-${host}`} aria-labelledby={`name-${host}`} tabIndex={-1}>
+      <header class={`host-head ${toneOf(of, faults.length)}`}>
+        <StateSign shape={hostShape(of, faults.length)} />
+        <div class="row-lines">
+          <h3 id={`name-${host}`}>
+            {host} {host === fleet.gateway ? <span class="tag">gateway</span> : null}
+          </h3>
+          <p class="row-under">
+            {presenceWords(of, now.value)}
+            {of.version === "" ? null : <Version version={of.version} fleet={fleet} />}
+            {status === undefined && here.length === 0 ? null : ` · ${agentsWords(here)}`}
+          </p>
+        </div>
+        {isOnline ? <Buttons of={of} look={look} /> : null}
+      </header>
+      {refused === "" ? null : <p class="host-fault" role="alert">{refused}</p>}
+      {last === undefined ? null : <JobLine job={last} isNewest />}
+      {isOnline ? <Found look={look} host={host} /> : <Away of={of} />}
+      {status === undefined && here.length === 0 && earlier.length === 0
+        ? null
+        : (
+          <details class="host-more">
+            <summary>
+              Units, agents and jobs <span class="unseen">of {host}</span>
+            </summary>
+            <Units status={status} />
+            <Agents host={of} agents={here} />
+            <Earlier jobs={earlier} />
+          </details>
+        )}
+    </article>
+  );
+}
+
+function toneOf({ isOnline }: HostView, faults: number): string {
+  if (!isOnline) return "in-offline";
+  return faults > 0 ? "in-attention" : "in-idle";
+}
+
+function Version({ version, fleet }: { readonly version: string; readonly fleet: Fleet }) {
+  const shown = ` · version ${cleanLine(version)}`;
+  if (version === fleet.version) return <>{shown}</>;
+  return (
+    <>
+      {shown} <span class="attention">(the gateway is {fleet.version})</span>
+    </>
+  );
+}
+
+function Buttons({ of, look }: { readonly of: HostView; readonly look: Look | undefined }) {
+  const { host, jobs } = of;
+  const isApplying = jobs.some(({ job, ended }) => job === "apply" && ended === undefined);
+  const isAsking = look?.isAsking === true;
+  return (
+    <div class="host-buttons">
+      <button
+        type="button"
+        class="small"
+        aria-disabled={isAsking}
+        onClick={() => lookAt(host)}
+      >
+        {isAsking ? "Checking" : "Check"}
+        <span class="unseen">{host}</span>
+        {isAsking ? "…" : ""}
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-disabled={isApplying}
+        onClick={() => {
+          if (!isApplying) askFor({ job: "apply", hosts: [host], agent: undefined });
+        }}
+      >
+        {isApplying ? "Applying" : "Apply"}
+        <span class="unseen">on {host}</span>…
+      </button>
+    </div>
+  );
+}
+
+/** What was found when the host was looked at. */
+function Found({ look, host }: { readonly look: Look | undefined; readonly host: string }) {
+  if (look === undefined) return null;
+  const { status, fault, at, isAsking } = look;
+  if (fault !== "") {
+    return <p class="host-fault" role="alert">How {host} is could not be asked. {fault}</p>;
+  }
+  if (status === undefined) return <p class="host-line faint">Asking how it is…</p>;
+  const age = printAge(at, now.value);
+  const when = isAsking
+    ? "checking again"
+    : age === "now"
+    ? "checked just now"
+    : `checked ${age} ago`;
+  if (status.faults.length === 0) {
+    return (
+      <p class="host-line">
+        Nothing is wrong <span class="faint">· {when}</span>
+      </p>
+    );
+  }
+  return (
+    <>
+      <p class="host-line">
+        <strong>
+          {count(status.faults.length, "thing")} {status.faults.length === 1 ? "is" : "are"} wrong
+        </strong>{" "}
+        <span class="faint">· {when}</span>
+      </p>
+      <Faults faults={status.faults} />
+    </>
+  );
+}
+
+function Faults({ faults }: { readonly faults: readonly Fault[] }) {
+  return (
+    <ul class="host-faults" role="list">
+      {faults.map(({ message, lines, hints }, at) => (
+        <li key={at}>
+          {cleanLine(message)}
+          {lines.map((line, at) => <div class="faint" key={at}>{cleanLine(line)}</div>)}
+          <Hints hints={hints} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Hints({ hints }: { readonly hints: readonly string[] }) {
+  return <>{hints.map((hint, at) => <code class="hint" key={at}>{cleanLine(hint)}</code>)}</>;
+}
+
+/** What is to be done about a host that is not there: nothing can be done from here. */
+function Away({ of: { host, isRevoked } }: { readonly of: HostView }) {
+  return (
+    <div class="host-line">
+      {isRevoked
+        ? (
+          <>
+            Its own <code>fleetctl host key list</code> shows its key; on the gateway's host:
+            <Hints hints={[`fleetctl host key enroll ${host} KEY`]} />
+          </>
+        )
+        : (
+          <>
+            Nothing can be asked of it from here. On {host}:
+            <Hints hints={["fleetctl status", "fleetctl logs role:host"]} />
+          </>
+        )}
+    </div>
+  );
+}
+
+function JobLine(
+  { job, isNewest = false }: { readonly job: HostJob; readonly isNewest?: boolean },
+) {
+  const { words, tone } = jobState(job);
+  const report = reports.value.get(job.id);
+  const age = printAge(job.ended ?? null, now.value);
+  const when = job.ended === undefined
+    ? printRun(now.value - job.begun)
+    : age === "now"
+    ? "just now"
+    : `${age} ago`;
+  const changes = report === undefined ? "" : report.changes.join(", ");
+  return (
+    <div class={`host-job is-${tone}`} aria-busy={job.ended === undefined}>
+      <p>
+        <strong>{cleanLine(jobName(job))}</strong> {words}
+        {changes === "" ? null : `: ${cleanLine(changes)}`}
+        <span class="faint">· {when} · asked for by {cleanLine(job.by)}</span>
+      </p>
+      {job.message === "" ? null : <p>{cleanLine(job.message)}</p>}
+      <Hints hints={job.hints} />
+      {report === undefined ? null : <Faults faults={report.faults} />}
+      {isNewest && report !== undefined
+        ? report.notes.map((note, at) => <p class="faint" key={at}>{cleanLine(note)}</p>)
+        : null}
+    </div>
+  );
+}
+
+function Units({ status }: { readonly status: HostStatus | undefined }) {
+  if (status === undefined || status.units.length === 0) return null;
+  return (
+    <>
+      <h4>Units</h4>
+      <ul class="host-rows" role="list">
+        {status.units.map(({ role, state, reason }) => {
+          const isUp = state === "active";
+          return (
+            <li class={isUp ? "in-idle" : "in-attention"} key={role}>
+              <StateSign shape={isUp ? "ring" : "cross"} />
+              <span class="host-row-name">{cleanLine(role)}</span>
+              <span class="faint">{cleanLine(reason === "" ? state : `${state} (${reason})`)}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+function Agents(
+  { host, agents }: { readonly host: HostView; readonly agents: readonly HostAgent[] },
+) {
+  if (agents.length === 0) return null;
+  return (
+    <>
+      <h4>Agents</h4>
+      <ul class="host-rows" role="list">
+        {agents.map(({ name, state, reason }) => {
+          const look = lookOf(state);
+          const isBusy = host.jobs.some(({ agent, ended }) =>
+            agent === name && ended === undefined
+          );
+          return (
+            <li class={`in-${look.group}`} key={name}>
+              <StateSign shape={look.shape} />
+              <span class="host-row-name">{cleanLine(name)}</span>
+              <span class="faint">
+                {look.words}
+                {reason === "" ? "" : ` · ${cleanLine(reason)}`}
+              </span>
+              <span class="spacer" />
+              {host.isOnline
+                ? (
+                  <button
+                    type="button"
+                    class="small"
+                    aria-disabled={isBusy}
+                    onClick={() => {
+                      if (isBusy) return;
+                      askFor({ job: "restart", hosts: [host.host], agent: name });
+                    }}
+                  >
+                    {isBusy ? "Restarting" : "Restart"}
+                    <span class="unseen">{name}</span>…
+                  </button>
+                )
+                : null}
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+function Earlier({ jobs }: { readonly jobs: readonly HostJob[] }) {
+  if (jobs.length === 0) return null;
+  return (
+    <>
+      <h4>Earlier jobs</h4>
+      {jobs.map((job) => <JobLine job={job} key={job.id} />)}
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+/**
+ * The question before a host is changed: what will happen, to whom, and what it may interrupt.
+ *
+ * @module
+ */
+
+import { useEffect, useRef } from "preact/hooks";
+import { fleet, grant, looks, type Wish, wish, workingAmong } from "gateway/web/app/hosts.ts";
+import { agents, dialog } from "gateway/web/app/model.ts";
+import { agentsOf } from "gateway/web/state/hosts.ts";
+import { Dialog } from "gateway/web/view/dialogs.tsx";
+
+/** The dialog, while something is asked. */
+export function HostDialog() {
+  const wanted = wish.value;
+  if (dialog.value !== "host" || wanted === undefined) return null;
+  return (
+    <Dialog title={titleOf(wanted)} key="host">
+      <Question wanted={wanted} />
+    </Dialog>
+  );
+}
+
+function titleOf({ job, hosts, agent }: Wish): string {
+  if (job === "restart") return `Restart ${agent}?`;
+  return hosts.length === 1 ? `Apply on ${hosts[0]}?` : `Apply on ${hosts.length} hosts?`;
+}
+
+function Question({ wanted }: { readonly wanted: Wish }) {
+  const { job, hosts, agent } = wanted;
+  const first = useRef<HTMLButtonElement>(null);
+  // Not the one that acts: a key that was meant for something else must not.
+  useEffect(() => first.current?.focus(), []);
+  const close = () => first.current?.closest("dialog")?.close();
+  const known = hosts.flatMap((host) =>
+    agentsOf(host, looks.value.get(host)?.status, agents.value ?? []).map(({ name }) => name)
+  );
+  const working = workingAmong(agent === undefined ? known : [agent]);
+  const away = hosts.length < 2 ? [] : fleet.value?.hosts.filter((one) => !one.isOnline) ?? [];
+  return (
+    <>
+      {job === "restart"
+        ? <p>{agent} starts again on {hosts[0]} and reads its MCPs and settings anew.</p>
+        : (
+          <p>
+            {hosts.length === 1 ? "The host is" : "Each host is"}{" "}
+            brought to what its ledger says. Agents whose own unit, client config or MCPs changed
+            are restarted.
+          </p>
+        )}
+      {working.length === 0 ? null : (
+        <p class="attention">
+          {working.join(", ")} {working.length === 1 ? "works" : "work"}{" "}
+          on a turn just now. A restart ends it.
+        </p>
+      )}
+      {away.length === 0 ? null : (
+        <p>
+          Not connected, and left as {away.length === 1 ? "it is" : "they are"}:{" "}
+          {away.map(({ host }) => host).join(", ")}.
+        </p>
+      )}
+      <div class="form-end">
+        <button type="button" ref={first} onClick={close}>Cancel</button>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            close();
+            void grant(wanted);
+          }}
+        >
+          {job === "restart" ? "Restart" : "Apply"}
+        </button>
+      </div>
+    </>
+  );
+}

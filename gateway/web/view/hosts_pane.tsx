@@ -1,0 +1,188 @@
+/**
+ * The hosts of the fleet: which are there, how each one is, and what can be done to it. For admins; who
+ * is none is told so by the gateway, here as everywhere.
+ *
+ * @module
+ */
+
+import { useEffect } from "preact/hooks";
+import { askFor, fleet, followHosts, looks } from "gateway/web/app/hosts.ts";
+import { connection, hostsProblem } from "gateway/web/app/model.ts";
+import { cleanLine } from "gateway/web/state/clean.ts";
+import { addCommands, count, type Fleet, type HostView } from "gateway/web/state/hosts.ts";
+import { HostCard } from "gateway/web/view/host_card.tsx";
+import { HostDialog } from "gateway/web/view/host_dialog.tsx";
+import { Icon } from "gateway/web/view/icons.tsx";
+import { CodeBlock } from "gateway/web/view/long_text.tsx";
+import { BackButton } from "gateway/web/view/shell.tsx";
+
+/** The pane. */
+export function HostsPane() {
+  useEffect(followHosts, []);
+  const told = fleet.value;
+  const online = told?.hosts.filter(({ isOnline }) => isOnline) ?? [];
+  return (
+    <>
+      <header class="bar talk-bar">
+        <BackButton />
+        <h1 class="talk-name">Hosts</h1>
+        {told === undefined || told.hosts.length === 0
+          ? null
+          : <p class="talk-state">{online.length} of {told.hosts.length} connected</p>}
+        <span class="spacer" />
+        {online.length < 2 ? null : <ApplyAll hosts={online} />}
+      </header>
+      <div class="pane-place">
+        <div class="pane" tabIndex={0} role="region" aria-label="Hosts of the fleet">
+          <div class="column hosts">
+            <Content told={told} />
+          </div>
+        </div>
+      </div>
+      <HostDialog />
+    </>
+  );
+}
+
+function ApplyAll({ hosts }: { readonly hosts: readonly HostView[] }) {
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={() =>
+        askFor({ job: "apply", hosts: hosts.map(({ host }) => host), agent: undefined })}
+    >
+      Apply to all…
+    </button>
+  );
+}
+
+function Content({ told }: { readonly told: Fleet | undefined }) {
+  if (hostsProblem.value !== "") {
+    return (
+      <div class="empty">
+        <Icon name="host" />
+        <h2>The hosts cannot be shown</h2>
+        <p>{cleanLine(hostsProblem.value)}</p>
+      </div>
+    );
+  }
+  if (told === undefined) {
+    if (connection.value.kind === "signed-out") {
+      return <p class="list-note">Sign in to see them.</p>;
+    }
+    return (
+      <div class="list-waiting" aria-busy="true" aria-label="Hosts are loading">
+        {[0, 1].map((row) => <div class="ghost" key={row} />)}
+      </div>
+    );
+  }
+  return (
+    <>
+      {told.isComplete ? null : (
+        <p class="notice" role="alert">
+          The list of enrolled hosts cannot be read, so hosts that are away are missing here. On the
+          gateway's host: <code>fleetctl apply</code>
+        </p>
+      )}
+      {told.hosts.length === 0 ? <NoHosts told={told} /> : <Groups told={told} />}
+    </>
+  );
+}
+
+function Groups({ told }: { readonly told: Fleet }) {
+  const away = told.hosts.filter(({ isOnline }) => !isOnline);
+  const here = told.hosts.filter(({ isOnline }) => isOnline);
+  const bad = here.filter(({ host }) => (looks.value.get(host)?.status?.faults.length ?? 0) > 0);
+  return (
+    <>
+      {bad.length === 0 ? null : (
+        <p class="hosts-note">
+          Something is wrong on {bad.map(({ host }, at) => (
+            <>
+              {at === 0 ? "" : ", "}
+              <ToHost host={host} />
+            </>
+          ))}.
+        </p>
+      )}
+      <Group name="Not connected" hosts={away} told={told} />
+      <Group name="Connected" hosts={here} told={told} />
+      <details class="add-host">
+        <summary>Add a host</summary>
+        <AddHost told={told} />
+      </details>
+    </>
+  );
+}
+
+/** Goes to a host that is further down; not by the address, which is the page's own. */
+function ToHost({ host }: { readonly host: string }) {
+  return (
+    <button
+      type="button"
+      class="link"
+      onClick={() => {
+        const card = document.getElementById(`host-${host}`);
+        card?.scrollIntoView({ block: "start" });
+        card?.focus({ preventScroll: true });
+      }}
+    >
+      {host}
+    </button>
+  );
+}
+
+function Group(
+  { name, hosts, told }: {
+    readonly name: string;
+    readonly hosts: readonly HostView[];
+    readonly told: Fleet;
+  },
+) {
+  if (hosts.length === 0) return null;
+  return (
+    <section aria-label={`${name}: ${count(hosts.length, "host")}`}>
+      <h2 class="group-name">
+        {name} <span class="faint">{hosts.length}</span>
+      </h2>
+      {hosts.map((host) => <HostCard host={host} fleet={told} key={host.host} />)}
+    </section>
+  );
+}
+
+function NoHosts({ told }: { readonly told: Fleet }) {
+  return (
+    <div class="no-hosts">
+      <Icon name="host" />
+      <h2>No host has enrolled yet</h2>
+      <p>
+        Each host of the fleet keeps a connection of its own to this gateway, also the gateway's
+        host: <code>fleetctl apply</code>{" "}
+        makes it. Then it is shown here, with what is wrong on it, and can be brought to what its
+        ledger says. A trial with <code>fleetctl up</code> has no such connection.
+      </p>
+      <h3>Add a host</h3>
+      <AddHost told={told} />
+    </div>
+  );
+}
+
+function AddHost({ told }: { readonly told: Fleet }) {
+  const { there, here } = addCommands(told.gateway);
+  return (
+    <ol class="steps">
+      <li>
+        <p>Install the package on the new host. Then, as root there:</p>
+        <CodeBlock text={there} language="sh" />
+      </li>
+      <li>
+        <p>
+          The last line prints the host's name and its key. With both, as root on{" "}
+          {told.gateway === "" ? "the gateway's host" : told.gateway}:
+        </p>
+        <CodeBlock text={here} language="sh" />
+      </li>
+    </ol>
+  );
+}

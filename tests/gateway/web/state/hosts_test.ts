@@ -1,0 +1,163 @@
+/**
+ * Hosts and jobs in the words of the page, from documents of this version and of any other.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  addCommands,
+  agentsOf,
+  agentsWords,
+  type Fleet,
+  hostShape,
+  type HostView,
+  jobName,
+  jobState,
+  presenceWords,
+  printRun,
+  readFleet,
+  readJob,
+  readReport,
+  readStatus,
+  withForgotten,
+} from "gateway/web/state/hosts.ts";
+import { readCard } from "gateway/web/state/wire.ts";
+import { APPLIED_PARTLY, ILL, WELL } from "tests/support/hosts_story.ts";
+
+const NOW = 1_000_000;
+const job = (of: Record<string, unknown> = {}) => ({
+  ...{ id: "j", host: "atlas", job: "apply", agent: null, by: "a@example.org", begun: NOW },
+  ...{ ended: null, exit: null, code: null, message: null, hints: [] },
+  ...of,
+});
+const host = (of: Record<string, unknown> = {}) => ({
+  ...{ host: "atlas", is_online: true, version: "1.2.3", since: NOW - 60_000 },
+  ...{ is_revoked: false, jobs: [], ...of },
+});
+
+function fleet(...hosts: readonly unknown[]): Fleet {
+  const read = readFleet({ hosts, is_complete: true, version: "1.2.3", gateway: "atlas" });
+  assert.ok(read);
+  return read;
+}
+const only = (of: Fleet): HostView => {
+  const [first] = of.hosts;
+  assert.ok(first);
+  return first;
+};
+
+Deno.test("readFleet() sorts by name, and takes whatever comes", () => {
+  assert.equal(readFleet(undefined), undefined);
+  const names = fleet(host({ host: "zeta" }), host(), { host: 7 }, null, "x");
+  assert.deepEqual(names.hosts.map(({ host }) => host), ["atlas", "zeta"]);
+  assert.equal(readFleet({})?.isComplete, true, "older gateways say nothing of it");
+  fc.assert(fc.property(fc.jsonValue(), fc.integer(), (value, exit) => {
+    readFleet({ hosts: value });
+    readFleet({ hosts: [{ host: "a", jobs: value }] });
+    readStatus(value, exit);
+    readReport(value, exit);
+    for (const key of ["problems", "roles", "agents", "faults", "files", "units", "error"]) {
+      readStatus({ [key]: value }, exit);
+      readReport({ [key]: value }, exit);
+    }
+  }));
+});
+
+Deno.test("presenceWords() tells who is there, who was, and who is shut out", () => {
+  const words = (of: Record<string, unknown>) => presenceWords(only(fleet(host(of))), NOW);
+  assert.equal(words({ since: NOW }), "connected just now");
+  assert.equal(words({ since: NOW - 3 * 3_600_000 }), "connected for 3 h");
+  const away = { is_online: false };
+  assert.equal(words({ ...away, since: NOW - 60_000 }), "not connected, last seen 1 min ago");
+  assert.equal(
+    words({ ...away, since: null }),
+    "not connected, not seen since the gateway started",
+  );
+  assert.equal(
+    words({ ...away, is_revoked: true, since: NOW }),
+    "shut out: its keys are revoked; last seen just now",
+  );
+});
+
+Deno.test("jobState() never says that something is done of which the end is not known", () => {
+  const rows: readonly [Record<string, unknown>, string][] = [
+    [{}, "runs"],
+    [{ ended: NOW, exit: 0 }, "done"],
+    [{ ended: NOW, exit: 3 }, "failed, exit code 3"],
+    [{ ended: NOW, code: "host-lost" }, "end not known"],
+    [{ ended: NOW, code: "host-late" }, "end not known"],
+    [{ ended: NOW, code: "host-job-failed" }, "not run"],
+    [{ ended: NOW }, "end not known"],
+  ];
+  for (const [of, words] of rows) assert.equal(jobState(readJob(job(of))).words, words);
+  assert.equal(jobName(readJob(job({ job: "restart", agent: "ada" }))), "restart of ada");
+  assert.equal(printRun(65_400), "1 min 5 s");
+  assert.equal(printRun(-5), "0 s");
+});
+
+Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one is known", () => {
+  const before = fleet(host({ jobs: [job()] }));
+  const forgotten = withForgotten(before, fleet(host()), NOW + 5_000);
+  const [lost] = only(forgotten).jobs;
+  assert.equal(lost?.ended, NOW + 5_000);
+  assert.equal(jobState(lost ?? readJob({})).words, "end not known");
+  assert.match(lost?.message ?? "", /started again/);
+  const still = only(withForgotten(forgotten, fleet(host()), NOW + 9_000)).jobs;
+  assert.deepEqual(still.map(({ ended }) => ended), [NOW + 5_000], "told once, and not anew");
+  const newer = fleet(host({ jobs: [job({ id: "k", begun: NOW + 6_000 })] }));
+  assert.deepEqual(only(withForgotten(forgotten, newer, NOW)).jobs.map(({ id }) => id), ["k"]);
+  const ended = fleet(host({ jobs: [job({ ended: NOW, exit: 0 })] }));
+  assert.equal(only(withForgotten(before, ended, NOW)).jobs[0]?.exit, 0);
+  assert.equal(only(withForgotten(ended, fleet(host()), NOW)).jobs.length, 0, "that was told");
+});
+
+Deno.test("readStatus() finds what is wrong, also where only an error came", () => {
+  assert.deepEqual(readStatus(WELL, 0).faults, []);
+  const ill = readStatus(ILL, 0);
+  assert.equal(ill.faults.length, 2);
+  assert.deepEqual(ill.faults[0]?.hints, ["journalctl -u fleetctl-login.service -n 50"]);
+  assert.deepEqual(ill.units.map(({ state }) => state), ["active", "active", "failed"]);
+  const error = { code: "lock", message: "Cannot read the ledger", details: [], hints: ["x"] };
+  assert.equal(readStatus({ error }, 1).faults[0]?.message, "Cannot read the ledger");
+  assert.match(readStatus(null, 137).faults[0]?.message ?? "", /exit code 137/);
+});
+
+Deno.test("readReport() counts what changed, and says when nothing had to", () => {
+  const partly = readReport(APPLIED_PARTLY, 1);
+  assert.deepEqual(partly.changes, ["2 files changed", "1 unit restarted"]);
+  assert.match(partly.faults[0]?.lines[0] ?? "", /WEBVIEW_BASIC_USERS/);
+  const same = { ...APPLIED_PARTLY, files: [], units: [], faults: [], restart_pending: ["ada"] };
+  assert.deepEqual(readReport(same, 0).changes, ["nothing had to be changed"]);
+  assert.match(readReport(same, 0).notes[0] ?? "", /^ada runs with its old input/);
+  assert.deepEqual(readReport({ agent: "ada", restarted: true }, 0).changes, []);
+  assert.match(readReport(null, 2).faults[0]?.message ?? "", /exit code 2/);
+});
+
+Deno.test("agentsOf() joins what a host said with what its agents say now", () => {
+  const cards = [
+    { agent: "zoe", state: "working", is_online: true, host: "Boreas" },
+    { agent: "mia", state: "offline", is_online: false, host: null },
+    { agent: "ada", state: "idle", is_online: true, host: "atlas" },
+  ].map((card) => readCard(card)).filter((card) => card !== undefined);
+  const found = agentsOf("boreas", readStatus(ILL, 0), cards);
+  assert.deepEqual(found.map(({ name, state }) => [name, state]), [
+    ["mia", "failed"],
+    ["zoe", "working"],
+  ]);
+  assert.equal(agentsWords(found), "2 agents, 1 of them needs attention");
+  assert.equal(agentsWords([]), "no agents");
+});
+
+Deno.test("each way a host can be has a sign of its own, and who adds one gets its name", () => {
+  const shapes = [
+    hostShape(only(fleet(host())), 0),
+    hostShape(only(fleet(host())), 1),
+    hostShape(only(fleet(host({ is_online: false }))), 0),
+    hostShape(only(fleet(host({ is_online: false, is_revoked: true }))), 0),
+  ];
+  assert.equal(new Set(shapes).size, shapes.length);
+  assert.match(addCommands("atlas").there, /^fleetctl host set webview_gateway atlas$/m);
+  assert.match(addCommands("").there, /GATEWAY/);
+});

@@ -1,0 +1,325 @@
+/**
+ * The hosts of the page, in Chromium against a real gateway; hosts are in the hands of the test and speak
+ * the real protocol. Looking, applying, restarting, and what becomes of a job when its host, the network
+ * or the gateway goes away in the middle of it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Browser, Locator, Page } from "playwright-core";
+import { openPage, PHONE, startBrowser, type WatchedPage } from "tests/support/browser.ts";
+import { APPLIED_PARTLY, ILL, playHosts, WELL } from "tests/support/hosts_story.ts";
+import { type PageScene, startScene } from "tests/support/page_scene.ts";
+import { playFleet } from "tests/support/page_story.ts";
+import type { ScriptedHost } from "tests/support/scripted_host.ts";
+
+const ADA = "ada@example.org";
+
+let browser: Browser;
+Deno.test.beforeAll(async () => {
+  browser = await startBrowser();
+});
+Deno.test.afterAll(async () => {
+  await browser.close();
+});
+
+interface Told {
+  readonly scene: PageScene;
+  readonly watched: WatchedPage;
+  readonly page: Page;
+  readonly forge: ScriptedHost;
+  readonly boreas: ScriptedHost;
+}
+
+/** A test with the hosts of the story, open in a page. */
+function story(
+  name: string,
+  tell: (of: Told) => Promise<void>,
+  options: Parameters<typeof openPage>[1] = {},
+): void {
+  Deno.test({
+    name,
+    sanitizeOps: false,
+    sanitizeResources: false,
+    fn: async () => {
+      await using scene = await startScene();
+      await playFleet(scene);
+      const hosts = await playHosts(scene);
+      await using watched = await openPage(browser, options);
+      const { page } = watched;
+      await page.goto(`${scene.url}/hosts`);
+      await card(page, "forge").getByText("Nothing is wrong").waitFor();
+      await tell({ scene, watched, page, ...hosts });
+      assert.deepEqual(watched.faults, []);
+      const foreign = watched.requested.filter((address) => !address.startsWith(scene.url));
+      assert.deepEqual(foreign, []);
+    },
+  });
+}
+
+const card = (page: Page, host: string): Locator => page.getByRole("article", { name: host });
+const spoken = (page: Page) => page.getByRole("status");
+
+async function apply(page: Page, host: string): Promise<void> {
+  await page.getByRole("button", { name: `Apply on ${host}` }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Apply", exact: true }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+story("each host says whether it is there, since when, and what is wrong", async ({ page }) => {
+  await card(page, "boreas").getByText("2 things are wrong").waitFor();
+  await card(page, "boreas").getByText("(the gateway is 1.2.3)").waitFor();
+  await card(page, "boreas").getByText("journalctl -u fleetctl-login.service -n 50").waitFor();
+  await card(page, "cirrus").getByText("not connected, last seen just now").waitFor();
+  await card(page, "zephyr").getByText("shut out: its keys are revoked").waitFor();
+  assert.equal(await card(page, "cirrus").getByRole("button").count(), 0);
+  await page.getByText("2 of 4 connected").waitFor();
+  await page.getByText("Units, agents and jobs of boreas").click();
+  await card(page, "boreas").getByText("failed (exit code 1)", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "boreas", exact: true }).click();
+  assert.equal(await page.evaluate("document.activeElement.id"), "host-boreas");
+});
+
+story("an apply is asked for, runs, and its end is told with what it did", async (of) => {
+  const { page, boreas, scene } = of;
+  await page.getByRole("button", { name: "Apply on boreas" }).click();
+  const dialog = page.getByRole("dialog", { name: "Apply on boreas?" });
+  await dialog.getByText("brought to what its ledger says").waitFor();
+  assert.equal(await page.evaluate("document.activeElement.textContent"), "Cancel");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(scene.requests.filter(({ method }) => method === "POST").length, 0);
+  await apply(page, "boreas");
+  const job = await boreas.take();
+  assert.deepEqual([job.job, job.by], ["apply", ADA]);
+  await card(page, "boreas").getByText(`0 s · asked for by ${ADA}`).waitFor();
+  await page.getByRole("button", { name: /^Applying\s+on boreas/ }).click({ force: true });
+  assert.equal(await page.getByRole("dialog").count(), 0, "one at a time");
+  const isAgain = page.waitForRequest(/host\/status\?host=boreas/);
+  boreas.done(job, APPLIED_PARTLY, 1);
+  await card(page, "boreas").getByText("failed, exit code 1: 2 files changed, 1 unit restarted")
+    .waitFor();
+  await card(page, "boreas").getByText("WEBVIEW_BASIC_USERS is empty").waitFor();
+  await isAgain;
+  await spoken(page).getByText("apply on boreas: failed, exit code 1").waitFor({
+    state: "attached",
+  });
+});
+
+story("by keyboard alone: to the hosts, an apply, and back to where one was", async (of) => {
+  const { page, forge, scene } = of;
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("h");
+  await page.getByRole("heading", { name: "Hosts" }).waitFor();
+  assert.equal(new URL(page.url()).pathname, "/hosts");
+  assert.equal(await page.title(), "Hosts · fleetctl");
+  const button = page.getByRole("button", { name: "Apply on forge" });
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  const job = await forge.take();
+  assert.equal(await button.evaluate((own) => own === own.ownerDocument.activeElement), true);
+  forge.done(job, { files: [{ path: "/a", change: "unchanged" }], units: [], faults: [] });
+  await card(page, "forge").getByText("nothing had to be changed").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("hosts");
+  await page.getByRole("option", { name: "Hosts" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.goBack();
+  await page.getByText("Hello, I am Ada.").waitFor();
+});
+
+story("an agent is restarted on its host, and who works is named before", async (of) => {
+  const { scene, page, forge } = of;
+  const ada = await scene.agent("ada");
+  await ada.state("working");
+  await page.getByText("Units, agents and jobs of forge").click();
+  await card(page, "forge").getByText("working").waitFor();
+  await page.getByRole("button", { name: "Restart ada" }).click();
+  await page.getByText("ada works on a turn just now. A restart ends it.").waitFor();
+  await page.getByRole("button", { name: "Restart", exact: true }).click();
+  const job = await forge.take();
+  assert.deepEqual([job.job, job.agent], ["restart", "ada"]);
+  await page.getByRole("button", { name: /^Restarting\s+ada/ }).waitFor();
+  forge.failed(job, "agent-stopped", 'Cannot restart agent "ada": it was stopped on purpose');
+  await card(page, "forge").getByText("it was stopped on purpose").waitFor();
+  await card(page, "forge").getByText("restart of ada not run").waitFor();
+});
+
+story(
+  "a host that goes away in the middle of a job is told as such, and comes back",
+  async (of) => {
+    const { scene, page, forge } = of;
+    await apply(page, "forge");
+    await forge.take();
+    await card(page, "forge").locator(".is-running").waitFor();
+    await forge.vanish();
+    await card(page, "forge").getByText("end not known").waitFor();
+    await card(page, "forge").getByText("the job goes on there").waitFor();
+    await card(page, "forge").getByText("fleetctl audit list --caller host").waitFor();
+    await page.getByText("1 of 4 connected").waitFor();
+    await spoken(page).getByText("apply on forge: end not known").waitFor({ state: "attached" });
+    const again = await scene.host("forge");
+    again.answerLooks(ILL);
+    await card(page, "forge").getByText("2 things are wrong").waitFor();
+  },
+);
+
+story("a host that is busy or gone refuses, and the page says its words", async (of) => {
+  const { page, boreas } = of;
+  await page.getByRole("button", { name: "Apply on boreas" }).click();
+  await page.getByRole("dialog").waitFor();
+  await boreas.vanish();
+  await page.getByText("1 of 4 connected").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Apply", exact: true }).click();
+  await card(page, "boreas").getByRole("alert").getByText("its own unit is not connected")
+    .waitFor();
+});
+
+story("two tabs see one job, and the second cannot begin it again", async (of) => {
+  const { scene, page, watched, forge } = of;
+  const other = await watched.context.newPage();
+  await other.goto(`${scene.url}/hosts`);
+  await card(other, "forge").getByText("Nothing is wrong").waitFor();
+  await other.getByRole("button", { name: "Apply on forge" }).click();
+  await apply(page, "forge");
+  const job = await forge.take();
+  await card(other, "forge").locator(".is-running").waitFor();
+  await other.getByRole("dialog").getByRole("button", { name: "Apply", exact: true }).click();
+  await card(other, "forge").getByText(`apply runs there already, asked for by ${ADA}`).waitFor();
+  await page.close();
+  forge.done(job, APPLIED_PARTLY, 0);
+  await card(other, "forge").getByText("2 files changed, 1 unit restarted").waitFor();
+});
+
+story(
+  "the network goes away in the middle of a job, and its end is there afterwards",
+  async (of) => {
+    const { scene, page, forge } = of;
+    await apply(page, "forge");
+    const job = await forge.take();
+    await card(page, "forge").locator(".is-running").waitFor();
+    scene.network.refuse(true);
+    scene.network.cut();
+    await page.getByText(/No connection|Reconnecting/).waitFor();
+    forge.done(job, APPLIED_PARTLY, 0);
+    await card(page, "forge").locator(".is-running").waitFor();
+    await page.getByRole("button", { name: "Check forge" }).click();
+    await card(page, "forge").getByText("The gateway did not answer").waitFor();
+    scene.network.refuse(false);
+    await page.getByRole("button", { name: "Retry now" }).click();
+    await card(page, "forge").getByText("2 files changed").waitFor();
+  },
+);
+
+story(
+  "apply to all asks once, leaves alone who is away, and each host has its own end",
+  async (of) => {
+    const { page, forge, boreas } = of;
+    await page.getByRole("button", { name: "Apply to all…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Apply on 2 hosts?" });
+    await dialog.getByText("Not connected, and left as they are: cirrus, zephyr.").waitFor();
+    await dialog.getByRole("button", { name: "Apply", exact: true }).click();
+    forge.done(await forge.take(), APPLIED_PARTLY, 0);
+    await card(page, "forge").locator(".is-good").waitFor();
+    await card(page, "boreas").locator(".is-running").waitFor();
+    boreas.failed(await boreas.take(), "daemon-busy", "the daemon has no room");
+    await card(page, "boreas").getByText("the daemon has no room").waitFor();
+  },
+);
+
+story("what a host says is text, on a phone too, and never wider than the screen", async (of) => {
+  const { page, boreas } = of;
+  const evil = `<img src=x onerror=alert(1)>\u202e${"x".repeat(4_000)}`;
+  boreas.answerLooks({
+    roles: [{ role: evil, state: evil, reason: evil }],
+    agents: [{ name: evil, state: evil, reason: evil }],
+    problems: [{ message: evil, details: [evil], hints: [evil, 7] }, 3, null],
+  });
+  await page.getByRole("button", { name: "Check boreas" }).click();
+  await card(page, "boreas").getByText("3 things are wrong").waitFor();
+  await page.getByText("Units, agents and jobs of boreas").click();
+  assert.equal(await page.locator("img").count(), 0);
+  assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0);
+  const inner = "Math.max(...[...document.querySelectorAll('.host-card')]" +
+    ".map((one) => one.scrollWidth - one.clientWidth))";
+  assert.ok(Number(await page.evaluate(inner)) <= 0);
+  boreas.answerLooks("no object at all");
+  await page.getByRole("button", { name: "Check boreas" }).click();
+  await card(page, "boreas").getByText("Nothing is wrong").waitFor();
+}, { viewport: PHONE, hasTouch: true, isMobile: true });
+
+Deno.test({
+  name: "who is no admin is shown no way to the hosts, and told so at their address",
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: async () => {
+    await using scene = await startScene("bob@example.org");
+    await playFleet(scene);
+    await playHosts(scene);
+    await using watched = await openPage(browser);
+    const { page } = watched;
+    await page.goto(scene.url);
+    await page.getByLabel("Message to bob").waitFor();
+    assert.equal(await page.getByRole("link", { name: "Hosts" }).count(), 0);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Help" }).waitFor();
+    assert.equal(await page.getByText("hosts of the fleet").count(), 0);
+    await page.goto(`${scene.url}/hosts`);
+    await page.getByText("The hosts cannot be shown").waitFor();
+    await page.getByText("the view of the fleet is for admins").waitFor();
+    await page.getByRole("link", { name: "bob" }).waitFor();
+    assert.doesNotMatch(await page.content(), /forge</);
+    assert.equal(await page.locator(".pill").count(), 0, "the rest goes on");
+    await page.getByRole("link", { name: "bob" }).click();
+    await page.getByLabel("Message to bob").waitFor();
+    assert.deepEqual(watched.faults, []);
+  },
+});
+
+Deno.test({
+  name: "without a host there are the commands that add one, and the first is shown as it comes",
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: async () => {
+    await using scene = await startScene();
+    await using watched = await openPage(browser);
+    const { page } = watched;
+    await page.goto(`${scene.url}/hosts`);
+    await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+    await page.getByText("fleetctl host set webview_gateway").waitFor();
+    await page.getByText("fleetctl host key enroll HOST KEY").waitFor();
+    await scene.keys.enroll("forge");
+    const forge = await scene.host("forge");
+    forge.answerLooks(WELL);
+    await card(page, "forge").getByText("Nothing is wrong").waitFor();
+    assert.deepEqual(watched.faults, []);
+  },
+});
+
+Deno.test({
+  name: "a page that is older than its gateway says so, and loses nothing",
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: async () => {
+    await using scene = await startScene();
+    await playFleet(scene);
+    await using watched = await openPage(browser);
+    const { page } = watched;
+    await page.route(/assets\/hosts-/, (route) => route.fulfill({ status: 404 }), { times: 1 });
+    await page.goto(scene.url);
+    await page.getByRole("link", { name: "Hosts" }).click();
+    await page.getByText("This part of the page did not come.").waitFor();
+    await page.getByRole("link", { name: "Load the page again" }).click();
+    await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+  },
+});
