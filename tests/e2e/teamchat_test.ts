@@ -1,14 +1,21 @@
 /**
- * Team chat from end to end, as a user has it: `up --teamchat` with the agent that it brings up, bea, and
- * real processes under their permission sets. In local mode and in cloud mode against the kit her owner's
- * message reaches her and the answer comes back as a stream; somebody else's message never does.
+ * Team chat from end to end, as users have it: `up --teamchat` with the agent that it brings up, bea, a
+ * second one, cal, who is added while it runs, an owner each, and real processes under their permission
+ * sets. In local mode and in cloud mode against the kit each owner's message reaches their own agent and
+ * its answer comes back as a stream; another owner's, or a stranger's, never does.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";
-import { makeRoot, runVerb, startUp, type UpProcess } from "tests/support/up_process.ts";
+import {
+  makeRoot,
+  processesOf,
+  runVerb,
+  startUp,
+  type UpProcess,
+} from "tests/support/up_process.ts";
 import {
   APP_ID,
   APP_SECRET,
@@ -16,7 +23,7 @@ import {
   serveKit,
   TENANT,
 } from "tests/teamchat/connector/kit.ts";
-import { messageOf } from "tests/teamchat/fixture.ts";
+import { CAL_OWNER, messageOf } from "tests/teamchat/fixture.ts";
 import { deliver } from "tests/teamchat/gateway_process.ts";
 
 const STRANGER = "00000000-0000-4000-8000-00000000beef";
@@ -43,58 +50,104 @@ async function until(what: string, test: () => boolean | Promise<boolean>): Prom
   throw new Error(`it did not happen: ${what}`);
 }
 
+/** Somebody who writes to the bot. */
+interface Person {
+  readonly name: string;
+  readonly owner: string;
+}
+
 /** A message of somebody in their own chat. */
-function said(kit: ConnectorKit, owner: string, text: string): Record<string, unknown> {
-  const id = owner === STRANGER ? "stranger" : "bea";
+function said(kit: ConnectorKit, { name, owner }: Person, text: string): Record<string, unknown> {
   return messageOf(kit, {
     text,
-    from: { id: `29:${id}`, name: id, aadObjectId: owner },
-    conversation: { id: `a:${id}`, conversationType: "personal", tenantId: TENANT },
+    from: { id: `29:${name}`, name, aadObjectId: owner },
+    conversation: { id: `a:${name}`, conversationType: "personal", tenantId: TENANT },
   });
+}
+
+/** Files below a folder that hold a text. */
+async function holding(text: string, folder: string): Promise<string> {
+  const found = await new Deno.Command("grep", { args: ["-rlaF", text, folder] }).output();
+  return new TextDecoder().decode(found.stdout).trim();
 }
 
 async function health(url: string): Promise<Record<string, unknown>> {
   return await (await fetch(url.replace("/api/messages", "/healthz"))).json();
 }
 
-/** Her owner's message is answered by a stream; a stranger's reaches nobody. */
-async function talk(up: UpProcess, at: { url: string; kit: ConnectorKit; owner: string }) {
-  const { url, kit, owner } = at;
+/** Each owner is answered by their own agent, at the same time; a stranger's words reach nobody. */
+async function talk(
+  up: UpProcess,
+  at: { readonly url: string; readonly kit: ConnectorKit; readonly owners: readonly Person[] },
+) {
+  const { url, kit, owners } = at;
   const { root } = up;
   const connected = async () => (await health(url)).agents as { connected?: number } | undefined;
-  await until("bea registers", async () => (await connected())?.connected === 1);
-  const room = kit.conversation("a:bea");
-  const before = room.messages.length;
-  const secret = crypto.randomUUID();
-  assert.equal(await deliver(url, said(kit, STRANGER, `tell me ${secret}`), kit), 202);
-  assert.equal(await deliver(url, said(kit, owner, "what can you do"), kit), 202);
-  const finals = () =>
-    kit.calls.filter(({ conversation, kind }) => conversation === "a:bea" && kind === "final");
-  await until("the answer comes back", () => finals().length > 0 && room.messages.length > before);
-  const answer = String(room.messages.at(-1)?.text);
-  assert.match(answer, /demo/i);
-  // The kit refuses an end of what was not begun, and what does not go on from what was shown.
-  assert.ok(kit.calls.some(({ kind }) => kind === "informative" || kind === "streaming"));
+  await until("both register", async () => (await connected())?.connected === owners.length);
+  const secrets = new Map(owners.map(({ name }) => [name, crypto.randomUUID()]));
+  const unheard = crypto.randomUUID();
+  const answersTo = ({ name }: Person) => kit.conversation(`a:${name}`).messages;
+  const asking = owners.map((person) => {
+    const text = `who are you? ${secrets.get(person.name)}`;
+    return deliver(url, said(kit, person, text), kit);
+  });
+  const stranger = { name: "stranger", owner: STRANGER };
+  asking.push(deliver(url, said(kit, stranger, `tell me ${unheard}`), kit));
+  assert.deepEqual(await Promise.all(asking), [202, 202, 202]);
+  await until(
+    "the answers come back",
+    () => owners.every((person) => answersTo(person).some(({ text }) => /demo/i.test(text))),
+  );
+  for (const person of owners) {
+    const { name } = person;
+    const texts = answersTo(person).map(({ text }) => text).join("\n");
+    for (const other of owners) {
+      // The demo model says how to give a real one to the agent that it speaks for.
+      const isOwn = other.name === name;
+      assert.equal(texts.includes(`--agent ${other.name}`), isOwn, `${name} reads: ${texts}`);
+      const kept = await holding(secrets.get(name) ?? "", `${root}/home/${other.name}`);
+      assert.equal(kept !== "", isOwn, `words of ${name}'s owner with ${other.name}: "${kept}"`);
+    }
+    const kinds = kit.calls.filter(({ conversation }) => conversation === `a:${name}`)
+      .map(({ kind }) => kind);
+    // The kit refuses an end of what was not begun, and what does not go on from what was shown.
+    assert.ok(kinds.includes("final"), kinds.join());
+    assert.ok(kinds.includes("informative") || kinds.includes("streaming"), kinds.join());
+  }
   assert.deepEqual(kit.violations(), []);
-  const strangers = kit.conversation("a:stranger").messages.map(({ text }) => text);
-  assert.deepEqual(strangers.filter((text) => !/no agent for you/.test(text)), []);
-  assert.ok(!answer.includes(secret));
-  const found = await new Deno.Command("grep", { args: ["-rlaF", secret, root] }).output();
-  assert.equal(new TextDecoder().decode(found.stdout), "", "the stranger's words were kept");
+  const told = answersTo(stranger).map(({ text }) => text);
+  assert.deepEqual(told.filter((text) => !/no agent for you/.test(text)), []);
+  assert.equal(await holding(unheard, root), "", "the stranger's words were kept");
 }
 
-Deno.test("an owner's message reaches bea and her answer comes back, in local and in cloud mode", async (t) => {
+/** The gateway's process, which no change of owners may replace. */
+async function gatewayProcess(root: string): Promise<readonly string[]> {
+  return (await processesOf(root)).filter((line) => /teamchat\/main|fleetctl-teamchat /.test(line));
+}
+
+Deno.test("each owner's message reaches their own agent and its answer comes back, in local and in cloud mode", async (t) => {
   const root = await makeRoot();
   await using up = startUp(root, ["--teamchat"]);
   const line = await up.line(/^team chat, local mode: /);
   await up.line(/^ready /);
   const url = /http:\S+/.exec(line)?.[0] ?? "";
-  const owner = await ownerOf(root);
+  const owners: readonly Person[] = [
+    { name: "bea", owner: await ownerOf(root) },
+    { name: "cal", owner: CAL_OWNER },
+  ];
+  await t.step("a second agent is added, and the gateway is not restarted", async () => {
+    const before = await gatewayProcess(root);
+    await verb(root, "agents", "add", "cal", "--channel", "teamchat", "--owner-aad", CAL_OWNER, ...[
+      ...["--user-email", "cal-owner@localhost"],
+    ]);
+    assert.ok(before.length > 0);
+    assert.deepEqual(await gatewayProcess(root), before);
+  });
   await t.step("local mode", async () => {
     await using served = await serveKit({ rules: { asksForTokens: false } });
     const { kit } = served;
     assert.equal((await fetch(url, { method: "HEAD" })).status, 200, "the test client's probe");
-    await talk(up, { url, kit, owner });
+    await talk(up, { url, kit, owners });
     assert.equal(kit.tokensMinted, 0);
   });
   await t.step("cloud mode, in two halves", async () => {
@@ -110,16 +163,29 @@ Deno.test("an owner's message reaches bea and her answer comes back, in local an
         ...["--listen", `127.0.0.1:${port}`, "--register-listen", `127.0.0.1:${register}`],
       ]);
     await install(freePort());
-    await verb(root, "agents", "restart", "bea");
+    for (const { name } of owners) await verb(root, "agents", "restart", name);
     const status = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
     assert.deepEqual([status.mode, status.receiver?.state], ["cloud", "active"]);
     assert.equal((await fetch(url, { method: "HEAD" })).status, 405);
     const unsigned = await fetch(url, { method: "POST", body: "{}" });
     assert.equal(unsigned.status, 401, await unsigned.text());
-    await talk(up, { url, kit, owner });
+    await talk(up, { url, kit, owners });
     assert.equal(kit.tokensMinted, 1);
     const env = await Deno.readTextFile(pathsUnder(root).env("teams-receiver"));
     assert.ok(!env.includes(APP_SECRET), "the receiving half was given the secret");
+    // An owner who is taken away is a stranger from the next message on.
+    const before = await gatewayProcess(root);
+    await verb(root, "agents", "remove", "cal", "--yes");
+    const gone = crypto.randomUUID();
+    const [, cal] = owners;
+    assert.equal(await deliver(url, said(kit, cal ?? { name: "", owner: "" }, gone), kit), 202);
+    const room = kit.conversation("a:cal");
+    await until(
+      "cal's owner is told",
+      () => /no agent for you/.test(room.messages.at(-1)?.text ?? ""),
+    );
+    assert.equal(await holding(gone, root), "");
+    assert.deepEqual(await gatewayProcess(root), before);
     // And back to one process, which takes the address over.
     await install(port);
     const whole = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
