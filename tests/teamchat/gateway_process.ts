@@ -6,7 +6,7 @@
 
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
-import { parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { hostPortOf, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
 import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
 import { TREE } from "tests/support/module_graph.ts";
@@ -20,8 +20,8 @@ export interface TeamchatRoot {
   /** The permission sets of both halves, as a host has them. */
   readonly permissions: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Registers bea at an address. */
-  register(gateway: string, openTurns?: readonly string[]): Promise<TestAgent>;
+  /** Registers bea at an address; `frame` adds to the register frame. */
+  register(gateway: string, frame?: Readonly<Record<string, unknown>>): Promise<TestAgent>;
 }
 
 /** A running program. */
@@ -34,7 +34,10 @@ export interface TeamchatProcess {
 }
 
 /** Makes a root for gateways that speak to `kit`. */
-export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot> {
+export async function makeTeamchatRoot(
+  kit: ConnectorKit,
+  { fileOrigin }: { readonly fileOrigin?: string } = {},
+): Promise<TeamchatRoot> {
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const { key } = await generateDialKey();
   const { dialKeys, etc, role, teamsAgents } = pathsUnder(root);
@@ -49,7 +52,7 @@ export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot>
   await Deno.writeTextFile(cloud, kit.cloudFile);
   return {
     root,
-    permissions: await writePermissions(root, kit, cloud),
+    permissions: await writePermissions(root, kit, { cloud, fileOrigin }),
     env: {
       FLEETCTL_ROOT: root,
       TEAMS_APP_ID: APP_ID,
@@ -59,11 +62,9 @@ export async function makeTeamchatRoot(kit: ConnectorKit): Promise<TeamchatRoot>
       TEAMS_CLOUD: cloud,
       TEAMS_LISTEN: "127.0.0.1:0",
       TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
+      ...(fileOrigin === undefined ? {} : { TEAMS_FILE_HOSTS: fileOrigin }),
     },
-    register: async (gateway, openTurns) => {
-      const client = await dial(gateway, key);
-      return await agentOf(client, "bea", openTurns === undefined ? {} : { open_turns: openTurns });
-    },
+    register: async (gateway, frame = {}) => await agentOf(await dial(gateway, key), "bea", frame),
   };
 }
 
@@ -82,9 +83,15 @@ async function dial(gateway: string, key: DialKey, triesLeft = 5): Promise<BareC
 }
 
 /** What `apply` renders for a host whose receiving half is a process of its own. */
-async function writePermissions(root: string, kit: ConnectorKit, file: string): Promise<string> {
+async function writePermissions(
+  root: string,
+  kit: ConnectorKit,
+  { cloud: file, fileOrigin }: { readonly cloud: string; readonly fileOrigin: string | undefined },
+): Promise<string> {
   const cloud = parseCloud(kit.cloudFile, file);
   if (!cloud.ok) throw new Error(cloud.error.message);
+  const hosts = reachableHosts([cloud.value], "cloud");
+  const ofFiles = fileOrigin === undefined ? [] : [hostPortOf(new URL(fileOrigin))];
   const site = {
     paths: pathsUnder(root),
     shape: { kind: "tree", dir: TREE.replace(/\/$/, ""), denoDir: root },
@@ -93,7 +100,7 @@ async function writePermissions(root: string, kit: ConnectorKit, file: string): 
       teamchat: {
         listen: "127.0.0.1:0",
         registerListen: "127.0.0.1:0",
-        hosts: reachableHosts([cloud.value], "cloud"),
+        hosts: { ...hosts, answers: [...hosts.answers, ...ofFiles] },
         cloudFile: file,
       },
     },

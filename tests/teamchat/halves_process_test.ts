@@ -7,99 +7,13 @@
  */
 
 import assert from "node:assert/strict";
-import { pathsUnder } from "core/paths.ts";
 import { LINE } from "teamchat/reply/activities.ts";
-import { type ServedKit, serveKit } from "tests/teamchat/connector/kit.ts";
-import { APP_SECRET } from "tests/teamchat/connector/kit.ts";
+import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
-import {
-  deliver,
-  holdOf,
-  makeTeamchatRoot,
-  startTeamchatProcess,
-  type TeamchatProcess,
-  type TeamchatRoot,
-} from "tests/teamchat/gateway_process.ts";
+import { deliver, holdOf, type TeamchatProcess } from "tests/teamchat/gateway_process.ts";
+import { type Halves, halvesTest as test, leave } from "tests/teamchat/halves.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 9);
-
-/** Both halves of one gateway under one root. */
-class Halves {
-  readonly #at: TeamchatRoot;
-  sender: TeamchatProcess | undefined;
-  receiver: TeamchatProcess | undefined;
-
-  constructor(at: TeamchatRoot) {
-    this.#at = at;
-  }
-
-  async startSender(): Promise<void> {
-    this.sender = await startTeamchatProcess({ ...this.#at.env, TEAMS_RECEIVER: "apart" }, {
-      set: { name: "teamchat", file: this.#at.permissions },
-    });
-  }
-
-  async startReceiver(): Promise<void> {
-    const { TEAMS_APP_PASSWORD: _, TEAMS_REGISTER_LISTEN: __, ...env } = this.#at.env;
-    this.receiver = await startTeamchatProcess(env, {
-      entry: "teamchat/receiver/main.ts",
-      set: { name: "teamchat-receiver", file: this.#at.permissions },
-    });
-  }
-
-  get url(): string {
-    return `http://${this.receiver?.ready.messages}/api/messages`;
-  }
-
-  async health(): Promise<Record<string, unknown>> {
-    return await (await fetch(`http://${this.receiver?.ready.messages}/healthz`)).json();
-  }
-
-  /** Waits until the sending half has connected to the receiving one. */
-  async joined(): Promise<void> {
-    while (((await this.health()).problems as string[]).includes("sender-away")) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  /** Writes who owns whom, as `apply` does. */
-  async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
-    const { teamsAgents } = pathsUnder(this.#at.root);
-    await Deno.writeTextFile(
-      `${teamsAgents}.new`,
-      typeof owners === "string" ? owners : JSON.stringify(owners),
-    );
-    await Deno.rename(`${teamsAgents}.new`, teamsAgents);
-  }
-
-  async register(openTurns: readonly string[] = []): Promise<TestAgent> {
-    return await this.#at.register(String(this.sender?.ready.register), openTurns);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.sender?.kill();
-    await this.receiver?.kill();
-    await Deno.remove(this.#at.root, { recursive: true });
-  }
-}
-
-function test(name: string, fn: (halves: Halves, served: ServedKit) => Promise<void>): void {
-  Deno.test({
-    name,
-    sanitizeOps: true,
-    sanitizeResources: true,
-    fn: async () => {
-      await using served = await serveKit({ rules: { streamGapMs: 0 } });
-      await using halves = new Halves(await makeTeamchatRoot(served.kit));
-      await fn(halves, served);
-    },
-  });
-}
-
-async function leave(agent: TestAgent): Promise<void> {
-  agent.connection.terminate();
-  await agent.closed;
-}
 
 /** The answer as the owner reads it, whole and once. */
 function answersOf({ kit }: ServedKit): readonly string[] {
@@ -338,7 +252,9 @@ class Rounds {
 
   /** Registers as an agent that remembers the turn it runs, and goes on where the gateway is. */
   async #register(): Promise<TestAgent> {
-    const agent = await this.#halves.register(this.#turn === undefined ? [] : [this.#turn]);
+    const agent = await this.#halves.register({
+      open_turns: this.#turn === undefined ? [] : [this.#turn],
+    });
     const registered = agent.frames.find(({ type }) => type === "registered");
     this.#said = Number(registered?.acked_seq) - this.#base;
     return agent;

@@ -109,6 +109,27 @@ export class FileService {
   }
 }
 
+/** A service that listens on loopback. */
+export interface ServedFiles extends AsyncDisposable {
+  readonly origin: string;
+  /** The address on loopback of one that the service gave. */
+  at(url: string): string;
+}
+
+/** Serves it on a free port of loopback. */
+export function serveFiles(service: FileService): ServedFiles {
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => service.handle(request),
+  );
+  const origin = `http://127.0.0.1:${server.addr.port}`;
+  return {
+    origin,
+    at: (url) => url.replace(`https://${FILE_HOST}`, origin),
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
 function bodyOf({ bytes, type }: Held): Response {
   return new Response(bytes, { headers: { "content-type": type } });
 }

@@ -1,0 +1,127 @@
+/**
+ * Files through both halves of the gateway, as processes under their permission sets, over real sockets:
+ * what an owner attaches reaches the agent byte for byte, what the agent offers reaches the place that the
+ * platform names after a yes, and a kill between the card and the press loses neither.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { FILE_INFO } from "core/teamchat/file_refs.ts";
+import { FILE_LIMITS } from "core/file_limits.ts";
+import type { ServedKit } from "tests/teamchat/connector/kit.ts";
+import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
+import { deliver } from "tests/teamchat/gateway_process.ts";
+import { type Halves, halvesTest, leave } from "tests/teamchat/halves.ts";
+
+const CAPABLE = { capabilities: ["turns", "files"] };
+const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 9, 8, 7]);
+const FILE = new TextEncoder().encode("the report of the year");
+
+async function start(halves: Halves): Promise<TestAgent> {
+  await halves.startReceiver();
+  await halves.startSender();
+  await halves.joined();
+  return await halves.register(CAPABLE);
+}
+
+/** Takes the next file of the agent whole. */
+async function takeFile(agent: TestAgent): Promise<Uint8Array> {
+  const bytes: number[] = [];
+  for (;;) {
+    const { turn_id, n, offset, size, data } = await agent.next("file");
+    assert.equal(offset, bytes.length);
+    for (const byte of Uint8Array.fromBase64(String(data))) bytes.push(byte);
+    agent.send({ type: "file_taken", turn_id, n, next: bytes.length });
+    if (bytes.length === size) return new Uint8Array(bytes);
+  }
+}
+
+halvesTest("files of a message reach the agent byte for byte", async (halves, served, files) => {
+  const { kit } = served;
+  const agent = await start(halves);
+  const bytes = new Uint8Array(FILE_LIMITS.fileChunkBytes + 7).map((_, n) => n % 251);
+  const downloadUrl = files.at(kit.files.keep(bytes, "application/pdf"));
+  kit.files.keepInline("/teams/v3/attachments/a1/views/original", PNG, "image/png");
+  const attachments = [
+    { contentType: FILE_INFO, name: "report.pdf", content: { downloadUrl, fileType: "pdf" } },
+    { contentType: "image/*", contentUrl: `${kit.serviceUrl}v3/attachments/a1/views/original` },
+  ];
+  const message = messageOf(kit, { text: "see", attachments });
+  assert.equal(await deliver(halves.url, message, kit), 202);
+  assert.deepEqual(await takeFile(agent), bytes);
+  assert.deepEqual(await takeFile(agent), PNG);
+  const turn = await agent.begin();
+  assert.equal(turn.text, "see");
+  agent.answer(turn.turnId, "seen");
+  assert.equal((await agent.next("delivery")).outcome, "delivered");
+  assert.deepEqual(kit.violations(), []);
+  // The address of a file is a right to it: neither half repeats it.
+  const said = `${halves.sender?.log()}${halves.receiver?.log()}`;
+  assert.doesNotMatch(said, /secret-right|tempauth/);
+  await leave(agent);
+});
+
+interface Card {
+  readonly contentType: string;
+  readonly content: { readonly acceptContext: unknown };
+}
+
+function cardsOf({ kit }: ServedKit, kind: string): readonly Card[] {
+  return kit.conversation("a:bea").messages
+    .flatMap(({ body }) => (body.attachments ?? []) as Card[])
+    .filter(({ contentType }) => contentType.endsWith(kind));
+}
+
+halvesTest(
+  "a file of the agent is brought after a yes, kills in between or not",
+  async (halves, served, files) => {
+    const { kit } = served;
+    let agent = await start(halves);
+    // The owner must have written once.
+    assert.equal(await deliver(halves.url, messageOf(kit, { text: "hi" }), kit), 202);
+    const turn = await agent.begin();
+    agent.answer(turn.turnId, "hi");
+    await agent.next("delivery");
+    for (const id of ["f1", "f2"]) {
+      agent.send({
+        ...{ type: "owner_file", id, name: "report.pdf", description: "The report" },
+        ...{ size: FILE.length, offset: 0, data: FILE.toBase64() },
+      });
+      assert.equal((await agent.next("owner_message_result")).outcome, "delivered");
+      const context = cardsOf(served, "file.consent").at(-1)?.content.acceptContext;
+      const { uploadUrl, session } = kit.files.openUpload(FILE.length);
+      const press = messageOf(kit, {
+        ...{ type: "invoke", name: "fileConsent/invoke" },
+        value: {
+          ...{ type: "fileUpload", action: "accept", context },
+          uploadInfo: {
+            ...{
+              uploadUrl: files.at(uploadUrl),
+              contentUrl: `${files.origin}/personal/report.pdf`,
+            },
+            ...{ name: "report.pdf", uniqueId: "u1", fileType: "pdf" },
+          },
+        },
+      });
+      if (id === "f2") {
+        await halves.sender?.kill();
+        // A press is answered by who can act on it, or not at all.
+        assert.equal(await deliver(halves.url, press, kit), 503);
+        await halves.receiver?.kill();
+        await agent.closed;
+        agent = await start(halves);
+      }
+      assert.equal(await deliver(halves.url, press, kit), 200);
+      const event = await agent.next("owner_event");
+      agent.send({ type: "owner_event_taken", id: event.id });
+      assert.deepEqual(event.payload, { name: "report.pdf", result: "accepted" });
+      assert.deepEqual(session.bytes, FILE);
+      // A press that comes again brings nothing again.
+      assert.equal(await deliver(halves.url, press, kit), 200);
+    }
+    assert.equal(kit.files.requests.filter((line) => line.startsWith("PUT ")).length, 2);
+    assert.deepEqual(kit.violations(), []);
+    await leave(agent);
+  },
+);
