@@ -1,0 +1,148 @@
+/**
+ * A root, a registry on loopback that can fail in every way that matters, and a server to vendor.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { installConfig } from "core/catalog/install.ts";
+import { hashText, lockedIntegrity, portableLock } from "core/catalog/lock.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { parseManifest } from "core/catalog/parse_manifest.ts";
+import { treePath, vendorEntry } from "core/catalog/vendor.ts";
+import { openHost } from "core/os/host.ts";
+import { denoTrees } from "core/os/vendor.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
+import type { ProcessSpec } from "core/ports.ts";
+import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
+
+/** Nothing stays open after a test. */
+export const CHECKS = { sanitizeOps: true, sanitizeResources: true };
+/** The installer. */
+export const DENO = Deno.execPath();
+
+/** A package that the servers need. */
+export const LEFT: FakePackage = {
+  name: "left",
+  version: "1.0.0",
+  files: { "index.js": "// left 1\n" },
+};
+const PACKAGES: readonly FakePackage[] = [
+  {
+    name: "@acme/server",
+    version: "1.0.0",
+    dependencies: { left: "1.0.0" },
+    scripts: { postinstall: "touch ../../../postinstall-ran; touch postinstall-ran" },
+    files: {
+      "main.js": "console.log(1);\n",
+      "extra.txt": "one\n",
+      "main.js.map": "{}",
+      "main.d.ts": "export {};",
+    },
+  },
+  {
+    name: "@acme/server",
+    version: "2.0.0",
+    dependencies: { left: "1.0.0" },
+    files: { "main.js": "console.log(2);\n" },
+  },
+  LEFT,
+];
+
+/** A root, a registry, and what was started. */
+export interface Bench extends AsyncDisposable {
+  readonly root: string;
+  readonly paths: Paths;
+  readonly registry: NpmRegistry;
+  readonly ports: Parameters<typeof vendorEntry>[1];
+  readonly started: ProcessSpec[];
+  env: Record<string, string>;
+  manifest(version: string, change?: (text: string) => string): Promise<Manifest>;
+  vendor(manifest: Manifest, deno?: string): ReturnType<typeof vendorEntry>;
+}
+
+/** Makes a root and a registry. */
+export async function bench(): Promise<Bench> {
+  const root = await Deno.makeTempDir();
+  const registry = await npmRegistry(PACKAGES);
+  const host = openHost({ log: { program: "test", level: "error" } });
+  const started: ProcessSpec[] = [];
+  const ports = {
+    files: host.files,
+    random: host.random,
+    trees: denoTrees(),
+    processes: {
+      which: host.processes.which,
+      run: (spec: Parameters<typeof host.processes.run>[0]) => {
+        started.push(spec);
+        return host.processes.run(spec);
+      },
+    },
+  };
+  const paths = pathsUnder(root);
+  const self: Bench = {
+    root,
+    paths,
+    registry,
+    ports,
+    started,
+    env: { PATH: "/usr/bin:/bin", HOME: root, NPM_CONFIG_REGISTRY: registry.url },
+    manifest: (version, change = (text) => text) => makeManifest(registry.url, version, change),
+    vendor: (manifest, deno = DENO) => vendorEntry(manifest, ports, paths, { deno, env: self.env }),
+    async [Symbol.asyncDispose]() {
+      await registry[Symbol.asyncDispose]();
+      await Deno.remove(root, { recursive: true });
+    },
+  };
+  return self;
+}
+
+/** Writes the lock with the installer itself, as `mcp catalog add` does. */
+async function makeManifest(
+  registry: string,
+  version: string,
+  change: (text: string) => string,
+): Promise<Manifest> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(
+      `${folder}/deno.json`,
+      installConfig({ package: "@acme/server", version }),
+    );
+    const { success, stderr } = await new Deno.Command(DENO, {
+      args: ["install", "-q"],
+      cwd: folder,
+      env: { NPM_CONFIG_REGISTRY: registry, DENO_DIR: `${folder}/cache`, NO_COLOR: "1" },
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+    const lock = portableLock(await Deno.readTextFile(`${folder}/deno.lock`));
+    const text = change(
+      `name: acme
+summary: A server
+source: {npm: "@acme/server@${version}"}
+integrity:
+  package: ${lockedIntegrity(lock, `@acme/server@${version}`)}
+  lock: ${await hashText(lock)}
+command: node_modules/@acme/server/main.js
+`,
+    );
+    const site = { name: "acme", file: "acme/mcp.yaml", origin: "overlay", lock } as const;
+    const parsed = parseManifest(text, site);
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    return parsed.value;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** The server as it is in the tree. */
+export async function serverText(paths: Paths): Promise<string> {
+  return await Deno.readTextFile(`${treePath(paths, "acme")}/node_modules/@acme/server/main.js`);
+}
+
+/** Hidden names beside the trees: what a run that did not end left. */
+export async function leftovers(paths: Paths): Promise<readonly string[]> {
+  const names: string[] = [];
+  for await (const entry of Deno.readDir(paths.deploy("acme"))) names.push(entry.name);
+  return names.filter((name) => name.startsWith(".")).sort();
+}

@@ -1,0 +1,83 @@
+/**
+ * Who can open the secret store: a second host, one that was taken out, the recovery key.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { HostName } from "core/names.ts";
+import { createIdentity, recipientOf, unseal } from "core/secrets/envelope.ts";
+import { enrollHost, initSecrets } from "core/secrets/init.ts";
+import { openSecrets, rewrapSecrets } from "core/secrets/store.ts";
+import { parseStore } from "core/secrets/shards.ts";
+import { AUTHOR, INIT, key, reopened, storeTest } from "tests/core/secrets/store_scene.ts";
+
+storeTest("a second host reads the store only after a re-wrap by the first", async (bench) => {
+  const { host, paths, store } = bench;
+  assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
+  const firstKey = await Deno.readTextFile(paths.hostKey);
+  // The second host shares the ledger and has a key of its own.
+  await Deno.remove(paths.hostKey);
+  const enrolled = await enrollHost(host, paths, { ...INIT, hostname: "boreas" as HostName });
+  assert(enrolled.ok);
+  const secondKey = await Deno.readTextFile(paths.hostKey);
+  const early = await openSecrets(host, paths);
+  assert.equal(early.ok ? "" : early.error.code, "store-unreadable");
+  const byStranger = await rewrapSecrets(host, paths, AUTHOR);
+  assert.equal(byStranger.ok ? "" : byStranger.error.code, "store-unreadable");
+  // An ordinary write of the first host adds no reader.
+  await Deno.writeTextFile(paths.hostKey, firstKey);
+  assert((await (await reopened(bench)).set({ key: key("TOKEN") }, "t2", AUTHOR)).ok);
+  await Deno.writeTextFile(paths.hostKey, secondKey);
+  assert(!(await openSecrets(host, paths)).ok);
+  // A re-wrap does, once.
+  await Deno.writeTextFile(paths.hostKey, firstKey);
+  const plan = await rewrapSecrets(host, paths, AUTHOR);
+  assert(plan.ok);
+  assert.deepEqual([plan.value.added.length, plan.value.removed.length], [1, 0]);
+  const again = await rewrapSecrets(host, paths, AUTHOR);
+  assert.deepEqual(again, { ok: true, value: { added: [], removed: [] } });
+  await Deno.writeTextFile(paths.hostKey, secondKey);
+  assert.equal((await reopened(bench)).get({ key: key("TOKEN") }), "t2");
+  // A reader whose line is gone is dropped at the next write.
+  const list = await Deno.readTextFile(paths.recipientsFile);
+  const firstLine = /# public key: (age1\S+)/.exec(firstKey)?.[1] ?? "";
+  await Deno.writeTextFile(paths.recipientsFile, list.replace(`${firstLine}\n`, ""));
+  assert((await (await reopened(bench)).set({ key: key("TOKEN") }, "t3", AUTHOR)).ok);
+  await Deno.writeTextFile(paths.hostKey, firstKey);
+  assert(!(await openSecrets(host, paths)).ok);
+});
+
+storeTest("a host whose own line is gone does not lock itself out", async (bench) => {
+  const { paths, store } = bench;
+  const list = await Deno.readTextFile(paths.recipientsFile);
+  await Deno.writeTextFile(paths.recipientsFile, "# nobody\n");
+  const before = await Deno.readTextFile(paths.secretsFile);
+  const results = [
+    await store.set({ key: key("TOKEN") }, "t", AUTHOR),
+    await rewrapSecrets(bench.host, paths, AUTHOR),
+  ];
+  for (const result of results) {
+    assert.equal(result.ok ? "" : result.error.code, "recipient-missing");
+  }
+  await Deno.writeTextFile(paths.recipientsFile, `${list}hunter2\n`);
+  const invalid = await store.set({ key: key("TOKEN") }, "t", AUTHOR);
+  assert.deepEqual(invalid.ok ? [] : [invalid.error.code, ...invalid.error.details], [
+    "recipients-invalid",
+    `${paths.recipientsFile}:3: must be an age recipient, age1…`,
+  ]);
+  assert.equal(await Deno.readTextFile(paths.secretsFile), before);
+});
+
+storeTest("a recovery key opens the store without any host", async ({ host, paths }) => {
+  const recovery = await createIdentity();
+  const recoveryRecipient = await recipientOf(recovery) ?? "";
+  assert((await initSecrets(host, paths, { ...INIT, recoveryRecipient })).ok);
+  const text = await unseal(await Deno.readTextFile(paths.secretsFile), [recovery]);
+  assert(text.ok);
+  const store = parseStore(text.value);
+  assert(store.ok && store.value.shards.shared.has(key("WEBVIEW_HMAC_KEY")));
+  assert.match(await Deno.readTextFile(paths.recipientsFile), /\n# recovery\nage1/);
+  const bad = await initSecrets(host, paths, { ...INIT, recoveryRecipient: "age1nope" });
+  assert.equal(bad.ok ? "" : bad.error.code, "recipient-invalid");
+});
