@@ -305,6 +305,8 @@ export const TEAMCHAT_LIMITS = {
   jsonDepthMax: 64,
   /** Requests that are being answered; more are asked to come again. */
   requestsAtOnceMax: 1_024,
+  /** Of these, of one owner: who sends a thousand at once leaves room for the others. */
+  ownerRequestsAtOnceMax: 64,
   retryAfterSeconds: 5,
   /** Clock skew that tokens may have (Bot Connector authentication, rule 5). */
   clockSkewSeconds: 300,

@@ -19,6 +19,7 @@ import {
 } from "core/teamchat/route.ts";
 import { deny } from "teamchat/deny.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
+import { createOwnerPlaces, placeOwner } from "teamchat/inbound/owner_places.ts";
 import { planDelivery, type Planned } from "teamchat/inbound/plan.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Delivery, Intake, Stored } from "teamchat/store/intake.ts";
@@ -79,6 +80,7 @@ export type MessagesRoute = (request: PlainRequest, id: string) => Promise<Plain
 /** Makes the route. */
 export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
   const { tokens, metrics, log, clock } = parts;
+  const places = createOwnerPlaces();
   let underWay = 0;
 
   async function answer(request: PlainRequest, id: string): Promise<PlainAnswer> {
@@ -93,9 +95,18 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
       metrics.count("activities", { type: "unknown", result: "malformed" });
       return deny("activity-malformed");
     }
-    const taken = await parts.take(activity.value, { token, id, body });
-    parts.onStored(clock.monotonic() - begun);
-    return taken;
+    const owner = placeOwner(activity.value);
+    if (!places.enter(owner)) {
+      metrics.count("activities", { type: countedType(activity.value.type), result: "owner-busy" });
+      return deny("too-many-requests", retryAfter());
+    }
+    try {
+      const taken = await parts.take(activity.value, { token, id, body });
+      parts.onStored(clock.monotonic() - begun);
+      return taken;
+    } finally {
+      places.leave(owner);
+    }
   }
 
   return async (request, id) => {

@@ -55,6 +55,12 @@ export class Halves {
     }
   }
 
+  /** Takes the place of the sending half, by hand. */
+  async connectAsSender(): Promise<Deno.Conn> {
+    const path = pathsUnder(this.#at.root).teamchatHandover;
+    return await Deno.connect({ transport: "unix", path });
+  }
+
   /** Writes who owns whom, as `apply` does. */
   async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
     const { teamsAgents } = pathsUnder(this.#at.root);

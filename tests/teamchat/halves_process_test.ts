@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
@@ -122,6 +123,32 @@ test("both halves go by a new list of owners, and neither is restarted", async (
   assert.equal(await deliver(halves.url, from(BEA_OWNER, "and stay"), kit), 202);
   await leave(back);
 });
+
+test(
+  "one owner's presses that nobody answers leave room for another's message",
+  async (halves, served) => {
+    const { kit } = served;
+    await halves.startReceiver();
+    await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
+    // A sending half that is there and says nothing.
+    const silent = await halves.connectAsSender();
+    const press = (n: number) =>
+      messageOf(kit, { type: "invoke", name: "adaptiveCard/action", value: { n } });
+    const presses = Array.from({ length: 1_500 }, (_, n) => deliver(halves.url, press(n), kit));
+    const first = await Promise.race(presses);
+    assert.equal(first, 429, "more of one owner are under way than may be");
+    const other = messageOf(kit, {
+      ...{ text: "cal's", from: { id: "29:cal", aadObjectId: CAL_OWNER } },
+      conversation: { id: "a:cal", conversationType: "personal" },
+    });
+    assert.equal(await deliver(halves.url, other, kit), 202);
+    silent.close();
+    const statuses = await Promise.all(presses);
+    const { ownerRequestsAtOnceMax } = TEAMCHAT_LIMITS;
+    assert.equal(statuses.filter((status) => status === 503).length, ownerRequestsAtOnceMax);
+    assert.deepEqual([...new Set(statuses)].sort(), [429, 503]);
+  },
+);
 
 /** Where a kill falls; the later the place, the more of the turn is behind it. */
 const PLACES = [
