@@ -10,6 +10,7 @@
 import { type RawData, WebSocket } from "ws";
 import { Buffer } from "node:buffer";
 import type { FrameConnection } from "core/ports.ts";
+import { shortTextSender } from "core/os/websocket_frame.ts";
 
 const NORMAL = 1000;
 const PROTOCOL_ERROR = 1002;
@@ -24,6 +25,7 @@ const REASON_BYTES_MAX = 123;
 /** Wraps an open `ws` socket. Nothing is delivered before there is a handler for it. */
 export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
   const limit = frameLimitOf(socket);
+  const sendShort = shortTextSender(socket);
   let onMessage: ((text: string) => void) | undefined;
   let onAlive = () => {};
   let onClose: ((code: number, reason: string) => void) | undefined;
@@ -54,7 +56,8 @@ export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
     bufferedBytes: () => socket.bufferedAmount,
     send: (text) => {
       // A lost connection is told by `onClose`; the frames after it have nowhere to go.
-      if (socket.readyState === WebSocket.OPEN) socket.send(text, () => {});
+      if (socket.readyState !== WebSocket.OPEN || sendShort(text)) return;
+      socket.send(text, () => {});
     },
     close: (code, reason) => socket.close(code, cutReason(reason)),
     terminate: () => socket.terminate(),
