@@ -59,8 +59,12 @@ export function createMetricSet<Counter extends string, Gauge extends string>(
 }
 
 function printLabels(labels: Labels): string {
-  const parts = Object.entries(labels).sort(([a], [b]) => a < b ? -1 : 1).map(([name, value]) =>
-    `${name}=${JSON.stringify(value)}`
-  );
-  return parts.length === 0 ? "" : `{${parts.join(",")}}`;
+  const names = Object.keys(labels);
+  if (names.length === 0) return "";
+  if (names.length > 1) names.sort();
+  let text = "";
+  for (const name of names) {
+    text += `${text === "" ? "{" : ","}${name}=${JSON.stringify(labels[name])}`;
+  }
+  return `${text}}`;
 }

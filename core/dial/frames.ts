@@ -223,12 +223,23 @@ export function decodeServerFrame(text: string): Decoded<ServerFrame> {
   return decode(serverFrame, text);
 }
 
-function decode<F>(
-  schema: z.ZodType<F> & {
-    readonly options: readonly { readonly shape: { type: z.ZodLiteral } }[];
-  },
-  text: string,
-): Decoded<F> {
+type Union<F> = z.ZodType<F> & {
+  readonly options: readonly { readonly shape: { type: z.ZodLiteral } }[];
+};
+
+/** The shape of each type, found once: every frame asks for it. */
+const shapes = new WeakMap<object, ReadonlyMap<string, unknown>>();
+
+function optionsOf<F>(union: Union<F>): ReadonlyMap<string, z.ZodType<F>> {
+  let found = shapes.get(union);
+  if (found === undefined) {
+    found = new Map(union.options.map((option) => [String(option.shape.type.value), option]));
+    shapes.set(union, found);
+  }
+  return found as ReadonlyMap<string, z.ZodType<F>>;
+}
+
+function decode<F>(schema: Union<F>, text: string): Decoded<F> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -240,9 +251,9 @@ function decode<F>(
   }
   const type = (value as { type?: unknown }).type;
   if (typeof type !== "string") return { kind: "garbage", why: "no type" };
-  const known = schema.options.some((option) => option.shape.type.value === type);
-  if (!known) return { kind: "unknown", type: type.slice(0, 40) };
-  const parsed = schema.safeParse(value);
+  const known = optionsOf(schema).get(type);
+  if (known === undefined) return { kind: "unknown", type: type.slice(0, 40) };
+  const parsed = known.safeParse(value);
   if (parsed.success) return { kind: "frame", frame: parsed.data };
   const issue = parsed.error.issues[0];
   return {

@@ -33,22 +33,25 @@ export interface Pace {
 export function createPace(windows: readonly PaceWindow[]): Pace {
   const taken: number[] = [];
   const keptMax = Math.max(...windows.map(({ count }) => count));
+  const longestMs = Math.max(...windows.map(({ ms }) => ms));
   return {
-    waitMs: (nowMs) =>
-      Math.max(
-        0,
-        ...windows.map(({ count, ms }) => {
-          const oldest = taken[taken.length - count];
-          return oldest === undefined ? 0 : oldest + ms - nowMs;
-        }),
-      ),
+    waitMs: (nowMs) => {
+      let waitMs = 0;
+      for (const { count, ms } of windows) {
+        // Asked for each request, and a place before the first is looked for slowly.
+        if (taken.length < count) continue;
+        const oldest = taken[taken.length - count] ?? -Infinity;
+        waitMs = Math.max(waitMs, oldest + ms - nowMs);
+      }
+      return waitMs;
+    },
     took: (nowMs) => {
       taken.push(nowMs);
       if (taken.length > keptMax * 2) taken.splice(0, taken.length - keptMax);
     },
     isIdle: (nowMs) => {
       const last = taken[taken.length - 1];
-      return last === undefined || nowMs - last > Math.max(...windows.map(({ ms }) => ms));
+      return last === undefined || nowMs - last > longestMs;
     },
   };
 }

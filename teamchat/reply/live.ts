@@ -41,6 +41,8 @@ export interface LiveParts {
 }
 
 const WORKING = "Working on it…";
+/** A reason that costs nothing: without one each end would take the stack down. */
+const OVER = "over";
 
 /** Shows one answer until it is told to end. */
 export class LiveAnswer {
@@ -86,13 +88,13 @@ export class LiveAnswer {
 
   /** Ends the showing; the request that is under way is waited for by `run`. */
   end(): void {
-    this.#stop.abort();
+    this.#stop.abort(OVER);
     this.#wake();
   }
 
   /** Ends it because the gateway stops: the next start goes on. */
   leave(): void {
-    this.#leave.abort();
+    this.#leave.abort(OVER);
     this.end();
   }
 
