@@ -44,6 +44,8 @@ export type ProxyUpgrade =
 export interface ProxyHandlers {
   handle(request: ProxyRequest, peer: string): Promise<Response | ProxyAnswer>;
   upgrade(request: ProxyRequest, peer: string): Promise<ProxyUpgrade>;
+  /** One text for all peers of one client; undefined for one that speaks for many, and if not given. */
+  clientOf?(peer: string): string | undefined;
 }
 
 /** A request on its way. Framing and `Host` are the adapter's; neither is in `headers`. */

@@ -9,7 +9,7 @@
 import { errorText } from "core/errors.ts";
 import type { ProxyAnswer, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
 import { authenticate, type Login } from "login/authenticate.ts";
-import { callerOf, isKnownHost } from "login/caller.ts";
+import { callerOf, clientOfPeer, isKnownHost } from "login/caller.ts";
 import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { STYLE_PATH } from "login/pages/page.ts";
@@ -32,6 +32,8 @@ import style from "login/pages/style.css" with { type: "text" };
 export interface LoginApp {
   handle(request: ProxyRequest, peer: string): Promise<Response | ProxyAnswer>;
   upgrade(request: ProxyRequest, peer: string): Promise<ProxyUpgrade>;
+  /** Whose a connection is; undefined for proxies of ours, through which everybody may come. */
+  clientOf(peer: string): string | undefined;
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -76,6 +78,7 @@ export function createLogin(parts: LoginParts): LoginApp {
       if (!(decided instanceof Response)) return decided;
       return { accept: false, response: dress(decided, asked) };
     },
+    clientOf: (peer) => clientOfPeer(peer, parts.trustedProxies),
   };
 }
 

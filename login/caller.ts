@@ -101,6 +101,12 @@ function peerOf(peer: string, trusted: readonly IpNetwork[]): Near {
   return near;
 }
 
+/** Names the client whose connection this is; undefined for a proxy of ours. */
+export function clientOfPeer(peer: string, trusted: readonly IpNetwork[]): string | undefined {
+  const { isTrusted, keys } = peerOf(peer, trusted);
+  return isTrusted ? undefined : keys[0];
+}
+
 /** Returns the name of a host, without its port and in lowercase. */
 export function hostName(host: string): string {
   return host.toLowerCase().replace(/:\d{1,5}$/, "");

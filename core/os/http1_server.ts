@@ -14,6 +14,7 @@ import { addressFault } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { type Answer, type Answering, writeAnswer } from "core/os/http1_answer.ts";
 import { RequestBody } from "core/os/http1_body.ts";
+import { Crowd } from "core/os/http1_crowd.ts";
 import { Wire } from "core/os/http1_wire.ts";
 import { CLOSE_GRACE_MS, type ServerTimes } from "core/os/node_server.ts";
 
@@ -63,10 +64,12 @@ export interface Http1Handlers {
    * is answered like anybody else.
    */
   upgrade?(request: Http1Request, wire: Wire): Promise<void>;
+  /** One text for all peers of one client; undefined for one that speaks for many, and if not given. */
+  clientOf?(peer: string): string | undefined;
 }
 
-/** Times of a connection besides those of every listener. */
-export type WireBounds = Readonly<Record<"takerMsMax" | "lingerMsMax", number>>;
+/** Times of a connection besides those of every listener, and how many there may be. */
+export type WireBounds = Readonly<Partial<Record<keyof typeof WIRE_LIMITS, number>>>;
 
 /** What a listener is made of. */
 export interface Http1Deps {
@@ -79,6 +82,8 @@ export interface Http1Deps {
 
 /** After a fault of `accept`, such as too many open files, the next try waits. */
 const ACCEPT_AGAIN_MS = 50;
+/** When descriptors run out, so many of the connections that wait make room at once. */
+const ROOM_AT_ONCE = 64;
 
 /** Listens; rejects with `AddressFault`. */
 export async function serveHttp1(
@@ -106,6 +111,10 @@ class Http1Server {
   readonly #listener: Deno.TcpListener;
   readonly #handlers: Http1Handlers;
   readonly #deps: Http1Deps;
+  readonly #bounds: Readonly<Record<keyof typeof WIRE_LIMITS, number>>;
+  readonly #crowd: Crowd;
+  #turnedAway = 0;
+  #fullToldMs = -Infinity;
   readonly #open = new Map<Wire, Promise<void>>();
   readonly #upgraded = new Set<Wire>();
   readonly #sweep: ReturnType<typeof setInterval>;
@@ -115,6 +124,8 @@ class Http1Server {
     this.#listener = listener;
     this.#handlers = handlers;
     this.#deps = deps;
+    this.#bounds = { ...WIRE_LIMITS, ...deps.bounds };
+    this.#crowd = new Crowd(this.#bounds, systemClock().monotonic);
     this.#sweep = setInterval(() => this.#closeLate(), deps.times.checkMs);
   }
 
@@ -132,12 +143,38 @@ class Http1Server {
         }
       } catch (thrown) {
         if (this.#isClosing) return;
-        this.#deps.log.warning("connection_not_accepted", { error: thrown });
+        this.#crowd.makeRoom(ROOM_AT_ONCE);
+        this.#tellFull("connection_not_accepted", { error: thrown });
         await systemClock().sleep(ACCEPT_AGAIN_MS);
         continue;
       }
-      this.#open.set(wire, this.#serve(wire));
+      const client = this.#handlers.clientOf?.(wire.peer);
+      if (this.#crowd.admit(wire, client)) this.#open.set(wire, this.#serve(wire));
+      else this.#turnAway(wire, client);
     }
+  }
+
+  /** Says that there is no room, and ends the connection; says nothing when many are being told. */
+  #turnAway(wire: Wire, client: string | undefined): void {
+    this.#tellFull("connections_full", { open: this.#crowd.size, client });
+    if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();
+    this.#turnedAway++;
+    wire.wait("taker");
+    const headers = [["retry-after", String(this.#bounds.turnedAwayRetrySeconds)]] as const;
+    const telling = refuse(wire, 503, headers).then(async () => {
+      wire.close();
+      await wire.settled();
+      this.#turnedAway--;
+      this.#open.delete(wire);
+    });
+    this.#open.set(wire, telling);
+  }
+
+  #tellFull(event: string, fields: Readonly<Record<string, unknown>>): void {
+    const now = systemClock().monotonic();
+    if (now - this.#fullToldMs < this.#bounds.fullNewsMs) return;
+    this.#fullToldMs = now;
+    this.#deps.log.warning(event, fields);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -166,6 +203,7 @@ class Http1Server {
       this.#deps.log.error("http_handler_failed", { error: thrown });
     }
     wire.close();
+    this.#crowd.delete(wire);
     await wire.settled();
     this.#open.delete(wire);
   }
@@ -243,7 +281,8 @@ class Http1Server {
 
   /** Closes what has taken longer than it may. */
   #closeLate(): void {
-    const { times, bounds = WIRE_LIMITS } = this.#deps;
+    const { times } = this.#deps;
+    const bounds = this.#bounds;
     for (const wire of this.#open.keys()) {
       // At its first look something has waited for less than the time between two.
       const late = wire.looks++ * times.checkMs;
@@ -281,8 +320,12 @@ function tooLate(wire: Wire): void {
 }
 
 /** Answers what is no request, and ends the connection: where the next one begins is not known. */
-async function refuse(wire: Wire, status: HeadFault | 408): Promise<false> {
-  const isWhole = await writeAnswer(wire, { status, headers: [], body: null }, {
+async function refuse(
+  wire: Wire,
+  status: HeadFault | 408 | 503,
+  headers: Answer["headers"] = [],
+): Promise<false> {
+  const isWhole = await writeAnswer(wire, { status, headers, body: null }, {
     head: { method: "GET", minor: 1 },
     isKept: false,
     keepAliveMs: 0,

@@ -35,6 +35,7 @@ export function systemProxying(deps: Deps): Proxying {
 function serveProxy(at: ListenAddress, handlers: ProxyHandlers, deps: Deps): Promise<Listener> {
   const authority = printAddress(at);
   return serveHttp1(at, {
+    clientOf: (peer) => handlers.clientOf?.(peer),
     answer: async (request) => {
       const asked = proxyRequestOf(request, authority);
       return asked === undefined ? BAD_REQUEST : await handlers.handle(asked, request.peer);

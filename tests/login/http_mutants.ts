@@ -8,6 +8,8 @@
 import type { Mutant } from "tests/login/mutants.ts";
 
 const ATTACKS = "tests/core/os/http1_attacks_test.ts";
+const CONNECTIONS = "tests/login/connections_test.ts";
+const CROWD = "tests/core/os/http1_crowd_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const UPSTREAM = "tests/core/os/upstream_test.ts";
 
@@ -89,5 +91,47 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     from: "to.head.minor === 0 ? await withKnownEnd(wire, made, to) : made",
     to: "made",
     tests: [ATTACKS],
+  },
+  {
+    check: "the connections of one client",
+    file: "core/os/http1_crowd.ts",
+    from: "if (own !== undefined && own.size >= this.#bounds.connectionsOfOneMax) {",
+    to: "if (own !== undefined && own.size < 0) {",
+    tests: [CROWD, CONNECTIONS],
+  },
+  {
+    check: "the connections of all clients",
+    file: "core/os/http1_crowd.ts",
+    from: "if (this.#all.size < this.#bounds.connectionsMax) return true;",
+    to: "if (this.#all.size >= 0) return true;",
+    tests: [CROWD],
+  },
+  {
+    check: "a connection at work, which makes no room",
+    file: "core/os/http1_crowd.ts",
+    from: 'return waiting === "head" || waiting === "end";',
+    to: "return waiting !== undefined;",
+    tests: [CROWD],
+  },
+  {
+    check: "a body that comes for long and makes room",
+    file: "core/os/http1_crowd.ts",
+    from: "return bodyLooks !== undefined && bodyLooks >= SLOW_BODY_LOOKS;",
+    to: "return bodyLooks === -1;",
+    tests: [CROWD],
+  },
+  {
+    check: "how many are told that there is no room",
+    file: "core/os/http1_server.ts",
+    from: "if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();",
+    to: "",
+    tests: [CROWD],
+  },
+  {
+    check: "connections of proxies that speak for many",
+    file: "login/caller.ts",
+    from: "return isTrusted ? undefined : keys[0];",
+    to: "return keys[0];",
+    tests: [CONNECTIONS],
   },
 ];

@@ -363,7 +363,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the size of a head",
-    file: "core/limits.ts",
+    file: "core/wire_limits.ts",
     from: "headBytesMax: 16 * KIB,",
     to: "headBytesMax: 1024 * KIB,",
     tests: [LISTENER],

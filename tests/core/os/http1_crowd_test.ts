@@ -1,0 +1,205 @@
+/**
+ * How many connections the listener of a proxy holds: who makes room, who is turned away and how that is
+ * told, and that a client which takes all it can takes nothing from others.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { HTTP_LIMITS } from "core/limits.ts";
+import type { Answer } from "core/os/http1_answer.ts";
+import { serveHttp1, type WireBounds } from "core/os/http1_server.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+import { fakeProcesses } from "tests/fakes/processes.ts";
+
+const END_MS_MAX = 20_000;
+const HALF = "GET /slow HTTP/1.1\r\nHost: a\r\nx";
+const ASK = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+const HANG = "GET /hang HTTP/1.1\r\nHost: a\r\n\r\n";
+const PROXY = Symbol("proxy");
+const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+
+interface Scene {
+  /** Connects as a client, or as a proxy that speaks for many, and says something. */
+  open(text: string, client?: string | typeof PROXY): Promise<Deno.TcpConn>;
+  /** Waits until so many requests hang. */
+  hanging(count: number): Promise<void>;
+  readonly log: ReturnType<typeof recordingLog>;
+}
+
+/** What a connection says until `isEnough`, or to its end; one that never comes hangs nobody. */
+async function hear(from: Deno.Conn, isEnough = (_: string) => false): Promise<string> {
+  const buffer = new Uint8Array(4096);
+  let text = "";
+  const timer = setTimeout(() => from.close(), END_MS_MAX);
+  try {
+    while (!isEnough(text)) {
+      const read = await from.read(buffer);
+      if (read === null) return `${text}END`;
+      text += new TextDecoder().decode(buffer.subarray(0, read));
+    }
+    return text;
+  } catch {
+    return `${text}RESET`;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const isAnswered = (text: string) => text.endsWith("\r\n\r\nok");
+
+/** Comes again as long as it is turned away. */
+async function untilAnswered(open: Scene["open"]): Promise<void> {
+  for (const until = Date.now() + END_MS_MAX; Date.now() < until;) {
+    const peer = await open(ASK, "three");
+    const said = await hear(peer, (text) => isAnswered(text) || text.includes(" 503 "));
+    peer.close();
+    if (isAnswered(said)) return;
+    assert.match(said, /^HTTP\/1\.1 503 /);
+  }
+  throw new Error("no place became free");
+}
+
+function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<void>): void {
+  Deno.test(name, async () => {
+    const log = recordingLog();
+    const release = Promise.withResolvers<void>();
+    let count = 0;
+    let told = Promise.withResolvers<void>();
+    const ok: Answer = { status: 200, headers: [], body: bytesOf("ok") };
+    // Connections are taken in the order in which they are made.
+    const clients: (string | undefined)[] = [];
+    const listener = await serveHttp1({ hostname: "127.0.0.1", port: 0 }, {
+      answer: async (request) => {
+        const { head, body } = request;
+        if (head.target === "/hang") {
+          count++;
+          told.resolve();
+          told = Promise.withResolvers();
+          const gone = new Promise<void>((resolve) => request.onGone(resolve));
+          await Promise.race([release.promise, gone]);
+        }
+        if (body !== null) await new Response(body).bytes().catch(() => {});
+        return ok;
+      },
+      upgrade: () => Promise.resolve(),
+      clientOf: () => clients.shift(),
+    }, { processes: fakeProcesses(), log, times: { ...HTTP_LIMITS, checkMs: 20 }, bounds });
+    const open: Deno.Conn[] = [];
+    try {
+      await run({
+        log,
+        open: async (text, client = "one") => {
+          clients.push(client === PROXY ? undefined : client);
+          const peer = await Deno.connect(listener.address);
+          open.push(peer);
+          await peer.write(bytesOf(text));
+          return peer;
+        },
+        hanging: async (wanted) => {
+          while (count < wanted) await told.promise;
+        },
+      });
+    } finally {
+      release.resolve();
+      for (const peer of open) {
+        try {
+          peer.close();
+        } catch {
+          // It was given up.
+        }
+      }
+      await listener.close(0);
+    }
+  });
+}
+
+test("the oldest connection of a client that waits makes room for its next, and for no other's", {
+  connectionsOfOneMax: 3,
+}, async ({ open }) => {
+  const other = await open(HALF, "two");
+  const first = await open(HALF);
+  await open(HALF);
+  await open(HALF);
+  const live = await open(ASK);
+  assert.ok(isAnswered(await hear(live, isAnswered)));
+  assert.equal(await hear(first), "END", "the oldest has gone");
+  await other.write(bytesOf(": y\r\n\r\n"));
+  assert.ok(isAnswered(await hear(other, isAnswered)), "another client's stays");
+});
+
+test("a client whose every connection is at work is turned away, and hears when to come again", {
+  connectionsOfOneMax: 2,
+}, async ({ open, hanging, log }) => {
+  await open(HANG);
+  await open(HANG);
+  await hanging(2);
+  for (let count = 0; count < 3; count++) {
+    const said = await hear(await open(ASK));
+    assert.match(said, /^HTTP\/1\.1 503 [^]*retry-after: 5\r\n[^]*connection: close\r\n\r\nEND$/);
+  }
+  const other = await open(ASK, "two");
+  assert.ok(isAnswered(await hear(other, isAnswered)), "another client is served");
+  const news = log.lines.filter(({ event }) => event === "connections_full");
+  assert.equal(news.length, 1, "and it is written about once");
+});
+
+test("a proxy that speaks for many has no bound of its own", {
+  connectionsOfOneMax: 1,
+  connectionsMax: 8,
+}, async ({ open, hanging }) => {
+  for (let count = 0; count < 7; count++) await open(HANG, PROXY);
+  await hanging(7);
+  const live = await open(ASK, PROXY);
+  assert.ok(isAnswered(await hear(live, isAnswered)));
+});
+
+test("when all are too many, the oldest that waits makes room, whoever's it is", {
+  connectionsMax: 3,
+}, async ({ open, hanging }) => {
+  const busy = await open(HANG, PROXY);
+  await hanging(1);
+  const slow = await open(HALF, PROXY);
+  await open(HALF);
+  const live = await open(ASK, "three");
+  assert.ok(isAnswered(await hear(live, isAnswered)));
+  assert.equal(await hear(slow), "END");
+  // The one at work was older, and is still there: a second request of it would be answered later.
+  await busy.write(bytesOf(ASK));
+});
+
+test("when all are at work, who comes is turned away, and a place that is free is taken", {
+  connectionsMax: 2,
+}, async ({ open, hanging }) => {
+  const leaving = await open(HANG);
+  await open(HANG, "two");
+  await hanging(2);
+  assert.match(await hear(await open(ASK, "three")), /^HTTP\/1\.1 503 /);
+  leaving.close();
+  // Its place is free once its end was noticed.
+  await untilAnswered(open);
+});
+
+test("a body that comes for long makes room, when nothing else can", {
+  connectionsMax: 2,
+}, async ({ open, hanging }) => {
+  const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1";
+  const slow = await open(head);
+  await open(HANG, "two");
+  await hanging(1);
+  const gone = hear(slow);
+  await untilAnswered(open);
+  assert.equal(await gone, "END");
+});
+
+test("more than are told why are closed at once", {
+  connectionsMax: 1,
+  turnedAwayMax: 1,
+  lingerMsMax: END_MS_MAX,
+}, async ({ open, hanging }) => {
+  await open(HANG);
+  await hanging(1);
+  // The first keeps its side open, so that it is still being told.
+  await hear(await open(ASK), (text) => text.includes("\r\n\r\n"));
+  assert.match(await hear(await open(ASK)), /^(?:END|RESET)$/);
+});
