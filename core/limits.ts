@@ -333,6 +333,8 @@ export const TEAMCHAT_LIMITS = {
   queuedTurnsMax: 64,
   /** Activities that wait for the sending half, all together, in UTF-16 units. */
   spoolLengthMax: 64 * 1024 * KIB,
+  /** A receiving half that stops hands over what it has for this long; its unit waits twice as long. */
+  drainMs: 10_000,
   /** An invoke is answered by the sending half within this time; the platform waits fifteen seconds. */
   invokeMs: 10_000,
   /** Ended turns that are kept, so that a late answer of an agent finds its place. */

@@ -61,14 +61,16 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
 /** Longest wait for an answer on this machine. */
 const HEALTH_MS_MAX = 2_000;
 
-async function healthAt(
+/** Asks the gateway that listens at an address of this machine how it is; undefined without an answer. */
+export async function healthAt(
   { ports }: VerbContext,
   listen: string,
+  timeoutMs = HEALTH_MS_MAX,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const at = listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
     const response = await ports.http.fetch(`http://${at}/healthz`, {
-      signal: AbortSignal.timeout(HEALTH_MS_MAX),
+      signal: AbortSignal.timeout(timeoutMs),
       redirect: "error",
     });
     const value: unknown = await response.json();

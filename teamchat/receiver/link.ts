@@ -26,6 +26,8 @@ export interface SenderLink {
   /** Asks; undefined when the sending half is away, or does not answer in time. */
   ask(question: Question, timeoutMs?: number): Promise<Answered | undefined>;
   isConnected(): boolean;
+  /** Resolves when nothing waits, when nobody is there to take it, or after this long. */
+  drain(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
@@ -57,6 +59,8 @@ class Link implements SenderLink {
   readonly #timers = new Set<() => void>();
   #connection: Connection | undefined;
   #number = 0;
+  /** Told after a lane was worked on, and when the connection is gone. */
+  #onProgress = () => {};
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
@@ -98,6 +102,18 @@ class Link implements SenderLink {
     return this.#connection !== undefined;
   }
 
+  async drain(timeoutMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = this.#parts.clock.after(timeoutMs, resolve);
+    this.#onProgress = () => {
+      if (this.#lanes.size === 0 || this.#connection === undefined) resolve();
+    };
+    this.#onProgress();
+    await promise;
+    this.#onProgress = () => {};
+    stop();
+  }
+
   close(): void {
     for (const stop of this.#timers) stop();
     this.#drop(this.#connection);
@@ -134,6 +150,7 @@ class Link implements SenderLink {
     this.#busy.delete(agent);
     // What came between the last look and here.
     if (item === undefined && this.#lanes.has(agent)) void this.#hand(agent);
+    this.#onProgress();
   }
 
   #again(agent: string): void {
@@ -164,6 +181,7 @@ class Link implements SenderLink {
     if (this.#connection === connection) {
       this.#connection = undefined;
       this.#parts.log.warning("sending half gone");
+      this.#onProgress();
     }
     for (const resolve of connection.asked.values()) resolve(undefined);
     connection.asked.clear();

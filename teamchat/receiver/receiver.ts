@@ -77,7 +77,8 @@ export async function startReceiver(
     metrics.gauge("spooled", () => spool.size());
     const app = appOf(config, { ...ports, metrics, spool, link, owners }, version);
     const messages = await sockets.servePlain(config.listen, app);
-    closing.unshift(() => messages.close());
+    // What was acknowledged goes to the other half while both are there: this one may not come back.
+    closing.unshift(() => messages.close(), () => link.drain(TEAMCHAT_LIMITS.drainMs));
     log.debug("spool opened", { waiting: spool.size() });
     return { messages: messages.address, metrics, close };
   } catch (thrown) {

@@ -186,7 +186,20 @@ Deno.test("each owner's message reaches their own agent and its answer comes bac
     );
     assert.equal(await holding(gone, root), "");
     assert.deepEqual(await gatewayProcess(root), before);
-    // And back to one process, which takes the address over.
+    // And back to one process, which takes the address over; not while something waits for it.
+    const [sender] = (await gatewayProcess(root)).filter((line) => !line.includes("receiver"));
+    const senderPid = Number(sender?.split(" ")[0]);
+    Deno.kill(senderPid, "SIGSTOP");
+    const [bea] = owners;
+    const late = said(kit, bea ?? { name: "", owner: "" }, "who are you, at the last moment?");
+    assert.equal(await deliver(url, late, kit), 202);
+    const joining = ["teams-gateway", "install", "--register-listen", `127.0.0.1:${port}`];
+    const refused = await runVerb(root, joining);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /1 activities wait for the sending half, must be none/);
+    const read = kit.conversation("a:bea").messages.length;
+    Deno.kill(senderPid, "SIGCONT");
+    await until("it is answered", () => kit.conversation("a:bea").messages.length > read);
     await install(port);
     const whole = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
     assert.deepEqual([whole.state, whole.receiver], ["active", null]);

@@ -93,6 +93,29 @@ test("a delivery that comes again makes no second turn", async (halves, served) 
   await leave(agent);
 });
 
+test("a receiving half that stops hands over what it has", async (halves, served) => {
+  const { kit } = served;
+  await halves.startReceiver();
+  await halves.startSender();
+  await halves.joined();
+  const pid = halves.sender?.pid ?? 0;
+  Deno.kill(pid, "SIGSTOP");
+  assert.equal(await deliver(halves.url, messageOf(kit, { text: "one" }), kit), 202);
+  assert.equal(await deliver(halves.url, messageOf(kit, { text: "two" }), kit), 202);
+  const stopping = halves.receiver?.kill("SIGTERM");
+  Deno.kill(pid, "SIGCONT");
+  await stopping;
+  const agent = await halves.register();
+  const first = await agent.begin();
+  agent.answer(first.turnId, "1");
+  assert.equal((await agent.begin()).text, "two");
+  await leave(agent);
+  // And it has nothing any more that nobody would come for.
+  await halves.sender?.kill();
+  await halves.startReceiver();
+  assert.equal((await halves.health()).spooled, 0);
+});
+
 test("both halves go by a new list of owners, and neither is restarted", async (halves, served) => {
   const { kit } = served;
   await halves.startReceiver();
