@@ -38,6 +38,8 @@ export function createCockpit(routes: readonly Route[], parts: CockpitParts): Ho
     const { path, method } = context.req;
     const allowed = routes.filter((route) => route.path === path).map((route) => route.method);
     const id = requestId(context.req.raw, parts);
+    const page = allowed.length === 0 && isForPerson(context.req.raw) ? parts.web.lost() : undefined;
+    if (page !== undefined) return dress(page, id);
     const fault = allowed.length === 0 ? routeUnknown(path) : methodNotAllowed(method, path);
     const headers = allowed.length === 0 ? {} : { allow: allowed.join(", ") };
     return dress(problem(fault, headers), id);
@@ -48,6 +50,12 @@ export function createCockpit(routes: readonly Route[], parts: CockpitParts): Ho
     return dress(problem(internalFault()), id);
   });
   return app;
+}
+
+/** A browser that goes to an address asks for a page; programs and scripts get the problem. */
+function isForPerson({ method, headers, url }: Request): boolean {
+  const isApi = new URL(url).pathname.startsWith("/api/");
+  return method === "GET" && !isApi && (headers.get("accept") ?? "").includes("text/html");
 }
 
 interface Asked {

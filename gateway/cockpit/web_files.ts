@@ -58,16 +58,21 @@ interface WebFile {
 
 /** What the page is told of its viewer; each of its calls is judged anew. */
 export interface PageViewer {
-  /** The viewer's own agent, if there is one. */
-  readonly agent: string | undefined;
+  /** The viewer's own agent. */
+  readonly agent: string;
+  readonly email: string;
   /** Shows the way to what is for admins. */
   readonly isAdmin: boolean;
+  /** The login proxy is in front, which has `/auth/logout`. */
+  readonly canLogOut: boolean;
 }
 
 /** The page and what belongs to it. */
 export interface WebFiles {
-  /** The page itself, for this viewer. */
-  page(request: Request, viewer: PageViewer): Promise<Result<Response>>;
+  /** The page itself, for this viewer; undefined for nobody. */
+  page(request: Request, viewer: PageViewer | undefined): Promise<Result<Response>>;
+  /** What a person sees at an address where nothing is. */
+  lost(): Response | undefined;
   /** A file of the page. */
   file(request: Request, path: string): Result<Response>;
 }
@@ -91,6 +96,10 @@ export async function openWebFiles(files: Files, dir: string): Promise<WebFiles>
   }
   return {
     page: async (request, viewer) => ok(await pageAnswer(request, page, viewer)),
+    lost: () => {
+      const headers = { ...SECURITY_HEADERS, "content-type": "text/html; charset=utf-8" };
+      return new Response(lostPage(page), { status: 404, headers });
+    },
     file: (request, path) => {
       const found = known.get(path);
       return found === undefined ? err(fileUnknown(path)) : ok(fileAnswer(request, found));
@@ -113,18 +122,23 @@ function missing(dir: string): WebFiles {
     `Cannot show the page: its files are not under "${dir}", must be put there by the build`,
     { kind: "settings", hints: ["./dev up", "./dev build"] },
   ));
-  return { page: () => Promise.resolve(fault), file: () => fault };
+  return { page: () => Promise.resolve(fault), file: () => fault, lost: () => undefined };
 }
 
 /** The page names its viewer's agent, so that the first request is already for its transcript. */
 async function pageAnswer(
   request: Request,
   page: string,
-  { agent = "", isAdmin }: PageViewer,
+  viewer: PageViewer | undefined,
 ): Promise<Response> {
-  const safe = agent.replace(/[^a-z0-9-]/g, "");
-  const told = page.replace('data-agent=""', `data-agent="${safe}"`)
-    .replace('data-fleet=""', `data-fleet="${isAdmin ? "yes" : ""}"`);
+  const tell = (name: string, value: string) => (text: string) =>
+    text.replace(`data-${name}=""`, () => `data-${name}="${escapeAttribute(value)}"`);
+  const told = viewer === undefined ? page : [
+    tell("agent", viewer.agent),
+    tell("viewer", viewer.email),
+    tell("fleet", viewer.isAdmin ? "yes" : ""),
+    tell("logout", viewer.canLogOut ? "yes" : ""),
+  ].reduce((text, step) => step(text), page);
   const bytes = new TextEncoder().encode(told);
   const headers = {
     ...SECURITY_HEADERS,
@@ -133,6 +147,20 @@ async function pageAnswer(
     etag: await tagOf(bytes),
   };
   return answer(request, bytes, headers);
+}
+
+/** An address of a ledger may hold signs that end an attribute. */
+function escapeAttribute(value: string): string {
+  return value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** The page's own head and style without its script: there is nothing to start. */
+function lostPage(page: string): string {
+  const body = '<main class="nothing"><h1>Nothing is here</h1>' +
+    '<p>No page of the cockpit has this address.</p>' +
+    '<p><a class="button" href="/">Go to the cockpit</a></p></main>';
+  return page.replace(/<script[^>]*><\/script>/, "").replace(/<body>[^]*<\/body>/, () =>
+    `<body>${body}</body>`);
 }
 
 function fileAnswer(request: Request, file: WebFile): Response {

@@ -87,6 +87,8 @@ export interface PageScene extends AsyncDisposable {
   ask(agent: string, text: string): Promise<string>;
   /** Ends the session: the proxy sends to its login from now on. */
   signOut(isOut: boolean): void;
+  /** Somebody else is signed in from now on. */
+  signIn(email: string): void;
 }
 
 /** Starts a scene for one viewer; ada's owner is an admin and sees all agents. */
@@ -100,8 +102,9 @@ export async function startScene(
   const running = await startTestGateway({ host, ...more });
   const requests: { method: string; path: string }[] = [];
   let isOut = false;
+  let viewer = email;
   const proxy = startIdentityProxy(running.cockpitUrl, {
-    prove: () => Promise.resolve({ "x-user-email": email }),
+    prove: () => Promise.resolve({ "x-user-email": viewer }),
     isOut: () => isOut,
     note: (method, path) => requests.push({ method, path }),
   });
@@ -115,6 +118,9 @@ export async function startScene(
     requests,
     signOut: (value) => {
       isOut = value;
+    },
+    signIn: (other) => {
+      viewer = other;
     },
     keys,
     host: async (name, of) => {

@@ -117,7 +117,7 @@ story("by keyboard alone: to the hosts, an apply, and back to where one was", as
   await page.getByRole("heading", { name: "Hosts" }).waitFor();
   assert.equal(new URL(page.url()).pathname, "/hosts");
   assert.equal(await page.title(), "Hosts · fleetctl");
-  const button = page.getByRole("button", { name: "Apply on forge" });
+  const button = page.getByRole("button", { name: /^Apply(ing)?\s+on forge/ });
   await button.focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();

@@ -405,6 +405,50 @@ story("a phone shows one pane at a time, and Enter makes a line", async ({ scene
   assert.equal(await page.locator(".talk").isVisible(), false);
 }, { viewport: PHONE, hasTouch: true, isMobile: true });
 
+story("what one viewer wrote is neither shown to nor sent for the next one", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  scene.signIn("bob@example.org");
+  await page.goto(scene.url);
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Log out" }).count(), 0, "no login proxy here");
+  const bob = page.getByLabel("Message to bob");
+  await bob.fill("half a thought");
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.locator(".pill").waitFor();
+  await bob.fill("not for ada's eyes");
+  await bob.press("Enter");
+  await page.locator(".queue-row").waitFor();
+  await bob.fill("half a thought");
+  scene.network.refuse(false);
+  scene.signIn("ada@example.org");
+  const sent = () => scene.requests.filter(({ method }) => method === "POST").length;
+  const before = sent();
+  await page.goto(`${scene.url}/agents/bob`);
+  await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
+  await page.locator(".agent-row").nth(2).waitFor();
+  await page.goto(`${scene.url}/agents/ada`);
+  await send(page, "mine");
+  assert.equal((await ada.takeTurn()).text, "mine");
+  assert.equal(sent() - before, 1);
+  await page.goto(`${scene.url}/agents/bob`);
+  assert.equal(await bob.inputValue(), "");
+  assert.equal(await page.locator(".queue-row").count(), 0);
+});
+
+story("code is copied also where the browser has no clipboard for a page", async (of) => {
+  const { scene, page } = of;
+  await playConversation(scene);
+  await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+  await page.goto(scene.url);
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  await composer(page).focus();
+  await page.keyboard.press("Control+v");
+  assert.match(await composer(page).inputValue(), /^git show --stat 4f1c09a/);
+});
+
 story("older pages come while one scrolls up, and the view stays where it is", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);

@@ -114,9 +114,9 @@ story(
     await page.locator(".agent-row").first().waitFor();
     // Logged out elsewhere: the same browser, another tab.
     const other = await page.context().newPage();
-    await other.goto(`${url}/auth/logout`);
-    const question = other.getByRole("button", { name: "Log out" });
-    if (await question.count() > 0) await question.click();
+    await other.goto(url);
+    await other.getByText(user).waitFor();
+    await other.getByRole("link", { name: "Log out" }).click();
     await other.getByLabel("Password").waitFor();
     await page.locator(".pill", { hasText: "You are signed out" }).waitFor({ timeout: 60_000 });
     await send(page, "written while signed out");

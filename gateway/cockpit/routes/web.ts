@@ -7,13 +7,17 @@
  */
 
 import { z } from "zod";
+import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
 const HTML = { status: 200, description: "The page", mediaType: "text/html" };
 
 function page({ parts, viewer, request }: RouteContext) {
-  const owner = viewer.kind === "owner" ? viewer : undefined;
-  return parts.web.page(request, { agent: owner?.agent, isAdmin: owner?.isAdmin === true });
+  if (viewer.kind !== "owner") return parts.web.page(request, undefined);
+  const { agent, email, isAdmin } = viewer;
+  // Only our login proxy proves who asks, and only it has a way out.
+  const canLogOut = request.headers.has(ASSERTION_HEADER);
+  return parts.web.page(request, { agent, email, isAdmin, canLogOut });
 }
 
 function file({ parts, request }: RouteContext) {

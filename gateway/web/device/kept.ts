@@ -1,7 +1,8 @@
 /**
  * What the device keeps: drafts and choices (at once, in local storage) and the outbox (IndexedDB, on
  * disk when the promise resolves). A browser that keeps nothing, as some private windows do, is told
- * by `isKept`; then everything lives as long as the page.
+ * by `isKept`; then everything lives as long as the page. What one viewer wrote is never shown to, or
+ * sent for, another one who signs in on the same device.
  *
  * @module
  */
@@ -11,6 +12,8 @@ import { parseJson, record, text } from "gateway/web/state/wire.ts";
 
 const DATABASE = "fleetctl";
 const STORE = "outbox";
+/** Who is signed in; empty for nobody. */
+export const VIEWER = document.documentElement.dataset.viewer ?? "";
 
 /** A text that is not sent yet; its key becomes that of the message. */
 export interface Draft {
@@ -47,15 +50,19 @@ export function keepChoice(name: string, value: string | undefined): boolean {
 
 /** Reads the draft for an agent. */
 export function readDraft(agent: string): Draft | undefined {
-  const given = record(parseJson(readChoice(`draft:${agent}`) ?? ""));
+  const given = record(parseJson(readChoice(draftName(agent)) ?? ""));
   const key = text(given.key);
   return key === "" ? undefined : { key, text: text(given.text) };
+}
+
+function draftName(agent: string): string {
+  return `draft:${agent}:${VIEWER}`;
 }
 
 /** Keeps the draft for an agent; an empty one is forgotten. */
 export function keepDraft(agent: string, draft: Draft | undefined): boolean {
   const isEmpty = draft === undefined || draft.text === "";
-  return keepChoice(`draft:${agent}`, isEmpty ? undefined : JSON.stringify(draft));
+  return keepChoice(draftName(agent), isEmpty ? undefined : JSON.stringify(draft));
 }
 
 /** The outbox on disk. */
@@ -103,12 +110,18 @@ function diskStore(database: IDBDatabase): OutboxStore {
       new Promise((resolve, reject) => {
         const request = database.transaction(STORE).objectStore(STORE).getAll();
         request.onsuccess = () =>
-          resolve(request.result.map(revived).filter((item) => item !== undefined));
+          resolve(
+            request.result.filter(isOwn).map(revived).filter((item) => item !== undefined),
+          );
         request.onerror = () => reject(request.error);
       }),
-    put: (item) => change((store) => store.put(item)),
+    put: (item) => change((store) => store.put({ ...item, viewer: VIEWER })),
     remove: (key) => change((store) => store.delete(key)),
   };
+}
+
+function isOwn(item: unknown): boolean {
+  return record(item).viewer === VIEWER;
 }
 
 function memoryStore(): OutboxStore {

@@ -32,7 +32,7 @@ export function LazyHosts() {
   if (part !== undefined) return <part.HostsPane />;
   if (!isMissing) {
     return (
-      <div class="waiting" aria-busy="true" aria-label="Hosts are loading">
+      <div class="list-waiting" aria-busy="true" aria-label="Hosts are loading">
         <div class="ghost" />
       </div>
     );

@@ -57,10 +57,7 @@ export function CodeBlock(
           type="button"
           class="quiet small"
           onClick={() => {
-            navigator.clipboard?.writeText(text).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            );
+            void copyText(text).then(setCopied);
           }}
         >
           <Icon name="copy" /> {isCopied ? "Copied" : "Copy"}
@@ -69,4 +66,27 @@ export function CodeBlock(
       <LongText text={text} label={name === "" ? "Code" : `Code, ${name}`} />
     </div>
   );
+}
+
+/** Copies a text; false when the browser does not let it. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    if (navigator.clipboard !== undefined) {
+      await navigator.clipboard.writeText(text);
+      return true;
+    }
+    // Over plain HTTP there is no clipboard but this one.
+    const before = document.activeElement;
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.className = "unseen";
+    document.body.append(area);
+    area.select();
+    const isDone = document.execCommand("copy");
+    area.remove();
+    if (before instanceof HTMLElement) before.focus();
+    return isDone;
+  } catch {
+    return false;
+  }
 }

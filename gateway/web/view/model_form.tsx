@@ -164,7 +164,7 @@ export function ModelForm({ agent }: { readonly agent: string }) {
 function Loading({ faults, retry }: { readonly faults: FormFaults; readonly retry: () => void }) {
   if (faults.summary === "") {
     return (
-      <div class="waiting" aria-busy="true" aria-label="Loading">
+      <div class="list-waiting" aria-busy="true" aria-label="Loading">
         <div class="ghost" />
       </div>
     );

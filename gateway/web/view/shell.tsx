@@ -15,6 +15,7 @@ import {
   selected,
   transcript,
 } from "gateway/web/app/model.ts";
+import { VIEWER } from "gateway/web/device/kept.ts";
 import { lookOf } from "gateway/web/state/agents.ts";
 import { AgentList, isPlainClick } from "gateway/web/view/agent_list.tsx";
 import { Composer } from "gateway/web/view/composer.tsx";
@@ -50,6 +51,7 @@ export function Shell() {
         </header>
         {isAdmin ? <HostsLink /> : null}
         <AgentList />
+        {VIEWER === "" ? null : <Account />}
       </Side>
       <Talk class="talk" aria-label={talkLabel(agent)}>
         {isHosts.value ? <LazyHosts /> : agent === undefined ? <NothingOpen /> : (
@@ -89,6 +91,18 @@ function HostsLink() {
         <Icon name="host" /> Hosts
       </a>
     </nav>
+  );
+}
+
+/** Who is signed in, and the way out where the login proxy is in front. */
+function Account() {
+  return (
+    <footer class="account">
+      <span class="account-name" title={VIEWER}>{VIEWER}</span>
+      {document.documentElement.dataset.logout === "yes"
+        ? <a href="/auth/logout">Log out</a>
+        : null}
+    </footer>
   );
 }
 
@@ -144,15 +158,17 @@ function TalkBar({ agent }: { readonly agent: string }) {
         </p>
       )}
       <span class="spacer" />
-      <button
-        type="button"
-        class="quiet square"
-        aria-label={`Model of ${agent}`}
-        title={`Model of ${agent}`}
-        onClick={() => dialog.value = "model"}
-      >
-        <Icon name="model" />
-      </button>
+      {transcript.value.phase === "refused" ? null : (
+        <button
+          type="button"
+          class="quiet square"
+          aria-label={`Model of ${agent}`}
+          title={`Model of ${agent}`}
+          onClick={() => dialog.value = "model"}
+        >
+          <Icon name="model" />
+        </button>
+      )}
       <span class="only-phone">
         <HelpButton />
       </span>

@@ -44,6 +44,34 @@ function post(running: TestGateway, body: unknown, headers: Record<string, strin
 }
 const turn = { agent: "mia", text: "hi" };
 
+test("a person at an address where nothing is gets a page, a program the problem", async (running) => {
+  const { host } = running;
+  const accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
+  const unbuilt = await call(running, "/foo", { headers: { accept } });
+  assert.equal(unbuilt.body.code, "route-unknown");
+  await host.files.ensureDir("/r/usr/lib/fleetctl/web");
+  await host.files.write("/r/usr/lib/fleetctl/web/web.json", '{"files":[]}');
+  const html = '<html><script type="module" src="/x.js"></script><body><i></i></body></html>';
+  await host.files.write("/r/usr/lib/fleetctl/web/page.html", html);
+  await using built = await startTestGateway({ host });
+  const at = async (path: string, method: string, headers: Record<string, string>) => {
+    const answer = await fetch(`${built.cockpitUrl}${path}`, { method, headers });
+    return { answer, text: await answer.text() };
+  };
+  const { answer, text } = await at("/foo", "GET", { accept });
+  assert.equal(answer.status, 404);
+  assert.match(answer.headers.get("content-security-policy") ?? "", /default-src 'none'/);
+  assert.match(text, /<h1>Nothing is here<\/h1>.*href="\/"/);
+  assert.doesNotMatch(text, /script|foo/);
+  for (
+    const [path, method, headers] of [
+      ["/api/foo", "GET", { accept }],
+      ["/foo", "POST", { accept }],
+      ["/foo", "GET", { accept: "application/json" }],
+    ] as const
+  ) assert.match((await at(path, method, headers)).text, /route-unknown/, `${method} ${path}`);
+});
+
 test("an unknown route and a wrong method are problems with stable codes", async (running) => {
   const unknown = await call(running, "/api/nothing");
   assert.equal(unknown.status, 404);

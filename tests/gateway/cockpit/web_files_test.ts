@@ -28,7 +28,7 @@ const LISTING = JSON.stringify({
 function builtFiles() {
   return memoryFiles({
     "/web/web.json": LISTING,
-    "/web/page.html": '<html data-agent="" data-fleet=""></html>',
+    "/web/page.html": '<html data-agent="" data-viewer="" data-fleet="" data-logout=""></html>',
     "/web/page-1.js": "whole",
     "/web/page-1.js.gz": "gzipped",
     "/web/page-1.js.br": "brotli",
@@ -36,7 +36,7 @@ function builtFiles() {
   });
 }
 
-const MIA = { agent: "mia", isAdmin: false };
+const MIA = { agent: "mia", email: "mia@example.org", isAdmin: false, canLogOut: false };
 
 function asked(headers: Record<string, string> = {}): Request {
   return new Request("http://localhost/", { headers });
@@ -46,7 +46,10 @@ Deno.test("page() names the viewer's own agent and revalidates", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
   const first = await web.page(asked(), MIA);
   assert.ok(first.ok);
-  assert.equal(await first.value.text(), '<html data-agent="mia" data-fleet=""></html>');
+  assert.equal(
+    await first.value.text(),
+    '<html data-agent="mia" data-viewer="mia@example.org" data-fleet="" data-logout=""></html>',
+  );
   assert.equal(first.value.headers.get("content-type"), "text/html; charset=utf-8");
   assert.match(first.value.headers.get("cache-control") ?? "", /no-cache/);
   const etag = first.value.headers.get("etag") ?? "";
@@ -54,22 +57,25 @@ Deno.test("page() names the viewer's own agent and revalidates", async () => {
   assert.ok(again.ok);
   assert.equal(again.value.status, 304);
   assert.deepEqual([...again.value.headers.keys()], ["cache-control", "etag"]);
-  const other = await web.page(asked({ "if-none-match": etag }), {
-    agent: undefined,
-    isAdmin: false,
-  });
+  const other = await web.page(asked({ "if-none-match": etag }), undefined);
   assert.ok(other.ok);
   assert.equal(other.value.status, 200, "another viewer has another page");
-  const admin = await web.page(asked({ "if-none-match": etag }), { ...MIA, isAdmin: true });
+  const admin = await web.page(asked({ "if-none-match": etag }), {
+    ...{ ...MIA, isAdmin: true, canLogOut: true },
+  });
   assert.ok(admin.ok);
-  assert.equal(await admin.value.text(), '<html data-agent="mia" data-fleet="yes"></html>');
+  assert.match(await admin.value.text(), /data-fleet="yes" data-logout="yes"/);
 });
 
 Deno.test("page() never lets a name become markup", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
-  const page = await web.page(asked(), { agent: '"><script>', isAdmin: false });
+  const page = await web.page(asked(), { ...MIA, agent: '"><b>', email: "a'&<b>\"$&@x" });
   assert.ok(page.ok);
-  assert.equal(await page.value.text(), '<html data-agent="script" data-fleet=""></html>');
+  assert.equal(
+    await page.value.text(),
+    '<html data-agent="&#34;&#62;&#60;b&#62;" ' +
+      'data-viewer="a&#39;&#38;&#60;b&#62;&#34;$&#38;@x" data-fleet="" data-logout=""></html>',
+  );
 });
 
 Deno.test("file() answers the form that the browser takes, each with a tag of its own", async () => {
