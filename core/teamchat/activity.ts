@@ -94,6 +94,22 @@ function malformed(why: string) {
 
 /** Tells whether brackets outside of strings nest deeper than an activity ever does. */
 function isTooDeep(text: string): boolean {
+  // Few brackets nest in few levels, wherever they are; that is nearly every activity.
+  return hasMore(text, TEAMCHAT_LIMITS.jsonDepthMax) && isNestedTooDeep(text);
+}
+
+/** Tells whether there are more opening brackets than `max`. */
+function hasMore(text: string, max: number): boolean {
+  let count = 0;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      if (++count > max) return true;
+    }
+  }
+  return false;
+}
+
+function isNestedTooDeep(text: string): boolean {
   let depth = 0;
   let isInString = false;
   for (let at = 0; at < text.length; at++) {
@@ -125,18 +141,17 @@ const SECOND_HAND: ReadonlySet<string> = new Set([
 /**
  * Returns the key under which a repeated delivery is recognized; undefined when it cannot be.
  * Message ids are times in milliseconds, so two users can share one: the conversation belongs to the
- * key. Edits and deletes carry the id of the message, so their own time does too.
+ * key, behind the id, so that keys of one moment lie side by side where they are kept. Edits and deletes
+ * carry the id of the message, so their own time does too.
  */
 export function deliveryKey(activity: Activity): string | undefined {
   const { type, channelId, conversation, timestamp } = activity;
-  const isOwnId = !SECOND_HAND.has(type) && typeof activity.id === "string";
-  if (!isOwnId && typeof timestamp !== "string") {
-    return activity.id === undefined || activity.id === null
-      ? undefined
-      : [channelId, conversation.id, type, activity.id].join("|");
+  const id = activity.id ?? undefined;
+  const isOwnId = !SECOND_HAND.has(type) && id !== undefined;
+  if (!isOwnId && typeof timestamp === "string") {
+    return [channelId, conversation.id, type, id ?? activity.name ?? "", timestamp].join("|");
   }
-  const parts = [channelId, conversation.id, type, activity.id ?? activity.name ?? ""];
-  return (isOwnId ? parts : [...parts, timestamp]).join("|");
+  return id === undefined ? undefined : ["m", id, channelId, conversation.id, type].join("|");
 }
 
 /**

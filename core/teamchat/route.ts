@@ -28,6 +28,7 @@ import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
 
 /** Channel id of the chat platform. */
 export const PLATFORM_CHANNEL = "msteams";
+const CLOUD_CHANNELS: ReadonlySet<string> = new Set([PLATFORM_CHANNEL]);
 /** Channel ids that the vendor's local test clients use besides. */
 const LOCAL_CHANNELS: ReadonlySet<string> = new Set([PLATFORM_CHANNEL, "emulator", "test"]);
 
@@ -127,7 +128,7 @@ function checkOrigin(
   token: TokenState,
 ): Origin {
   const refuse = (reason: RefuseReason): Origin => ({ ok: false, reason });
-  const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : new Set([PLATFORM_CHANNEL]);
+  const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : CLOUD_CHANNELS;
   if (!channels.has(activity.channelId)) return refuse("channel-foreign");
   if (rules.hosts.mode === "cloud" && token !== "judged") {
     // Tokens of other channels of the same bot have the same audience; only this tells them apart.

@@ -25,21 +25,42 @@ export function checkServiceUrl(
   text: string,
   hosts: ServiceHosts,
 ): { readonly ok: true; readonly base: string } | { readonly ok: false; why: ServiceUrlFault } {
-  const url = readUrl(text);
-  if (url === undefined) return { ok: false, why: "service-url-unreadable" };
+  const place = readPlace(text);
+  if (place === undefined) return { ok: false, why: "service-url-unreadable" };
   const isAllowed = hosts.mode === "cloud"
-    ? hosts.origins.has(url.origin)
-    : isLoopbackName(url.hostname);
-  if (!isAllowed) return { ok: false, why: "service-url-foreign" };
-  return { ok: true, base: `${url.origin}${url.pathname.replace(/\/$/, "")}` };
+    ? hosts.origins.has(place.origin)
+    : isLoopbackName(place.hostname);
+  return isAllowed ? { ok: true, base: place.base } : { ok: false, why: "service-url-foreign" };
 }
 
 /** Tells whether the token's claim and the activity name the same place; a final slash is the same. */
 export function isSameServiceUrl(claim: string, body: string): boolean {
-  const [left, right] = [readUrl(claim), readUrl(body)];
-  if (left === undefined || right === undefined) return false;
-  return left.origin === right.origin &&
-    left.pathname.replace(/\/$/, "") === right.pathname.replace(/\/$/, "");
+  const [left, right] = [readPlace(claim), readPlace(body)];
+  return left !== undefined && right !== undefined && left.base === right.base;
+}
+
+/** What a `serviceUrl` names. */
+interface Place {
+  readonly origin: string;
+  readonly hostname: string;
+  /** Origin and path, without a slash at its end. */
+  readonly base: string;
+}
+
+/** Places by their texts: the platform has few, and each message names one of them twice. */
+const places = new Map<string, Place>();
+const PLACES_KEPT = 64;
+
+function readPlace(text: string): Place | undefined {
+  const known = places.get(text);
+  if (known !== undefined) return known;
+  const url = readUrl(text);
+  if (url === undefined) return undefined;
+  const { origin, hostname, pathname } = url;
+  const place = { origin, hostname, base: `${origin}${pathname.replace(/\/$/, "")}` };
+  if (places.size >= PLACES_KEPT) places.clear();
+  places.set(text, place);
+  return place;
 }
 
 /** A URL of the plain kind: nothing in it may be read in two ways. */

@@ -17,6 +17,7 @@ import {
   type TokenFacts,
   type TokenState,
 } from "core/teamchat/route.ts";
+import { timeUuid } from "core/time_uuid.ts";
 import { deny } from "teamchat/deny.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
 import { createOwnerPlaces, placeOwner } from "teamchat/inbound/owner_places.ts";
@@ -199,11 +200,12 @@ export async function takeActivity(
       onStranger: (ignored) => events.onStranger(activity, ignored),
     });
   }
+  const now = parts.clock.now();
   const planned = planDelivery(activity, route, {
-    now: by.received?.at ?? parts.clock.now(),
+    now: by.received?.at ?? now,
     ...(by.received === undefined ? {} : { key: by.received.key }),
     offlineMs: parts.offlineMs,
-    turnId: parts.random.uuid(),
+    turnId: timeUuid(parts.random.uuid(), now),
     appId: parts.rules.appId,
   });
   const stored = await parts.intake.store(planned.delivery);

@@ -78,11 +78,11 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
     case "messageUpdate": {
       const text = messageText(activity, site.appId);
       const isEdit = activity.channelData?.eventType !== "undeleteMessage" && text !== "";
-      const edit = { conversation: activity.conversation.id, activity: activity.id ?? "", text };
+      const edit = { ...messageOf(activity, route), text };
       return { delivery: { ...base, conversation, ...(isEdit ? { edit } : {}) }, what: "edit" };
     }
     case "messageDelete": {
-      const withdraw = { conversation: activity.conversation.id, activity: activity.id ?? "" };
+      const withdraw = messageOf(activity, route);
       return { delivery: { ...base, conversation, withdraw }, what: "delete" };
     }
     case "installationUpdate":
@@ -108,6 +108,11 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
     default:
       return { delivery: { ...base, conversation, ...told }, what: "noted" };
   }
+}
+
+/** The message that an edit or a deletion is about. */
+function messageOf({ conversation, id }: Activity, { agent }: Routed) {
+  return { agent, conversation: conversation.id, activity: id ?? "" };
 }
 
 function planMessage(

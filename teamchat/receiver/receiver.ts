@@ -10,6 +10,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { PlainAnswer } from "core/plain_http.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
 import { decideRoute, type RouteRules } from "core/teamchat/route.ts";
+import { timeUuid } from "core/time_uuid.ts";
 import type { ListenUnix } from "core/unix_port.ts";
 import { createTeamchatApp } from "teamchat/app.ts";
 import { deny } from "teamchat/deny.ts";
@@ -153,7 +154,9 @@ function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
   };
   return async (activity, { token, id, body }) => {
     await lookForOwner(activity, owners);
-    const question = { type: "activity", body, received: clock.now(), key: random.uuid() } as const;
+    const received = clock.now();
+    const key = timeUuid(random.uuid(), received);
+    const question = { type: "activity", body, received, key } as const;
     const route = decideRoute(activity, rules, token);
     if (route.kind !== "route") {
       return declineRoute(activity, route, {

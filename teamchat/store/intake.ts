@@ -26,12 +26,17 @@ export interface Delivery {
   readonly turn?: NewTurn;
   /** The owner changed the text of a message; a turn the agent has already is left as it is. */
   readonly edit?: {
+    readonly agent: string;
     readonly conversation: string;
     readonly activity: string;
     readonly text: string;
   };
   /** The owner deleted a message. */
-  readonly withdraw?: { readonly conversation: string; readonly activity: string };
+  readonly withdraw?: {
+    readonly agent: string;
+    readonly conversation: string;
+    readonly activity: string;
+  };
   /** The bot was taken out of a conversation. */
   readonly block?: { readonly conversation: string; readonly why: string };
   /** What the owner did with an answer. */
@@ -83,30 +88,21 @@ function queueFull() {
 }
 
 function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Result<Stored> {
-  for (const { key } of delivery.keys) {
-    const known = sql.seen.get(key);
-    if (known !== undefined && Number(known.until) > delivery.now) {
-      const answer = known.answer === null ? undefined : String(known.answer);
-      return ok({ kind: "duplicate", answer });
-    }
-  }
+  const known = seeAll(sql, delivery);
+  if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
-  if (turn !== undefined) {
-    const open = Number(sql.open.get(turn.agent)?.n ?? 0);
+  if (turn !== undefined && !insertTurn(sql, turn)) {
     // Nothing of this delivery is stored: its repetition must find no trace.
-    if (open >= TEAMCHAT_LIMITS.queuedTurnsMax) return err(queueFull());
+    for (const { key } of delivery.keys) sql.unsee.run(key);
+    return err(queueFull());
   }
-  for (const { key, until } of delivery.keys) sql.see.run(key, until, delivery.answer ?? null);
   let isNewConversation = false;
   if (conversation !== undefined) {
-    isNewConversation = sql.known.get(conversation.site.conversation) === undefined;
-    const { owner, agent, site, seen } = conversation;
-    sql.remember.run(site.conversation, owner, agent, site.type, JSON.stringify(site), seen);
+    isNewConversation = rememberConversation(sql, conversation);
   }
-  if (turn !== undefined) insertTurn(sql, turn);
-  if (edit !== undefined) sql.edit.run(edit.text, edit.conversation, edit.activity);
+  if (edit !== undefined) sql.edit.run(edit.text, edit.agent, edit.conversation, edit.activity);
   if (withdraw !== undefined) {
-    sql.withdraw.run(delivery.now, withdraw.conversation, withdraw.activity);
+    sql.withdraw.run(delivery.now, withdraw.agent, withdraw.conversation, withdraw.activity);
   }
   if (delivery.event !== undefined) sql.tell(delivery.event);
   if (block !== undefined) sql.block.run(block.why, block.conversation);
@@ -118,32 +114,79 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
   return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined, isConsentTaken });
 }
 
-function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): void {
+/** Notes the keys of a delivery; when one of them counts already, none, and the answer that went with it. */
+function seeAll(
+  sql: ReturnType<typeof statements>,
+  { keys, answer, now }: Delivery,
+): { readonly answer: string | undefined } | undefined {
+  for (const [index, { key, until }] of keys.entries()) {
+    if (sql.see.run(key, until, answer ?? null, now).changes === 1) continue;
+    for (const fresh of keys.slice(0, index)) sql.unsee.run(fresh.key);
+    const known = sql.seen.get(key)?.answer ?? null;
+    return { answer: known === null ? undefined : String(known) };
+  }
+  return undefined;
+}
+
+/**
+ * Remembers where an owner was heard from last; whether it was never heard of. What is there already, as the
+ * last of its owner and of its agent, stays as it is: its time says no more than that order.
+ */
+function rememberConversation(
+  sql: ReturnType<typeof statements>,
+  { owner, agent, site, seen }: Conversation,
+): boolean {
+  const { conversation, type } = site;
+  const text = JSON.stringify(site);
+  const known = sql.known.get(conversation);
+  const isSame = known !== undefined && known.owner === owner && known.agent === agent &&
+    known.type === type && known.site === text && known.blocked === null;
+  if (!isSame || known.is_last !== 1) {
+    sql.remember.run(conversation, owner, agent, type, text, seen);
+  }
+  return known === undefined;
+}
+
+/** False when too many turns wait for the agent. */
+function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): boolean {
   const { turnId, agent, owner, site, activity, text, created, expires } = turn;
-  sql.insert.run(
+  const { changes } = sql.insert.run(
     ...[turnId, agent, owner, site.conversation, activity ?? null, JSON.stringify(site), text],
-    ...[created, expires, created],
+    ...[created, expires, created, agent, TEAMCHAT_LIMITS.queuedTurnsMax],
   );
+  if (changes === 0) return false;
   (turn.files ?? []).forEach(({ kind, name, url }, at) =>
     sql.wantFile.run(turnId, at + 1, name, kind, url, site.base)
   );
+  return true;
 }
 
 function statements(db: Database) {
   return {
-    seen: db.prepare("select until, answer from seen where key = ?"),
-    see: db.prepare("insert or replace into seen (key, until, answer) values (?, ?, ?)"),
+    seen: db.prepare("select answer from seen where key = ?"),
+    // A key that does not count any more is taken anew.
+    see: db.prepare(
+      "insert into seen (key, until, answer) values (?, ?, ?) on conflict (key) do update set " +
+        "until = excluded.until, answer = excluded.answer where until <= ?",
+    ),
+    unsee: db.prepare("delete from seen where key = ?"),
     forget: db.prepare("delete from seen where until <= ?"),
-    open: db.prepare("select count(*) as n from turns where agent = ? and state = 'queued'"),
     insert: db.prepare(
       "insert into turns (turn_id, agent, owner, conversation, activity, site, text, state, " +
-        "created, expires, changed) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)",
+        "created, expires, changed) select ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ? where (select " +
+        "count(*) from turns where agent = ? and state <> 'closed' and state = 'queued') < ?",
     ),
     wantFile: db.prepare(
       "insert into turn_files (turn_id, n, name, kind, url, base, state) values " +
         "(?, ?, ?, ?, ?, ?, 'wanted')",
     ),
-    known: db.prepare("select 1 from conversations where conversation = ?"),
+    known: db.prepare(
+      "select owner, agent, type, site, blocked, not exists (select 1 from conversations o where " +
+        "o.owner = c.owner and o.type = c.type and o.seen >= c.seen and o.conversation <> " +
+        "c.conversation) and not exists (select 1 from conversations o where o.agent = c.agent " +
+        "and o.type = c.type and o.seen >= c.seen and o.conversation <> c.conversation) as is_last " +
+        "from conversations c where conversation = ?",
+    ),
     remember: db.prepare(
       "insert into conversations (conversation, owner, agent, type, site, seen) " +
         "values (?, ?, ?, ?, ?, ?) on conflict (conversation) do update set " +
@@ -151,11 +194,13 @@ function statements(db: Database) {
         "site = excluded.site, seen = excluded.seen, blocked = null",
     ),
     edit: db.prepare(
-      "update turns set text = ? where conversation = ? and activity = ? and state = 'queued'",
+      "update turns set text = ? where agent = ? and state <> 'closed' and state = 'queued' " +
+        "and conversation = ? and activity = ?",
     ),
     withdraw: db.prepare(
       "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', told = 1, " +
-        "changed = ? where conversation = ? and activity = ? and state = 'queued'",
+        "changed = ? where agent = ? and state <> 'closed' and state = 'queued' " +
+        "and conversation = ? and activity = ?",
     ),
     tell: insertAgentEvent(db),
     consent: takeConsent(db),

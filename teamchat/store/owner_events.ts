@@ -62,7 +62,7 @@ export function openAgentEvents(db: Database): AgentEventBook {
 /** Makes the insertion, for the transaction of a delivery. */
 export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
   const turnOf = db.prepare(
-    "select turn_id, created from turns where agent = ? and (conversation = ? or " +
+    "select turn_id, created from turns where agent = ? and ids <> '[]' and (conversation = ? or " +
       "conversation like ? || ';%') and exists (select 1 from json_each(ids) where value = ?)",
   );
   const insert = db.prepare(

@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 const TABLES = `
 create table if not exists seen (
@@ -51,13 +51,11 @@ create table if not exists turns (
   told integer not null default 0,
   send_id text
 ) strict;
-create index if not exists turns_of on turns (agent, place);
-create index if not exists turns_queued on turns (agent, place) where state = 'queued';
-create index if not exists turns_open on turns (agent, place) where state <> 'closed';
+create index if not exists turns_of on turns (agent, place) where ids <> '[]';
+create index if not exists turns_open on turns (agent, state, place) where state <> 'closed';
 create index if not exists turns_closed on turns (changed) where state = 'closed';
-create index if not exists turns_activity on turns (conversation, activity)
-  where state = 'queued';
-create index if not exists turns_untold on turns (agent) where told = 0;
+create index if not exists turns_untold on turns (agent, place)
+  where told = 0 and delivery is not null;
 create unique index if not exists turns_sent on turns (agent, send_id) where send_id is not null;
 create table if not exists owner_events (
   place integer primary key autoincrement,
@@ -108,6 +106,7 @@ create table if not exists conversations (
   blocked text
 ) strict, without rowid;
 create index if not exists conversations_of on conversations (owner, type, seen);
+create index if not exists conversations_with on conversations (agent, type, seen);
 create table if not exists absences (
   agent text primary key,
   noticed integer not null
@@ -126,6 +125,21 @@ const CHANGES: readonly string[] = [
   `drop index if exists turns_of;
    drop index if exists turns_in;
    drop index if exists turns_activity;`,
+  // A delivery touches few pages: one index of its agent, and keys of one moment side by side. Keys of before
+  // are spelled anew, so that what was taken then is not taken again: the id, which was last, comes first.
+  `drop index if exists turns_of;
+   drop index if exists turns_activity;
+   drop index if exists turns_queued;
+   drop index if exists turns_open;
+   drop index if exists turns_untold;
+   create table if not exists seen (
+     key text primary key, until integer not null, answer text
+   ) strict, without rowid;
+   update or ignore seen set key = 'm|' ||
+     substr(key, length(rtrim(key, replace(key, '|', ''))) + 1) || '|' ||
+     substr(key, 1, length(rtrim(key, replace(key, '|', ''))) - 1)
+     where (key like 'msteams|%|%|%' or key like 'emulator|%|%|%' or key like 'test|%|%|%')
+       and key not like '%|%|%|%|%';`,
 ];
 
 /** Creates what is missing, changes what is older; refuses tables of a newer version. */

@@ -59,7 +59,7 @@ export function openTurnFiles(db: Database): TurnFileBook {
   );
   const loose = db.prepare(
     "select distinct turn_id from turn_files where turn_id not in " +
-      "(select turn_id from turns where state = 'queued')",
+      "(select turn_id from turns where state <> 'closed' and state = 'queued')",
   );
   const forget = db.prepare("delete from turn_files where turn_id = ?");
   return {

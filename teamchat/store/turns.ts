@@ -277,7 +277,9 @@ function readTurns(rows: readonly Row[]): readonly StoredTurn[] {
 function statements(db: Database) {
   const turns = "select * from turns where";
   return {
-    next: db.prepare(`${turns} agent = ? and state = 'queued' order by place limit 1`),
+    next: db.prepare(
+      `${turns} agent = ? and state <> 'closed' and state = 'queued' order by place limit 1`,
+    ),
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
     held: db.prepare(
       `${turns} agent = ? and state <> 'closed' and state in ('delivered', 'running') ` +
@@ -292,12 +294,12 @@ function statements(db: Database) {
       "select * from turns indexed by turns_open where state <> 'closed' order by place",
     ),
     expired: db.prepare(
-      "select * from turns indexed by turns_queued where state = 'queued' and expires <= ? " +
-        "order by place limit 256",
+      "select * from turns indexed by turns_open where state <> 'closed' and state = 'queued' " +
+        "and expires <= ? order by place limit 256",
     ),
     waiting: db.prepare(
-      `${turns} state = 'queued' and created <= ? and agent not in (select agent from absences) ` +
-        "group by agent having place = min(place) limit 256",
+      "select * from turns indexed by turns_open where state <> 'closed' and state = 'queued' " +
+        "and created <= ? and agent not in (select agent from absences) group by agent having place = min(place) limit 256",
     ),
     untold: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
     open: db.prepare("select count(*) as n from turns where state <> 'closed'"),

@@ -47,6 +47,32 @@ Deno.test("prepareSchema() keeps turns of version 1, and how their answers were 
   }
 });
 
+Deno.test("prepareSchema() spells the keys of deliveries anew, and no others", async () => {
+  const databases = memoryDatabases();
+  try {
+    const db = await databases.open("/r/teamchat.db");
+    prepareSchema(db);
+    const keep = db.prepare("insert into seen (key, until) values (?, 1)");
+    const others = [
+      "msteams|a:1|messageUpdate|17|2026-01-01",
+      "nonce|abc",
+      "invoke|a:1|29:x|17|adaptiveCard/action|{}",
+      "handover|0b0b",
+    ];
+    for (const key of ["msteams|a:1|message|17", "msteams|19:x;messageid=1|invoke|f:18"]) {
+      keep.run(key);
+    }
+    for (const key of others) keep.run(key);
+    db.exec("pragma user_version = 4");
+    prepareSchema(db);
+    const keys = db.prepare("select key from seen").all().map(({ key }) => String(key));
+    const wanted = ["m|17|msteams|a:1|message", "m|f:18|msteams|19:x;messageid=1|invoke"];
+    assert.deepEqual(keys.toSorted(), [...wanted, ...others].toSorted());
+  } finally {
+    databases.dispose();
+  }
+});
+
 Deno.test("prepareSchema() refuses tables of a newer version", async () => {
   const databases = memoryDatabases();
   try {

@@ -74,7 +74,10 @@ Deno.test("an edit in the batch of an earlier acceptance still finds the row as 
   const done = Promise.all([
     store.turns.markDelivered("bea", "t", 2),
     store.intake.store(
-      delivery({ key: "edit", edit: { conversation: "a:1", activity: "a", text: "edited" } }),
+      delivery({
+        key: "edit",
+        edit: { agent: "bea", conversation: "a:1", activity: "a", text: "edited" },
+      }),
     ),
   ]);
   await settle(done);
@@ -89,7 +92,7 @@ Deno.test("a turn withdrawn in the batch of its acceptance stays withdrawn", asy
   const done = Promise.all([
     store.turns.markDelivered("bea", "t", 2),
     store.intake.store(
-      delivery({ key: "gone", withdraw: { conversation: "a:1", activity: "a" } }),
+      delivery({ key: "gone", withdraw: { agent: "bea", conversation: "a:1", activity: "a" } }),
     ),
     store.turns.append("bea", "e", EVENTS, 3),
   ]);
