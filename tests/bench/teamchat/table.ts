@@ -159,9 +159,34 @@ const CASES: readonly Case[] = [
   { name: "same id delivered 5 times at once", own: "202/1", times: 5 },
 ];
 
-/** Runs the table and prints it. */
+/** One row, a cell for each subject, ours first. */
+export interface TableRow {
+  readonly name: string;
+  readonly cells: readonly string[];
+}
+
+/** The table as it came out. */
+export interface Table {
+  readonly subjects: readonly string[];
+  readonly rows: readonly TableRow[];
+  /** Cells of our column that are not what they must be, one line each. */
+  readonly wrong: readonly string[];
+}
+
+/** Runs the table, prints it, and fails the command when our column is wrong. */
 export async function benchTeamchatTable(): Promise<void> {
-  await installSdks();
+  await installSdks(console.log);
+  const { subjects, rows, wrong } = await runTable();
+  console.log(`| case | ${subjects.join(" | ")} |`);
+  console.log(`|---|${"---|".repeat(subjects.length)}`);
+  for (const { name, cells } of rows) console.log(`| ${name} | ${cells.join(" | ")} |`);
+  if (wrong.length === 0) return;
+  console.error(`our column is not as it must be:\n${wrong.join("\n")}`);
+  Deno.exitCode = 1;
+}
+
+/** Gives every case to our gateway and to the SDKs, which are installed. */
+export async function runTable(): Promise<Table> {
   await using world = await startWorld();
   const at: Facts = {
     world,
@@ -173,32 +198,32 @@ export async function benchTeamchatTable(): Promise<void> {
   const own = await startOwn(world);
   const echo = await echoAgent(own);
   const subjects: Subject[] = [own];
-  for (const name of Object.keys(SDKS) as (keyof typeof SDKS)[]) {
-    subjects.push(await startSdk(name, world, true));
-  }
   try {
-    console.log(`| case | ${subjects.map(({ name }) => name).join(" | ")} |`);
-    console.log(`|---|${"---|".repeat(subjects.length)}`);
-    const wrong: string[] = [];
-    for (const one of CASES) {
-      const cells: string[] = [];
-      for (const subject of subjects) cells.push(await cellOf(one, subject, at));
-      const mine = cells[0] ?? "";
-      if (!mine.startsWith(one.own) || mine.includes("ET")) wrong.push(`${one.name}: ${mine}`);
-      console.log(`| ${one.name} | ${cells.join(" | ")} |`);
+    for (const name of Object.keys(SDKS) as (keyof typeof SDKS)[]) {
+      subjects.push(await startSdk(name, world, true));
     }
-    const fetches: number[] = [];
-    for (const subject of subjects) fetches.push(await unknownKeys(subject, at));
-    console.log(`| 50 unknown kids: key fetches | ${fetches.join(" | ")} |`);
-    if ((fetches[0] ?? 0) > 1) wrong.push(`unknown kids: ${fetches[0]} fetches`);
-    if (wrong.length > 0) {
-      console.error(`our column is not as it must be:\n${wrong.join("\n")}`);
-      Deno.exitCode = 1;
-    }
+    return await fillTable(subjects, at);
   } finally {
     echo();
     for (const subject of subjects) await subject.stop();
   }
+}
+
+async function fillTable(subjects: readonly Subject[], at: Facts): Promise<Table> {
+  const rows: TableRow[] = [];
+  const wrong: string[] = [];
+  for (const one of CASES) {
+    const cells: string[] = [];
+    for (const subject of subjects) cells.push(await cellOf(one, subject, at));
+    const mine = cells[0] ?? "";
+    if (!mine.startsWith(one.own) || mine.includes("ET")) wrong.push(`${one.name}: ${mine}`);
+    rows.push({ name: one.name, cells });
+  }
+  const fetches: number[] = [];
+  for (const subject of subjects) fetches.push(await unknownKeys(subject, at));
+  rows.push({ name: "50 unknown kids: key fetches", cells: fetches.map(String) });
+  if ((fetches[0] ?? 0) > 1) wrong.push(`unknown kids: ${fetches[0]} fetches`);
+  return { subjects: subjects.map(({ name }) => name), rows, wrong };
 }
 
 /** Bea, who answers every turn with its own words; returns what ends her. */
@@ -236,7 +261,8 @@ async function cellOf(one: Case, subject: Subject, at: Facts): Promise<string> {
   const body = one.body ?? JSON.stringify(activity);
   const post = () => postTo(subject, body, authorization);
   const statuses = await Promise.all(Array.from({ length: one.times ?? 1 }, post));
-  const isTaken = statuses.some((status) => status.startsWith("2"));
+  // The SDKs answer the platform after they have replied; we before.
+  const isTaken = "register" in subject && statuses.some((status) => status.startsWith("2"));
   for (let waited = 0; isTaken && waited < 2_000 && world.messages() === 0; waited += 25) {
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

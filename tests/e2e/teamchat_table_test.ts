@@ -1,0 +1,47 @@
+/**
+ * The table of docs/teamchat.md as a test: every hostile delivery, given to our gateway and to three SDKs of
+ * the vendor in one run. Our column must be what it must be, and what the document says; the SDKs
+ * are there so that a case which harms nobody is seen for what it is.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { runTable, type Table } from "tests/bench/teamchat/table.ts";
+import { TREE } from "tests/support/module_graph.ts";
+
+/** Our cells of the document, by case. */
+async function documented(): Promise<ReadonlyMap<string, string>> {
+  const text = await Deno.readTextFile(`${TREE}docs/teamchat.md`);
+  const [, part = ""] = text.split("\n## Beside three SDKs of the vendor\n");
+  const rows = (part.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| "));
+  return new Map(
+    rows.slice(1).map((line) => {
+      const [, name = "", own = ""] = line.split("|").map((cell) => cell.trim());
+      return [name, own];
+    }),
+  );
+}
+
+const cellsOf = (table: Table, name: string) =>
+  table.rows.find((row) => row.name === name)?.cells ?? [];
+
+Deno.test("beside three SDKs, our column of hostile deliveries is as it must be and as it is told", async () => {
+  const table = await runTable();
+  assert.deepEqual(table.wrong, []);
+  // They ran, and answer a good delivery.
+  assert.equal(table.subjects.length, 4);
+  assert.deepEqual(cellsOf(table, "valid control"), ["202/1", "200/1", "200/1", "200/1"]);
+  // And the cases bite: somebody lets each of these through.
+  for (const name of ["no `exp`", "key not endorsed for msteams"]) {
+    assert.ok(cellsOf(table, name).slice(1).some((cell) => cell.startsWith("200/1")), name);
+  }
+  const stolen = cellsOf(table, "claim and body both name an evil host");
+  assert.ok(stolen.slice(1).some((cell) => cell.includes("ET")), stolen.join(" "));
+  assert.ok(!table.rows.some(({ cells }) => cells[0]?.includes("ET")));
+  const ours = new Map(table.rows.map(({ name, cells }) => [name, cells[0] ?? ""]));
+  const told = new Map(await documented());
+  // None or one, by how long ago the last one was; held to that by the table itself.
+  for (const map of [ours, told]) assert.ok(map.delete("50 unknown kids: key fetches"));
+  assert.deepEqual(ours, told);
+});
