@@ -1,6 +1,7 @@
 /**
  * Progress of long work on stderr: one redrawn line on a terminal, one line per finished step
- * elsewhere, nothing with `--json`. Whoever starts it ends it with `clear`.
+ * elsewhere, nothing with `--json`; or one line per step as it begins, for a program that watches.
+ * Whoever starts it ends it with `clear`.
  *
  * @module
  */
@@ -31,12 +32,16 @@ const BAR_WIDTH = 20;
 export function createProgress(
   write: (text: string) => void,
   terminal: Terminal,
-  quiet: boolean,
+  how: "usual" | "begins" | "quiet",
 ): Progress {
   let isDrawn = false;
   return {
     step(step) {
-      if (quiet) return;
+      if (how === "quiet") return;
+      if (how === "begins") {
+        if (step.state !== "done") write(`${stepLine(step)}\n`);
+        return;
+      }
       if (!terminal.live) {
         if (step.state !== "begin") write(`${stepLine(step)}\n`);
         return;

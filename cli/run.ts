@@ -61,7 +61,11 @@ export async function runVerb(
   const name = verbName(invocation.verb);
   const load = COMMANDS[name];
   if (load === undefined) throw new Error(`verb "${name}" has no file`);
-  const progress = createProgress((text) => void deps.err(text), deps.terminal, invocation.json);
+  const progress = createProgress(
+    (text) => void deps.err(text),
+    deps.terminal,
+    invocation.switches.has("steps") ? "begins" : invocation.json ? "quiet" : "usual",
+  );
   let outcome: Result<VerbReport>;
   try {
     const command = await load();

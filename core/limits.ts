@@ -67,6 +67,8 @@ export const DIAL_LIMITS = {
   jobReportsKept: 32,
   /** Characters of what the verb of a job printed; quoted in its frame it stays below the frame's size. */
   jobOutputLengthMax: 256 * KIB,
+  /** A line about where a job stands. */
+  jobProgressLengthMax: 200,
   /** The outbox on disk; when it is full the runtime is not read from until it drains. */
   outboxBytesMax: 64 * MIB,
 } as const;

@@ -8,7 +8,7 @@
 
 import { z } from "zod";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
-import { hostJob, hostJobResult } from "core/dial/host_job.ts";
+import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
 
 /** Subprotocol whose clients get a `challenge` first and may prove a key. */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
@@ -91,7 +91,8 @@ export const clientFrame = z.discriminatedUnion("type", [
   /** Team-chat gateway: the agent has an `owner_event` on its own disk. */
   z.object({ type: z.literal("owner_event_taken"), id: z.string().min(1).max(64) }),
   z.object({ type: z.literal("bye"), reason: z.string() }),
-  /** A host's own unit: how a job ended. */
+  /** A host's own unit: where a job stands, and how it ended. */
+  hostJobProgress,
   hostJobResult,
 ]);
 /** Parsed frame of a dial unit. */

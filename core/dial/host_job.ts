@@ -49,6 +49,13 @@ export const hostJobResult = z.object({
 /** How a job ended. */
 export type HostJobResult = z.infer<typeof hostJobResult>;
 
+/** Where a job stands: a line for people, as often as there is something new. */
+export const hostJobProgress = z.object({
+  type: z.literal("job_progress"),
+  id: z.string().min(1).max(64),
+  text: z.string().max(DIAL_LIMITS.jobProgressLengthMax),
+});
+
 /** Returns the name under which a host's unit registers. */
 export function hostSession(host: string): string {
   return `${HOST_PREFIX}${host}`;
@@ -65,7 +72,7 @@ export function jobWords(job: Pick<HostJob, "job" | "agent">): readonly string[]
     case "status":
       return ["status", "--json"];
     case "apply":
-      return ["apply", "--json"];
+      return ["apply", "--json", "--steps"];
     case "restart":
       // After "--" nothing is an option, whatever the gateway calls an agent.
       return job.agent === undefined ? undefined : ["agents", "restart", "--json", "--", job.agent];

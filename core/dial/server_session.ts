@@ -8,7 +8,7 @@
  * | checking | accepted | registered | – |
  * | checking | rejected | ended | close 1008 "not authorized" |
  * | checking | any frame | checking | kept until the check is done, up to a few |
- * | registered | event, preview, turn_accepted, message, agents, job_result | registered | hand it on |
+ * | registered | event, preview, turn_accepted, message, agents, job_progress, job_result | registered | hand it on |
  * | registered | register again, or garbage | ended | close 1008 |
  * | registered | bye | registered | hand it on |
  * | any | closed | ended | – |

@@ -49,6 +49,9 @@ export const HOST_VERBS: readonly Verb[] = [
     options: [{
       name: "dry-run",
       summary: "Print the diff of units, client config and env, never the value of a key",
+    }, {
+      name: "steps",
+      summary: "Say each step that takes time as it begins, on stderr, also with --json",
     }],
     scope: "self_or_host",
     target: { from: "argument", name: "agent", absent: "host" },

@@ -122,6 +122,7 @@ class AgentRouter implements Router {
       case "owner_event_taken":
       case "file_taken":
         return;
+      case "job_progress":
       case "job_result":
         return this.#parts.metrics.count("skipped");
       case "bye":

@@ -131,11 +131,13 @@ class Desk implements HostDesk {
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.receive(session, frame);
       if (frame.type === "bye") return;
-      const job = frame.type === "job_result" ? this.#open.get(frame.id) : undefined;
+      const isOfJob = frame.type === "job_result" || frame.type === "job_progress";
+      const job = isOfJob ? this.#open.get(frame.id) : undefined;
       // Late answers are of no use to anybody, and other frames are not a host's to send.
-      if (frame.type !== "job_result" || job?.host !== host) {
+      if (!isOfJob || job?.host !== host) {
         return log.warning("frame of a host not taken", { host, type: frame.type });
       }
+      if (frame.type === "job_progress") return this.#book.note(frame.id, frame.text);
       job.end(ok(frame));
     },
   };

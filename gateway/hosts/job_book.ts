@@ -12,6 +12,9 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 
+/** Pages are told no faster than this where a job stands. */
+export const PROGRESS_MS = 250;
+
 /** How the verb of a job ended. */
 export interface JobOutcome {
   readonly exit: number;
@@ -30,6 +33,8 @@ export interface JobCard {
   readonly begun: number;
   /** Null while it runs. */
   readonly ended: number | null;
+  /** What its verb said last of where it stands; null when it said nothing, and when it has ended. */
+  readonly progress: string | null;
   /** Exit code of the verb; null while it runs, and for one whose end is not known. */
   readonly exit: number | null;
   /** Why there is no exit code. */
@@ -44,6 +49,8 @@ export type JobEntry = JobCard & { readonly report: unknown };
 /** Writing jobs down and reading them. */
 export interface JobBook {
   begin(job: Pick<JobCard, "id" | "host" | "job" | "agent" | "by">): JobCard;
+  /** Notes where a job stands; the pages are told no faster than they can show it. */
+  note(id: string, text: string): void;
   end(id: string, outcome: Result<JobOutcome>): void;
   /** Jobs of a host, newest first. */
   of(host: string): readonly JobEntry[];
@@ -51,29 +58,44 @@ export interface JobBook {
 
 /** Opens an empty book; `onChange` is told whose jobs have changed. */
 export function openJobBook(
-  clock: Pick<Clock, "now">,
+  clock: Pick<Clock, "now" | "after">,
   onChange: (host: string) => void,
 ): JobBook {
   // In the order in which they began.
   const entries = new Map<string, JobEntry>();
+  /** Jobs whose last note was told a moment ago. */
+  const told = new Set<string>();
   return {
     begin: (job) => {
       const begun = clock.now();
       const card: JobCard = {
         ...job,
-        ...{ begun, ended: null, exit: null, code: null, message: null, hints: [] },
+        ...{ begun, ended: null, progress: null, exit: null, code: null, message: null, hints: [] },
       };
       entries.set(job.id, { ...card, report: null });
       forget(entries, job.host);
       onChange(job.host);
       return card;
     },
+    note: (id, text) => {
+      const entry = entries.get(id);
+      if (entry === undefined || entry.ended !== null) return;
+      entries.set(id, { ...entry, progress: text });
+      if (told.has(id)) return;
+      told.add(id);
+      onChange(entry.host);
+      clock.after(PROGRESS_MS, () => {
+        told.delete(id);
+        const now = entries.get(id);
+        if (now?.ended === null && now.progress !== text) onChange(entry.host);
+      });
+    },
     end: (id, outcome) => {
       const entry = entries.get(id);
       if (entry === undefined) return;
       entries.set(id, {
         ...entry,
-        ended: clock.now(),
+        ...{ ended: clock.now(), progress: null },
         ...(outcome.ok
           ? { exit: outcome.value.exit, report: outcome.value.report }
           : failure(outcome.error)),

@@ -104,7 +104,7 @@ const STEP = { text: "vendor git", state: "done", index: 0, total: 2 } as const;
 
 Deno.test("createProgress() writes one line for each finished step off a terminal", () => {
   let text = "";
-  const progress = createProgress((part) => text += part, NO_TERMINAL, false);
+  const progress = createProgress((part) => text += part, NO_TERMINAL, "usual");
   progress.step({ ...STEP, state: "begin" });
   progress.step(STEP);
   progress.step({ ...STEP, state: "failed", index: 1 });
@@ -115,7 +115,7 @@ Deno.test("createProgress() writes one line for each finished step off a termina
 Deno.test("createProgress() redraws one line on a terminal and removes it", () => {
   let text = "";
   const terminal = { columns: 30, color: true, live: true };
-  const progress = createProgress((part) => text += part, terminal, false);
+  const progress = createProgress((part) => text += part, terminal, "usual");
   progress.step({ ...STEP, text: "x".repeat(100) });
   progress.clear();
   assert.ok(text.startsWith("\r\x1b[K["));
@@ -124,9 +124,23 @@ Deno.test("createProgress() redraws one line on a terminal and removes it", () =
   assert.ok(text.length < 45);
 });
 
+Deno.test("createProgress() tells a program each step as it begins, and those that fail", () => {
+  let text = "";
+  const progress = createProgress((part) => text += part, NO_TERMINAL, "begins");
+  progress.step({ text: "vendor git", state: "begin", index: 0, total: 2 });
+  progress.step({ text: "vendor git", state: "done", index: 0, total: 2 });
+  progress.step({ text: "start a\u001b[2J.service", state: "begin", index: 1, total: 2 });
+  progress.step({ text: "start a.service", state: "failed", index: 1, total: 2 });
+  progress.clear();
+  assert.match(
+    text,
+    /^\[1\/2\] vendor git\n\[2\/2\] start a[^\u001b]*\n\[2\/2\] failed start a\.service\n$/,
+  );
+});
+
 Deno.test("createProgress() is silent when it must be", () => {
   let text = "";
-  const progress = createProgress((part) => text += part, NO_TERMINAL, true);
+  const progress = createProgress((part) => text += part, NO_TERMINAL, "quiet");
   progress.step(STEP);
   progress.clear();
   assert.equal(text, "");

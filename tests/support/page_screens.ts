@@ -127,7 +127,8 @@ export const SCREENS: readonly Screen[] = [
       await page.getByText("WEBVIEW_BASIC_USERS is empty").waitFor();
       await page.getByRole("button", { name: "Apply on forge" }).click();
       await page.getByRole("button", { name: "Apply", exact: true }).click();
-      await forge.take();
+      forge.says(await forge.take(), "[3/12] vendor browser");
+      await page.getByText("vendor browser").waitFor();
       await page.getByText("Units, agents and jobs of boreas").click();
       await page.getByRole("button", { name: "boreas", exact: true }).click();
     },

@@ -29,6 +29,8 @@ export interface ScriptedHost {
   take(): Promise<TakenJob>;
   /** From now on each look at the host is answered with this document; undefined ends that. */
   answerLooks(report: unknown): void;
+  /** The verb says where it stands. */
+  says(job: TakenJob, text: string): void;
   /** The verb ended, and printed this document. */
   done(job: TakenJob, report: unknown, exit?: number): void;
   /** The verb did not run. */
@@ -116,6 +118,7 @@ function scripted(client: BareClient): ScriptedHost {
       sort();
     },
     done,
+    says: ({ id }, text) => client.send({ type: "job_progress", id, text }),
     failed: ({ id }, code, message) => client.send({ type: "job_result", id, code, message }),
     vanish: async () => {
       client.connection.terminate();

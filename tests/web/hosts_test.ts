@@ -96,6 +96,8 @@ story("an apply is asked for, runs, and its end is told with what it did", async
   await card(page, "boreas").getByText(`0 s · asked for by ${ADA}`).waitFor();
   await page.getByRole("button", { name: /^Applying\s+on boreas/ }).click({ force: true });
   assert.equal(await page.getByRole("dialog").count(), 0, "one at a time");
+  boreas.says(job, "[2/7] vendor \u001b[31mgit");
+  await card(page, "boreas").getByText("[2/7] vendor git").waitFor();
   const isAgain = page.waitForRequest(/host\/status\?host=boreas/);
   boreas.done(job, APPLIED_PARTLY, 1);
   await card(page, "boreas").getByText("failed, exit code 1: 2 files changed, 1 unit restarted")

@@ -49,7 +49,8 @@ export function startHostUnit(
   const take = (frame: InboundFrame) => {
     if (frame.type === "ack" || frame.type === "closing") return;
     if (frame.type !== "job") return log.warning("frame not taken", { type: frame.type });
-    runJob(frame, { socket: config.paths.daemonSocket, ports, log })
+    const tell = (text: string) => link.send({ type: "job_progress", id: frame.id, text });
+    runJob(frame, { socket: config.paths.daemonSocket, ports, log, tell })
       .then((result) => link.send(result))
       .catch((thrown) => log.error("job failed", { id: frame.id, error: errorText(thrown) }));
   };
@@ -59,7 +60,13 @@ export function startHostUnit(
 /** Runs one job to its end; what goes wrong is in the result. */
 async function runJob(
   job: HostJob,
-  at: { readonly socket: string; readonly ports: HostUnitPorts; readonly log: Log },
+  at: {
+    readonly socket: string;
+    readonly ports: HostUnitPorts;
+    readonly log: Log;
+    /** Where the job stands, in a line. */
+    readonly tell: (text: string) => void;
+  },
 ): Promise<HostJobResult> {
   const { id, by, agent } = job;
   const { log, ports } = at;
@@ -89,7 +96,10 @@ async function runJob(
       out: async (text) => {
         output = (output + text).slice(0, DIAL_LIMITS.jobOutputLengthMax + 1);
       },
-      err: async () => {},
+      err: async (text) => {
+        const line = lastLine(text);
+        if (line !== "") at.tell(line.slice(0, DIAL_LIMITS.jobProgressLengthMax));
+      },
     });
     if (!code.ok) return failed(code.error.code, code.error.message);
     log.info("job ended", { id, job: job.job, exit: code.value });
@@ -100,6 +110,11 @@ async function runJob(
   } finally {
     cancel();
   }
+}
+
+/** Steps and notes of a verb are lines; the newest one tells where it stands. */
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1)?.trim() ?? "";
 }
 
 /** A host has nothing to say that must not be lost: a job that is cut off is asked for again. */

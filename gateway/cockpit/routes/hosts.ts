@@ -24,6 +24,7 @@ const jobCard = z.object({
   by: z.string(),
   begun: z.number(),
   ended: z.number().nullable(),
+  progress: z.string().nullable(),
   exit: z.number().nullable(),
   code: z.string().nullable(),
   message: z.string().nullable(),

@@ -17,6 +17,8 @@ export interface HostJob {
   readonly begun: number;
   /** Undefined while it runs. */
   readonly ended: number | undefined;
+  /** Where it stands; empty when that is not known. */
+  readonly progress: string;
   readonly exit: number | undefined;
   /** Why there is no exit code. */
   readonly code: string;
@@ -115,6 +117,7 @@ export function readJob(value: unknown): HostJob {
     agent: typeof given.agent === "string" ? given.agent : undefined,
     ended: optional(given.ended),
     exit: optional(given.exit),
+    progress: text(given.progress),
     ...{ code: text(given.code), message: text(given.message), hints: texts(given.hints) },
   };
 }

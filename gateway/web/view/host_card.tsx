@@ -209,6 +209,9 @@ function JobLine(
         {changes === "" ? null : `: ${cleanLine(changes)}`}
         <span class="faint">· {when} · asked for by {cleanLine(job.by)}</span>
       </p>
+      {job.progress === "" || job.ended !== undefined
+        ? null
+        : <p class="host-progress">{cleanLine(job.progress)}</p>}
       {job.message === "" ? null : <p>{cleanLine(job.message)}</p>}
       <Hints hints={job.hints} />
       {report === undefined ? null : <Faults faults={report.faults} />}

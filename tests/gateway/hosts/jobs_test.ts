@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { DIAL_LIMITS } from "core/limits.ts";
 import { ok } from "core/result.ts";
-import { openJobBook } from "gateway/hosts/job_book.ts";
+import { openJobBook, PROGRESS_MS } from "gateway/hosts/job_book.ts";
 import { createHostDesk } from "gateway/hosts/desk.ts";
 import { createSessionRegistry, type DialSession } from "core/dial/sessions.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
@@ -110,6 +110,30 @@ test("a job answers at once, and the stream tells its beginning and its end", as
   assert.equal("report" in ended, false, "what was printed is asked for by itself");
   const kept = await scene.get("/api/host/jobs?host=atlas");
   assert.deepEqual(kept.body.jobs[0].report, { files: [], faults: [{ code: "x" }] });
+  await stream.end();
+});
+
+test("a job tells where it stands, at a pace that pages can show", async (scene) => {
+  const { atlas, own } = scene;
+  const stream = await scene.follow();
+  await stream.until("hosts");
+  await scene.begin({ host: "atlas", job: "apply" });
+  const job = await atlas.take();
+  assert.equal((await stream.until("host")).jobs[0].progress, null);
+  atlas.says(job, "[1/900] vendor git");
+  assert.equal((await stream.until("host")).jobs[0].progress, "[1/900] vendor git");
+  for (let step = 2; step <= 900; step++) atlas.says(job, `[${step}/900] start a`);
+  atlas.says({ ...job, id: "another job" }, "forged");
+  const newest = async () => (await scene.get("/api/host/jobs?host=atlas")).body.jobs[0].progress;
+  while (await newest() !== "[900/900] start a");
+  await own.clock.advance(PROGRESS_MS);
+  assert.equal((await stream.until("host")).jobs[0].progress, "[900/900] start a");
+  atlas.done(job, { files: [] });
+  const ended = (await stream.until("host")).jobs[0];
+  assert.deepEqual([ended.exit, ended.progress], [0, null]);
+  atlas.says(job, "too late");
+  await own.clock.advance(PROGRESS_MS);
+  assert.equal(await newest(), null);
   await stream.end();
 });
 
@@ -224,7 +248,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
 
 Deno.test("the book keeps the newest jobs of a host, and the newest reports of all", () => {
   const changed: string[] = [];
-  const book = openJobBook({ now: () => 1 }, (host) => changed.push(host));
+  const book = openJobBook(fakeClock(), (host) => changed.push(host));
   const hosts = Array.from({ length: 9 }, (_, n) => `h${n}`);
   const { jobsKeptPerHost, jobReportsKept } = DIAL_LIMITS;
   for (const host of hosts) {

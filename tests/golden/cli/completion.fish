@@ -141,6 +141,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_sub
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l model -x -d 'Model; empty for the runtime\'s own'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l run-on -x -d 'Refused: an agent moves by an edit of the ledger'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l dry-run -d 'Print the diff of units, client config and env, never the value of a key'
+complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l steps -d 'Say each step that takes time as it begins, on stderr, also with --json'
 complete -c fleetctl -n '__fish_seen_subcommand_from approvals; and __fish_seen_subcommand_from approve' -l reason -x -d 'Why; a denial\'s reason reaches the model'
 complete -c fleetctl -n '__fish_seen_subcommand_from approvals; and __fish_seen_subcommand_from deny' -l reason -x -d 'Why; a denial\'s reason reaches the model'
 complete -c fleetctl -n '__fish_seen_subcommand_from approvals; and __fish_seen_subcommand_from list' -l all -d 'Those that are over, too'

@@ -144,10 +144,39 @@ Deno.test("a host registers with its key, is listed, and answers an admin", asyn
       ) => [one.host, one.ok, one.code]),
       [["boreas", true, undefined], ["zephyr", false, "host-offline"]],
     );
-    assert.deepEqual(scene.asked, [["status", "--json"], ["apply", "--json"]]);
+    assert.deepEqual(scene.asked, [["status", "--json"], ["apply", "--json", "--steps"]]);
     const agents = await (await scene.ask("GET", "/api/agents")).json();
     assert.doesNotMatch(JSON.stringify(agents), /boreas/);
     assert.match(JSON.stringify(scene.own.log), /"by":"ada@example.org"/);
+  });
+});
+
+Deno.test("what a verb says while it runs reaches those who watch, and is no part of its report", async () => {
+  const steps: FakeDaemon = () => [
+    { type: "err", text: "[1/2] vendor git\n" },
+    { type: "err", text: `[2/2] start ${"x".repeat(400)}\n\n` },
+    { type: "err", text: "\n" },
+    { type: "out", text: '{"files":[]}' },
+    { type: "exit", code: 0 },
+  ];
+  await withScene(steps, async (scene) => {
+    await scene.unit();
+    const { lines } = scene.running.host.log;
+    const body = { host: "boreas", job: "apply" };
+    const watched = await fetch(`${scene.running.cockpitUrl}/events?topics=hosts`, {
+      headers: ADMIN,
+    });
+    const source = watched.body?.pipeThrough(new TextDecoderStream()).getReader();
+    assert.ok(source);
+    assert.equal((await scene.ask("POST", "/api/host/jobs", body)).status, 202);
+    let text = "";
+    while (!text.includes('"exit":0')) text += (await source.read()).value ?? "";
+    const told = [...text.matchAll(/"progress":"([^"]+)"/g)].map(([, line = ""]) => line);
+    await source.cancel();
+    assert.ok(told.every((line) => line.length <= 200), told.join("\n"));
+    assert.equal(lines.filter(({ event }) => event === "frame of a host not taken").length, 0);
+    const { jobs } = await (await scene.ask("GET", "/api/host/jobs?host=boreas")).json();
+    assert.deepEqual(jobs[0].report, { files: [] });
   });
 });
 
