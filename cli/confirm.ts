@@ -8,7 +8,7 @@
 import type { CliDeps } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { Invocation } from "core/verbs/invocation.ts";
+import { type Invocation, printTyped } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
 /** Returns the invocation with `--yes`, when it is given or the right name is typed. */
@@ -29,6 +29,6 @@ export async function confirm(
     answer === undefined
       ? `Cannot run "${verbName(verb)}": there is no terminal to ask on, must be told --yes`
       : `Cannot run "${verbName(verb)}": what was typed is not "${name}"`,
-    { kind: "usage", hints: [`${command} --yes`] },
+    { kind: "usage", hints: [`fleetctl ${printTyped(invocation)} --yes`] },
   ));
 }

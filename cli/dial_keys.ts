@@ -26,6 +26,8 @@ export interface KeyHolder<Name extends string> {
   /** The verbs of their keys, without the last word. */
   readonly verbs: "fleetctl agents key" | "fleetctl host key";
   readonly keysMax: number;
+  /** Whether the first key of one without any may be on its way, so that revoking comes before it. */
+  readonly mayBeComing: boolean;
   readonly parse: (text: string) => Result<Name>;
   /** The command that shows the keys of one. */
   readonly listing: (name: Name) => string;
@@ -103,14 +105,21 @@ export function revokeKey<Name extends string>(
     act: "revoke",
     name,
     summary: key === undefined ? `every dial key of ${whose}` : `dial key ${key} of ${whose}`,
-    decide: (keys = []) => {
-      // A first key may be on its way from the gateway: after this it comes too late.
+    decide: (keys) => {
+      if (keys === undefined && !holder.mayBeComing) {
+        // A name that was mistyped must not read as done while the one that was meant stays let in.
+        return err(refusal(
+          "dial-key-unknown",
+          `Cannot revoke dial keys of ${whose}: it never had one, must be one that is listed`,
+          { hints: [listing(name)] },
+        ));
+      }
       if (key === undefined) return ok([]);
-      if (keys.includes(key)) return ok(keys.filter((one) => one !== key));
+      if (keys?.includes(key)) return ok(keys.filter((one) => one !== key));
       return err(refusal(
         "dial-key-unknown",
-        `Cannot revoke dial key "${key}" of ${kind} "${name}": it is not enrolled`,
-        { hints: [listing(name), `${verbs} revoke ${name}`] },
+        `Cannot revoke dial key "${key}" of ${whose}: it is not enrolled, must be one that is listed`,
+        { hints: [listing(name)] },
       ));
     },
     tell: (left, isSame) => [

@@ -70,7 +70,9 @@ export async function runVerb(
   try {
     const command = await load();
     const options = command.parseOptions(invocation);
-    if (!options.ok) return await printRefusal(options.error, invocation.json, deps);
+    if (!options.ok) {
+      return await printRefusal(withHelp(options.error, invocation), invocation.json, deps);
+    }
     outcome = await command.run({
       ports: at.ports,
       paths: at.paths,
@@ -94,7 +96,13 @@ export async function runVerb(
   }
   return outcome.ok
     ? await printReport(outcome.value, invocation.json, deps)
-    : await printRefusal(outcome.error, invocation.json, deps);
+    : await printRefusal(withHelp(outcome.error, invocation), invocation.json, deps);
+}
+
+/** What was typed wrong and has no better hint is explained by the help of the verb. */
+function withHelp(reason: Refusal, { verb }: Invocation): Refusal {
+  if (reason.kind !== "usage" || reason.hints.length > 0) return reason;
+  return { ...reason, hints: [`fleetctl ${verbName(verb)} --help`] };
 }
 
 /** Prints a refusal where people or scripts look for it, and returns its exit code. */
@@ -108,10 +116,7 @@ export async function printRefusal(
   return exitCode(reason);
 }
 
-async function runInvocation(typed: Invocation, deps: CliDeps): Promise<number> {
-  const confirmed = await confirm(typed, deps);
-  if (!confirmed.ok) return await printRefusal(confirmed.error, typed.json, deps);
-  const invocation = confirmed.value;
+async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<number> {
   const ports = await deps.openPorts();
   const paths = pathsUnder(rootOf(invocation, deps));
   const uid = ports.users.currentUid();
@@ -119,14 +124,18 @@ async function runInvocation(typed: Invocation, deps: CliDeps): Promise<number> 
   const isPlainUser = uid !== 0 && paths.root === "/";
   const place: Place = { ports, paths, uid };
   if (isPlainUser && await mustForward(invocation, place)) {
+    const confirmed = await confirm(invocation, deps);
+    if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
     // The ledger is root's to read, so nothing can be settled without the daemon.
     return stream === undefined
       ? await printRefusal(noDaemon(invocation, paths), invocation.json, deps)
-      : await forwardVerb(stream, invocation, deps);
+      : await forwardVerb(stream, confirmed.value, deps);
   }
   const settled = await settle(invocation, place);
-  if (!settled.ok) return await printRefusal(settled.error, invocation.json, deps);
+  if (!settled.ok) {
+    return await printRefusal(withHelp(settled.error, invocation), invocation.json, deps);
+  }
   const { addressed, caller, decision } = settled.value;
   const isForRoot = needsRoot(invocation.verb, caller, addressed.target);
   if (isForRoot && isPlainUser) {
@@ -137,10 +146,13 @@ async function runInvocation(typed: Invocation, deps: CliDeps): Promise<number> 
     if (denied?.ok) denied.value.end();
     return await printRefusal(decision.refusal, invocation.json, deps);
   }
+  // Nobody is asked about what is denied to them in any case.
+  const confirmed = await confirm(invocation, deps);
+  if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
   // An operator reads without the daemon, so that `status` works when the daemon does not.
   if (isForRoot && invocation.verb.mutates) {
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
-    if (stream !== undefined) return await forwardVerb(stream, invocation, deps);
+    if (stream !== undefined) return await forwardVerb(stream, confirmed.value, deps);
   }
   const secretValue = await readSecretValue(invocation, deps);
   if (!secretValue.ok) return await printRefusal(secretValue.error, invocation.json, deps);
@@ -151,7 +163,9 @@ async function runInvocation(typed: Invocation, deps: CliDeps): Promise<number> 
     await deps.err(`${refusalLines(recorded.error, "warning").join("\n")}\n`);
   }
   const at = { caller, paths, ports };
-  const code = await runVerb(addressed, at, { ...deps, secretValue: secretValue.value });
+  const { switches } = confirmed.value;
+  const asked = { ...addressed, invocation: { ...addressed.invocation, switches } };
+  const code = await runVerb(asked, at, { ...deps, secretValue: secretValue.value });
   if (recorded?.ok) recorded.value.end(String(code));
   return code;
 }

@@ -9,7 +9,7 @@ import type { CliDeps } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import { DAEMON_LIMITS } from "core/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { Invocation } from "core/verbs/invocation.ts";
+import { type Invocation, printTyped } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
 /** A value leaves room for the rest of a daemon request, JSON escapes included. */
@@ -42,11 +42,7 @@ export async function readSecretValue(
       `ask on`,
     {
       kind: "usage",
-      hints: [
-        `fleetctl ${verbName(invocation.verb)} ${
-          invocation.args.KEY ?? ""
-        } --${option.name} - < file`,
-      ],
+      hints: [`fleetctl ${printTyped(invocation)} --${option.name} - < file`],
     },
   ));
 }

@@ -55,7 +55,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   };
   const runtime = read("runtime", text);
   if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
-  if (name.ok && changed.length === 0) faults.push("nothing to set is named");
+  if (name.ok && changed.length === 0) {
+    faults.push("nothing to set is named, must be an option of it");
+  }
   if (!name.ok || faults.length > 0) return err(badOptions(faults));
   const given = Object.entries(fields).filter(([option]) => options[option] !== undefined);
   return ok({
@@ -108,7 +110,8 @@ function runOnRefusal(name: string) {
       "in the ledger, on one host at a time",
     {
       kind: "usage",
-      hints: [`edit agents.d/${name}.yaml in the ledger, then run: fleetctl apply`],
+      details: [`edit run_on in agents.d/${name}.yaml of the ledger first`],
+      hints: ["fleetctl apply"],
     },
   );
 }

@@ -16,13 +16,15 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import type { CallOrigin, CallVerb } from "core/call_origin.ts";
 import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText, refusal } from "core/errors.ts";
+import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { MCP_LIMITS } from "core/limits.ts";
 import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
 import type { McpAnswer, McpEndpoint } from "core/mcp_port.ts";
+import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
-import { callerAgent, callerText } from "core/verbs/caller.ts";
+import { callerAgent, callerText, seesHost } from "core/verbs/caller.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
@@ -49,7 +51,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(args.mcp ?? "");
   if (!mcp.ok) return mcp;
   const tool = args.tool ?? "";
-  const bad = (found: string, shown = tool) => err(badArguments(verb, mcp.value, found, shown));
+  const bad = (found: string, shown = tool) =>
+    err(badArguments({ verb, mcp: mcp.value, found, tool: shown, agent: args.agent }));
   if (tool === "" || tool.length > TOOL_NAME_LENGTH_MAX) {
     return bad("the name of the tool is unusable", tool.slice(0, 20));
   }
@@ -208,7 +211,7 @@ function parseArguments(text: string): Result<Readonly<Record<string, unknown>>,
 
 /** The socket of the MCP; undefined for one that is reached by URL. */
 async function socketOf(
-  { paths, ports }: VerbContext,
+  { paths, ports, caller }: VerbContext,
   { name, transport, sharing }: Manifest,
   agent: AgentName,
 ): Promise<Result<string | undefined>> {
@@ -216,13 +219,27 @@ async function socketOf(
   const socket = sharing === "shared"
     ? paths.sharedMcpSocket(name)
     : paths.agentMcpSocket(name, agent);
-  return await ports.files.stat(socket) === undefined ? err(noSocket(name, agent)) : ok(socket);
+  if (await ports.files.stat(socket) !== undefined) return ok(socket);
+  // Only who reads the ledger can be told that there is no such agent.
+  const ledger = seesHost(caller) ? await readLedger(ports.files, paths) : undefined;
+  const known = ledger?.ok ? findAgent(ledger.value, agent) : ok(undefined);
+  return known.ok ? err(noSocket(name, agent)) : known;
 }
 
-function badArguments(verb: CallVerb, mcp: McpName, found: string, tool: string) {
+function badArguments({ verb, mcp, found, tool, agent }: {
+  readonly verb: CallVerb;
+  readonly mcp: McpName;
+  readonly found: string;
+  readonly tool: string;
+  readonly agent: string | undefined;
+}) {
+  const words = [
+    tool === "" ? "<tool>" : quoteShell(tool),
+    ...(agent === undefined ? [] : [agent]),
+  ];
   return refusal("arguments-invalid", `Cannot call a tool of MCP "${mcp}": ${found}`, {
     kind: "usage",
-    hints: [`fleetctl ${verb} ${mcp} ${tool === "" ? "<tool>" : tool} --args '{"key":"value"}'`],
+    hints: [`fleetctl ${verb} ${mcp} ${words.join(" ")} --args '{"key":"value"}'`],
   });
 }
 

@@ -11,7 +11,7 @@ import { refusal } from "core/errors.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { decideReading } from "core/secrets/placement.ts";
-import { resolveKey } from "core/secrets/resolve.ts";
+import { isRoleKey, resolveKey } from "core/secrets/resolve.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 import { openSecrets } from "core/secrets/store.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
@@ -50,6 +50,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 function notSet(ref: SecretRef) {
   const where = ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`;
   const flag = ref.agent === undefined ? "" : ` --agent ${ref.agent}`;
+  if (ref.agent !== undefined && isRoleKey(ref.key)) {
+    // Of an agent it cannot be set either.
+    return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
+      hints: [`fleetctl secret get ${ref.key}`],
+    });
+  }
   return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
     hints: [`fleetctl secret set ${ref.key} --value <value>${flag}`],
   });

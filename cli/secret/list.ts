@@ -8,6 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
+import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { type LedgerEntry, readHistory } from "core/ledger/history.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
@@ -17,6 +18,7 @@ import { parseRecipients, type Recipient } from "core/secrets/recipients.ts";
 import { isRoleKey, resolveKey } from "core/secrets/resolve.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
+import { seesHost } from "core/verbs/caller.ts";
 
 /** There is nothing to choose but whose, which is the context's target. */
 export type Options = Readonly<Record<never, never>>;
@@ -44,6 +46,12 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
     : ok([]);
   if (!listed.ok) return listed;
   const rows = await describe(store.value, history.value, agent);
+  if (rows.length === 0 && agent !== undefined && seesHost(context.caller)) {
+    // No secrets of an agent that is not there would read as one that needs some.
+    const ledger = await readLedger(ports.files, paths);
+    const known = ledger.ok ? findAgent(ledger.value, agent) : ledger;
+    if (!known.ok) return known;
+  }
   return ok({
     json: { secrets: rows, ...(agent === undefined ? { readers: readersJson(listed.value) } : {}) },
     blocks: [

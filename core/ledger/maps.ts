@@ -75,9 +75,12 @@ function renderMap<Claim extends string>(
     faults: shared.map(([value, names]) =>
       refusal("claim-shared", `Cannot map ${key} "${value}": ${names.length} agents have it`, {
         details: names.map((name) =>
-          `agents.d/${name}.yaml: ${key}: is also that of another agent`
+          `agents.d/${name}.yaml: ${key}: is also that of another agent, must be its own`
         ),
-        hints: names.map((name) => `edit agents.d/${name}.yaml, then run: fleetctl apply`),
+        hints: [
+          ...names.map((name) => `fleetctl agents show ${name}`),
+          "fleetctl apply",
+        ],
       })
     ),
   };

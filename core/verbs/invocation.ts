@@ -7,6 +7,7 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
+import { printShell } from "core/quote.ts";
 import { nearest } from "core/verbs/nearest.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { matchVerb, VERBS, verbsUnder } from "core/verbs/table.ts";
@@ -136,13 +137,25 @@ function unknownVerb(words: readonly string[]): Refusal {
     candidates.add(verb.path.slice(0, depth + 1).join(" "));
     candidates.add(verbName(verb));
   }
-  const guess = nearest(typed, [...candidates]) ?? nearest(words.join(" "), [...candidates]);
+  // Words that are right say nothing about the one that is not.
+  const below = new Set(verbsUnder(words.slice(0, depth)).map((verb) => verb.path[depth] ?? ""));
+  const group = words.slice(0, depth).join(" ");
+  const last = depth === 0 ? undefined : nearest(words[depth] ?? "", [...below]);
+  const guess = depth === 0
+    ? nearest(typed, [...candidates]) ?? nearest(words.join(" "), [...candidates])
+    : last === undefined
+    ? undefined
+    : `${group} ${last}`;
   return refusal(
     "verb-unknown",
     `Cannot run "${typed}": there is no such verb, must be one of the verbs in help`,
     {
       kind: "usage",
-      hints: [guess === undefined ? "fleetctl help" : `fleetctl ${guess} --help`],
+      hints: [
+        guess === undefined
+          ? ["fleetctl help", ...words.slice(0, depth)].join(" ")
+          : `fleetctl ${guess} --help`,
+      ],
     },
   );
 }
@@ -262,6 +275,23 @@ function bindArguments(rows: readonly Argument[], words: readonly string[]) {
 
 function choiceText(choices: readonly string[]): string {
   return choices.length === 1 ? `"${choices[0]}" or left out` : `one of ${choices.join(", ")}`;
+}
+
+/** Returns what was typed as a line for a hint, with who acts, and without a secret option. */
+export function printTyped(invocation: Invocation): string {
+  const { verb, args, rest, options, switches, as } = invocation;
+  const words = verb.args.flatMap((row) => row.rest ? rest : args[row.name] ?? []);
+  const given = verb.options.filter((option) => !option.secret).flatMap((option) => {
+    const value = options[option.name];
+    if (switches.has(option.name)) return [`--${option.name}`];
+    if (value === undefined) return [];
+    const values = option.repeat === true ? value.split("\n") : [value];
+    return values.flatMap((one) =>
+      one.startsWith("-") ? [`--${option.name}=${one}`] : [`--${option.name}`, one]
+    );
+  });
+  const who = as === undefined ? [] : ["--as", as];
+  return printShell([...verb.path, ...words, ...given, ...who]);
 }
 
 /**

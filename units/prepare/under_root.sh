@@ -33,6 +33,13 @@ case "$root" in
     ;;
 esac
 
+# What may be written is the root alone; the folder that it lies in must be there.
+if [ ! -e "$(dirname -- "$root")" ]; then
+  echo "fleetctl: Cannot use root \"$root\": the folder that it lies in does not exist, must be there" >&2
+  echo "hint: mkdir -p '$(dirname -- "$root")'" >&2
+  exit 1
+fi
+
 case "$kind" in
   tree) prepare=$folder/units/prepare/main.ts ;;
   *)

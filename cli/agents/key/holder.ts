@@ -17,6 +17,8 @@ export const AGENT_KEYS: KeyHolder<AgentName> = {
   word: "agent",
   verbs: "fleetctl agents key",
   keysMax: DIAL_KEYS_MAX,
+  // The gateway enrolls the first that is proven; after a revoke it comes too late.
+  mayBeComing: true,
   parse: parseAgentName,
   listing: (name) => `fleetctl agents key list ${name}`,
   record: ({ ports, paths }, { name, decide, ...rest }) =>

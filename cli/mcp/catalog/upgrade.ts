@@ -58,8 +58,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (!mcp.ok) return mcp;
   const version = invocation.options.to ?? "";
   // The name and the kind are those of the entry; only the version is judged here.
-  const pin = parsePin("npm", `package@${version}`);
-  if (!pin.ok && !parsePin("uvx", `package==${version}`).ok) return pin;
+  const pin = parsePin("npm", `${mcp.value}@${version}`);
+  if (!pin.ok && !parsePin("uvx", `${mcp.value}==${version}`).ok) return pin;
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
   return ok({ mcp: mcp.value, version, grants: grants.value, into: invocation.options.into });
