@@ -60,13 +60,17 @@ async function readBytes(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
-  for await (const part of body ?? []) {
-    bytes += part.length;
+  const reader = body?.getReader();
+  // A body that never comes to its end is given up with its request.
+  late.signal.addEventListener("abort", () => void reader?.cancel().catch(() => {}));
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+    bytes += read.value.length;
     if (bytes > LOGIN_LIMITS.providerBytesMax) {
       late.abort();
       throw new RangeError("the provider's answer is too long");
     }
-    parts.push(part);
+    parts.push(read.value);
   }
+  late.signal.throwIfAborted();
   return await new Blob(parts).bytes();
 }

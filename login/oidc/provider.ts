@@ -231,6 +231,10 @@ function checkClaims(claims: oauth.IDToken, clientId: string, nowMs: number): vo
     throw new ProviderError("the ID token was issued to another application");
   }
   if (!SUBJECT.test(claims.sub)) throw new ProviderError("the ID token has no usable subject");
+  // A time that no date can be is no time; the library takes any number for one.
+  if (![claims.exp, claims.iat].every(Number.isSafeInteger)) {
+    throw new ProviderError("the ID token has times that are none");
+  }
   const now = nowMs / 1000;
   if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is of the future");
 }

@@ -8,11 +8,13 @@ import assert from "node:assert/strict";
 import { HeaderList } from "core/header_list.ts";
 import { openSigner } from "core/signed_value.ts";
 import { FORM_PURPOSE } from "login/basic/form_token.ts";
+import type { HashWork } from "login/basic/passwords.ts";
 import { BROWSER_PURPOSE } from "login/oidc/flows.ts";
 import { SESSION_PURPOSE } from "login/session/sessions.ts";
 import {
   basicHeader,
   BOB,
+  cookieOf,
   createLoginRig,
   type LoginRig,
   MIA,
@@ -94,6 +96,9 @@ test("A11: cookies that a lenient reader would take for ours", async () => {
       `wv_session=${good},`,
       `wv%5fsession=${good}`,
       `a=b,wv_session=${good}`,
+      // U+2000 before the name, as bytes: a reader that trims Unicode takes it for ours.
+      `\xe2\x80\x80wv_session=${good}`,
+      `wv_session=${good}; __Host-wv_session=${good}; wv_session=${good}`,
     ]
   ) await refusesCookie(rig, cookie, cookie.slice(0, 30));
 });
@@ -231,6 +236,111 @@ test("F81: five hundred guesses in one go get eight checks", async () => {
   assert.deepEqual([checked, answers.length - checked], [8, 492]);
   assert.ok(answers.every(({ status }) => status === 401 || status === 429));
   assert.deepEqual(rig.seen, []);
+});
+
+test("F69: a form's token in the address is none", async () => {
+  const rig = await createLoginRig();
+  const form = await rig.ask("/auth/login", { headers: NAVIGATION });
+  const cookie = cookieOf(form, "wv_login_csrf") ?? "";
+  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
+  const answer = await rig.ask(`/auth/login?csrf=${csrf}`, {
+    method: "POST",
+    headers: { ...NAVIGATION, "sec-fetch-site": "same-origin", origin: ORIGIN, cookie },
+    body: new URLSearchParams({ user: MIA.name, password: MIA.password }),
+  });
+  assert.equal(answer.status, 403);
+  assert.equal(cookieOf(answer, "wv_session"), undefined);
+});
+
+test("F74: lines and spellings of X-Forwarded-For buy no further guess", async () => {
+  const rig = await createLoginRig({ env: { WEBVIEW_TRUSTED_PROXIES: "10.0.0.1" } });
+  const guess = async (peer: string, lines: readonly string[]) => {
+    const headers = new HeaderList([["host", "localhost:8736"]]);
+    headers.append("authorization", basicHeader({ ...MIA, password: "no" }));
+    for (const line of lines) headers.append("X-Forwarded-For", line);
+    headers.append("X-Real-IP", "7.7.7.7");
+    const url = new URL(`${ORIGIN}/api/agents`);
+    const request = { method: "GET", url, headers, body: null, onGone: () => {} };
+    return (await rig.app.handle(request, peer)).status;
+  };
+  const chains = [
+    ["9.9.9.9"],
+    ["6.6.6.6", "9.9.9.9"],
+    ["6.6.6.6, 9.9.9.9"],
+    ["unknown, 9.9.9.9"],
+    ["a, b, c", "9.9.9.9:1234"],
+    ["::ffff:9.9.9.9"],
+    ["[::ffff:9.9.9.9]:1"],
+    [`${"1.1.1.1, ".repeat(1_000)}9.9.9.9`],
+  ];
+  for (const chain of chains) {
+    assert.equal(await guess("10.0.0.1:1", chain), 401, chain.join(" / ").slice(0, 60));
+  }
+  assert.equal(await guess("10.0.0.1:2", ["9.9.9.9"]), 429, "one client all along");
+  assert.equal(await guess("10.0.0.1:3", ["8.8.8.8"]), 401, "another is not");
+  for (let count = 0; count < 8; count++) {
+    assert.equal(await guess("5.5.5.5:1", [`4.4.4.${count}`]), 401);
+  }
+  assert.equal(await guess("5.5.5.5:1", ["4.4.4.9"]), 429, "a stranger names nobody else");
+  assert.deepEqual(rig.seen, []);
+});
+
+test("F77: who there is, who not and who is wrong cost the same hashes", async () => {
+  const jobs: string[] = [];
+  const hashes: HashWork = {
+    atOnce: 1,
+    argon2id: (job) => {
+      jobs.push(`argon2id ${job.memorySize} ${job.iterations}`);
+      return Promise.resolve(new Uint8Array(job.hashLength));
+    },
+    scrypt: (job) => {
+      jobs.push(`scrypt ${job.costFactor}`);
+      return Promise.resolve(new Uint8Array(job.hashLength));
+    },
+    bcryptVerify: ({ hash }) => {
+      jobs.push(`bcrypt ${hash.slice(4, 6)}`);
+      return Promise.resolve(false);
+    },
+  };
+  const entries = {
+    argon: "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
+    crypt: "$2b$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW",
+    plain: "a-plain-password",
+  };
+  const users = Object.entries(entries).map(([name, stored]) => `${name}@example.org:${stored}`);
+  const rig = await createLoginRig({
+    env: { WEBVIEW_BASIC_USERS: users.join(",") },
+    hashes,
+  });
+  const work: string[] = [];
+  for (const name of ["argon", "crypt", "plain", "nobody", "x".repeat(300)]) {
+    for (const password of ["wrong", "w".repeat(2_000)]) {
+      jobs.length = 0;
+      const authorization = basicHeader({ name: `${name}@example.org`, password });
+      const peer = `10.9.${work.length}.1:1`;
+      assert.equal((await rig.ask("/api/x", { headers: { authorization }, peer })).status, 401);
+      work.push(jobs.join(", "));
+    }
+  }
+  assert.deepEqual(new Set(work), new Set(["argon2id 65536 2, bcrypt 12"]));
+  assert.deepEqual(rig.seen, []);
+});
+
+test("F82: a clock that is set ends no limit and begins none", async () => {
+  const rig = await createLoginRig();
+  const wrong = { authorization: basicHeader({ ...MIA, password: "no" }) };
+  for (let count = 0; count < 8; count++) {
+    assert.equal((await rig.ask("/api/x", { headers: wrong })).status, 401);
+  }
+  const right = { authorization: basicHeader(MIA) };
+  const start = rig.host.clock.now();
+  for (const offset of [3_600_000, -3_600_000, 0]) {
+    rig.host.clock.setNow(start + offset);
+    assert.equal((await rig.ask("/api/x", { headers: right })).status, 429, `${offset}`);
+  }
+  assert.deepEqual(rig.seen, []);
+  await rig.host.clock.advance(60_000);
+  assert.equal((await rig.ask("/api/x", { headers: right })).status, 200);
 });
 
 test("what the cockpit and its page say to each other passes untouched", async () => {

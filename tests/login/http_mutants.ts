@@ -12,6 +12,8 @@ const CONNECTIONS = "tests/login/connections_test.ts";
 const CROWD = "tests/core/os/http1_crowd_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const UPSTREAM = "tests/core/os/upstream_test.ts";
+const LISTENER = "tests/core/os/http1_server_test.ts";
+const HTTP1 = "tests/core/http1_test.ts";
 
 /** All of them. */
 export const HTTP_MUTANTS: readonly Mutant[] = [
@@ -133,5 +135,118 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     from: "return isTrusted ? undefined : keys[0];",
     to: "return keys[0];",
     tests: [CONNECTIONS],
+  },
+  {
+    check: "two framings of one request",
+    file: "core/http1_request.ts",
+    from: "const isOne = length === null && minor === 1",
+    to: "const isOne = minor === 1",
+    tests: [LISTENER],
+  },
+  {
+    check: "chunks in a version that has none",
+    file: "core/http1_request.ts",
+    from: "const isOne = length === null && minor === 1",
+    to: "const isOne = length === null",
+    tests: [LISTENER],
+  },
+  {
+    check: "a length of a request that is no number",
+    file: "core/http1_request.ts",
+    from: "const LENGTH = /^[0-9]{1,15}$/;",
+    to: "const LENGTH = /^[0-9a-fx+]{1,15}$/;",
+    tests: [LISTENER, RAW],
+  },
+  {
+    check: "a body behind an upgrade",
+    file: "core/http1_request.ts",
+    from: 'if (isUpgrade && framing.kind !== "none") return err(400);',
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "the host of a request",
+    file: "core/http1_request.ts",
+    from: "host === null ? minor === 1 : ",
+    to: "host === null ? false : ",
+    tests: [LISTENER],
+  },
+  {
+    check: "a bare line feed in a head",
+    file: "core/os/http1_wire.ts",
+    from: "if (at === this.#start || buffer[at - 1] !== CR) return 400;",
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "another protocol at the first byte",
+    file: "core/os/http1_wire.ts",
+    from: "if (at === this.#start && !isHeadStart(buffer[at] ?? 0)) return 400;",
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "the size of a head",
+    file: "core/wire_limits.ts",
+    from: "headBytesMax: 16 * KIB,",
+    to: "headBytesMax: 1024 * KIB,",
+    tests: [LISTENER],
+  },
+  {
+    check: "the rest of a body that nobody read",
+    file: "core/os/http1_server.ts",
+    from: "const isRead = body === undefined || body.discard();",
+    to: "const isRead = body === undefined || body.discard() || true;",
+    tests: [LISTENER],
+  },
+  {
+    check: "the end of a connection over a body that still comes",
+    file: "core/os/http1_server.ts",
+    from: "await wire.linger();\n    }\n    return false;",
+    to: "}\n    return false;",
+    tests: [LISTENER],
+  },
+  {
+    check: "the length that an answer has told",
+    file: "core/os/http1_answer.ts",
+    from: 'if (left < 0) throw new RangeError("the answer is longer than it says");',
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "a second header within one",
+    file: "core/http1.ts",
+    from: "if (lowered(name) === undefined || !VALUE.test(value)) {",
+    to: "if (lowered(name) === undefined) {",
+    tests: [LISTENER, HTTP1],
+  },
+  {
+    check: "the time for a head",
+    file: "core/os/http1_server.ts",
+    from: "else if (late >= times.headersMsMax) tooLate(wire);",
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "the time for a body",
+    file: "core/os/http1_server.ts",
+    from: "if (lateBody >= times.requestMsMax) {",
+    to: "if (lateBody === Infinity) {",
+    tests: [LISTENER],
+  },
+  {
+    check: "the time for taking an answer",
+    file: "core/os/http1_server.ts",
+    from: "if (late >= bounds.takerMsMax) wire.close();",
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "two framings of one answer",
+    file: "core/http1.ts",
+    from:
+      'if (codings !== undefined && length !== undefined) return err("it is framed in two ways");',
+    to: "",
+    tests: [HTTP1],
   },
 ];

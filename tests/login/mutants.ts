@@ -1,6 +1,6 @@
 /**
- * The checks of the login proxy, each with what the code would be without it, and the tests that must turn
- * red then. Data only; `mutants_process_test.ts` takes them out one by one.
+ * The checks of the login proxy itself, each with what the code would be without it, and the tests that must turn
+ * red then. Those of a provider are in `oidc_mutants.ts`, those of the listener in `http_mutants.ts`. Data only; `mutants_process_test.ts` takes them out one by one.
  *
  * @module
  */
@@ -24,16 +24,11 @@ const SESSIONS = "tests/login/session/sessions_test.ts";
 const IDLE = "tests/login/session/idle_test.ts";
 const ENDED = "tests/login/session/ended_elsewhere_test.ts";
 const COOKIES = "tests/login/cookies_test.ts";
-const SIGN_IN = "tests/login/oidc/sign_in_test.ts";
-const LIES = "tests/login/oidc/lies_test.ts";
-const PRINCIPAL = "tests/login/oidc/principal_test.ts";
 const REFRESH = "tests/login/oidc/refresh_test.ts";
 const ATTACKS = "tests/login/attacks_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const PASSWORDS = "tests/login/basic/passwords_test.ts";
 const ATTEMPTS = "tests/login/basic/attempts_test.ts";
-const LISTENER = "tests/core/os/http1_server_test.ts";
-const HTTP1 = "tests/core/http1_test.ts";
 const SIGNED = "tests/core/signed_value_test.ts";
 
 /** All of them. */
@@ -313,254 +308,6 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["tests/login/return_path_test.ts"],
   },
   {
-    check: "two framings of one request",
-    file: "core/http1_request.ts",
-    from: "const isOne = length === null && minor === 1",
-    to: "const isOne = minor === 1",
-    tests: [LISTENER],
-  },
-  {
-    check: "chunks in a version that has none",
-    file: "core/http1_request.ts",
-    from: "const isOne = length === null && minor === 1",
-    to: "const isOne = length === null",
-    tests: [LISTENER],
-  },
-  {
-    check: "a length of a request that is no number",
-    file: "core/http1_request.ts",
-    from: "const LENGTH = /^[0-9]{1,15}$/;",
-    to: "const LENGTH = /^[0-9a-fx+]{1,15}$/;",
-    tests: [LISTENER, RAW],
-  },
-  {
-    check: "a body behind an upgrade",
-    file: "core/http1_request.ts",
-    from: 'if (isUpgrade && framing.kind !== "none") return err(400);',
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "the host of a request",
-    file: "core/http1_request.ts",
-    from: "host === null ? minor === 1 : ",
-    to: "host === null ? false : ",
-    tests: [LISTENER],
-  },
-  {
-    check: "a bare line feed in a head",
-    file: "core/os/http1_wire.ts",
-    from: "if (at === this.#start || buffer[at - 1] !== CR) return 400;",
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "another protocol at the first byte",
-    file: "core/os/http1_wire.ts",
-    from: "if (at === this.#start && !isHeadStart(buffer[at] ?? 0)) return 400;",
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "the size of a head",
-    file: "core/wire_limits.ts",
-    from: "headBytesMax: 16 * KIB,",
-    to: "headBytesMax: 1024 * KIB,",
-    tests: [LISTENER],
-  },
-  {
-    check: "the rest of a body that nobody read",
-    file: "core/os/http1_server.ts",
-    from: "const isRead = body === undefined || body.discard();",
-    to: "const isRead = body === undefined || body.discard() || true;",
-    tests: [LISTENER],
-  },
-  {
-    check: "the end of a connection over a body that still comes",
-    file: "core/os/http1_server.ts",
-    from: "await wire.linger();\n    }\n    return false;",
-    to: "}\n    return false;",
-    tests: [LISTENER],
-  },
-  {
-    check: "the length that an answer has told",
-    file: "core/os/http1_answer.ts",
-    from: 'if (left < 0) throw new RangeError("the answer is longer than it says");',
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "a second header within one",
-    file: "core/http1.ts",
-    from: "if (lowered(name) === undefined || !VALUE.test(value)) {",
-    to: "if (lowered(name) === undefined) {",
-    tests: [LISTENER, HTTP1],
-  },
-  {
-    check: "the time for a head",
-    file: "core/os/http1_server.ts",
-    from: "else if (late >= times.headersMsMax) tooLate(wire);",
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "the time for a body",
-    file: "core/os/http1_server.ts",
-    from: "if (lateBody >= times.requestMsMax) {",
-    to: "if (lateBody === Infinity) {",
-    tests: [LISTENER],
-  },
-  {
-    check: "the time for taking an answer",
-    file: "core/os/http1_server.ts",
-    from: "if (late >= bounds.takerMsMax) wire.close();",
-    to: "",
-    tests: [LISTENER],
-  },
-  {
-    check: "two framings of one answer",
-    file: "core/http1.ts",
-    from:
-      'if (codings !== undefined && length !== undefined) return err("it is framed in two ways");',
-    to: "",
-    tests: [HTTP1],
-  },
-  {
-    check: "the browser of a sign-in",
-    file: "login/oidc/flows.ts",
-    from: "if (found === undefined || browser === undefined || found.browser !== browser) {",
-    to: "if (found === undefined) {",
-    tests: [SIGN_IN],
-  },
-  {
-    check: "a sign-in that was used",
-    file: "login/oidc/flows.ts",
-    from: "kept.delete(state);\n      return found.until",
-    to: "return found.until",
-    tests: [SIGN_IN],
-  },
-  {
-    check: "the age of a sign-in",
-    file: "login/oidc/flows.ts",
-    from: "return found.until > clock.monotonic() ? found.flow : undefined;",
-    to: "return found.flow;",
-    tests: [SIGN_IN],
-  },
-  {
-    check: "parameters that are there twice",
-    file: "login/routes/oidc.ts",
-    from: 'if (isTwice) return err("parameter-twice");',
-    to: "",
-    tests: [SIGN_IN],
-  },
-  {
-    check: "a callback that is no navigation",
-    file: "login/routes/oidc.ts",
-    from: 'return err("no-navigation");',
-    to: "",
-    tests: [SIGN_IN],
-  },
-  {
-    check: "the signature of an ID token",
-    file: "login/oidc/provider.ts",
-    from: "await servers.verifySignature(response);",
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "the nonce",
-    file: "login/oidc/provider.ts",
-    from: "expectedNonce: flow.nonce,",
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "a foreign azp",
-    file: "login/oidc/provider.ts",
-    from: "if (claims.azp !== undefined && claims.azp !== clientId) {",
-    to: "if (clientId.length === 0) {",
-    tests: [LIES],
-  },
-  {
-    check: "the form of a subject",
-    file: "login/oidc/provider.ts",
-    from:
-      'if (!SUBJECT.test(claims.sub)) throw new ProviderError("the ID token has no usable subject");',
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "an ID token of the future",
-    file: "login/oidc/provider.ts",
-    from:
-      'if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is of the future");',
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "at_hash",
-    file: "login/oidc/provider.ts",
-    from: "await checkAccessHash(claims, tokens);",
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "PKCE of a provider",
-    file: "login/oidc/provider.ts",
-    from: 'if (methods !== undefined && !methods.includes("S256")) {',
-    to: "if (methods === null) {",
-    tests: [LIES],
-  },
-  {
-    check: "the size of a provider's answer",
-    file: "login/oidc/fetch.ts",
-    from: "if (bytes > LOGIN_LIMITS.providerBytesMax) {",
-    to: "if (bytes < 0) {",
-    tests: [LIES],
-  },
-  {
-    check: "redirects of a provider",
-    file: "login/oidc/fetch.ts",
-    from: 'redirect: "manual",',
-    to: "",
-    tests: [LIES],
-  },
-  {
-    check: "email_verified",
-    file: "login/oidc/principal.ts",
-    from: 'if (isDenied) return err("email-not-verified");',
-    to: "",
-    tests: [PRINCIPAL],
-  },
-  {
-    check: "unverified addresses of everybody's provider",
-    file: "login/oidc/principal.ts",
-    from: 'if (verified !== true && verified !== "true") return err("email-not-verified");',
-    to: "",
-    tests: [PRINCIPAL],
-  },
-  {
-    check: "unusual addresses",
-    file: "login/oidc/principal.ts",
-    from: 'if (!ADDRESS.test(value) || UNUSUAL.test(value)) return err("claim-malformed");',
-    to: 'if (value.length === 0) return err("claim-malformed");',
-    tests: [PRINCIPAL],
-  },
-  {
-    check: "the pin of an address",
-    file: "login/routes/oidc.ts",
-    from: "if (pin.value.issuer !== issuer || pin.value.subject !== subject) {",
-    to: "if (pin.value.issuer.length === 0) {",
-    tests: [PRINCIPAL],
-  },
-  {
-    check: "a refresh reference that comes twice",
-    file: "login/oidc/refreshes.ts",
-    from: "endFamily(row.family);\n        return undefined;",
-    to: "",
-    tests: [REFRESH],
-  },
-  {
     check: "the idle time of a session",
     file: "login/session/sessions.ts",
     from: 'if (idleEnd(row) <= now) return err("idle");',
@@ -586,13 +333,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: "core/login_store.ts",
     from: "return open(session);",
     to: "return [];",
-    tests: [REFRESH],
-  },
-  {
-    check: "who a refresh belongs to",
-    file: "login/routes/refresh.ts",
-    from: "if (!principal.ok || principal.value !== kept.principal) {",
-    to: "if (!principal.ok) {",
     tests: [REFRESH],
   },
 ];

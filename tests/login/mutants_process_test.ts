@@ -9,10 +9,11 @@ import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
 import { HTTP_MUTANTS } from "tests/login/http_mutants.ts";
 import { MUTANTS } from "tests/login/mutants.ts";
+import { OIDC_MUTANTS } from "tests/login/oidc_mutants.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 4);
 const DAY_MS = 86_400_000;
-const ALL = [...MUTANTS, ...HTTP_MUTANTS];
+const ALL = [...MUTANTS, ...HTTP_MUTANTS, ...OIDC_MUTANTS];
 const FOLDERS = ["core", "login", "tests/core", "tests/fakes", "tests/login", "tests/support"];
 
 Deno.test("the code of every check is there exactly once", async () => {

@@ -1,16 +1,20 @@
 /**
  * The login proxy in the hands of a test: as functions over a fake cockpit, or listening on loopback
- * in front of a real one. Passwords are hashed with few iterations, so that tests are quick.
+ * in front of a real one. Passwords are hashed with few iterations, so that tests are quick. Whatever a
+ * test asks through the rig, a request that the proxy refuses must not have reached the cockpit: the rig
+ * holds each answer to that itself.
  *
  * @module
  */
 
+import assert from "node:assert/strict";
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
 import { systemHashThreads } from "core/os/slow_hashes.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import {
+  type ProxyAnswer,
   type ProxyRequest,
   type Upstream,
   UpstreamFault,
@@ -105,6 +109,23 @@ export const OWN_SCRIPT = {
   origin: ORIGIN,
 } as const;
 
+function responseOf({ status, headers, body }: ProxyAnswer): Response {
+  const hasBody = ![204, 205, 304].includes(status);
+  return new Response(hasBody ? body : null, { status, headers: [...headers] });
+}
+
+/** Refusals before anything is passed on; 413 may come while a body is on its way. */
+const REFUSED: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 415, 421, 429, 503]);
+
+/** Holds a refusal to having reached nobody, unless the cockpit itself has answered so. */
+function assertUnseen(answer: Response, reached: ReadonlyMap<string, number | undefined>): void {
+  const id = answer.headers.get("x-request-id") ?? "";
+  const isLed = (answer.headers.get("location") ?? "").startsWith("/auth/");
+  if (!isLed && !REFUSED.has(answer.status)) return;
+  if (!reached.has(id) || reached.get(id) === answer.status) return;
+  assert.fail(`refused with ${answer.status}, and the cockpit saw it`);
+}
+
 /** Takes `name=value` out of the `Set-Cookie` headers of an answer. */
 export function cookieOf(answer: Response, name: string): string | undefined {
   const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`));
@@ -167,6 +188,8 @@ export async function createLoginRig(
   } = {},
 ): Promise<LoginRig> {
   const seen: Seen[] = [];
+  /** Ids of the requests that came to the cockpit, with what it answered. */
+  const reached = new Map<string, number | undefined>();
   const keys = await parseAssertionKeys(KEYS.WEBVIEW_ASSERTION_KEY);
   if (!keys.ok) throw new Error(keys.error.message);
   const cockpit = options.cockpit ?? (() => new Response("ok"));
@@ -184,6 +207,8 @@ export async function createLoginRig(
         body: body as ReadableStream<Uint8Array<ArrayBuffer>> | null,
       });
       const { pathname } = new URL(request.url);
+      const id = request.headers.get("x-request-id") ?? "";
+      reached.set(id, undefined);
       const token = request.headers.get("x-fleetctl-assertion") ?? "";
       const verified = await verifyAssertion(keys.value, token, {
         method: request.method,
@@ -200,6 +225,7 @@ export async function createLoginRig(
       });
       const answer = await answered;
       const { status } = answer;
+      reached.set(id, status);
       const pairs = [...answer.headers];
       if (answer.body !== null) return { status, headers: pairs, body: watched(answer.body, sent) };
       sent.onEnd();
@@ -226,10 +252,9 @@ export async function createLoginRig(
       proxyRequestOf(new Request(target, { ...rest, headers })),
       peer,
     );
-    if (answer instanceof Response) return answer;
-    const { status, headers: answered, body } = answer;
-    const hasBody = ![204, 205, 304].includes(status);
-    return new Response(hasBody ? body : null, { status, headers: [...answered] });
+    const told = answer instanceof Response ? answer : responseOf(answer);
+    assertUnseen(told, reached);
+    return told;
   };
   const logIn: LoginRig["logIn"] = async (user = MIA, more = {}) => {
     const peer = more.peer === undefined ? {} : { peer: more.peer };

@@ -27,6 +27,7 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["no time of issue (rp-id_token-iat)", claims({ iat: undefined })],
   ["a time of issue in the future", claims({ iat: Math.floor(Date.now() / 1000) + day })],
   ["an expiry in the past", claims({ exp: Math.floor(Date.now() / 1000) - day })],
+  ["an expiry beyond all times", claims({ exp: 1e300 })],
   ["an expiry that is a text", claims({ exp: "9999999999" })],
   ["no expiry", claims({ exp: undefined })],
   ["a start in the future", claims({ nbf: Math.floor(Date.now() / 1000) + day })],
@@ -52,6 +53,10 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ],
   ["a broken signature (rp-id_token-bad-sig)", { token: (token) => flipped(token) }],
   ["no signature", { token: (token) => token.replace(/\.[^.]*$/, ".") }],
+  ["five parts, as an encrypted token has", { token: (token) => `${token}.x.y` }],
+  ["a payload that is not encoded (b64)", {
+    token: (token) => reheaded(token, { alg: "ES256", kid: "first", b64: false, crit: ["b64"] }),
+  }],
   ["a fourth part", { token: (token) => `${token}.x` }],
   ["an unknown critical header", { header: (all) => ({ ...all, crit: ["x"], x: 1 }) }],
   ["a key of its own in the header", { token: (token) => selfSigned(token) }],
@@ -64,6 +69,14 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
     },
   ],
   ["a key for another use", { keys: (keys) => keys.map((key) => ({ ...key, use: "enc" })) }],
+  ["a key for another algorithm", {
+    keys: (keys) => keys.map((key) => ({ ...key, alg: "RS256" })),
+  }],
+  ["an RSA key of 512 bits", {
+    header: (all) => ({ ...all, alg: "RS256" }),
+    keys: () => [{ kty: "RSA", kid: "first", alg: "RS256", e: "AQAB", n: "A".repeat(86) }],
+  }],
+  ["a kid that is a query", { header: (all) => ({ ...all, kid: "' OR 1=1 --" }) }],
   ["no keys", { keys: () => [] }],
   ["a key off its curve", { keys: (keys) => keys.map((key) => ({ ...key, x: "AA", y: "AA" })) }],
   ["keys that are no keys", { keys: () => [{ kty: "EC" }, {}, { kty: 1 as unknown as string }] }],
@@ -205,6 +218,27 @@ for (const [name, lies, status] of AWAY) {
     assert.ok(!rig.provider.asked.includes("GET /"), "no redirect is followed");
   });
 }
+
+Deno.test("a provider that gives tokens that never end logs nobody in, after its time", async () => {
+  const begun = Promise.withResolvers<void>();
+  const endless = () => {
+    begun.resolve();
+    return new Response(
+      new ReadableStream<Uint8Array<ArrayBuffer>>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+      }),
+      { headers: { "content-type": "application/json" } },
+    );
+  };
+  const rig = await createOidcRig({ lies: answer("/token", endless) });
+  const browser = rig.browser();
+  const back = rig.provider.signIn(await browser.begin(), ADA);
+  const asked = browser.ask(back.pathname + back.search);
+  await begun.promise;
+  await rig.host.clock.advance(10_000);
+  assert.equal((await asked).status, 503);
+  assert.deepEqual([browser.cookies.has("wv_session"), rig.seen], [false, []]);
+});
 
 const BACK: readonly (readonly [string, (back: URL) => void])[] = [
   ["no issuer though it promises one", (back) => back.searchParams.delete("iss")],

@@ -31,6 +31,12 @@ const ROWS: readonly [string, RequestInit, number, boolean][] = [
     false,
   ],
   [
+    "a frame of another site",
+    { headers: { ...NAVIGATION, "sec-fetch-site": "cross-site", "sec-fetch-dest": "iframe" } },
+    200,
+    false,
+  ],
+  [
     "an image of another site",
     { headers: { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" } },
     403,
