@@ -5,6 +5,8 @@
  * @module
  */
 
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
 import type { YamlFile, YamlPath } from "core/yaml.ts";
 
 /** Checks one string; returns what it must be when it is not, else undefined. */
@@ -36,6 +38,15 @@ const FAULTS_MAX = 50;
 const ITEMS_MAX = 256;
 /** Bytes of one string value. */
 const STRING_LENGTH_MAX = 4096;
+
+/** Refuses a text that a file which is read with this reader cannot hold. */
+export function parseFieldText(text: string): Result<string> {
+  return text.length <= STRING_LENGTH_MAX ? ok(text) : err(refusal(
+    "text-too-long",
+    `Cannot store the text: it has ${text.length} characters, must have at most ${STRING_LENGTH_MAX}`,
+    { kind: "usage" },
+  ));
+}
 
 /** Creates a reader over one file. */
 export function createFieldReader(yaml: YamlFile): FieldReader {

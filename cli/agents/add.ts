@@ -18,6 +18,7 @@ import {
 } from "cli/planner.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
 import { addAgent } from "core/ledger/agents.ts";
 import { checkUnique, readLedger } from "core/ledger/ledger.ts";
@@ -66,6 +67,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const userEmail = read("user-email", parseEmail);
   const ownerAad = read("owner-aad", parseObjectId);
   const ownerEmail = read("owner-email", parseEmail);
+  for (const option of ["runtime", "provider", "model"]) read(option, parseFieldText);
   if (!name.ok || channel === undefined || faults.length > 0) return err(badOptions(faults));
   return ok({
     name: name.value,

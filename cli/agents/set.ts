@@ -10,6 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
+import { parseFieldText } from "core/field_reader.ts";
 import { CHANNELS } from "core/ledger/agent.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import type { ShardEdit } from "core/ledger/shard.ts";
@@ -45,15 +46,14 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (!name.ok) faults.push(name.error.message);
   const channel = CHANNELS.find((one) => one === options.channel);
   if (options.channel !== undefined) changed.push("channel");
-  const text = (value: string): Result<string> => ok(value);
   const fields = {
     "user-email": { userEmail: read("user-email", parseEmail) },
     "owner-aad": { ownerAad: read("owner-aad", parseObjectId) },
     "owner-email": { ownerEmail: read("owner-email", parseEmail) },
-    provider: { provider: read("provider", text) },
-    model: { model: read("model", text) },
+    provider: { provider: read("provider", parseFieldText) },
+    model: { model: read("model", parseFieldText) },
   };
-  const runtime = read("runtime", text);
+  const runtime = read("runtime", parseFieldText);
   if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
   if (name.ok && changed.length === 0) {
     faults.push("nothing to set is named, must be an option of it");

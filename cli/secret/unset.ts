@@ -11,6 +11,7 @@ import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { refusal } from "core/errors.ts";
+import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { ROLE_KEYS } from "core/secrets/init.ts";
@@ -25,6 +26,9 @@ import type { Invocation } from "core/verbs/invocation.ts";
 export interface Options {
   readonly key: KeyName;
 }
+
+/** Who may log in where the driver is `basic`. */
+const BASIC_USERS = "WEBVIEW_BASIC_USERS";
 
 /** Parses the name of the key. */
 export function parseOptions(invocation: Invocation): Result<Options> {
@@ -41,6 +45,11 @@ export async function run(context: VerbContext, { key }: Options): Promise<Resul
   if (!placed.ok) return placed;
   if ((ROLE_KEYS as readonly string[]).includes(key)) return err(needed(key));
   return await underVerbLock(context, async () => {
+    const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
+    if (ref.agent === undefined && key === BASIC_USERS) {
+      if (!roles.ok) return roles;
+      if (roles.value.login?.driver === "basic") return err(loginNeeds(key));
+    }
     const store = await openSecrets(ports, paths);
     if (!store.ok) return store;
     const done = await store.value.unset(ref, authorOf(context, "secret unset"));
@@ -55,6 +64,16 @@ export async function run(context: VerbContext, { key }: Options): Promise<Resul
       ...(files.length === 0 ? [] : ["running programs forget it after:", ...laterLines(context)]),
     ]));
   });
+}
+
+/** Without the list the proxy is not rendered any more, and does not start again. */
+function loginNeeds(key: KeyName) {
+  return refusal(
+    "key-needed",
+    `Cannot unset "${key}": the login proxy of this host logs people in with it, must have another ` +
+      "driver first",
+    { hints: [`fleetctl secret set ${key} --value - < file`, "fleetctl webview-login status"] },
+  );
 }
 
 function needed(key: KeyName) {

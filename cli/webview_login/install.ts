@@ -50,7 +50,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
     return err(refusal(
       "login-options-invalid",
       `Cannot install the login proxy: ${faults.join("; ")}`,
-      { kind: "usage", hints: ["fleetctl webview-login install --driver basic"] },
+      { kind: "usage", hints: ["fleetctl webview-login install --help"] },
     ));
   }
   return ok({

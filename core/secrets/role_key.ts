@@ -5,6 +5,7 @@
  * @module
  */
 
+import { parseBasicUsers } from "core/basic_users.ts";
 import { refusal } from "core/errors.ts";
 import type { KeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -18,6 +19,7 @@ const RING_KEYS: ReadonlySet<string> = new Set(["WEBVIEW_HMAC_KEY", "WEBVIEW_ASS
 
 /** Refuses a value with which the roles that read `key` would not start, or one easy to guess. */
 export function checkRoleKey(key: KeyName, value: string): Result<void> {
+  if (key === "WEBVIEW_BASIC_USERS") return checkBasicUsers(key, value);
   if (!RING_KEYS.has(key) && !isHostOpKey(key)) return ok(undefined);
   const hints = [`head -c 32 /dev/urandom | base64 | fleetctl secret set ${key} --value -`];
   const ring = RING_KEYS.has(key)
@@ -32,6 +34,18 @@ export function checkRoleKey(key: KeyName, value: string): Result<void> {
     "role-key-weak",
     `Cannot set "${key}": ${which} has ${found} bytes, must have at least ${KEY_BYTES_MIN}`,
     { hints },
+  ));
+}
+
+/** With an entry that is none the login proxy does not start, and nobody logs in. */
+function checkBasicUsers(key: KeyName, value: string): Result<void> {
+  const users = parseBasicUsers(value);
+  if (users.ok) return ok(undefined);
+  const count = users.error.length === 1 ? "1 fault" : `${users.error.length} faults`;
+  return err(refusal(
+    "basic-users-invalid",
+    `Cannot set "${key}": the list has ${count}, must be user:password,user:password`,
+    { details: users.error, hints: [`fleetctl secret set ${key} --value - < file`] },
   ));
 }
 

@@ -22,6 +22,11 @@ const ROWS: readonly [hint: string, usual: string, other: string][] = [
   ["fleetctl up --workdir ~", "./dev up --workdir ~", "./dev up --root '/tmp/a b' --workdir ~"],
   ["fleetctld --help", "fleetctld --help", "fleetctld --help"],
   ["df -h /", "df -h /", "df -h /"],
+  [
+    "head -c 32 /x | fleetctl secret set K --value -",
+    "head -c 32 /x | ./dev run fleetctl secret set K --value -",
+    "head -c 32 /x | FLEETCTL_ROOT='/tmp/a b' ./dev run fleetctl secret set K --value -",
+  ],
 ];
 
 for (const [hint, usual, other] of ROWS) {

@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import { parseOptions as parseAdd } from "cli/agents/add.ts";
+import { parseOptions as parseAgentsSet } from "cli/agents/set.ts";
 import { parseOptions as parseApply } from "cli/apply.ts";
 import { parseOptions as parseCompletion } from "cli/completion.ts";
 import { parseOptions as parseHelp } from "cli/help_verb.ts";
@@ -87,11 +88,23 @@ const BAD: readonly [argv: readonly string[], parse: Parse, code: string, says: 
   [["help", "mcp", "ad"], parseHelp, "verb-unknown", /"mcp ad"/],
   [["help", "browser", "status"], parseHelp, "verb-not-available", /"browser status"/],
   [["agents", "add", "ada"], parseAdd, "options-invalid", /--channel is missing/],
+  [
+    ["agents", "add", "ada", "--channel", "webview", "--model", "m".repeat(5000)],
+    ...[
+      parseAdd,
+      "options-invalid",
+      /--model: .*has 5000 characters, must have at most 4096/,
+    ] as const,
+  ],
+  [
+    ["agents", "set", "ada", "--provider", "p".repeat(4097)],
+    ...[parseAgentsSet, "options-invalid", /--provider: .*has 4097 characters/] as const,
+  ],
   [["agents", "add", "root", "--channel", "webview"], parseAdd, "options-invalid", /reserved/],
 ];
 
 for (const [argv, parse, code, says] of BAD) {
-  Deno.test(`parseOptions() refuses "${argv.join(" ")}" with ${code}`, () => {
+  Deno.test(`parseOptions() refuses "${argv.join(" ").slice(0, 80)}" with ${code}`, () => {
     const got = parse(invocationOf(...argv));
     assert.ok(!got.ok);
     assert.equal(got.error.code, code);

@@ -23,6 +23,7 @@ const ROWS: readonly [key: string, value: string, code: string, says: RegExp][] 
   ["WEBVIEW_HMAC_KEY", "ß".repeat(16), "", /^/],
   ["FLEETCTL_HOST_OP_GRANT_SECRET", GOOD, "", /^/],
   ["CODEHOST_TOKEN", "x", "", /^/],
+  ["WEBVIEW_BASIC_USERS", "ada@example.org:correct horse,bob:battery", "", /^/],
 ];
 
 for (const [key, value, code, says] of ROWS) {
@@ -46,5 +47,15 @@ Deno.test("checkRoleKey() refuses every value with which the gateway would not s
     const read = await readGatewayConfig({ [key]: value });
     const faults = read.ok ? [] : read.error.details.filter((fault) => fault.startsWith(key));
     if (faults.length > 0) assert.ok(!checkRoleKey(key, value).ok, faults.join());
+  }
+});
+
+Deno.test("checkRoleKey() refuses a list of users with which nobody could log in", () => {
+  for (const value of ["nopassword", "ada:", "ada:secret-word,ada:other-word", ","]) {
+    const checked = checkRoleKey("WEBVIEW_BASIC_USERS" as KeyName, value);
+    assert.ok(!checked.ok, value);
+    assert.equal(checked.error.code, "basic-users-invalid");
+    assert.ok(checked.error.details.length > 0);
+    assert.doesNotMatch(JSON.stringify(checked.error), /secret-word|other-word|nopassword/);
   }
 });
