@@ -47,7 +47,7 @@ create table if not exists items (
 export async function openSpool(
   databases: Databases,
   path: string,
-  parts: { readonly clock: Pick<Clock, "after">; readonly log: Log },
+  parts: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
 ): Promise<Spool> {
   const db = await databases.open(path);
   db.exec(SCHEMA);
@@ -63,7 +63,10 @@ class SqliteSpool implements Spool {
   #size = 0;
   #length = 0;
 
-  constructor(db: Database, parts: { readonly clock: Pick<Clock, "after">; readonly log: Log }) {
+  constructor(
+    db: Database,
+    parts: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
+  ) {
     this.#db = db;
     for (const item of this.all()) this.#count(item, 1);
     const insert = db.prepare(

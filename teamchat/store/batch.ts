@@ -28,11 +28,11 @@ export type Writer = <T>(what: string, work: () => Result<T>) => Promise<Result<
 /** A writer and what goes with it. */
 export interface Writing {
   readonly write: Writer;
-  /** The same, before everything of its batch that is not `writeFirst`. */
+  /** The same at once, and before everything of its batch that is not `writeFirst`. */
   readonly writeFirst: Writer;
   /** The same, when there is a batch anyway, or a little later: for what nobody waits for. */
   readonly writeLater: Writer;
-  /** Calls `job` right before the next batch, which takes what it writes; not after a `flush`. */
+  /** Calls `job` right before a batch that comes as soon as `write` would; not after a `flush`. */
   readonly beforeNext: (job: () => void) => void;
   /** Writes what waits, at once. */
   readonly flush: () => void;
@@ -52,37 +52,55 @@ interface Waiting {
   readonly resolve: (stored: Result<unknown>) => void;
 }
 
-type WritingParts = Omit<BatchParts, "what"> & { readonly rows?: HeldRows };
+type WritingParts = Omit<BatchParts, "what"> & {
+  readonly clock: Pick<Clock, "after" | "monotonic">;
+  readonly rows?: HeldRows;
+  /**
+   * What is not `writeFirst` keeps away from the batch before by this many times what that took, so that
+   * not all the time goes to the disk, for which everything stands still. 0 when absent.
+   */
+  readonly gapFactor?: number;
+};
+
+/** The longest of such gaps. */
+const GAP_MS_MAX = 8;
 
 /** What nobody waits for is written after this long at the latest. */
 const LATER_MS = 100;
 
 /** Makes a writer. */
 export function openWriter(parts: WritingParts): Writing {
+  const { clock, gapFactor = 0 } = parts;
   let [first, rest]: [Waiting[], Waiting[]] = [[], []];
   let jobs: (() => void)[] = [];
-  let isArmed = false;
-  let stopLater: (() => void) | undefined;
+  let armed: { readonly at: number; readonly stop: () => void } | undefined;
+  let restAt = -Infinity;
+  const flush = () => {
+    armed?.stop();
+    armed = undefined;
+    const batch = [...first, ...rest];
+    [first, rest] = [[], []];
+    if (batch.length === 0) return;
+    const begun = clock.monotonic();
+    writeAll(parts, batch);
+    const ended = clock.monotonic();
+    restAt = ended + Math.min(GAP_MS_MAX, (ended - begun) * gapFactor);
+  };
   const run = () => {
-    isArmed = false;
     const due = jobs;
     jobs = [];
     for (const job of due) job();
     flush();
   };
-  const flush = () => {
-    stopLater?.();
-    stopLater = undefined;
-    const batch = [...first, ...rest];
-    [first, rest] = [[], []];
-    if (batch.length > 0) writeAll(parts, batch);
+  /** Sees to a batch in `ms` at the latest; never in this round of the event loop. */
+  const arm = (ms: number) => {
+    const at = clock.monotonic() + ms;
+    if (armed !== undefined && armed.at <= at) return;
+    armed?.stop();
+    armed = { at, stop: clock.after(ms, run) };
   };
-  const arm = () => {
-    if (isArmed) return;
-    isArmed = true;
-    // After this round of the event loop: what arrived in it goes to the disk together.
-    parts.clock.after(0, run);
-  };
+  /** The wait of what need not be on the disk at once; whatever is written meanwhile takes it along. */
+  const gap = () => Math.max(0, restAt - clock.monotonic());
   const writer =
     (add: (one: Waiting) => void): Writer => <T>(what: string, work: () => Result<T>) =>
       new Promise<Result<T>>((resolve) =>
@@ -91,19 +109,19 @@ export function openWriter(parts: WritingParts): Writing {
   return {
     write: writer((one) => {
       rest.push(one);
-      arm();
+      arm(gap());
     }),
     writeFirst: writer((one) => {
       first.push(one);
-      arm();
+      arm(0);
     }),
     writeLater: writer((one) => {
       rest.push(one);
-      if (!isArmed) stopLater ??= parts.clock.after(LATER_MS, flush);
+      arm(LATER_MS);
     }),
     beforeNext: (job) => {
       jobs.push(job);
-      arm();
+      arm(gap());
     },
     flush,
   };
