@@ -218,8 +218,8 @@ async function post(subject: Subject, request: Uint8Array): Promise<void> {
 }
 
 const RELAY_HEAD =
-  "| relay at 200 turns/s | ack ms p50 / p99 | message to answer ms p50 / p99 | CPU µs |\n" +
-  "|---|---|---|---|";
+  "| relay at 200 turns/s | ack ms p50 / p99 | message to answer ms p50 / p99 | CPU µs | " +
+  "disk alone, ms p50 / p99 |\n|---|---|---|---|---|";
 const RELAY_PER_SECOND = 200;
 const RELAY_SECONDS = 15;
 const RELAY_AGENTS = 600;
@@ -236,6 +236,7 @@ async function relay(world: World, token: string): Promise<void> {
     if (at !== undefined) answers.push(performance.now() - at);
   };
   const total = RELAY_PER_SECOND * RELAY_SECONDS;
+  const disk = probeDisk();
   const first = performance.now();
   const before = cpuMicros([own.pid]);
   const posts: Promise<void>[] = [];
@@ -256,10 +257,40 @@ async function relay(world: World, token: string): Promise<void> {
   const both = (list: readonly number[]) =>
     `${quantile(list, 0.5).toFixed(1)} / ${quantile(list, 0.99).toFixed(1)}`;
   const name = `fleetctl-teamchat, ${answers.length} of ${total} answered`;
-  console.log(`| ${name} | ${both(acks)} | ${both(answers)} | ${cpu.toFixed(0)} |`);
+  const alone = both(await disk.stop());
+  console.log(`| ${name} | ${both(acks)} | ${both(answers)} | ${cpu.toFixed(0)} | ${alone} |`);
   agents.close();
   await closeConnections();
   await own.stop();
+}
+
+/**
+ * Writes a page to the same disk twenty times a second and waits for it: no acknowledgement of what is
+ * stored can be quicker than that.
+ */
+function probeDisk(): { stop(): Promise<readonly number[]> } {
+  const took: number[] = [];
+  let isOver = false;
+  const page = new Uint8Array(4_096);
+  const running = (async () => {
+    const path = await Deno.makeTempFile({ prefix: "ft-" });
+    using file = await Deno.open(path, { write: true });
+    while (!isOver) {
+      const begun = performance.now();
+      await file.write(page);
+      await file.syncData();
+      took.push(performance.now() - begun);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await Deno.remove(path);
+    return took;
+  })();
+  return {
+    stop: () => {
+      isOver = true;
+      return running;
+    },
+  };
 }
 
 async function residentBytes(pid: number): Promise<number> {
