@@ -1,7 +1,8 @@
 /**
  * Computes slow password hashes beside the thread that serves, so that a login keeps nobody else
  * waiting. The workers run the library's own files from memory: a bundle needs nothing outside itself
- * for them. They start with the first hash, and one that fails is replaced. No queue: whoever asks bounds.
+ * for them. They start with the first hash, yield to it, and one that fails is replaced. No queue: whoever
+ * asks bounds.
  *
  * @module
  */
@@ -20,8 +21,19 @@ export interface HashThreads extends SlowHashes {
   close(): void;
 }
 
-/** What a worker does: one job after the other, answered by its number. */
+/**
+ * What a worker does: one job after the other, answered by its number. Its thread yields to the one that
+ * serves, so that who guesses passwords takes little of what others need; not to the last, or nobody
+ * could log in to a host that is busy. Where that is not granted it works as it is. On Linux a
+ * priority is that of one thread, and 0 names the own.
+ */
 const LOOP = `
+import { setPriority } from "node:os";
+try {
+  setPriority(0, 10);
+} catch {
+  // Not granted.
+}
 self.onmessage = async ({ data: { number, name, job } }) => {
   try {
     const made = await self.hashwasm[name](name === "bcryptVerify" ? job : { ...job, outputType: "binary" });

@@ -9,6 +9,7 @@
  */
 
 import { quantile } from "tests/bench/measure.ts";
+import { measureFlood } from "tests/bench/login/flood.ts";
 import { firstByte, type Round, runLoad, runPaced } from "tests/bench/login/load.ts";
 import {
   freePort,
@@ -68,7 +69,8 @@ export async function benchLogin(): Promise<void> {
     await measurePace([direct, ...shown, own.session]);
     await measureStream([direct, ...shown, own.session]);
     await measureSlow(own.session);
-    await measureFlood(await startBasic(ground), folder);
+    const basic = await startBasic(ground);
+    await measureFlood(targetOf(basic), { port: basic.port, folder, pace: PACE / 2 });
   } finally {
     for (const end of ends.reverse()) end();
     await Deno.remove(folder, { recursive: true }).catch(() => {});
@@ -312,58 +314,4 @@ async function startBasic(ground: Ground): Promise<Peer> {
   await answer.body?.cancel();
   const [cookie = ""] = answer.headers.getSetCookie().map((line) => line.split(";")[0] ?? "");
   return { name: "fleetctl-login, a session", port, pids: [pid], headers: { cookie } };
-}
-
-/** Wrong passwords as fast as they are refused, each from another address, for some milliseconds. */
-const FLOOD = `
-const [port, ms, first] = Deno.args.map(Number);
-const statuses = {};
-let client = first;
-const until = performance.now() + ms;
-await Promise.all(Array.from({ length: 64 }, async () => {
-  while (performance.now() < until) {
-    client++;
-    let status = 0;
-    try {
-      const answer = await fetch("http://127.0.0.1:" + port + "/api/x", { headers: {
-        authorization: "Basic " + btoa("nobody-" + client + "@example.org:x"),
-        "x-forwarded-for": [10, client >> 16 & 255, client >> 8 & 255, client & 255].join("."),
-      } });
-      await answer.body?.cancel();
-      status = answer.status;
-    } catch {
-      // Closed for idleness just then.
-    }
-    statuses[status] = (statuses[status] ?? 0) + 1;
-    // Who was sent away comes again, as a program that guesses does.
-    if (status === 503) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}));
-console.log(JSON.stringify(statuses));
-`;
-
-/** Lets a program of its own guess passwords, and asks meanwhile. */
-async function measureFlood(peer: Peer, folder: string): Promise<void> {
-  const [alone, among]: [number[], number[]] = [[], []];
-  const ask = async () =>
-    quantile(await runPaced(targetOf(peer), { pace: PACE / 2, seconds: 3 }), 0.99);
-  await Deno.writeTextFile(`${folder}/flood.ts`, FLOOD);
-  const told: string[] = [];
-  for (let round = 0; round < 3; round++) {
-    alone.push(await ask());
-    const args = [String(peer.port), "4500", String(round << 16)];
-    const flood = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-q", "--no-config", "--allow-net", `${folder}/flood.ts`, ...args],
-      stdin: "null",
-      stderr: "null",
-    }).output();
-    among.push(await ask());
-    told.push(new TextDecoder().decode((await flood).stdout).trim());
-  }
-  const [without, within] = [quantile(alone, 0.5), quantile(among, 0.5)];
-  console.log(
-    `\n64 clients that guess passwords under argon2id of 64 MiB (answered: ${told.join(", ")}): ` +
-      `p99 of others ${without.toFixed(2)} ms without them, ${within.toFixed(2)} ms among them ` +
-      `(medians of 3)`,
-  );
 }

@@ -87,6 +87,29 @@ Deno.test("a hash that takes long holds no timer and no request up", async () =>
   assert.ok(turns > 10, `${turns} turns`);
 });
 
+/** Niceness of the threads of this process: of those that are workers, and of all others. */
+async function niceness(): Promise<{ workers: Set<number>; others: Set<number> }> {
+  const found = { workers: new Set<number>(), others: new Set<number>() };
+  for await (const task of Deno.readDir("/proc/self/task")) {
+    const stat = await Deno.readTextFile(`/proc/self/task/${task.name}/stat`).catch(() => "");
+    const [, name, rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(stat) ?? [];
+    if (name === undefined) continue;
+    (name.startsWith("worker") ? found.workers : found.others).add(Number(rest.split(" ")[16]));
+  }
+  return found;
+}
+
+Deno.test("a thread that hashes yields to the others, and no other thread does", async () => {
+  const threads = systemHashThreads(1);
+  const hash = parsePasswordHash(KNOWN[1]?.[1] ?? "");
+  assert.ok(hash.ok);
+  assert.equal(await isPasswordOf("U*U", hash.value, threads), true);
+  const { workers, others } = await niceness();
+  const [own = 0] = others;
+  assert.deepEqual([[...workers], [...others]], [[own + 10], [own]]);
+  threads.close();
+});
+
 Deno.test("a thread that fails takes its own hash with it, and the next one starts anew", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
