@@ -160,6 +160,19 @@ story("a page that is opened later, or again, shows what waits and nothing else"
   assert.match(await card(page).innerText(), /git_push/);
 });
 
+story("a call that waits is not said to run, until somebody has decided", async (of) => {
+  const { page, agent, turnId } = of;
+  await agent.call(turnId, { mcp: "git", tool: "git_push", arguments: {} });
+  await page.locator(".tool", { hasText: "running" }).waitFor();
+  await asks(of, "a1");
+  await page.locator(".tool", { hasText: "waits for you" }).waitFor();
+  await page.locator(".working", { hasText: "waits for you" }).waitFor();
+  await card(page).getByRole("button", { name: /^Approve/ }).click();
+  await takes(of, "applied");
+  await page.locator(".tool", { hasText: "running" }).waitFor();
+  await page.locator(".working", { hasText: "working" }).waitFor();
+});
+
 story("a call that expires says so, and goes when the agent has denied it", async (of) => {
   const { page } = of;
   await asks(of, "a1");

@@ -46,6 +46,13 @@ export function onApprovalEvents(events: readonly WireEvent[]): void {
   if (events.some(({ kind }) => kind.startsWith("approval_"))) void readOpenApprovals();
 }
 
+/** Whether a call that runs waits for its owner, as far as is known here. */
+export function isWaiting(call: { readonly mcp: string | null; readonly tool: string }): boolean {
+  return approvals.value.some(({ mcp, tool, decision }) =>
+    decision === undefined && tool === call.tool && mcp === (call.mcp ?? "")
+  );
+}
+
 /** Sends a decision about the call that is shown. */
 export async function decideCall(
   item: ApprovalItem,

@@ -6,6 +6,7 @@
 
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
+import { isWaiting } from "gateway/web/app/approvals.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import {
   foldWords,
@@ -36,7 +37,7 @@ export const ToolRow = memo(function ToolRow({ step }: { readonly step: ToolStep
         <span class="tool-target">{target}</span>
         <span class="tool-end">
           {step.durationMs === undefined ? null : <span>{printDuration(step.durationMs)}</span>}
-          <ToolStatus status={step.status} />
+          <ToolStatus status={step.status} running={step} />
         </span>
         <Icon name="chevron" />
       </summary>
@@ -49,7 +50,17 @@ function sameTool(a: ToolStep, b: ToolStep): boolean {
   return a.key === b.key && a.status === b.status;
 }
 
-function ToolStatus({ status }: { readonly status: ToolStep["status"] }) {
+function ToolStatus(
+  { status, running }: {
+    readonly status: ToolStep["status"];
+    /** The call that it is about, when it may be one that runs. */
+    readonly running?: ToolStep;
+  },
+) {
+  // It does not run as long as nobody has decided.
+  if (status === "running" && running !== undefined && isWaiting(running)) {
+    return <span class="tool-status is-waiting">waits for you</span>;
+  }
   return <span class={`tool-status is-${status}`}>{TOOL_STATUS_WORDS[status]}</span>;
 }
 
@@ -93,7 +104,7 @@ export const ToolFold = memo(function ToolFold({ step }: { readonly step: FoldSt
         <span class="tool-end">
           {spent === 0 ? null : <span>{printDuration(spent)}</span>}
           {open !== undefined
-            ? <ToolStatus status="running" />
+            ? <ToolStatus status="running" running={open} />
             : failed > 0
             ? <span class="tool-status is-failed">{failed} failed</span>
             : <ToolStatus status="completed" />}

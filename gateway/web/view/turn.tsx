@@ -6,6 +6,7 @@
  */
 
 import { memo } from "preact/compat";
+import { approvals } from "gateway/web/app/approvals.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
@@ -65,17 +66,25 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
           />
         ))}
         {turn.state === "working" && previews.length === 0
-          ? (
-            <p class="working">
-              <span class="dots" aria-hidden="true"></span> working
-            </p>
-          )
+          ? <Working turnId={turn.turnId} />
           : null}
         {turn.outcome === undefined ? null : <OutcomeLine outcome={turn.outcome} />}
       </div>
     </article>
   );
 });
+
+/** What the agent does just now: it works, or its owner has something to decide. */
+function Working({ turnId }: { readonly turnId: string }) {
+  const waits = approvals.value.some((item) =>
+    item.turnId === turnId && item.decision === undefined
+  );
+  return (
+    <p class={waits ? "working is-waiting" : "working"}>
+      <span class="dots" aria-hidden="true"></span> {waits ? "waits for you" : "working"}
+    </p>
+  );
+}
 
 function AskText({ text }: { readonly text: string }) {
   return headOf(text).isWhole

@@ -228,6 +228,7 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
     JSON.stringify(applied.body).slice(0, 2_000),
   );
   await boreas.must("test", "-s", "/etc/fleetctl/env/agent-bea.env");
+  await checkHostJob({ atlas, boreas });
   const audit = await boreas.must("fleetctl", "audit", "list", "--caller", "host");
   for (const verb of ["status", "agents restart", "apply"]) assert.match(audit, new RegExp(verb));
   const own = await boreas.exec(["fleetctl", "secret", "list"], { user: "fleetctl-host" });
@@ -239,6 +240,32 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   assert.equal(denied.status, 503, JSON.stringify(denied.body));
   assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
   await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
+}
+
+/** What the page does: a job begins with one request, and others tell how it ended. */
+async function checkHostJob(
+  { atlas, boreas }: { readonly atlas: BootedHost; readonly boreas: BootedHost },
+): Promise<void> {
+  const down = ["systemctl", "stop", "fleetctl-dial-bea"];
+  await boreas.must(...down);
+  const steps = await boreas.exec(["fleetctl", "apply", "--json", "--steps"]);
+  assert.match(steps.err, /^\[\d+\/\d+\] start fleetctl-dial-bea\.service$/m, steps.err);
+  assert.equal(JSON.parse(steps.out).faults.length, 0, steps.out);
+  await boreas.must(...down);
+  const body = { host: "boreas", job: "apply" };
+  const path = "/api/host/jobs";
+  const begun = await cockpit(atlas, { method: "POST", path, body });
+  assert.equal(begun.status, 202, JSON.stringify(begun.body));
+  for (;;) {
+    const { body: known } = await cockpit(atlas, { method: "GET", path: `${path}?host=boreas` });
+    const [job] = known.jobs as readonly Readonly<Record<string, unknown>>[];
+    assert.equal(job?.id, begun.body.id);
+    if (job?.ended === null) continue;
+    assert.equal(job?.exit, 0, JSON.stringify(job));
+    assert.match(JSON.stringify(job?.report), /"unit":"fleetctl-dial-bea\.service"/);
+    break;
+  }
+  await boreas.must("systemctl", "is-active", "fleetctl-dial-bea");
 }
 
 /** `host: false` takes the unit away, and a host without a gateway has none. */

@@ -156,7 +156,10 @@ Deno.test("the programs above are all programs", () => {
 
 const PLACES: readonly (readonly [string, RegExp])[] = [
   ["/", /Cannot use root "\/"/],
-  ["/tmp/fleetctl-nosuch/r", /in does not exist, must be there\nhint: mkdir -p '\/tmp\/fleetctl-nosuch'/],
+  [
+    "/tmp/fleetctl-nosuch/r",
+    /in does not exist, must be there\nhint: mkdir -p '\/tmp\/fleetctl-nosuch'/,
+  ],
   ["/tmp/a,b", /Cannot use root "\/tmp\/a,b": must hold none of/],
   [`${out}/fleetctl/x`, /Cannot use root ".*": a part of the path is a file/],
 ];

@@ -167,11 +167,10 @@ function introduce(place: DemoPlace): string {
     "I am the demo model that comes with fleetctl, not a language model: I cannot answer that. " +
     "I do run real tools: try `what can you do`, or `last commit of this project`.",
     "",
-    "To connect a real model, an operator sets a key and names a model:",
+    `To connect a real model, choose "Model of ${place.agent}" at the top of the page, or run this, which asks for its key:`,
     "",
     "```",
-    `fleetctl secret set ANTHROPIC_API_KEY --value <value> --agent ${place.agent}`,
-    `fleetctl agents set ${place.agent} --provider anthropic --model <model>`,
+    `fleetctl agents model set ${place.agent} --provider openai --model <model>`,
     "```",
     "",
     "The providers are anthropic, openai and openai-compatible (any base URL).",

@@ -115,7 +115,7 @@ Deno.test("answerDemo() lists the tools of the request", () => {
 Deno.test("answerDemo() says what it is and how to connect a model for anything else", () => {
   const { text, call } = ask("write me a poem");
   assert.equal(call, undefined);
-  assert.match(text, /demo model[\s\S]*fleetctl secret set ANTHROPIC_API_KEY .* --agent ada/);
+  assert.match(text, /demo model[\s\S]*fleetctl agents model set ada --provider openai/);
 });
 
 Deno.test("answerDemo() says how to wire the git MCP when it is missing", () => {
