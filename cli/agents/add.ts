@@ -33,6 +33,7 @@ import {
 } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
+import { checkProvider } from "core/runtimes/model_choice.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl agents add` was asked for. */
@@ -152,7 +153,9 @@ async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise
   const readable = parseShard(printShard(record), shardFile(record.name));
   if (!readable.ok) return readable;
   const runtime = findDefinition(await readDefinitions(ports.files, paths), record.runtime);
-  return runtime.ok ? await checkUnixUser(context, record.name) : runtime;
+  if (!runtime.ok) return runtime;
+  const provider = checkProvider(runtime.value, record.provider);
+  return provider.ok ? await checkUnixUser(context, record.name) : provider;
 }
 
 function badOptions(faults: readonly string[]): Refusal {

@@ -17,6 +17,7 @@ import type { ShardEdit } from "core/ledger/shard.ts";
 import { type AgentName, parseAgentName, parseEmail, parseObjectId } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
+import { checkProvider } from "core/runtimes/model_choice.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl agents set` was asked for. */
@@ -75,16 +76,20 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { name, edit, changed } = options;
-  if (edit.runtime !== undefined) {
-    const runtime = findDefinition(await readDefinitions(ports.files, paths), edit.runtime);
-    if (!runtime.ok) return runtime;
-  }
+  const definitions = await readDefinitions(ports.files, paths);
   return await underVerbLock(context, async () => {
     const recorded = await changeAgent(ports, paths, {
       ...authorOf(context, "agents set"),
       agent: name,
       summary: `${changed.join(", ")} of agent "${name}"`,
-      decide: () => ok(edit),
+      decide: (record) => {
+        if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
+        const after = { ...record, ...edit };
+        const runtime = findDefinition(definitions, after.runtime);
+        if (!runtime.ok) return runtime;
+        const provider = checkProvider(runtime.value, after.provider);
+        return provider.ok ? ok(edit) : provider;
+      },
     });
     if (!recorded.ok) return recorded;
     const followed = await followLedger(context);

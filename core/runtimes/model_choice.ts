@@ -12,6 +12,7 @@
 import { refusal } from "core/errors.ts";
 import type { AgentName, KeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
 import type { SecretShards } from "core/secrets/shards.ts";
 
@@ -19,6 +20,24 @@ import type { SecretShards } from "core/secrets/shards.ts";
 export const MODEL_PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
 /** One of `MODEL_PROVIDERS`. */
 export type ModelProvider = typeof MODEL_PROVIDERS[number];
+
+/** Program of the built-in runtime, whatever a host calls its definition. */
+const OWN_PROGRAM = "{lib}/fleetctl-runtime";
+
+/** Refuses a provider with which the built-in runtime would not start; others have their own words. */
+export function checkProvider(
+  { name, command }: Pick<RuntimeDefinition, "name" | "command">,
+  provider: string | undefined,
+): Result<void> {
+  const isKnown = MODEL_PROVIDERS.some((one) => one === provider);
+  if (provider === undefined || isKnown || command !== OWN_PROGRAM) return ok(undefined);
+  return err(refusal(
+    "provider-unknown",
+    `Cannot use provider "${provider}" with runtime "${name}": it does not know it, must be one of ` +
+      MODEL_PROVIDERS.join(", "),
+    { kind: "usage", hints: ["fleetctl agents model set --help"] },
+  ));
+}
 
 /** Bounds of what is typed, in characters. */
 export const MODEL_CHOICE_LIMITS = { modelMax: 200, baseUrlMax: 2_000, keyMax: 8_192 } as const;

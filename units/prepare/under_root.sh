@@ -75,9 +75,11 @@ case "$program" in
   fleetctl-teamchat) verb=teams-gateway ;;
   *) verb= ;;
 esac
+# How this program is called here: from a tree it is not on the PATH.
+call() { case "$kind" in tree) echo "./dev run fleetctl" ;; *) echo fleetctl ;; esac; }
 if [ -n "$verb" ] && [ -f "$sets" ] && ! grep -q "^ *\"${program#fleetctl-}\": *{" "$sets"; then
   echo "fleetctl: Cannot run \"$program\": it is not installed under \"$root\", must be" >&2
-  echo "hint: fleetctl $verb install" >&2
+  echo "hint: FLEETCTL_ROOT='$root' $(call) $verb install" >&2
   exit 2
 fi
 exec "$launcher" "$@"
