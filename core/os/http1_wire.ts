@@ -146,9 +146,12 @@ export class Wire {
 
   #findHead(): string | 400 | undefined {
     const buffer = this.#buffer;
-    for (let at = this.#looked; at < this.#end; at++) {
-      if (at === this.#start && !isHeadStart(buffer[at] ?? 0)) return 400;
-      if (buffer[at] !== LF) continue;
+    for (let from = this.#looked;; from = this.#lineEnd + 1) {
+      // Another protocol shows at its first byte, before any line ends.
+      if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return 400;
+      const at = buffer.indexOf(LF, from);
+      // What lies behind the end is of an earlier read.
+      if (at === -1 || at >= this.#end) break;
       // A line that ends in LF alone ends elsewhere for somebody else.
       if (at === this.#start || buffer[at - 1] !== CR) return 400;
       if (at === this.#start + 1) {

@@ -137,7 +137,8 @@ async function judge(
   request: PlainRequest,
   { log, id }: { readonly log: Log; readonly id: string },
 ): Promise<TokenFacts | PlainAnswer> {
-  const judged = await tokens.judge(request.headers.get("authorization"));
+  const judging = tokens.judge(request.headers.get("authorization"));
+  const judged = judging instanceof Promise ? await judging : judging;
   if (judged.kind === "verified") return judged.facts;
   if (judged.kind === "unavailable") return deny("keys-unavailable", retryAfter());
   log.warning("token refused", { request_id: id, reason: judged.why });

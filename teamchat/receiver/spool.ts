@@ -35,7 +35,7 @@ export interface Spool {
 
 const SCHEMA = `
 create table if not exists items (
-  place integer primary key autoincrement,
+  place integer primary key,
   agent text not null,
   key text not null,
   received integer not null,

@@ -91,14 +91,17 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
   const known = seeAll(sql, delivery);
   if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
-  if (turn !== undefined && !insertTurn(sql, turn)) {
+  const site = conversation === undefined ? undefined : JSON.stringify(conversation.site);
+  // The same place, but for the thread of a channel.
+  const isSame = turn?.site.conversation === conversation?.site.conversation;
+  if (turn !== undefined && !insertTurn(sql, turn, isSame ? site : undefined)) {
     // Nothing of this delivery is stored: its repetition must find no trace.
     for (const { key } of delivery.keys) sql.unsee.run(key);
     return err(queueFull());
   }
   let isNewConversation = false;
-  if (conversation !== undefined) {
-    isNewConversation = rememberConversation(sql, conversation);
+  if (conversation !== undefined && site !== undefined) {
+    isNewConversation = rememberConversation(sql, conversation, site);
   }
   if (edit !== undefined) sql.edit.run(edit.text, edit.agent, edit.conversation, edit.activity);
   if (withdraw !== undefined) {
@@ -135,9 +138,9 @@ function seeAll(
 function rememberConversation(
   sql: ReturnType<typeof statements>,
   { owner, agent, site, seen }: Conversation,
+  text: string,
 ): boolean {
   const { conversation, type } = site;
-  const text = JSON.stringify(site);
   const known = sql.known.get(conversation);
   const isSame = known !== undefined && known.owner === owner && known.agent === agent &&
     known.type === type && known.site === text && known.blocked === null;
@@ -148,10 +151,14 @@ function rememberConversation(
 }
 
 /** False when too many turns wait for the agent. */
-function insertTurn(sql: ReturnType<typeof statements>, turn: NewTurn): boolean {
+function insertTurn(
+  sql: ReturnType<typeof statements>,
+  turn: NewTurn,
+  printed = JSON.stringify(turn.site),
+): boolean {
   const { turnId, agent, owner, site, activity, text, created, expires } = turn;
   const { changes } = sql.insert.run(
-    ...[turnId, agent, owner, site.conversation, activity ?? null, JSON.stringify(site), text],
+    ...[turnId, agent, owner, site.conversation, activity ?? null, printed, text],
     ...[created, expires, created, agent, TEAMCHAT_LIMITS.queuedTurnsMax],
   );
   if (changes === 0) return false;

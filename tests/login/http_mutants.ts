@@ -181,7 +181,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "another protocol at the first byte",
     file: "core/os/http1_wire.ts",
-    from: "if (at === this.#start && !isHeadStart(buffer[at] ?? 0)) return 400;",
+    from:
+      "if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return 400;",
     to: "",
     tests: [LISTENER],
   },

@@ -431,9 +431,42 @@ for (
 test("a new key counts at once, an old one not after it is gone, remembered tokens included", async (at) => {
   const old = await at.kit.keys.token(at.kit.serviceUrl);
   const authorization = `Bearer ${old}`;
-  assert.equal((await at.post(at.message("one"), { authorization })).status, 202);
+  for (const text of ["one", "and again", "and again"]) {
+    assert.equal((await at.post(at.message(text), { authorization })).status, 202);
+  }
   await at.kit.keys.rotate("key-2");
   await at.clock.advance(31_000);
   assert.equal((await at.post(at.message("two"))).status, 202);
   assert.equal((await at.post(at.message("three"), { authorization })).status, 401);
+});
+
+test("a token that only looks like one that was good is none, however often that came", async (at) => {
+  const good = await at.kit.keys.token(at.kit.serviceUrl);
+  const post = async (token: string, scheme = "Bearer") =>
+    (await at.post(at.message("x"), { authorization: `${scheme} ${token}` })).status;
+  for (let n = 0; n < 3; n++) assert.equal(await post(good), 202);
+  const [header = "", claims = "", signature = ""] = good.split(".");
+  const other = (text: string) => (text.startsWith("A") ? "B" : "A") + text.slice(1);
+  assert.equal(await post([header, other(claims), signature].join(".")), 401);
+  assert.equal(await post([header, claims, other(signature)].join(".")), 401);
+  assert.equal(await post(`${good}A`), 401);
+  assert.equal(await post(good.slice(-16)), 401);
+  assert.equal(await post(good, "Basic"), 401);
+  assert.equal(await post(good, "bearer"), 202);
+  assert.equal(await post(good), 202);
+});
+
+test("more tokens than are at hand are all good, one after the other and again", async (at) => {
+  const tokens = await Promise.all(
+    Array.from(
+      { length: 12 },
+      (_, n) => at.kit.keys.token(at.kit.serviceUrl, { claims: { jti: String(n) } }),
+    ),
+  );
+  for (const token of [...tokens, ...tokens, ...tokens]) {
+    const answer = await at.post(at.message("x"), { authorization: `Bearer ${token}` });
+    assert.equal(answer.status, 202);
+  }
+  const counted = (result: string) => at.teamchat.metrics.value("tokens", { result });
+  assert.deepEqual([counted("fresh"), counted("cached")], [12, 24]);
 });
