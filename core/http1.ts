@@ -77,7 +77,8 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
     status,
     headers: named.length === 0 ? headers : headers.filter(([name]) => !named.includes(name)),
     framing: framing.value,
-    isKept: framing.value.kind !== "close" && minor === "1" && !options.includes("close"),
+    isKept: framing.value.kind !== "close" && minor === "1" && !options.includes("close") &&
+      !isBodyLikely({ status, codings, length }),
   });
 }
 
@@ -150,6 +151,20 @@ function framingOf(head: {
   }
   if (length === undefined) return ok({ kind: "close" });
   return ok(length === "0" ? { kind: "none" } : { kind: "length", bytes: Number(length) });
+}
+
+/**
+ * Whether an answer that has no body tells of one: some servers send it all the same, and then it lies
+ * before the next answer. That of 304 tells the length of what it stands for.
+ */
+function isBodyLikely(head: {
+  readonly status: number;
+  readonly codings: string | undefined;
+  readonly length: string | undefined;
+}): boolean {
+  const { status, codings, length = "0" } = head;
+  if (status !== 204 && status !== 304) return false;
+  return codings !== undefined || (status === 204 && length !== "0");
 }
 
 /** Takes spaces and tabs off both ends: other white space is part of a value, or a fault. */

@@ -145,7 +145,7 @@ export const UPSTREAM_LIMITS = {
   readBytes: 16 * KIB,
   /** Answers such as 103 before the answer itself. */
   interimAnswersMax: 8,
-  /** Connections without a request that are kept for the next one. */
+  /** Connections that are kept for the next request; as many may be in the making. */
   idleConnectionsMax: 64,
   /** Kept for less than the server keeps them (`HTTP_LIMITS.keepAliveMs`). */
   idleMsMax: 4_000,
@@ -153,7 +153,7 @@ export const UPSTREAM_LIMITS = {
 
 /** Short requests to servers elsewhere (`core/os/http_call.ts`). */
 export const HTTP_CALL_LIMITS = {
-  /** Connections without a request that are kept for the next one. */
+  /** Connections that are kept for the next request; as many may be in the making. */
   idleConnectionsMax: 64,
   idleMsMax: 30_000,
   /** To a connection, its TLS included. */

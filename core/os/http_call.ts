@@ -194,6 +194,8 @@ class Pool {
   readonly #open = new Set<Link>();
   readonly #idle = new Map<string, Link[]>();
   #idleCount = 0;
+  /** Connections that are being made, those that nobody waits for any more included. */
+  #making = 0;
   #isClosed = false;
 
   constructor(options: HttpCallOptions) {
@@ -239,7 +241,11 @@ class Pool {
   }
 
   async connect(target: Target, timeoutMs: number): Promise<Link> {
-    const connecting = openConnection(target, this.#options);
+    if (this.#making >= HTTP_CALL_LIMITS.idleConnectionsMax) {
+      throw new HttpCallFault("unmade", "too many connections are being made");
+    }
+    this.#making++;
+    const connecting = openConnection(target, this.#options).finally(() => this.#making--);
     const late = Promise.withResolvers<undefined>();
     const timer = setTimeout(
       () => late.resolve(undefined),
@@ -249,6 +255,7 @@ class Pool {
       throw new HttpCallFault("unmade", errorText(thrown));
     }).finally(() => clearTimeout(timer));
     if (connection === undefined || this.#isClosed) {
+      // A handshake cannot be broken off: closing leaves the socket to it until the server ends it.
       connecting.then((made) => made.close(), () => {});
       throw new HttpCallFault("unmade", "no connection in time");
     }
@@ -274,21 +281,25 @@ async function openConnection(
   { caCerts }: HttpCallOptions,
 ): Promise<Deno.Conn> {
   const plain = await Deno.connect({ hostname, port });
-  plain.setNoDelay(true);
-  if (!isTls) return plain;
-  const connection = await Deno.startTls(plain, {
-    ...{ hostname, alpnProtocols: ["http/1.1"] },
-    ...(caCerts === undefined ? {} : { caCerts: [...caCerts] }),
-  });
+  let open: Deno.Conn = plain;
   try {
+    plain.setNoDelay(true);
+    // A peer that has vanished in the midst of a handshake is noticed by nothing else.
+    plain.setKeepAlive(true);
+    if (!isTls) return plain;
+    const secured = await Deno.startTls(plain, {
+      ...{ hostname, alpnProtocols: ["http/1.1"] },
+      ...(caCerts === undefined ? {} : { caCerts: [...caCerts] }),
+    });
+    open = secured;
     // Before anything is sent, so that a certificate that does not fit is known to have got nothing.
-    const { alpnProtocol } = await connection.handshake();
+    const { alpnProtocol } = await secured.handshake();
     if (alpnProtocol !== null && alpnProtocol !== "http/1.1") {
       throw new Error("it speaks no HTTP/1.1");
     }
-    return connection;
+    return secured;
   } catch (thrown) {
-    connection.close();
+    open.close();
     throw thrown;
   }
 }

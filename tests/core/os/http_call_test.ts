@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { type HttpCallAnswer, HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
+import { HTTP_CALL_LIMITS } from "core/limits.ts";
 import { openHttpCalls } from "core/os/http_call.ts";
 
 const text = new TextEncoder();
@@ -369,3 +370,51 @@ Deno.test("a header that would end its line is not sent", async () => {
   assert.equal(server.connections(), 0);
   calls.close();
 });
+
+Deno.test("handshakes that never end take a bounded number of connections", async () => {
+  const max = HTTP_CALL_LIMITS.idleConnectionsMax;
+  // What a client of TLS says first is no request: nobody answers it.
+  await using server = serve(() => {});
+  const calls = openHttpCalls();
+  const url = `https://127.0.0.1:${server.port}/`;
+  const round = async () => {
+    const asked = Array.from(
+      { length: max },
+      () => outcome(calls.call(requestTo(server, { url, timeoutMs: 50 }))),
+    );
+    assert.deepEqual(new Set(await Promise.all(asked)), new Set(["unmade"]));
+  };
+  try {
+    for (let n = 0; n < 3; n++) await round();
+    assert.equal(server.connections(), max);
+    // An end of theirs makes room again.
+    server.hangUp();
+    while (server.connections() === max) {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      await round();
+    }
+  } finally {
+    calls.close();
+  }
+});
+
+for (
+  const says of [
+    "HTTP/1.1 204 No Content\r\ntransfer-encoding: chunked\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n",
+    "HTTP/1.1 304 Not Modified\r\ntransfer-encoding: chunked\r\n\r\n",
+  ]
+) {
+  Deno.test(`${JSON.stringify(says)} may have a body behind it: nothing follows there`, async () => {
+    await using server = serve((connection, _request, nth) =>
+      write(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
+    );
+    const calls = openHttpCalls();
+    try {
+      assert.match(await outcome(calls.call(requestTo(server))), /^(?:204|304) $/);
+      assert.equal(calls.idle(), 0);
+    } finally {
+      calls.close();
+    }
+  });
+}
