@@ -21,7 +21,7 @@ export interface FileStat {
 }
 
 /**
- * Names a file as it is; undefined for none, and for one that was changed less than `settledMs` before
+ * Names a file as it is; undefined for none, for a link, and for one that was changed less than `settledMs` before
  * `now`: times are coarse and inodes are used again, so it may be changed once more without a trace.
  */
 export function fileVersion(
@@ -29,7 +29,8 @@ export function fileVersion(
   now: number,
   settledMs: number,
 ): string | undefined {
-  if (stat === undefined) return undefined;
+  // What a link says of itself tells nothing of the file that it leads to.
+  if (stat === undefined || stat.kind !== "file") return undefined;
   const { dev, ino, size, mtimeMs, ctimeMs } = stat;
   if (now - ctimeMs < settledMs) return undefined;
   return `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`;

@@ -209,13 +209,16 @@ export async function takeActivity(
     turnId: timeUuid(parts.random.uuid(), now),
     appId: parts.rules.appId,
   });
-  const stored = await parts.intake.store(planned.delivery);
+  const isCurrent = () => parts.rules.agents.get(route.owner) === route.agent;
+  const stored = await parts.intake.store(planned.delivery, isCurrent);
   if (!stored.ok) {
     count(stored.error.code);
     log.error("activity not stored", { request_id: by.id, code: stored.error.code });
     const code = stored.error.code === "turn-queue-full" ? "turn-queue-full" : "storage-failed";
     return deny(code, retryAfter());
   }
+  // Owners changed while it waited for the disk: it is routed as they are now.
+  if (stored.value.kind === "overtaken") return await takeActivity(activity, by, parts);
   count(stored.value.kind === "duplicate" ? "duplicate" : planned.what);
   if (stored.value.kind === "new") {
     if (planned.delivery.turn !== undefined) {

@@ -48,9 +48,11 @@ export function serveAgent(
 function admit(frame: RegisterFrame, pass: GatePass, parts: AgentConnectionParts): Admission {
   const { agent } = frame;
   if (pass.kind === "agent") {
-    return agent === pass.agent
+    if (agent !== pass.agent) return { accept: false, reason: "agent-mismatch" };
+    // The gate may have been passed a while ago, and its owner taken away since.
+    return parts.agents.get(pass.owner) === agent
       ? { accept: true, agent, provenKey: pass.key }
-      : { accept: false, reason: "agent-mismatch" };
+      : { accept: false, reason: "owner-mismatch" };
   }
   return [...parts.agents.values()].some((name) => name === agent)
     ? { accept: true, agent, provenKey: undefined }

@@ -19,7 +19,12 @@ import { readRegistration, type RegistrationFault } from "core/teamchat/registra
 
 /** Who is let in. */
 export type GatePass =
-  | { readonly kind: "agent"; readonly agent: AgentName; readonly key: string }
+  | {
+    readonly kind: "agent";
+    readonly agent: AgentName;
+    readonly owner: ObjectId;
+    readonly key: string;
+  }
   /** The register frame says who it is. */
   | { readonly kind: "shared" };
 
@@ -64,7 +69,8 @@ export async function judgeRegistration(
   const read = await readRegistration(token, parts.clock.now());
   if (!read.ok) return no(read.why);
   const { agent, owner, gateway, key, nonce, exp } = read.value;
-  const owned = parts.agents.get(owner.toLowerCase() as ObjectId);
+  const ownerId = owner.toLowerCase() as ObjectId;
+  const owned = parts.agents.get(ownerId);
   const isKnown = [...parts.agents.values()].some((name) => name === agent);
   if (owned === undefined || owned !== agent) {
     return no(isKnown ? "owner-mismatch" : "agent-unknown", agent);
@@ -74,7 +80,7 @@ export async function judgeRegistration(
   if (enrolled?.includes(key) !== true) return no("key-not-enrolled", agent);
   const until = (exp + TEAMCHAT_LIMITS.clockSkewSeconds) * 1000;
   if (!await parts.takeNonce(nonce, until)) return no("token-used", agent);
-  return { ok: true, value: { kind: "agent", agent: owned, key } };
+  return { ok: true, value: { kind: "agent", agent: owned, owner: ownerId, key } };
 }
 
 function no(why: GateFault, agent = ""): GateDecision {

@@ -145,13 +145,17 @@ class AllReplies implements Replies {
   ask(turnId: string, approval: AskedApproval): void {
     const turn = this.#parts.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
-    this.#open.get(turnId)?.live.progress("Waiting for your decision…");
+    const open = this.#open.get(turnId);
+    const gone = open?.gone.signal;
+    if (gone?.aborted === true) return;
+    open?.live.progress("Waiting for your decision…");
     const { site } = turn;
     // Beside the lane: the answer that holds it waits for this very question.
     const { connector, clock } = this.#parts;
+    const stop = this.#stop.signal;
     const asked = sendCard(
       { site, body: approvalBody(site, approval), what: "approval" },
-      { connector, clock, signal: this.#stop.signal },
+      { connector, clock, signal: gone === undefined ? stop : AbortSignal.any([stop, gone]) },
     ).then(() => {});
     this.#jobs.add(asked);
     asked.finally(() => this.#jobs.delete(asked));

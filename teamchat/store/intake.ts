@@ -58,10 +58,19 @@ export type Stored =
   }
   | { readonly kind: "duplicate"; readonly answer: string | undefined };
 
+/** Nothing was stored: whoever it was for is not its sender's any more. */
+export interface NotStored {
+  readonly kind: "overtaken";
+}
+
 /** Storing deliveries. */
 export interface Intake {
-  /** Resolves after the write is on the disk; never rejects. */
+  /**
+   * Resolves after the write is on the disk; never rejects. `isCurrent` is asked within the transaction:
+   * what was true when the delivery was made may not be any more when it is written.
+   */
   store(delivery: Delivery): Promise<Result<Stored>>;
+  store(delivery: Delivery, isCurrent: () => boolean): Promise<Result<Stored | NotStored>>;
   /** Forgets keys that do not count any more. */
   sweep(now: number): void;
 }
@@ -73,7 +82,12 @@ export function openIntake(
 ): Intake {
   const sql = statements(db);
   return {
-    store: (delivery) => parts.write("the message", () => storeOne(sql, delivery)),
+    store:
+      ((delivery: Delivery, isCurrent: () => boolean = () => true) =>
+        parts.write<Stored | NotStored>(
+          "the message",
+          () => isCurrent() ? storeOne(sql, delivery) : ok({ kind: "overtaken" }),
+        )) as Intake["store"],
     // What a full disk keeps today goes with a later sweep.
     sweep: (now) =>
       void writeBatch({ db, ...parts, what: "the message" }, () => sql.forget.run(now)),

@@ -1,0 +1,152 @@
+/**
+ * Owners who are taken away at the worst moment: between a message and the disk, between the gate and the
+ * registration, while a question waits at the platform, and in a file behind a link. What was theirs goes
+ * nowhere, and nobody else gets it.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { DIAL_LIMITS } from "core/limits.ts";
+import { signRegistration } from "core/teamchat/registration.ts";
+import { memoryHost } from "tests/fakes/host.ts";
+import { connectBare } from "tests/support/gateway_fixture.ts";
+import { error } from "tests/teamchat/connector/conversation.ts";
+import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
+import {
+  AGENTS,
+  BEA_OWNER,
+  CAL_OWNER,
+  startTestTeamchat,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+const FILE = "/etc/agents.json";
+/** Where the file is when its path is a link, as the platforms of containers mount one. */
+const BEHIND = "/etc/mounted.json";
+const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
+const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
+const WITHOUT_BEA = { [CAL_OWNER]: "cal" };
+
+interface Given extends TestTeamchat {
+  write(owners: Readonly<Record<string, string>>): Promise<void>;
+}
+
+function test(name: string, fn: (at: Given) => Promise<void>, isLink = false): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      const wired: { kit?: ConnectorKit } = {};
+      const host = memoryHost({
+        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+      });
+      const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
+      await host.files.ensureDir("/etc");
+      const path = isLink ? BEHIND : FILE;
+      const write = async (owners: Readonly<Record<string, string>>) =>
+        await host.files.write(path, JSON.stringify(owners));
+      await write(AGENTS);
+      if (isLink) await host.files.symlink(BEHIND, FILE);
+      await using at = await startTestTeamchat({ host, kit, agentsFile: FILE });
+      await fn({ ...at, write });
+    },
+  });
+}
+
+const textsIn = (at: TestTeamchat, id: string) =>
+  at.kit.conversation(id).messages.map(({ text }) => text);
+
+/** Posts, and leaves the clock where it is: what is to be stored waits for it. */
+async function say(at: TestTeamchat, activity: unknown): Promise<Response> {
+  return await fetch(at.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${await at.kit.keys.token(at.kit.serviceUrl)}`,
+    },
+    body: JSON.stringify(activity),
+  });
+}
+
+const turnEvent = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+test("a file behind a link is as watched as any other", async (at) => {
+  const agent = await at.agent();
+  // Long enough for the link itself to have been left alone.
+  await at.clock.advance(DIAL_LIMITS.keyFileSettledMs * 2);
+  await at.write(WITHOUT_BEA);
+  await at.clock.advance(LOOK_MS);
+  await at.post(at.message("still there?"));
+  await at.clock.advance(10_000);
+  assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
+  assert.equal((await at.still(agent.closed)).code, 1008);
+}, true);
+
+test("a message of the moment in which its owner is taken away reaches nobody", async (at) => {
+  const timers = at.clock.pending();
+  const first = say(at, at.message("a secret of the former owner"));
+  // It is routed, and waits to be written.
+  while (at.clock.pending() === timers) await turnEvent();
+  await at.write({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  // Somebody new has the file looked at.
+  const from = { id: "29:new", aadObjectId: NEW_OWNER };
+  const conversation = { id: "a:new", conversationType: "personal" };
+  const second = say(at, at.message("for me", { from, conversation }));
+  while (!at.host.log.lines.some(({ event }) => event === "owners changed")) await turnEvent();
+  for (const answer of await at.still(Promise.all([first, second]))) {
+    assert.equal(answer.status, 202);
+    await at.still(answer.text());
+  }
+  // The agent comes as that of both, which is a change by itself that takes nothing away.
+  await at.write({ ...AGENTS, [NEW_OWNER]: "bea" });
+  await at.clock.advance(LOOK_MS);
+  const agent = await at.agent("bea");
+  const { turnId, text } = await at.still(agent.begin());
+  assert.equal(text, "for me");
+  agent.answer(turnId, "yours");
+  await at.until(() => textsIn(at, "a:new").includes("yours"));
+  await at.clock.advance(10_000);
+  assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
+});
+
+test("who passed the gate before a change registers for nobody after it", async (at) => {
+  const gateway = `127.0.0.1:${at.teamchat.register.port}`;
+  const key = at.keys.bea;
+  assert.ok(key !== undefined);
+  const nonce = crypto.randomUUID();
+  const claim = { agent: "bea", owner: BEA_OWNER, gateway, nonce };
+  const token = await signRegistration(claim, key, at.clock.now());
+  const client = await at.still(connectBare(`ws://${gateway}/register`, {
+    headers: { authorization: `Bearer ${token}` },
+  }));
+  await at.write({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.clock.advance(LOOK_MS);
+  client.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
+  const ended = client.closed.then(({ code }) => `closed ${code}`);
+  const registered = client.next("registered").then(() => "registered", () => "closed");
+  assert.match(await at.still(Promise.race([ended, registered])), /^closed/);
+  assert.equal((await at.still(client.closed)).code, 1008);
+});
+
+test("a question that waits at the platform is not asked of a former owner", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("delete it"));
+  const { turnId } = await at.still(agent.begin());
+  at.kit.script({
+    kind: "message",
+    times: 1,
+    effect: { answer: error(429, "TooManyRequests", "slow down", { "retry-after": "5" }) },
+  });
+  agent.event("approval_asked", turnId, {
+    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
+    ...{ arguments: { path: "a secret" }, origin: "direct", is_destructive: true, expires: 1 },
+  });
+  const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
+  await at.until(() => asked().length === 1, 50);
+  await at.write(WITHOUT_BEA);
+  await at.clock.advance(LOOK_MS);
+  await at.clock.advance(180_000);
+  assert.equal(asked().length, 1);
+});
