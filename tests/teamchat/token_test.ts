@@ -40,6 +40,7 @@ interface Case {
 }
 
 const now = (at: TestTeamchat) => Math.floor(at.clock.now() / 1000);
+const FOREIGN_TENANT = "12345678-1234-4234-8234-123456789012";
 const offset = (seconds: number) => ({ at: seconds });
 
 const REFUSED: readonly Case[] = [
@@ -90,6 +91,18 @@ const REFUSED: readonly Case[] = [
   },
   { name: "a certificate in the header (x5c)", status: 401, given: { header: { x5c: ["AA"] } } },
   {
+    name: "an unknown crit",
+    status: 401,
+    given: { token: (at) => signedBy(at, "SHA-256", { crit: ["x-odd"], "x-odd": 1 }) },
+  },
+  {
+    name: "RS512 by the right key",
+    status: 401,
+    given: { token: (at) => signedBy(at, "SHA-512") },
+  },
+  { name: "PS256", status: 401, given: { token: (at) => named(at, "PS256") } },
+  { name: "ES256", status: 401, given: { token: (at) => named(at, "ES256") } },
+  {
     name: "an expired token, 6 minutes",
     status: 401,
     given: { claims: { exp: offset(-6 * MINUTE) } },
@@ -128,6 +141,36 @@ const REFUSED: readonly Case[] = [
     name: "a token of the own tenant",
     status: 401,
     given: { claims: { iss: `https://sts.windows.net/${TENANT}/` } },
+  },
+  {
+    name: "a token of another tenant for this bot",
+    status: 401,
+    given: {
+      claims: {
+        ...{ iss: `https://sts.windows.net/${FOREIGN_TENANT}/`, tid: FOREIGN_TENANT, ver: "1.0" },
+        appid: APP_ID,
+      },
+    },
+  },
+  {
+    name: "a token of the second version of the own tenant",
+    status: 401,
+    given: {
+      claims: {
+        ...{ iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, tid: TENANT, ver: "2.0" },
+        azp: APP_ID,
+      },
+    },
+  },
+  {
+    name: "a skill's token",
+    status: 401,
+    given: {
+      claims: {
+        ...{ iss: `https://sts.windows.net/${TENANT}/`, ver: "1.0", tid: TENANT },
+        appid: FOREIGN_TENANT,
+      },
+    },
   },
   {
     name: "an emulator's token",
@@ -182,6 +225,10 @@ const REFUSED: readonly Case[] = [
   ...foreign("a user name", "http://a@127.0.0.1:9/teams/"),
   ...foreign("a final dot", "http://127.0.0.1.:9/teams/"),
   ...foreign("a name in another script", "https://smbа.trafficmanager.net/teams/"),
+  ...foreign("a look-alike name in punycode", "https://xn--smb-8cd.trafficmanager.net/teams/"),
+  ...foreign("an address", "https://10.0.0.1/teams/"),
+  ...foreign("an address of six", "https://[2001:db8::1]/teams/"),
+  ...foreign("the platform's host without TLS", "http://smba.trafficmanager.net/teams/"),
   ...foreign("a query", "http://127.0.0.1:9/teams/?x=1"),
   ...foreign("dots in the path", "http://127.0.0.1:9/teams/../x/"),
   ...foreign("a backslash", "http://127.0.0.1:9\\@evil.test/"),
@@ -255,6 +302,9 @@ for (const { name, status, given } of REFUSED) {
       assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
       assert.equal(at.kit.calls.length, 0, "something was sent");
       assert.equal(at.kit.tokensMinted, 0, "a token was asked for");
+      assert.deepEqual(at.kit.violations(), [], "another host was asked");
+      const paths = at.kit.paths.filter((path) => path !== "metadata" && path !== "keys");
+      assert.deepEqual(paths, [], "an address of the token was asked");
       assert.doesNotMatch(answer.text, /eyJ|issuer|audience|signature/);
     },
   });
@@ -337,6 +387,30 @@ async function symmetric(at: TestTeamchat): Promise<string> {
     .setProtectedHeader({ alg: "HS256", kid: "key-1" }).sign(secret);
 }
 
+/** The right key, used with a hash of its family, and more in the header. */
+async function signedBy(
+  at: TestTeamchat,
+  hash: "SHA-256" | "SHA-512",
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const { privateKey, kid } = at.kit.keys.current;
+  const pkcs8 = await crypto.subtle.exportKey("pkcs8", privateKey);
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash };
+  const key = await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, ["sign"]);
+  const good = await at.kit.keys.token(at.kit.serviceUrl);
+  const alg = hash === "SHA-256" ? "RS256" : "RS512";
+  const text = `${encode({ alg, kid, typ: "JWT", ...more })}.${good.split(".")[1]}`;
+  const signature = await crypto.subtle.sign(algorithm, key, new TextEncoder().encode(text));
+  const options = { alphabet: "base64url", omitPadding: true } as const;
+  return `${text}.${new Uint8Array(signature).toBase64(options)}`;
+}
+
+/** A good token that says that it was signed in another way. */
+async function named(at: TestTeamchat, alg: string): Promise<string> {
+  const [, claims, signature] = (await at.kit.keys.token(at.kit.serviceUrl)).split(".");
+  return `${encode({ alg, kid: at.kit.keys.current.kid, typ: "JWT" })}.${claims}.${signature}`;
+}
+
 function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
   Deno.test({
     name,
@@ -403,8 +477,34 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "an audience that is configured is accepted, another alias of the same bot is not",
+  ...SAFE,
+  fn: async () => {
+    const alias = `api://botid-${APP_ID}`;
+    await using at = await startTestTeamchat({ env: { TEAMS_APP_ALIASES: alias } });
+    assert.equal((await deliver(at, { claims: { aud: alias } })).status, 202);
+    assert.equal((await deliver(at, { claims: { aud: `api://${APP_ID}` } })).status, 401);
+    assert.equal((await deliver(at, {})).status, 202);
+  },
+});
+
+test("a key set that hangs holds up nobody whose key is known", async (at) => {
+  assert.equal((await at.post(at.message("before"))).status, 202);
+  const held = Promise.withResolvers<Response>();
+  at.kit.override("keys", () => held.promise);
+  await at.clock.advance(60_000);
+  const stray = await at.kit.keys.make("key-8", { isHidden: true });
+  const token = await at.kit.keys.token(at.kit.serviceUrl, { key: stray });
+  const waiting = at.post(at.message("x"), { authorization: `Bearer ${token}` });
+  assert.equal((await at.post(at.message("meanwhile"))).status, 202);
+  held.resolve(new Response("late", { status: 500 }));
+  assert.equal((await waiting).status, 401);
+});
+
 for (
   const [name, respond] of Object.entries({
+    "a redirect": () => Response.redirect("http://127.0.0.1:9/elsewhere"),
     "an error": () => new Response("no", { status: 500 }),
     "no JSON": () => new Response("<html>"),
     "ten megabytes": () => new Response("x".repeat(10_000_000)),

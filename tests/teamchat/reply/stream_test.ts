@@ -1,0 +1,180 @@
+/**
+ * What the owner sees while an answer is written: progress lines, chunks at the platform's pace, whatever
+ * the agent says and however fast, and what is there at the end.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { memoryHost } from "tests/fakes/host.ts";
+import { startTestTeamchat, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import { APP_SECRET, type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
+
+const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+
+interface Begun {
+  readonly at: TestTeamchat;
+  readonly agent: TestAgent;
+  readonly turnId: string;
+}
+
+/** A turn that has begun, and whose stream is open. */
+function test(name: string, fn: (begun: Begun) => Promise<void>): void {
+  Deno.test({
+    name,
+    ...SAFE,
+    fn: async () => {
+      const wired: { kit?: ConnectorKit } = {};
+      const host = memoryHost({
+        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+      });
+      // The platform's clock is its own: nobody sets it here.
+      const begun = host.clock.now() - host.clock.monotonic();
+      const kit = wired.kit = await createConnectorKit({
+        now: () => begun + host.clock.monotonic(),
+      });
+      await using at = await startTestTeamchat({ host, kit });
+      const agent = await at.agent();
+      await at.post(at.message("go"));
+      const { turnId } = await at.still(agent.begin());
+      await at.until(() => roomOf(at).streams.length === 1);
+      await fn({ at, agent, turnId });
+      assert.deepEqual(at.kit.violations(), []);
+    },
+  });
+}
+
+const roomOf = (at: TestTeamchat) => at.kit.conversation("a:bea");
+const linesOf = (at: TestTeamchat) =>
+  at.kit.calls.filter(({ kind }) => kind === "informative").map(({ body }) => body.text);
+const textsOf = (at: TestTeamchat) => roomOf(at).messages.map(({ text }) => text);
+
+/** Ends the turn with a message, and waits until the agent is told what became of it. */
+async function finish({ at, agent, turnId }: Begun, text: string): Promise<string> {
+  agent.answer(turnId, text);
+  let told = "";
+  void agent.next("delivery").then(({ outcome }) => told = String(outcome));
+  await at.until(() => told !== "");
+  return told;
+}
+
+test("progress lines say what the agent is doing until there is text", async (begun) => {
+  const { at, agent, turnId } = begun;
+  assert.deepEqual(linesOf(at), ["Working on it…"]);
+  agent.event("tool_call", turnId, {
+    call_id: "c1",
+    mcp: "git",
+    tool: "git_log",
+    arguments: {},
+  });
+  await at.until(() => linesOf(at).includes("Using git_log…"));
+  agent.event("approval_asked", turnId, {
+    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
+    ...{ arguments: {}, origin: "direct", is_destructive: false, expires: 1 },
+  });
+  await at.until(() => linesOf(at).includes("Waiting for your decision…"));
+  agent.delta(turnId, "Found it. ", 0);
+  await at.until(() => roomOf(at).streams[0]?.text === "Found it. ");
+  const before = linesOf(at).length;
+  agent.event("tool_call", turnId, {
+    call_id: "c2",
+    mcp: "git",
+    tool: "git_show",
+    arguments: {},
+  });
+  await at.clock.advance(10_000);
+  assert.equal(linesOf(at).length, before, "a line took the place of the answer's words");
+  assert.equal(await finish(begun, "Found it. And more."), "delivered");
+});
+
+test("a tool's name in a progress line is a name, whatever it holds", async (begun) => {
+  const { at, agent, turnId } = begun;
+  const tool = `<at>Ann</at>\n[x](https://evil.test) ${"y".repeat(2_000)}`;
+  agent.event("tool_call", turnId, { call_id: "c1", mcp: "git", tool, arguments: {} });
+  await at.until(() => linesOf(at).length === 2);
+  const line = String(linesOf(at)[1]);
+  assert.match(line, /^Using [\w .:-]{1,80}…$/);
+  assert.equal(await finish(begun, "done"), "delivered");
+});
+
+test("a thousand tokens a second are one request a second", async (begun) => {
+  const { at, agent, turnId } = begun;
+  let text = "";
+  for (let tenth = 0; tenth < 100; tenth++) {
+    for (let n = 0; n < 100; n++) {
+      const token = n % 8 === 0 ? " " : "t";
+      agent.delta(turnId, token, text.length);
+      text += token;
+    }
+    await at.clock.advance(100);
+  }
+  const times = at.kit.calls.map((call) => call.at);
+  const gaps = times.slice(1).map((time, n) => time - (times[n] ?? 0));
+  assert.ok(times.length > 3 && Math.min(...gaps) >= 1_000, `${times.length}: ${gaps.join(" ")}`);
+  assert.equal(await finish(begun, text), "delivered");
+});
+
+test("an answer that goes back on its words is whole at the end, and shown once", async (begun) => {
+  const { at, agent, turnId } = begun;
+  agent.delta(turnId, "The answer is 41. ", 0);
+  await at.until(() => roomOf(at).streams[0]?.text === "The answer is 41. ");
+  assert.equal(await finish(begun, "I was wrong: it is 42."), "delivered");
+  // What was shown cannot be taken back in a stream: the end replaces it.
+  assert.deepEqual(textsOf(at), ["I was wrong: it is 42."]);
+});
+
+for (const [name, text] of Object.entries({ "empty": "", "blanks": " \n\t " })) {
+  test(`an answer of nothing is said to be one: ${name}`, async (begun) => {
+    assert.equal(await finish(begun, text), "delivered");
+    assert.deepEqual(textsOf(begun.at), ["The agent finished without writing anything."]);
+  });
+}
+
+const rows = Array.from({ length: 400 }, (_, n) => `| ${n} | ${"word ".repeat(20)}|`).join("\n");
+/** Long answers, and what must be kept of each when it is cut. */
+const LONG: Readonly<Record<string, readonly [string, RegExp]>> = {
+  "200 KB of words": [Array.from({ length: 34_000 }, (_, n) => `w${n}`).join(" "), /w\d+/g],
+  "a table": [`| n | words |\n|---|---|\n${rows}\n`, /^\| \d+ \|/gm],
+  "pairs of surrogates": ["🙂".repeat(9_000), /🙂/gu],
+};
+for (const [name, [text, pattern]] of Object.entries(LONG)) {
+  test(`a long answer comes whole, in pieces that are text: ${name}`, async (begun) => {
+    assert.equal(await finish(begun, text), "delivered");
+    const pieces = textsOf(begun.at);
+    assert.ok(pieces.length > 1);
+    assert.ok(pieces.every((piece) => piece.length <= 4_000 && piece.isWellFormed()));
+    assert.deepEqual(pieces.join("\n").match(pattern), text.match(pattern));
+  });
+}
+
+for (
+  const [name, ms] of Object.entries({ "ten minutes ahead": 600_000, "ten minutes back": -600_000 })
+) {
+  test(`a clock that is set loses no answer: ${name}`, async (begun) => {
+    const { at, agent, turnId } = begun;
+    agent.delta(turnId, "One. ", 0);
+    await at.until(() => roomOf(at).streams[0]?.text === "One. ");
+    at.clock.setNow(at.clock.now() + ms);
+    agent.delta(turnId, "Two. ", 5);
+    await at.until(() => roomOf(at).streams[0]?.text === "One. Two. ");
+    assert.equal(await finish(begun, "One. Two. Three."), "delivered");
+    assert.deepEqual(textsOf(at), ["One. Two. Three."]);
+    // A clock that is late finds the platform's tokens to be of the future, and says so.
+    assert.equal((await at.post(at.message("next"))).status, ms > 0 ? 202 : 401);
+  });
+}
+
+test("neither secret nor token is in a log, in health, in metrics or in an answer", async (begun) => {
+  const { at } = begun;
+  assert.equal(await finish(begun, "done"), "delivered");
+  const token = await at.kit.keys.token(at.kit.serviceUrl);
+  const refused = await at.post(at.message("x"), { authorization: `Bearer ${token}x` });
+  const pages = await Promise.all(["healthz", "metrics"].map(async (page) => {
+    const response = await at.still(fetch(at.url.replace("api/messages", page)));
+    return await at.still(response.text());
+  }));
+  const said = [JSON.stringify(at.host.log.lines), refused.text, ...pages].join("\n");
+  for (const secret of [APP_SECRET, "app-1-", token.slice(0, 20), token.slice(-20)]) {
+    assert.ok(!said.includes(secret), `${secret.slice(0, 6)}… is told`);
+  }
+});
