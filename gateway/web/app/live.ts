@@ -67,6 +67,9 @@ export function startLive(events: LiveEvents): Live {
   return loop;
 }
 
+/** What is drawn with the next frame. */
+type Queued = WireEvent | { readonly preview: WirePreview } | { readonly host: unknown };
+
 class Loop implements Live {
   readonly #events: LiveEvents;
   #abort = new AbortController();
@@ -74,7 +77,7 @@ class Loop implements Live {
   #attempt = 0;
   #wake: (() => void) | undefined;
   #lastHeard = 0;
-  #queue: (WireEvent | { readonly preview: WirePreview })[] = [];
+  #queue: Queued[] = [];
   #isFlushPlanned = false;
   #isRunning = false;
 
@@ -231,10 +234,11 @@ class Loop implements Live {
         return;
       }
       case "hosts":
+        this.#flush();
         hostsTold.value = record(event.data);
         return;
       case "host":
-        hostsTold.value = withHost(hostsTold.value ?? {}, event.data);
+        this.#enqueue({ host: event.data });
         return;
       case "preview": {
         const preview = readPreview(event.data);
@@ -253,7 +257,7 @@ class Loop implements Live {
   }
 
   /** Draws at most once a frame, however fast events come. */
-  #enqueue(item: WireEvent | { readonly preview: WirePreview }): void {
+  #enqueue(item: Queued): void {
     this.#queue.push(item);
     if (this.#queue.length >= QUEUE_MAX) this.#flush();
     if (this.#isFlushPlanned || this.#queue.length === 0) return;
@@ -270,11 +274,14 @@ class Loop implements Live {
     this.#queue = [];
     const stored: WireEvent[] = [];
     let next = transcript.value;
+    let hosts = hostsTold.value;
     let run: WireEvent[] = [];
     for (const item of items) {
       if ("preview" in item) {
         next = withPreview(withEvents(next, run), item.preview);
         run = [];
+      } else if ("host" in item) {
+        hosts = withHost(hosts ?? {}, item.host);
       } else {
         run.push(item);
         if (item.agent === next.agent) stored.push(item);
@@ -283,6 +290,7 @@ class Loop implements Live {
     next = withEvents(next, run);
     batch(() => {
       transcript.value = next;
+      hostsTold.value = hosts;
       this.#events.onEvents(stored);
     });
   }

@@ -97,9 +97,14 @@ export function readFleet(told: Readonly<Record<string, unknown>> | undefined): 
   };
 }
 
+/** One that was read stays the same object, so that what has not changed is not drawn again. */
+const known = new WeakMap<object, HostView>();
+
 function readHost(value: unknown): HostView {
   const given = record(value);
-  return {
+  const before = known.get(given);
+  if (before !== undefined) return before;
+  const host: HostView = {
     host: text(given.host),
     isOnline: given.is_online === true,
     version: text(given.version),
@@ -107,6 +112,8 @@ function readHost(value: unknown): HostView {
     isRevoked: given.is_revoked === true,
     jobs: list(given.jobs).map(readJob),
   };
+  known.set(given, host);
+  return host;
 }
 
 /** Reads a job. */

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { useComputed } from "@preact/signals";
+import { memo } from "preact/compat";
 import { askFor, type Look, lookAt, looks, reports, wishFaults } from "gateway/web/app/hosts.ts";
 import { agents, now } from "gateway/web/app/model.ts";
 import { lookOf, printAge } from "gateway/web/state/agents.ts";
@@ -14,7 +16,6 @@ import {
   agentsWords,
   count,
   type Fault,
-  type Fleet,
   type HostAgent,
   type HostJob,
   hostShape,
@@ -27,26 +28,33 @@ import {
 } from "gateway/web/state/hosts.ts";
 import { StateSign } from "gateway/web/view/icons.tsx";
 
-/** The card. */
-export function HostCard({ host: of, fleet }: { readonly host: HostView; readonly fleet: Fleet }) {
+interface CardProps {
+  readonly host: HostView;
+  /** Name and version of the gateway. */
+  readonly gateway: string;
+  readonly version: string;
+}
+
+/** The card; drawn again only when something about its own host has changed. */
+export const HostCard = memo(function HostCard({ host: of, gateway, version }: CardProps) {
   const { host, isOnline, jobs } = of;
-  const look = looks.value.get(host);
+  const look = useComputed(() => looks.value.get(host)).value;
   const status = look?.status;
   const faults = isOnline ? status?.faults ?? [] : [];
   const here = agentsOf(host, status, agents.value ?? []);
   const [last, ...earlier] = jobs;
-  const refused = wishFaults.value.get(host) ?? "";
+  const refused = useComputed(() => wishFaults.value.get(host) ?? "").value;
   return (
     <article class="host-card" id={`host-${host}`} aria-labelledby={`name-${host}`} tabIndex={-1}>
       <header class={`host-head ${toneOf(of, faults.length)}`}>
         <StateSign shape={hostShape(of, faults.length)} />
         <div class="row-lines">
           <h3 id={`name-${host}`}>
-            {host} {host === fleet.gateway ? <span class="tag">gateway</span> : null}
+            {host} {host === gateway ? <span class="tag">gateway</span> : null}
           </h3>
           <p class="row-under">
             {presenceWords(of, now.value)}
-            {of.version === "" ? null : <Version version={of.version} fleet={fleet} />}
+            {of.version === "" ? null : <Version own={of.version} gateway={version} />}
             {status === undefined && here.length === 0 ? null : ` · ${agentsWords(here)}`}
           </p>
         </div>
@@ -69,19 +77,19 @@ export function HostCard({ host: of, fleet }: { readonly host: HostView; readonl
         )}
     </article>
   );
-}
+});
 
 function toneOf({ isOnline }: HostView, faults: number): string {
   if (!isOnline) return "in-offline";
   return faults > 0 ? "in-attention" : "in-idle";
 }
 
-function Version({ version, fleet }: { readonly version: string; readonly fleet: Fleet }) {
-  const shown = ` · version ${cleanLine(version)}`;
-  if (version === fleet.version) return <>{shown}</>;
+function Version({ own, gateway }: { readonly own: string; readonly gateway: string }) {
+  const shown = ` · version ${cleanLine(own)}`;
+  if (own === gateway) return <>{shown}</>;
   return (
     <>
-      {shown} <span class="attention">(the gateway is {fleet.version})</span>
+      {shown} <span class="attention">(the gateway is {gateway})</span>
     </>
   );
 }

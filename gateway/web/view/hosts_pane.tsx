@@ -146,7 +146,9 @@ function Group(
       <h2 class="group-name">
         {name} <span class="faint">{hosts.length}</span>
       </h2>
-      {hosts.map((host) => <HostCard host={host} fleet={told} key={host.host} />)}
+      {hosts.map((host) => (
+        <HostCard host={host} gateway={told.gateway} version={told.version} key={host.host} />
+      ))}
     </section>
   );
 }

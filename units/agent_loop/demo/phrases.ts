@@ -167,7 +167,8 @@ function introduce(place: DemoPlace): string {
     "I am the demo model that comes with fleetctl, not a language model: I cannot answer that. " +
     "I do run real tools: try `what can you do`, or `last commit of this project`.",
     "",
-    `To connect a real model, choose "Model of ${place.agent}" at the top of the page, or run this, which asks for its key:`,
+    `To connect a real model, choose "Model of ${place.agent}" at the top of the page, or run ` +
+    "this, which asks for its key:",
     "",
     "```",
     `fleetctl agents model set ${place.agent} --provider openai --model <model>`,
