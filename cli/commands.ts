@@ -80,6 +80,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "teams-gateway status": () => import("cli/teams_gateway/status.ts"),
   "webview-gateway install": () => import("cli/webview_gateway/install.ts"),
   "webview-gateway status": () => import("cli/webview_gateway/status.ts"),
+  "webview-login doctor": () => import("cli/webview_login/doctor.ts"),
   "webview-login install": () => import("cli/webview_login/install.ts"),
   "webview-login pins clear": () => import("cli/webview_login/pins/clear.ts"),
   "webview-login pins list": () => import("cli/webview_login/pins/list.ts"),

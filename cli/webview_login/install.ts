@@ -17,6 +17,7 @@ import {
   underVerbLock,
 } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
+import { type FrontKind, frontUpstream, isFrontKind, printFront } from "core/login_front.ts";
 import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -29,6 +30,7 @@ export interface Options {
   readonly url: string | undefined;
   readonly issuer: string | undefined;
   readonly clientId: string | undefined;
+  readonly front: FrontKind | undefined;
   readonly isDryRun: boolean;
 }
 
@@ -59,6 +61,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
     url,
     issuer,
     clientId: options["client-id"],
+    front: isFrontKind(options.front) ? options.front : undefined,
     isDryRun: switches.has("dry-run"),
   });
 }
@@ -75,6 +78,8 @@ export async function run(
     if (!current.ok) return current;
     const login = loginOf(current.value.login, options);
     if (!login.ok) return login;
+    const front = frontOf(login.value, options.front);
+    if (!front.ok) return front;
     const edited = editHostRoles(before, { login: login.value }, paths.rolesFile);
     if (!edited.ok) return edited;
     const roles = parseHostRoles(edited.value, paths.rolesFile);
@@ -100,18 +105,50 @@ export async function run(
     return report.ok ? tell(report.value) : report;
 
     function tell(done: Report): Result<VerbReport> {
-      if (!gathered.ok || !login.ok) throw new TypeError("nothing was planned");
+      if (!gathered.ok || !login.ok || !front.ok) throw new TypeError("nothing was planned");
       const { driver, listen } = login.value;
       const verb = options.isDryRun ? "would be" : "is";
       return ok(planReport(done, gathered.value, {
-        json: { driver, listen, state: options.isDryRun ? "planned" : "installed" },
+        json: {
+          driver,
+          listen,
+          state: options.isDryRun ? "planned" : "installed",
+          front: front.value ?? null,
+        },
         last: [
           `the login proxy ${verb} installed with the driver ${driver}, on ${listen}`,
           "see it with: fleetctl webview-login status",
+          ...frontLines(front.value, options.front),
         ],
       }));
     }
   });
+}
+
+/** The front that was asked for; it needs an address that browsers have by https. */
+function frontOf(login: Login, kind: FrontKind | undefined): Result<string | undefined> {
+  if (kind === undefined) return ok(undefined);
+  const url = URL.parse(login.settings?.WEBVIEW_URL ?? "");
+  if (url?.protocol === "https:") {
+    return ok(printFront(kind, { url, upstream: frontUpstream(login.listen) }));
+  }
+  return err(refusal(
+    "login-options-invalid",
+    "Cannot print an HTTPS front: WEBVIEW_URL is not https://…, must be set",
+    {
+      kind: "usage",
+      hints: [`fleetctl webview-login install --front ${kind} --url https://cockpit.example`],
+    },
+  ));
+}
+
+function frontLines(front: string | undefined, kind: FrontKind | undefined): readonly string[] {
+  if (front === undefined) return [];
+  return [
+    `the HTTPS front for ${kind}; put it where ${kind} reads its sites, and reload it:`,
+    ...front.trimEnd().split("\n").map((line) => `    ${line}`),
+    "look at it with: fleetctl webview-login doctor",
+  ];
 }
 
 /** Joins what was said to what is there. */

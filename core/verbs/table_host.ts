@@ -234,6 +234,17 @@ export const HOST_VERBS: readonly Verb[] = [
     example: "fleetctl webview-gateway status",
   }),
   operatorRow({
+    path: ["webview-login", "doctor"],
+    options: [{
+      name: "public-url",
+      value: "URL",
+      summary: "Where the HTTPS front is, when it is not at WEBVIEW_URL",
+    }],
+    mutates: false,
+    summary: "Ask the login proxy through its HTTPS front and say what does not pass",
+    example: "fleetctl webview-login doctor --public-url https://cockpit.example.org",
+  }),
+  operatorRow({
     path: ["webview-login", "install"],
     options: [
       { name: "driver", value: "driver", choices: ["basic", "oidc"], summary: "How people log in" },
@@ -241,6 +252,12 @@ export const HOST_VERBS: readonly Verb[] = [
       { name: "url", value: "URL", summary: "Address of the cockpit as browsers have it" },
       { name: "issuer", value: "URL", summary: "The OpenID provider" },
       { name: "client-id", value: "ID", summary: "Id of this application at the provider" },
+      {
+        name: "front",
+        value: "server",
+        choices: ["nginx", "caddy"],
+        summary: "Print the HTTPS front for that server, ready for its sites",
+      },
       { name: "dry-run", summary: "Print what would change" },
     ],
     summary: "Install the login proxy, or change how it is installed",

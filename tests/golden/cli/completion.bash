@@ -88,8 +88,9 @@ _fleetctl_at() {
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
-    "webview-login") next="install pins sessions status"; options="--json --as --help" ;;
-    "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --dry-run --json --as --help" ;;
+    "webview-login") next="doctor install pins sessions status"; options="--json --as --help" ;;
+    "webview-login doctor") next=""; options="--public-url --json --as --help" ;;
+    "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --front --dry-run --json --as --help" ;;
     "webview-login pins") next="clear list"; options="--json --as --help" ;;
     "webview-login pins clear") next=""; options="--json --as --help" ;;
     "webview-login pins list") next=""; options="--json --as --help" ;;
@@ -116,6 +117,7 @@ _fleetctl() {
     --secrets) words="remove keep" ;;
     --trust) words="assertion header" ;;
     --driver) words="basic oidc" ;;
+    --front) words="nginx caddy" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

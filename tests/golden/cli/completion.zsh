@@ -89,8 +89,9 @@ _fleetctl_at() {
     "webview-gateway") next="install status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
-    "webview-login") next="install pins sessions status"; options="--json --as --help" ;;
-    "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --dry-run --json --as --help" ;;
+    "webview-login") next="doctor install pins sessions status"; options="--json --as --help" ;;
+    "webview-login doctor") next=""; options="--public-url --json --as --help" ;;
+    "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --front --dry-run --json --as --help" ;;
     "webview-login pins") next="clear list"; options="--json --as --help" ;;
     "webview-login pins clear") next=""; options="--json --as --help" ;;
     "webview-login pins list") next=""; options="--json --as --help" ;;
@@ -116,6 +117,7 @@ _fleetctl() {
     --secrets) words_here="remove keep" ;;
     --trust) words_here="assertion header" ;;
     --driver) words_here="basic oidc" ;;
+    --front) words_here="nginx caddy" ;;
   esac
   compadd -- ${=words_here}
 }

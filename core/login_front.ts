@@ -1,0 +1,71 @@
+/**
+ * The HTTPS front of the login proxy as text, for the two servers of Debian that docs/login.md shows: what
+ * `webview-login install --front` prints. Writes nothing, and manages no server. No I/O.
+ *
+ * @module
+ */
+
+/** The servers that a block can be made for. */
+export type FrontKind = "nginx" | "caddy";
+
+/** What a front needs to know. */
+export interface FrontSite {
+  /** Address of the cockpit as browsers have it, https. */
+  readonly url: URL;
+  /** `host:port` of the login proxy, seen from the same host. */
+  readonly upstream: string;
+}
+
+/** Tells whether a text is one of the servers. */
+export function isFrontKind(text: string | undefined): text is FrontKind {
+  return text === "nginx" || text === "caddy";
+}
+
+/** Where a front on the same host reaches a listener: over loopback, when it listens everywhere. */
+export function frontUpstream(listen: string): string {
+  return listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
+}
+
+/** Returns the block of a server, ready to be put where it reads its sites. */
+export function printFront(kind: FrontKind, site: FrontSite): string {
+  return kind === "nginx" ? nginx(site) : caddy(site);
+}
+
+function nginx({ url, upstream }: FrontSite): string {
+  const [name = ""] = url.hostname.split(".");
+  return `map $http_upgrade $connection_upgrade {
+  default upgrade;
+  "" "";
+}
+server {
+  listen ${url.port === "" ? "443" : url.port} ssl http2;
+  server_name ${url.hostname};
+  ssl_certificate /etc/ssl/${name}.pem;
+  ssl_certificate_key /etc/ssl/${name}.key;
+  client_max_body_size 16m;
+  location / {
+    proxy_pass http://${upstream};
+    proxy_http_version 1.1;
+    proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $remote_addr;
+    proxy_set_header X-Forwarded-Host $http_host;
+    proxy_set_header X-Forwarded-Proto https;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $connection_upgrade;
+    proxy_buffering off;
+    proxy_request_buffering off;
+    proxy_read_timeout 1h;
+    gzip off;
+  }
+}
+`;
+}
+
+function caddy({ url, upstream }: FrontSite): string {
+  return `${url.host} {
+  reverse_proxy ${upstream} {
+    flush_interval -1
+  }
+}
+`;
+}
