@@ -76,11 +76,11 @@ export function decideReading(caller: SecretCaller, ref: SecretRef): Result<Secr
       { kind: "denied" },
     ));
   }
+  const whose = ref.agent === undefined ? "" : ` of agent "${ref.agent}"`;
+  const who = caller.agent ?? "nobody";
   return ref.agent !== undefined && ref.agent === caller.agent ? ok(ref) : err(refusal(
     "agent-shard-denied",
-    `Cannot read "${ref.key}"${
-      ref.agent === undefined ? "" : ` of agent "${ref.agent}"`
-    } as agent "${caller.agent ?? "nobody"}": an agent reads its own secrets only`,
+    `Cannot read "${ref.key}"${whose} as agent "${who}": an agent reads its own secrets only`,
     { kind: "denied", hints: [`fleetctl secret get ${ref.key} --agent self`] },
   ));
 }

@@ -7,7 +7,9 @@
 
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 
-const LITERAL = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`/;
+/** A string; what a template fills in may hold another template. */
+const LITERAL =
+  /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}|[^`\\]|\\.)*`/;
 const CALL = new RegExp(
   `\\brefusal\\(\\s*"([a-z0-9-]+)",\\s*((?:${LITERAL.source})(?:\\s*\\+\\s*(?:${LITERAL.source}))*)?`,
   "g",
@@ -26,7 +28,7 @@ function sentence(literals: string | undefined): string {
   const parts = (literals ?? "").match(new RegExp(LITERAL, "g")) ?? [];
   const text = parts.map((part) => part.slice(1, -1)).join("");
   return text
-    .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "·")
+    .replace(/\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}/g, "·")
     .replace(/\\(["'\`])/g, "$1")
     .replaceAll("|", "\\|");
 }
