@@ -5,6 +5,7 @@
  * @module
  */
 
+import { recordJson } from "cli/agents/record_json.ts";
 import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
@@ -70,15 +71,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
 function rowJson({ agent, tools, missing, state }: Row) {
   return {
     name: agent.name,
-    channel: agent.channel,
-    user_email: agent.userEmail ?? null,
-    owner_aad: agent.ownerAad ?? null,
-    owner_email: agent.ownerEmail ?? null,
-    runtime: agent.runtime,
-    provider: agent.provider ?? null,
-    model: agent.model ?? null,
-    run_on: agent.runOn ?? null,
-    admin: agent.isAdmin,
+    ...recordJson(agent),
     tools,
     missing_tools: missing,
     ...(state === undefined

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { recordJson } from "cli/agents/record_json.ts";
 import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.ts";
 import { agentHere } from "cli/agent_here.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
@@ -95,15 +96,7 @@ function shownJson({ agent, state, connection, mcps, secrets }: Shown) {
     ...stateJson(state),
     gateway: connection.state,
     unit: dialUnit(agent.name),
-    channel: agent.channel,
-    user_email: agent.userEmail ?? null,
-    owner_aad: agent.ownerAad ?? null,
-    owner_email: agent.ownerEmail ?? null,
-    runtime: agent.runtime,
-    provider: agent.provider ?? null,
-    model: agent.model ?? null,
-    run_on: agent.runOn ?? null,
-    admin: agent.isAdmin,
+    ...recordJson(agent),
     tools: agent.tools,
     created: agent.created ?? null,
     stopped: agent.stopped ?? null,
