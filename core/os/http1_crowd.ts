@@ -1,8 +1,9 @@
 /**
  * The connections that a listener holds: how many of all and of one client, and which of them makes room
  * when they are too many. One that waits for a request, or for its peer to leave, goes before anybody is
- * turned away; one with a request under way never does, unless its body has been coming for long. So slow
- * clients cannot keep others out, and descriptors stay bounded. Knows nothing of HTTP.
+ * turned away; one with a request under way never does, unless its body has been coming for long, or its
+ * answer has not been taken for as long. So slow clients cannot keep others out, and descriptors stay
+ * bounded. Knows nothing of HTTP.
  *
  * @module
  */
@@ -15,8 +16,8 @@ export type CrowdBounds = Readonly<
   Record<keyof Pick<typeof WIRE_LIMITS, "connectionsMax" | "connectionsOfOneMax">, number>
 >;
 
-/** Looks after which a body that still comes is slow: ten seconds at the usual pace. */
-const SLOW_BODY_LOOKS = 4;
+/** Looks after which a body, or an answer, that did not move is slow: ten seconds at the usual pace. */
+const SLOW_LOOKS = 4;
 /** When nobody can make room, the next look is this much later; a look goes through all. */
 const LOOK_AGAIN_MS = 100;
 
@@ -94,6 +95,7 @@ function isWaiting({ waiting }: Wire): boolean {
   return waiting === "head" || waiting === "end";
 }
 
-function isSlow({ bodyLooks }: Wire): boolean {
-  return bodyLooks !== undefined && bodyLooks >= SLOW_BODY_LOOKS;
+function isSlow({ waiting, looks, bodyLooks }: Wire): boolean {
+  if (waiting === "taker" && looks >= SLOW_LOOKS) return true;
+  return bodyLooks !== undefined && bodyLooks >= SLOW_LOOKS;
 }

@@ -118,8 +118,15 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "a body that comes for long and makes room",
     file: "core/os/http1_crowd.ts",
-    from: "return bodyLooks !== undefined && bodyLooks >= SLOW_BODY_LOOKS;",
+    from: "return bodyLooks !== undefined && bodyLooks >= SLOW_LOOKS;",
     to: "return bodyLooks === -1;",
+    tests: [CROWD],
+  },
+  {
+    check: "an answer that is not taken and makes room",
+    file: "core/os/http1_crowd.ts",
+    from: 'if (waiting === "taker" && looks >= SLOW_LOOKS) return true;',
+    to: "",
     tests: [CROWD],
   },
   {

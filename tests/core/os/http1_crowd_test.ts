@@ -16,6 +16,9 @@ const END_MS_MAX = 20_000;
 const HALF = "GET /slow HTTP/1.1\r\nHost: a\r\nx";
 const ASK = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const HANG = "GET /hang HTTP/1.1\r\nHost: a\r\n\r\n";
+const TAKE_NOTHING = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
+/** More than lies between two programs when one of them does not read. */
+const LARGE_BYTES = 32 * 1024 * 1024;
 const PROXY = Symbol("proxy");
 const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
 
@@ -78,6 +81,12 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
           told = Promise.withResolvers();
           const gone = new Promise<void>((resolve) => request.onGone(resolve));
           await Promise.race([release.promise, gone]);
+        }
+        if (head.target === "/large") {
+          count++;
+          told.resolve();
+          told = Promise.withResolvers();
+          return { ...ok, body: new Uint8Array(LARGE_BYTES) };
         }
         if (body !== null) await new Response(body).bytes().catch(() => {});
         return ok;
@@ -202,4 +211,12 @@ test("more than are told why are closed at once", {
   // The first keeps its side open, so that it is still being told.
   await hear(await open(ASK), (text) => text.includes("\r\n\r\n"));
   assert.match(await hear(await open(ASK)), /^(?:END|RESET)$/);
+});
+
+test("who asks and takes nothing of the answer keeps nobody out", {
+  connectionsMax: 2,
+}, async ({ open, hanging }) => {
+  for (const client of ["one", "two"]) await open(TAKE_NOTHING, client);
+  await hanging(2);
+  await untilAnswered(open);
 });
