@@ -75,6 +75,8 @@ export interface AgentsParts {
 interface Handed {
   readonly turnId: string;
   readonly hasFiles: boolean;
+  /** Nothing was queued behind it when this was looked at; what comes later says so. */
+  isLast: boolean;
 }
 
 /** Origin of turns, as the agent sees it. */
@@ -205,13 +207,19 @@ class ConnectedAgents implements Agents {
     const { registry, store } = this.#parts;
     const session = registry.get(agent);
     if (session === undefined) return;
-    const turn = store.turns.nextFor(agent);
-    if (turn === undefined || this.#handed.get(session)?.turnId === turn.turnId) return;
+    const next = store.turns.nextFor(agent);
+    if (next === undefined) return;
+    const { turn, isLast } = next;
     const { turnId } = turn;
+    const handed = this.#handed.get(session);
+    if (handed?.turnId === turnId) {
+      handed.isLast = isLast;
+      return;
+    }
     const { incoming } = this.#files;
     const files = store.turnFiles.of(turnId);
     if (files.some(({ state }) => state === "wanted")) return;
-    this.#handed.set(session, { turnId, hasFiles: files.length > 0 });
+    this.#handed.set(session, { turnId, hasFiles: files.length > 0, isLast });
     if (files.length === 0) return this.#send(session, turn, []);
     if (session.capabilities?.includes("files") === true) {
       return incoming.handOver(session, turnId, (told) => this.#hand(session, turnId, told));
@@ -304,7 +312,7 @@ class ConnectedAgents implements Agents {
     if (handed?.turnId === turnId) this.#handed.delete(session);
     // Confirmed again, or handed over by an earlier process: there may be some.
     if (handed?.turnId !== turnId || handed.hasFiles) this.#files.incoming.forget(turnId);
-    this.wake(session.agent);
+    if (handed?.turnId !== turnId || !handed.isLast) this.wake(session.agent);
   }
 
   #apply(effect: TurnEffect): void {

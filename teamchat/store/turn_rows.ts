@@ -48,6 +48,8 @@ export type TurnChange = Partial<
 /** Reading and changing rows. */
 export interface TurnRows extends HeldRows {
   get(turnId: string): StoredTurn | undefined;
+  /** A turn that was read and is queued: it is asked for again when its agent has it. */
+  offer(turn: StoredTurn): void;
   /** Changes a turn that `get` gave; within a transaction that ends with `save`. */
   change(turn: StoredTurn, change: TurnChange): void;
 }
@@ -70,7 +72,9 @@ export function openTurnRows(db: Database): TurnRows {
     "delivery = ?, changed = ? where place = ?";
   const updateRow = db.prepare(`update turns set ${columns}`);
   const updateState = db.prepare(`update turns set state = ?, ${columns}`);
+  const queued = db.prepare("select text from turns where place = ? and state = 'queued'");
   const kept = new Map<string, Kept>();
+  const offered = new Map<string, StoredTurn>();
   const dirty = new Set<Kept>();
 
   function keep(turn: StoredTurn, how: Kept["dirty"]): Kept {
@@ -87,15 +91,30 @@ export function openTurnRows(db: Database): TurnRows {
     }
   }
 
+  /** A turn that was offered, unless it left the queue; whatever else changed in it is its text. */
+  function stillQueued(turnId: string): StoredTurn | undefined {
+    const turn = offered.get(turnId);
+    if (turn === undefined) return undefined;
+    offered.delete(turnId);
+    const row = queued.get(turn.place);
+    return row === undefined ? undefined : { ...turn, text: String(row.text) };
+  }
+
   return {
     get: (turnId) => {
       const known = kept.get(turnId);
       if (known !== undefined) return known.turn;
+      const still = stillQueued(turnId);
+      if (still !== undefined) return still;
       const row = select.get(turnId);
       if (row === undefined) return undefined;
       const turn = readTurn(row);
       if (isKept(turn)) keep(turn, "no");
       return turn;
+    },
+    offer: (turn) => {
+      if (offered.size >= TURNS_KEPT) offered.clear();
+      offered.set(turn.turnId, turn);
     },
     change: (turn, change) => {
       const next = { ...turn, ...change };
@@ -118,6 +137,7 @@ export function openTurnRows(db: Database): TurnRows {
     },
     forget: () => {
       kept.clear();
+      offered.clear();
       dirty.clear();
     },
   };

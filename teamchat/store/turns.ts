@@ -46,8 +46,8 @@ export interface Closing {
 /** The book of turns. */
 export interface TurnBook {
   get(turnId: string): Turn | undefined;
-  /** The oldest turn that the agent does not have. */
-  nextFor(agent: string): Turn | undefined;
+  /** The oldest turn that the agent does not have, and whether it is the only one. */
+  nextFor(agent: string): { readonly turn: Turn; readonly isLast: boolean } | undefined;
   /** The agent has it on its own disk; false when it is not this agent's. */
   markDelivered(agent: string, turnId: string, now: number): Promise<Result<boolean>>;
   ackedSeq(agent: string, epoch: string): number;
@@ -90,7 +90,13 @@ export function openTurnBook(
   const sql = statements(db);
   return {
     get: rows.get,
-    nextFor: (agent) => readTurns(sql.next.all(agent))[0],
+    nextFor: (agent) => {
+      const [row, more] = sql.next.all(agent);
+      if (row === undefined) return undefined;
+      const turn = readTurn(row);
+      rows.offer(turn);
+      return { turn, isLast: more === undefined };
+    },
     markDelivered: (agent, turnId, now) =>
       together("the turn", () => ok(deliver(rows, { agent, now }, turnId))),
     ackedSeq: (agent, epoch) => Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0),
@@ -278,7 +284,7 @@ function statements(db: Database) {
   const turns = "select * from turns where";
   return {
     next: db.prepare(
-      `${turns} agent = ? and state <> 'closed' and state = 'queued' order by place limit 1`,
+      `${turns} agent = ? and state <> 'closed' and state = 'queued' order by place limit 2`,
     ),
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
     held: db.prepare(

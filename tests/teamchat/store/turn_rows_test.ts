@@ -85,6 +85,31 @@ Deno.test("an edit in the batch of an earlier acceptance still finds the row as 
   assert.equal(store.turns.get("t")?.text, "edited");
 });
 
+Deno.test("a turn that was read for its agent is accepted as the row is by then", async () => {
+  await using world = await open();
+  const { store, settle } = world;
+  await settle(store.intake.store(delivery({ turn: TURN })));
+  assert.equal(store.turns.nextFor("bea")?.isLast, true);
+  const edit = { agent: "bea", conversation: "a:1", activity: "a", text: "edited" };
+  await settle(store.intake.store(delivery({ key: "edit", edit })));
+  await settle(store.turns.markDelivered("bea", "t", 2));
+  assert.deepEqual(world.stored(), ["delivered", "", "edited", 2]);
+  await settle(store.intake.store(
+    delivery({ key: "k2", turn: { ...TURN, turnId: "u", activity: "b" } }),
+  ));
+  await settle(store.intake.store(
+    delivery({ key: "k3", turn: { ...TURN, turnId: "v", activity: "c" } }),
+  ));
+  assert.deepEqual(store.turns.nextFor("bea")?.isLast, false);
+  assert.ok(store.turns.requestCancel("u").ok);
+  const withdraw = { agent: "bea", conversation: "a:1", activity: "b" };
+  assert.equal(store.turns.nextFor("bea")?.turn.turnId, "u");
+  await settle(store.intake.store(delivery({ key: "gone", withdraw })));
+  await settle(store.turns.markDelivered("bea", "u", 3));
+  assert.equal(store.turns.get("u")?.state, "closed");
+  assert.deepEqual(store.turns.nextFor("bea")?.turn.turnId, "v");
+});
+
 Deno.test("a turn withdrawn in the batch of its acceptance stays withdrawn", async () => {
   await using world = await open();
   const { store, settle } = world;
