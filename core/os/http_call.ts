@@ -69,10 +69,10 @@ async function callOnce(request: HttpCallRequest, pool: Pool): Promise<HttpCallA
   const { target, path } = targetOf(request.url);
   const message = printMessage(request, target.host, path);
   let [isLate, link]: [boolean, Link | undefined] = [false, undefined];
-  const timer = setTimeout(() => {
+  const inTime = pool.deadlines.set(request.timeoutMs, () => {
     isLate = true;
     if (link !== undefined) pool.drop(link);
-  }, request.timeoutMs);
+  });
   try {
     link = pool.take(target) ?? await pool.connect(target, request.timeoutMs);
     if (isLate) throw new HttpCallFault("unmade", "no connection in time");
@@ -82,7 +82,7 @@ async function callOnce(request: HttpCallRequest, pool: Pool): Promise<HttpCallA
     if (thrown instanceof HttpCallFault) throw thrown;
     throw new HttpCallFault("unanswered", isLate ? "no answer in time" : errorText(thrown));
   } finally {
-    clearTimeout(timer);
+    inTime();
   }
 }
 
@@ -188,8 +188,41 @@ function targetOf(url: string): { readonly target: Target; readonly path: string
   return { target, path };
 }
 
+/** How much later than said a call may end. */
+const LOOK_MS = 50;
+
+/** Ends of many calls, on one timer: one for each would cost as much as its write. */
+class Deadlines {
+  readonly #open = new Set<{ readonly at: number; readonly run: () => void }>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** Calls `run` after so long, unless what is returned was called before. */
+  set(ms: number, run: () => void): () => void {
+    const one = { at: performance.now() + ms, run };
+    this.#open.add(one);
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
+    return () => void this.#open.delete(one);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const one of this.#open) {
+      if (one.at > now) continue;
+      this.#open.delete(one);
+      one.run();
+    }
+    if (this.#open.size === 0) this.stop();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
 /** Connections by the origin that they lead to. */
 class Pool {
+  readonly deadlines = new Deadlines();
   readonly #options: HttpCallOptions;
   readonly #open = new Set<Link>();
   readonly #idle = new Map<string, Link[]>();
@@ -270,6 +303,7 @@ class Pool {
 
   close(): void {
     this.#isClosed = true;
+    this.deadlines.stop();
     for (const link of [...this.#open]) this.drop(link);
     this.#idle.clear();
     this.#idleCount = 0;
