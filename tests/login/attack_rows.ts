@@ -387,7 +387,7 @@ const WIRE_ROWS: readonly Row[] = [
   ["W4", "connections without number", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
     "tests/core/os/http1_crowd_test.ts",
     "a client whose every connection is at work is turned away",
-  ]],
+  ], [`${LOGIN}/descriptors_process_test.ts`, "who waits makes room for who asks"]],
   ["W5", "a refusal that a reset takes away", [
     "tests/core/os/http1_attacks_test.ts",
     "a refused upgrade is read by a client",

@@ -10,6 +10,7 @@ import type { Mutant } from "tests/login/mutants.ts";
 const ATTACKS = "tests/core/os/http1_attacks_test.ts";
 const CONNECTIONS = "tests/login/connections_test.ts";
 const CROWD = "tests/core/os/http1_crowd_test.ts";
+const DESCRIPTORS = "tests/login/descriptors_process_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const UPSTREAM = "tests/core/os/upstream_test.ts";
 const LISTENER = "tests/core/os/http1_server_test.ts";
@@ -256,5 +257,12 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
       'if (codings !== undefined && length !== undefined) return err("it is framed in two ways");',
     to: "",
     tests: [HTTP1],
+  },
+  {
+    check: "room when descriptors run out",
+    file: "core/os/http1_server.ts",
+    from: "this.#crowd.makeRoom(ROOM_AT_ONCE);",
+    to: "",
+    tests: [DESCRIPTORS],
   },
 ];
