@@ -14,6 +14,7 @@ import type { FileConsent } from "core/teamchat/file_consent.ts";
 import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
+import type { Heard } from "teamchat/store/heard.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
@@ -78,9 +79,15 @@ export interface Intake {
 /** Opens the intake over prepared tables. */
 export function openIntake(
   db: Database,
-  parts: { readonly clock: Pick<Clock, "after">; readonly log: Log; readonly write: Writer },
+  parts: {
+    readonly clock: Pick<Clock, "after">;
+    readonly log: Log;
+    readonly write: Writer;
+    /** To be forgotten when a transaction is undone. */
+    readonly heard: Heard;
+  },
 ): Intake {
-  const sql = statements(db);
+  const sql = { ...statements(db), heard: parts.heard };
   return {
     store:
       ((delivery: Delivery, isCurrent: () => boolean = () => true) =>
@@ -94,6 +101,8 @@ export function openIntake(
   };
 }
 
+type Sql = ReturnType<typeof statements> & { readonly heard: Heard };
+
 function queueFull() {
   return refusal(
     "turn-queue-full",
@@ -101,7 +110,7 @@ function queueFull() {
   );
 }
 
-function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Result<Stored> {
+function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   const known = seeAll(sql, delivery);
   if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
@@ -122,7 +131,10 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
     sql.withdraw.run(delivery.now, withdraw.agent, withdraw.conversation, withdraw.activity);
   }
   if (delivery.event !== undefined) sql.tell(delivery.event);
-  if (block !== undefined) sql.block.run(block.why, block.conversation);
+  if (block !== undefined) {
+    sql.block.run(block.why, block.conversation);
+    sql.heard.forget();
+  }
   const { consent, now } = delivery;
   const isConsentTaken = consent !== undefined && conversation !== undefined &&
     sql.consent(consent, {
@@ -133,7 +145,7 @@ function storeOne(sql: ReturnType<typeof statements>, delivery: Delivery): Resul
 
 /** Notes the keys of a delivery; when one of them counts already, none, and the answer that went with it. */
 function seeAll(
-  sql: ReturnType<typeof statements>,
+  sql: Sql,
   { keys, answer, now }: Delivery,
 ): { readonly answer: string | undefined } | undefined {
   for (const [index, { key, until }] of keys.entries()) {
@@ -145,28 +157,19 @@ function seeAll(
   return undefined;
 }
 
-/**
- * Remembers where an owner was heard from last; whether it was never heard of. What is there already, as the
- * last of its owner and of its agent, stays as it is: its time says no more than that order.
- */
-function rememberConversation(
-  sql: ReturnType<typeof statements>,
-  { owner, agent, site, seen }: Conversation,
-  text: string,
-): boolean {
-  const { conversation, type } = site;
-  const known = sql.known.get(conversation);
-  const isSame = known !== undefined && known.owner === owner && known.agent === agent &&
-    known.type === type && known.site === text && known.blocked === null;
-  if (!isSame || known.is_last !== 1) {
-    sql.remember.run(conversation, owner, agent, type, text, seen);
-  }
-  return known === undefined;
+/** Remembers where an owner was heard from last; whether it was never heard of. */
+function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
+  if (sql.heard.has(heard, text)) return false;
+  const { owner, agent, site: { conversation, type }, seen } = heard;
+  const isNew = sql.known.get(conversation) === undefined;
+  sql.remember.run(conversation, owner, agent, type, text, seen);
+  sql.heard.keep(heard, text);
+  return isNew;
 }
 
 /** False when too many turns wait for the agent. */
 function insertTurn(
-  sql: ReturnType<typeof statements>,
+  sql: Sql,
   turn: NewTurn,
   printed = JSON.stringify(turn.site),
 ): boolean {
@@ -201,13 +204,7 @@ function statements(db: Database) {
       "insert into turn_files (turn_id, n, name, kind, url, base, state) values " +
         "(?, ?, ?, ?, ?, ?, 'wanted')",
     ),
-    known: db.prepare(
-      "select owner, agent, type, site, blocked, not exists (select 1 from conversations o where " +
-        "o.owner = c.owner and o.type = c.type and o.seen >= c.seen and o.conversation <> " +
-        "c.conversation) and not exists (select 1 from conversations o where o.agent = c.agent " +
-        "and o.type = c.type and o.seen >= c.seen and o.conversation <> c.conversation) as is_last " +
-        "from conversations c where conversation = ?",
-    ),
+    known: db.prepare("select 1 from conversations where conversation = ?"),
     remember: db.prepare(
       "insert into conversations (conversation, owner, agent, type, site, seen) " +
         "values (?, ?, ?, ?, ?, ?) on conflict (conversation) do update set " +

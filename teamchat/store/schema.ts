@@ -106,7 +106,6 @@ create table if not exists conversations (
   blocked text
 ) strict, without rowid;
 create index if not exists conversations_of on conversations (owner, type, seen);
-create index if not exists conversations_with on conversations (agent, type, seen);
 create table if not exists absences (
   agent text primary key,
   noticed integer not null

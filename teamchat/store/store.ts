@@ -9,6 +9,7 @@ import type { Clock, Database, Databases, Log } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/sql_write.ts";
 import { openWriter } from "teamchat/store/batch.ts";
+import { createHeard, type Heard } from "teamchat/store/heard.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, Site } from "teamchat/store/turn.ts";
@@ -72,7 +73,15 @@ export async function openTeamchatStore(
   );
   // One for all: what comes in, what agents say and how far answers are share the waits for the disk.
   const rows = openTurnRows(db);
-  const writing = openWriter({ db, clock, log, rows, gapFactor: GAP_FACTOR });
+  const heard = createHeard();
+  const held = {
+    save: () => rows.save(),
+    forget: () => {
+      rows.forget();
+      heard.forget();
+    },
+  };
+  const writing = openWriter({ db, clock, log, rows: held, gapFactor: GAP_FACTOR });
   const { write, writeFirst, beforeNext, flush } = writing;
   return {
     beforeNext,
@@ -84,13 +93,13 @@ export async function openTeamchatStore(
       return taken.ok && taken.value;
     },
     // First of a batch: an edit looks at the row of a turn, and later works hold rows back.
-    intake: openIntake(db, { clock, log, write: writeFirst }),
+    intake: openIntake(db, { clock, log, write: writeFirst, heard }),
     turns: openTurnBook(db, writing, rows),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),
     ownerFiles: openOwnerFiles(db),
     ownerEvents: openAgentEvents(db),
-    conversations: openConversations(db),
+    conversations: openConversations(db, heard),
     absences: openAbsences(db),
     close: () => {
       flush();
@@ -99,7 +108,7 @@ export async function openTeamchatStore(
   };
 }
 
-function openConversations(db: Database): ConversationBook {
+function openConversations(db: Database, heard: Heard): ConversationBook {
   const latest = db.prepare(
     "select * from conversations where owner = ? and type = 'personal' order by seen desc limit 1",
   );
@@ -111,6 +120,7 @@ function openConversations(db: Database): ConversationBook {
     block: (conversation, why) =>
       writeSql(db, "the conversation", () => {
         block.run(why, conversation);
+        heard.forget();
       }),
   };
 }

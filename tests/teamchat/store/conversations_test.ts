@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { type Database, type Databases, FileFault } from "core/ports.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import { openTeamchatStore } from "teamchat/store/store.ts";
 import type { NewTurn } from "teamchat/store/turn.ts";
@@ -17,7 +18,20 @@ import { recordingLog } from "tests/fakes/log.ts";
 async function openWorld() {
   const databases = memoryDatabases();
   const clock = fakeClock();
-  const store = await openTeamchatStore(databases, "/r/teamchat.db", clock, recordingLog());
+  let isUndone = false;
+  const undoing: Databases = {
+    open: async (path) => {
+      const db = await databases.open(path);
+      const transaction: Database["transaction"] = (work) =>
+        db.transaction(() => {
+          const value = work();
+          if (isUndone) throw new FileFault("ENOSPC", path, "no space left");
+          return value;
+        });
+      return { ...db, transaction };
+    },
+  };
+  const store = await openTeamchatStore(undoing, "/r/teamchat.db", clock, recordingLog());
   let now = 0;
   const take = async (delivery: Omit<Delivery, "now">) => {
     const stored = store.intake.store({ ...delivery, now });
@@ -26,6 +40,9 @@ async function openWorld() {
   };
   return {
     ...{ store, take },
+    /** While it is full, each transaction is undone at its end. */
+    fill: (isFull: boolean) => void (isUndone = isFull),
+    pass: (ms: number) => void (now += ms),
     hear: async (owner: string, conversation: string, name = "a name", agent = "bea") => {
       now++;
       const user = { id: `29:${owner}`, name, aadObjectId: owner };
@@ -40,8 +57,7 @@ async function openWorld() {
         keys: [{ key: `${now}`, until: now + 9 }],
         conversation: { owner, agent, site, seen: now, blocked: undefined },
       });
-      assert.ok(stored.ok && stored.value.kind === "new");
-      return stored.value.isNewConversation;
+      return stored.ok ? stored.value.kind === "new" && stored.value.isNewConversation : undefined;
     },
     [Symbol.dispose]: () => {
       store.close();
@@ -88,6 +104,33 @@ Deno.test("what changes of a conversation is stored, and a message ends its bloc
   assert.equal(conversations.get("a:1")?.blocked, undefined);
   await world.hear("o", "a:1", "another name", "cal");
   assert.equal(conversations.get("a:1")?.agent, "cal");
+});
+
+Deno.test("what was undone is not taken for stored", async () => {
+  using world = await openWorld();
+  const { conversations } = world.store;
+  world.fill(true);
+  assert.equal(await world.hear("o", "a:1"), undefined);
+  assert.equal(conversations.get("a:1"), undefined);
+  world.fill(false);
+  assert.equal(await world.hear("o", "a:1"), true);
+  world.fill(true);
+  await world.hear("o", "a:1", "another name");
+  world.fill(false);
+  await world.hear("o", "a:1", "another name");
+  assert.equal(conversations.get("a:1")?.site.user.name, "another name");
+});
+
+Deno.test("the time of a conversation that goes on is never older than a minute", async () => {
+  using world = await openWorld();
+  const seen = () => world.store.conversations.get("a:1")?.seen;
+  await world.hear("o", "a:1");
+  world.pass(58_000);
+  await world.hear("o", "a:1");
+  assert.equal(seen(), 1);
+  world.pass(2_000);
+  await world.hear("o", "a:1");
+  assert.equal(seen(), 60_003);
 });
 
 Deno.test("a delivery that is known under one key, or not taken, leaves no other key", async () => {

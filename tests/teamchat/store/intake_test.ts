@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import { type Database, FileFault } from "core/ports.ts";
 import { ok } from "core/result.ts";
+import { createHeard } from "teamchat/store/heard.ts";
 import { type Delivery, openIntake } from "teamchat/store/intake.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
@@ -44,7 +45,7 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
     const faulty = failing(db, thrown);
     const [clock, log] = [fakeClock(), recordingLog()];
     const { write } = openWriter({ db: faulty.db, clock, log });
-    const intake = openIntake(faulty.db, { clock, log, write });
+    const intake = openIntake(faulty.db, { clock, log, write, heard: createHeard() });
     const store = async (...all: readonly Delivery[]) => {
       const stored = Promise.all(all.map((each) => intake.store(each)));
       await clock.advance(0);
@@ -76,7 +77,7 @@ Deno.test("what comes together is one transaction, in its order, and the rest th
   const writing = openWriter({ db: counting, clock, log, rows });
   const { write, flush } = writing;
   const turns = openTurnBook(counting, writing, rows);
-  const intake = openIntake(counting, { clock, log, write });
+  const intake = openIntake(counting, { clock, log, write, heard: createHeard() });
   const stored = intake.store({ ...of("one"), turn: TURN });
   const delivered = turns.markDelivered("bea", "t", 1);
   const events = [{ seq: 1, at: 1, turn_id: "t", kind: "turn_started", payload: {} }];
