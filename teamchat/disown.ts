@@ -1,7 +1,7 @@
 /**
  * Ends what belongs to an owner whose agent is another now, or none: turns that wait, run or are being
  * answered, messages of the agent by itself, files that were offered. Nothing more of it is said to
- * anybody. Everything else is left as it is.
+ * anybody; files on their way end by themselves (`Owners.gone`). Everything else is left as it is.
  *
  * @module
  */

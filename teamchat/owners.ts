@@ -20,6 +20,8 @@ export interface Owners {
   readonly map: ReadonlyMap<ObjectId, AgentName>;
   /** Whether the file could not be used when it was last looked at. */
   isDamaged(): boolean;
+  /** Aborted when the owner is not that agent's any more, or is not now. */
+  gone(owner: string, agent: string): AbortSignal;
   /** Looks at the file now; resolves when the map is as new as the question. Never rejects. */
   look(): Promise<void>;
   close(): void;
@@ -47,6 +49,8 @@ export async function lookForOwner(
   if (owner.ok && !owners.map.has(owner.value)) await owners.look();
 }
 
+const GONE = "owner gone";
+
 /** Starts to watch. */
 export function watchOwners(parts: OwnersParts): Owners {
   return new WatchedOwners(parts);
@@ -55,6 +59,8 @@ export function watchOwners(parts: OwnersParts): Owners {
 class WatchedOwners implements Owners {
   readonly map: Map<ObjectId, AgentName>;
   readonly #parts: OwnersParts;
+  /** By owner, for those whom somebody asked about. */
+  readonly #gone = new Map<string, AbortController>();
   #version: string | undefined;
   #text: string | undefined;
   #fault = "";
@@ -71,6 +77,13 @@ class WatchedOwners implements Owners {
 
   isDamaged(): boolean {
     return this.#fault !== "";
+  }
+
+  gone(owner: string, agent: string): AbortSignal {
+    if (this.map.get(owner as ObjectId) !== agent) return AbortSignal.abort(GONE);
+    const known = this.#gone.get(owner) ?? new AbortController();
+    this.#gone.set(owner, known);
+    return known.signal;
   }
 
   /** A look that is under way may have begun before a change: it serves nobody who asks now. */
@@ -122,6 +135,10 @@ class WatchedOwners implements Owners {
     if (gone.length === 0 && added.length === 0) return;
     this.map.clear();
     for (const [owner, agent] of next) this.map.set(owner, agent);
+    for (const [owner] of gone) {
+      this.#gone.get(owner)?.abort(GONE);
+      this.#gone.delete(owner);
+    }
     log.info("owners changed", { owners: next.size, gone: gone.length, added: added.length });
     onChange?.(new Set(gone.map(([, agent]) => agent)));
   }

@@ -128,6 +128,7 @@ async function serve(
       createFileMoves({
         ...{ ...ports, metrics, connector, ...platform, origins: config.fileOrigins },
         folder: `${config.paths.role("teamchat")}/files`,
+        gone: (owner, agent) => owners.gone(owner, agent),
       }, hooks),
   });
   const keyList = openKeyList(ports.files, config.paths.dialKeys, clock);

@@ -44,6 +44,8 @@ export interface OutgoingParts {
   readonly store: Pick<TeamchatStore, "ownerFiles" | "ownerEvents">;
   /** Where the agent's owner was last heard from; or why nothing can be sent. */
   readonly placeFor: (agent: string) => Conversation | string;
+  /** Aborted when an owner is not an agent's any more: nothing more goes there. */
+  readonly gone: (owner: string, agent: string) => AbortSignal;
   readonly connector: Connector;
   readonly http: HttpClient;
   /** Origins of files, from the settings. */
@@ -57,6 +59,9 @@ export interface OutgoingParts {
   /** Something is to be told to an agent. */
   readonly onEvent: (agent: string) => void;
 }
+
+/** What an agent is told of a file whose owner is not its own any more. */
+const GONE = "owner gone";
 
 /** A file that is coming. */
 interface Coming {
@@ -177,6 +182,11 @@ class Outgoing implements OutgoingFiles {
     } catch {
       return this.#tell(session, piece.id, "failed", "the gateway has no room for it");
     }
+    const gone = this.#parts.gone(owner, agent);
+    if (gone.aborted) {
+      await files.remove(`${folder}/${fileId}`);
+      return this.#tell(session, piece.id, "blocked", GONE);
+    }
     const added = store.ownerFiles.add(file);
     if (!added.ok || added.value !== "new") {
       await files.remove(`${folder}/${fileId}`);
@@ -188,7 +198,7 @@ class Outgoing implements OutgoingFiles {
     }
     const { outcome, reason, id } = await sendCard(
       { site, body: cardBody(site, consentCard(file)), what: "file-consent" },
-      { connector, clock, signal: this.#stop.signal },
+      { connector, clock, signal: AbortSignal.any([this.#stop.signal, gone]) },
     );
     this.#tell(session, piece.id, outcome, reason, id === undefined ? [] : [id]);
     if (outcome !== "delivered" && outcome !== "ambiguous") this.#forget(file);
@@ -203,9 +213,13 @@ class Outgoing implements OutgoingFiles {
     if (bytes === undefined) {
       return this.#end(file, "failed", "the gateway does not have it any more");
     }
-    const signal = this.#stop.signal;
+    const gone = this.#parts.gone(file.owner, file.agent);
+    const signal = AbortSignal.any([this.#stop.signal, gone]);
     const brought = await uploadFile(upload, bytes, { http, origins, clock, signal });
-    if (brought === "stopping") return;
+    if (brought === "stopping") {
+      if (gone.aborted) this.#end(file, isResumed ? "ambiguous" : "failed", GONE);
+      return;
+    }
     if (!brought.ok) return this.#end(file, isResumed ? "ambiguous" : "failed", brought.why);
     this.#end(file, "accepted", undefined);
     await sendCard(

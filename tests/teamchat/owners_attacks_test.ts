@@ -12,12 +12,14 @@ import { signRegistration } from "core/teamchat/registration.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
+import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
 import {
   AGENTS,
   BEA_OWNER,
   CAL_OWNER,
   startTestTeamchat,
+  type TestAgent,
   type TestTeamchat,
 } from "tests/teamchat/fixture.ts";
 
@@ -49,7 +51,8 @@ function test(name: string, fn: (at: Given) => Promise<void>, isLink = false): v
         await host.files.write(path, JSON.stringify(owners));
       await write(AGENTS);
       if (isLink) await host.files.symlink(BEHIND, FILE);
-      await using at = await startTestTeamchat({ host, kit, agentsFile: FILE });
+      const env = { TEAMS_FILE_HOSTS: FILE_HOST };
+      await using at = await startTestTeamchat({ host, kit, env, agentsFile: FILE });
       await fn({ ...at, write });
     },
   });
@@ -149,4 +152,63 @@ test("a question that waits at the platform is not asked of a former owner", asy
   await at.clock.advance(LOOK_MS);
   await at.clock.advance(180_000);
   assert.equal(asked().length, 1);
+});
+
+const REPORT = new TextEncoder().encode("a secret report");
+const SLOW = error(429, "TooManyRequests", "slow down", { "retry-after": "5" });
+
+/** Lets the owner write once, so that the agent knows where, and offers a file. */
+async function offer(at: TestTeamchat): Promise<TestAgent> {
+  const agent = await at.agent();
+  await at.post(at.message("hi"));
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, "hi");
+  await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
+  return agent;
+}
+
+function sendReport(agent: TestAgent): void {
+  agent.send({
+    ...{ type: "owner_file", id: "f1", name: "report.pdf", description: "The report" },
+    ...{ size: REPORT.length, offset: 0, data: REPORT.toBase64() },
+  });
+}
+
+test("a file whose offer waits at the platform is not offered to a former owner", async (at) => {
+  const agent = await offer(at);
+  at.kit.script({ kind: "message", times: 1, effect: { answer: SLOW } });
+  sendReport(agent);
+  const offers = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("report"));
+  await at.until(() => offers().length === 1, 50);
+  await at.write(WITHOUT_BEA);
+  await at.clock.advance(LOOK_MS);
+  await at.clock.advance(180_000);
+  assert.equal(offers().length, 1);
+});
+
+test("a file that is on its way is not brought to a former owner", async (at) => {
+  sendReport(await offer(at));
+  const consents = () =>
+    at.kit.conversation("a:bea").messages.flatMap(({ body }) =>
+      (body.attachments ?? []) as { contentType: string; content: { acceptContext: unknown } }[]
+    ).filter(({ contentType }) => contentType.endsWith("file.consent"));
+  await at.until(() => consents().length === 1);
+  const { uploadUrl, session } = at.kit.files.openUpload(REPORT.length);
+  const busy = () => new Response(null, { status: 503 });
+  at.kit.files.failUploads(busy(), busy());
+  const uploadInfo = {
+    ...{ uploadUrl, contentUrl: `https://${FILE_HOST}/personal/report.pdf`, name: "report.pdf" },
+    ...{ uniqueId: "u1", fileType: "pdf" },
+  };
+  const context = consents()[0]?.content.acceptContext;
+  const value = { type: "fileUpload", action: "accept", context, uploadInfo };
+  await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
+  await at.until(() => at.kit.files.requests.length === 1, 50);
+  await at.write(WITHOUT_BEA);
+  await at.clock.advance(LOOK_MS);
+  await at.clock.advance(180_000);
+  assert.equal(at.kit.files.requests.length, 1);
+  assert.equal(session.bytes, undefined);
+  const left = at.host.files.list("/r/var/lib/fleetctl/teamchat/files/out");
+  assert.deepEqual(await left, []);
 });
