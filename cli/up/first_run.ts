@@ -101,7 +101,7 @@ export async function prepareRoot(
   return made.ok ? ok({ isNew: true }) : made;
 }
 
-/** Writes what this `up` was told into `roles.yaml`; how programs start is kept as it stands. */
+/** Writes what this `up` was told into `roles.yaml`; everything else there is kept as it stands. */
 export async function writeRoles(
   host: Pick<Host, "files">,
   paths: Paths,
@@ -115,16 +115,19 @@ export async function writeRoles(
     const roles: HostRoles = {
       ...current.value,
       gateway: {
+        ...current.value.gateway,
         cockpitListen: `127.0.0.1:${ports.cockpit}`,
         dialListen: `${listen}:${ports.dial}`,
         trust: current.value.gateway?.trust ?? "assertion",
       },
       login: {
+        ...current.value.login,
         listen: `${listen}:${ports.login}`,
         driver: current.value.login?.driver ?? "basic",
       },
       ...(ports.teamchat === undefined ? {} : {
         teamchat: {
+          ...current.value.teamchat,
           // One listener for both: what asks for /register through a proxy is refused.
           listen: `127.0.0.1:${ports.teamchat}`,
           registerListen: `127.0.0.1:${ports.teamchat}`,

@@ -296,7 +296,9 @@ function rolesRefusal(file: string, details: readonly string[]): Result<never> {
   return err(
     refusal(
       "roles-file-invalid",
-      `Cannot read the roles file "${file}": ${details.length} faults`,
+      `Cannot read the roles file "${file}": ${
+        details.length === 1 ? "1 fault" : `${details.length} faults`
+      }`,
       {
         details,
         hints: [`edit ${file}, then run: fleetctl apply`],
