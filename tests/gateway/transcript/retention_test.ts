@@ -170,3 +170,25 @@ Deno.test("the gateway takes old rows some at a time, each hour, and never befor
   assert.equal(log.of("no old event taken away").length, 1);
   stop();
 });
+
+Deno.test("an event of a clock that runs ahead keeps nothing of others, and stays", async () => {
+  const host = memoryHost({ now: NOW });
+  const store = await openStore(host);
+  const say = speaker(store);
+  await queue(store, "over", AGO(90));
+  await say("turn_started", AGO(90), "over");
+  await queue(store, "ahead", AGO(89));
+  // The clock of the agent's host, or what the agent makes of it.
+  await say("turn_ended", NOW + 400 * DAY, "ahead");
+  await say("notice", 8.64e15);
+  await say("turn_ended", AGO(88), "over");
+  await say("notice", AGO(60));
+  await say("notice", AGO(1));
+  const dry = await gc(host, 30, true);
+  const gone = await gc(host, 30);
+  assert.deepEqual([gone.count, gone.turns], [dry.count, dry.turns]);
+  assert.deepEqual(await turnsOf(host), ["ahead"]);
+  const db = await host.databases.open("/g.db");
+  const left = db.prepare("select at from events order by seq").all().map((row) => row.at);
+  assert.deepEqual([...new Set(left)], [NOW + 400 * DAY, 8.64e15, AGO(1)]);
+});
