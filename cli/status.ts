@@ -210,7 +210,7 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
     if (mcp.fault === "keys missing") {
       problems.push(refusal("keys-unresolved", `${at} lacks ${mcp.missingKeys.join(", ")}`, {
         hints: mcp.missingKeys.map((key) =>
-          `fleetctl secret set ${key} --value <value>` +
+          `fleetctl secret set ${key}` +
           (mcp.sharing === "shared" ? "" : ` --agent ${name}`)
         ),
       }));

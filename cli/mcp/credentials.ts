@@ -45,7 +45,7 @@ export function checkCredentials(
         ? ["Its server runs for every agent of the host: an operator seeds its keys, once."]
         : [],
       hints: missing.map((key) =>
-        `fleetctl secret set ${key} --value <value>${isShared ? "" : ` --agent ${agent}`}`
+        `fleetctl secret set ${key}${isShared ? "" : ` --agent ${agent}`}`
       ),
     },
   ));

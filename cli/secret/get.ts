@@ -57,6 +57,6 @@ function notSet(ref: SecretRef) {
     });
   }
   return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
-    hints: [`fleetctl secret set ${ref.key} --value <value>${flag}`],
+    hints: [`fleetctl secret set ${ref.key}${flag}`],
   });
 }

@@ -100,7 +100,7 @@ function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
       "teams-keys-incomplete",
       `Cloud mode is half configured: ${missing.join(", ")} absent`,
       {
-        hints: missing.map((key) => `fleetctl secret set ${key} --value <value>`),
+        hints: missing.map((key) => `fleetctl secret set ${key}`),
       },
     ),
   ];
@@ -121,25 +121,25 @@ const HEALTH_WORDS: Readonly<
   ],
   "app-token-secret-expired": [
     "the client secret has expired: no answer goes out",
-    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+    "fleetctl secret set TEAMS_APP_PASSWORD",
   ],
   "app-token-secret-invalid": [
     "the identity provider refuses the client secret",
-    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+    "fleetctl secret set TEAMS_APP_PASSWORD",
   ],
   "app-token-tenant-unknown": [
     "the identity provider does not know the tenant",
-    "fleetctl secret set TEAMS_APP_TENANT_ID --value <value>",
+    "fleetctl secret set TEAMS_APP_TENANT_ID",
   ],
   "app-token-unavailable": ["the identity provider gives no token", "fleetctl logs teamchat"],
   "secret-ended": [
     "the client secret has ended",
-    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
+    "fleetctl secret set TEAMS_APP_PASSWORD",
   ],
   "secret-ends-soon": [
     "the client secret ends within thirty days",
-    "fleetctl secret set TEAMS_APP_PASSWORD --value <value>",
-    "fleetctl secret set TEAMS_APP_PASSWORD_EXPIRES --value <day on which the new one ends>",
+    "fleetctl secret set TEAMS_APP_PASSWORD",
+    "fleetctl secret set TEAMS_APP_PASSWORD_EXPIRES --value 2027-03-31",
   ],
 };
 

@@ -100,6 +100,6 @@ function keysMissing(mcp: string, keys: readonly string[]) {
   return refusal(
     "mcp-key-missing",
     `Cannot reach MCP "${mcp}": ${keys.join(", ")} ${keys.length === 1 ? "is" : "are"} not set`,
-    { hints: keys.map((key) => `fleetctl secret set ${key} --value <value> --agent self`) },
+    { hints: keys.map((key) => `fleetctl secret set ${key} --agent self`) },
   );
 }

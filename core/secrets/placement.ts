@@ -29,7 +29,7 @@ export function decidePlacement(
   ref: SecretRef,
   verb: "set" | "unset" = "set",
 ): Result<SecretRef> {
-  const words = `fleetctl secret ${verb} ${ref.key}${verb === "set" ? " --value <value>" : ""}`;
+  const words = `fleetctl secret ${verb} ${ref.key}`;
   if (ref.agent === undefined) {
     return caller.isOperator ? ok(ref) : err(refusal(
       "shared-shard-denied",

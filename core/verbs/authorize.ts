@@ -165,7 +165,7 @@ function operatorOnly(caller: Caller, invocation: Invocation): Refusal {
         `shared and host secrets are operator-only`,
       {
         kind: "denied",
-        hints: [`fleetctl ${typedWords(invocation)}${valueHint(invocation)} --agent self`],
+        hints: [`fleetctl ${typedWords(invocation)} --agent self`],
       },
     );
   }
@@ -210,17 +210,6 @@ function typedWords(invocation: Invocation, target?: string): string {
     return value === undefined ? [] : [value];
   });
   const isOption = verb.target?.from === "option" && options[verb.target.name] !== undefined;
-  const tail = isOption && target !== undefined
-    ? [...valueWords(invocation), `--${verb.target?.name}`, target]
-    : [];
+  const tail = isOption && target !== undefined ? [`--${verb.target?.name}`, target] : [];
   return [...verb.path, ...words, ...tail].join(" ");
-}
-
-function valueHint(invocation: Invocation): string {
-  return valueWords(invocation).map((word) => ` ${word}`).join("");
-}
-
-function valueWords(invocation: Invocation): readonly string[] {
-  const isSecret = invocation.verb.options.some((option) => option.secret);
-  return isSecret ? ["--value <value>"] : [];
 }

@@ -53,7 +53,7 @@ export async function probeHttp(
       `${host} answered with status ${response.status}, must accept the request`,
       {
         hints: isKey
-          ? manifest.requiredEnv.map((key) => `fleetctl secret set ${key} --value <value>`)
+          ? manifest.requiredEnv.map((key) => `fleetctl secret set ${key}`)
           : [`fleetctl mcp catalog list`],
       },
     ));

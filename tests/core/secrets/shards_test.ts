@@ -297,7 +297,7 @@ Deno.test("decidePlacement() says what to type instead", () => {
     "denied",
     'Cannot set "NOTES_TOKEN" for the whole host as agent "mia": shared and host secrets are ' +
     "operator-only",
-    "fleetctl secret set NOTES_TOKEN --value <value> --agent self",
+    "fleetctl secret set NOTES_TOKEN --agent self",
   ]);
 });
 

@@ -40,7 +40,7 @@ const DENIALS: readonly {
     code: "shared-shard-denied",
     message:
       'Cannot set "NOTES_TOKEN" for the whole host as agent "ada": shared and host secrets are operator-only',
-    hints: ["fleetctl secret set NOTES_TOKEN --value <value> --agent self"],
+    hints: ["fleetctl secret set NOTES_TOKEN --agent self"],
   },
   {
     caller: AGENT,
@@ -48,7 +48,7 @@ const DENIALS: readonly {
     code: "self-target-only",
     message:
       'Cannot run "secret set" for agent "bea" as agent "ada": the target must be the caller, or the caller an admin',
-    hints: ["fleetctl secret set NOTES_TOKEN --value <value> --agent self"],
+    hints: ["fleetctl secret set NOTES_TOKEN --agent self"],
   },
   {
     caller: AGENT,

@@ -305,7 +305,7 @@ Deno.test("a failing endpoint ends the turn with code, reason and hint; the next
         },
         code: "model-unauthorized",
         reason:
-          /answered 401: Incorrect API key provided: \*\*\*.*fleetctl secret set FLEETCTL_MODEL_KEY --value <value> --agent ada/,
+          /answered 401: Incorrect API key provided: \*\*\*.*fleetctl secret set FLEETCTL_MODEL_KEY --agent ada/,
       },
       {
         reply: { kind: "status" as const, status: 404 },

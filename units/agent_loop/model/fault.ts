@@ -150,7 +150,7 @@ function judgeStatus(
   const { keyName, provider, model } = context.settings;
   if (status === 401 || status === 403) {
     return fault("model-unauthorized", answered, {
-      hints: [`fleetctl secret set ${keyName} --value <value> --agent ${context.agent}`],
+      hints: [`fleetctl secret set ${keyName} --agent ${context.agent}`],
     });
   }
   if (status === 402 || (status === 429 && says(words, QUOTA_WORDS))) {

@@ -48,7 +48,7 @@ export function renderLoginEnv(
     return err(refusal(
       "login-key-missing",
       `Cannot write ${JSON.stringify(path)}: ${missing} has no value, must be set`,
-      { hints: [`fleetctl secret set ${missing} --value <value>`] },
+      { hints: [`fleetctl secret set ${missing}`] },
     ));
   }
   const text = printEnvFile(Object.entries({

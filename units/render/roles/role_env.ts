@@ -42,7 +42,7 @@ export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result
       "assertion-key-missing",
       `Cannot write ${JSON.stringify(path)}: WEBVIEW_ASSERTION_KEY has no value, ` +
         'must be set when WEBVIEW_TRUST is "assertion"',
-      { hints: ["fleetctl secret set WEBVIEW_ASSERTION_KEY --value <value>"] },
+      { hints: ["fleetctl secret set WEBVIEW_ASSERTION_KEY"] },
     ));
   }
   const values = new Map(Object.entries({

@@ -103,7 +103,7 @@ Deno.test("judgeError() never repeats a key, and keeps words short", () => {
   assert.ok(!fault.reason.includes("abcdefghijkl"));
   assert.ok(fault.reason.length < 600);
   assert.deepEqual(fault.hints, [
-    "fleetctl secret set FLEETCTL_MODEL_KEY --value <value> --agent ada",
+    "fleetctl secret set FLEETCTL_MODEL_KEY --agent ada",
   ]);
 });
 
