@@ -18,7 +18,7 @@
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
- * | `http 'text'` | whatever is asked by HTTP from now on is answered 200 with this |
+ * | `http 'text' [status 'header: value'…]` | whatever is asked by HTTP from now on is answered with this and its id; 200 if no other |
  *
  * `$ROOT`, `$HOST` and what was captured are replaced. Files after `-- path --` are written before
  * the first command.
@@ -136,8 +136,15 @@ class Runner {
         this.ports = { ...this.ports, services: startsEverything() };
         return;
       case "http": {
-        const body = unescape(args[0] ?? "");
-        this.ports = { ...this.ports, http: fakeHttp(() => new Response(body)) };
+        const [text = "", status = "200", ...lines] = args;
+        const given = lines.map((line) => line.split(": ", 2) as [string, string]);
+        const http = fakeHttp(({ headers }) => {
+          const id = headers.get("x-request-id");
+          const said = new Headers(given);
+          if (id !== null) said.set("x-request-id", id);
+          return new Response(unescape(text), { status: Number(status), headers: said });
+        });
+        this.ports = { ...this.ports, http };
         return;
       }
       case "answer": {
