@@ -14,7 +14,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import type { CardDecision } from "core/teamchat/approval_card.ts";
-import { cancelEnded } from "teamchat/disown.ts";
+import { cancelEnded, endForeign, isOwned } from "teamchat/disown.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createOutcomes, type Outcomes } from "teamchat/outcomes.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";
@@ -204,13 +204,16 @@ class ConnectedAgents implements Agents {
 
   /** Hands the oldest waiting turn to the agent; the next one goes when this one is confirmed. */
   wake(agent: string): void {
-    const { registry, store } = this.#parts;
+    const { registry, store, owners } = this.#parts;
     const session = registry.get(agent);
-    if (session === undefined) return;
-    const next = store.turns.nextFor(agent);
-    if (next === undefined) return;
-    const { turn, isLast } = next;
-    const { turnId } = turn;
+    const next = session === undefined ? undefined : store.turns.nextFor(agent);
+    if (session === undefined || next === undefined) return;
+    const { turn, isLast, turn: { turnId } } = next;
+    // When the owner was taken away the disk may not have taken the end of the turn.
+    if (!isOwned(turn, owners)) {
+      const isEnded = this.#check(endForeign(turnId, this.#parts), agent);
+      return isEnded ? this.wake(agent) : undefined;
+    }
     const handed = this.#handed.get(session);
     if (handed?.turnId === turnId) {
       handed.isLast = isLast;
@@ -224,11 +227,8 @@ class ConnectedAgents implements Agents {
     if (session.capabilities?.includes("files") === true) {
       return incoming.handOver(session, turnId, (told) => this.#hand(session, turnId, told));
     }
-    this.#hand(
-      session,
-      turnId,
-      files.map(({ n, ref: { name } }) => ({ n, name, fault: NO_FILES })),
-    );
+    const unseen = files.map(({ n, ref: { name } }) => ({ n, name, fault: NO_FILES }));
+    this.#hand(session, turnId, unseen);
   }
 
   fetch(turnId: string, agent: string): void {

@@ -9,6 +9,7 @@
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { Clock, Log } from "core/ports.ts";
+import type { Result } from "core/result.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 
@@ -22,20 +23,35 @@ export interface DisownParts {
   readonly log: Log;
 }
 
+/** What is somebody's, and of whose agent. */
+interface Owned {
+  readonly owner: string;
+  readonly agent: string;
+}
+
+/** Tells whether an agent is still its owner's. */
+export function isOwned({ owner, agent }: Owned, owners: DisownParts["owners"]): boolean {
+  return owners.get(owner as ObjectId) === agent;
+}
+
+/** Ends a turn whose agent is not its owner's any more. */
+export function endForeign(
+  turnId: string,
+  { store, clock }: { readonly store: Pick<TeamchatStore, "turns">; readonly clock: Clock },
+): Result<unknown> {
+  const how = { outcome: "cancelled", reason: "owner gone" } as const;
+  const asked = store.turns.requestCancel(turnId);
+  return asked.ok ? store.turns.end(turnId, how, clock.now()) : asked;
+}
+
 /** Ends it, after the owners changed and before anything is handed out at start. */
 export function disown(parts: DisownParts): void {
-  const { store, owners, registry, replies, clock, log } = parts;
-  const isForeign = (of: { readonly owner: string; readonly agent: string }) =>
-    owners.get(of.owner as ObjectId) !== of.agent;
+  const { store, owners, registry, replies, log } = parts;
+  const isForeign = (of: Owned) => !isOwned(of, owners);
   for (const turn of store.turns.open().filter(isForeign)) {
     const { turnId, agent } = turn;
-    const how = { outcome: "cancelled", reason: "owner gone" } as const;
-    const stored = [
-      store.turns.requestCancel(turnId),
-      store.turns.end(turnId, how, clock.now()),
-    ].find((each) => !each.ok);
-    // It is found again at the next change or start; meanwhile its answer goes nowhere.
-    if (stored !== undefined) {
+    // It is found again before it is handed out, and at the next start; its answer goes nowhere.
+    if (!endForeign(turnId, parts).ok) {
       log.error("turn of a former owner not ended", { turn: turnId, agent });
     }
     registry.get(agent)?.send({ type: "cancel", turn_id: turnId });

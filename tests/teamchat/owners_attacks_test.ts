@@ -8,6 +8,7 @@
 
 import assert from "node:assert/strict";
 import { DIAL_LIMITS } from "core/limits.ts";
+import { FileFault } from "core/ports.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
@@ -211,4 +212,56 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   assert.equal(session.bytes, undefined);
   const left = at.host.files.list("/r/var/lib/fleetctl/teamchat/files/out");
   assert.deepEqual(await left, []);
+});
+
+Deno.test({
+  name: "a turn that a full disk did not let end is handed to nobody else's agent",
+  ...SAFE,
+  fn: async () => {
+    const wired: { kit?: ConnectorKit } = {};
+    const host = memoryHost({
+      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+    });
+    let isFull = false;
+    const databases: typeof host.databases = {
+      open: async (path) => {
+        const db = await host.databases.open(path);
+        const transaction: typeof db.transaction = (work) => {
+          if (isFull) throw new FileFault("ENOSPC", path, "no space left");
+          return db.transaction(work);
+        };
+        return { ...db, transaction };
+      },
+    };
+    const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
+    await host.files.ensureDir("/etc");
+    await host.files.write(FILE, JSON.stringify(AGENTS));
+    await using at = await startTestTeamchat({
+      host: { ...host, databases },
+      kit,
+      agentsFile: FILE,
+    });
+    await at.post(at.message("a secret of the former owner"));
+    isFull = true;
+    await host.files.write(FILE, JSON.stringify({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" }));
+    await at.clock.advance(LOOK_MS);
+    isFull = false;
+    const gateway = `127.0.0.1:${at.teamchat.register.port}`;
+    const key = at.keys.bea;
+    assert.ok(key !== undefined);
+    const claim = { agent: "bea", owner: NEW_OWNER, gateway, nonce: crypto.randomUUID() };
+    const authorization = `Bearer ${await signRegistration(claim, key, at.clock.now())}`;
+    const agent = await at.still(
+      connectBare(`ws://${gateway}/register`, { headers: { authorization } }),
+    );
+    agent.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
+    await at.still(agent.next("registered"));
+    const from = { id: "29:new", aadObjectId: NEW_OWNER };
+    const conversation = { id: "a:new", conversationType: "personal" };
+    await at.post(at.message("for me", { from, conversation }));
+    await at.until(() => agent.frames.some(({ type }) => type === "turn"));
+    await at.clock.advance(30_000);
+    const turns = agent.frames.filter(({ type }) => type === "turn");
+    assert.deepEqual(turns.map(({ text }) => text), ["for me"]);
+  },
 });
