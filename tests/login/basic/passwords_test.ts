@@ -110,6 +110,35 @@ Deno.test("a thread that hashes yields to the others, and no other thread does",
   threads.close();
 });
 
+/** Identifiers of the threads that are workers. */
+async function workerThreads(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { name } of Deno.readDir("/proc/self/task")) {
+    const comm = await Deno.readTextFile(`/proc/self/task/${name}/comm`).catch(() => "");
+    if (comm.startsWith("worker")) found.push(name);
+  }
+  return found;
+}
+
+Deno.test("a thread whose hashes have taken 128 MiB gives them back: it is replaced", async () => {
+  const threads = systemHashThreads(1);
+  const job = { password: "x", salt: new Uint8Array(8), iterations: 1, parallelism: 1 };
+  const hash = () => threads.argon2id({ ...job, memorySize: 64 * 1024, hashLength: 32 });
+  try {
+    const first = await hash();
+    const before = await workerThreads();
+    assert.deepEqual(await hash(), first);
+    assert.deepEqual(await hash(), first);
+    // The end of a thread is the system's to tell.
+    const until = Date.now() + 10_000;
+    const isLeft = async () => (await workerThreads()).some((name) => before.includes(name));
+    while (await isLeft() && Date.now() < until);
+    assert.equal(await isLeft(), false);
+  } finally {
+    threads.close();
+  }
+});
+
 Deno.test("a thread that fails takes its own hash with it, and the next one starts anew", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
