@@ -136,6 +136,11 @@ export function endApproval(
   return isOpen(approval) ? { ...approval, state } : undefined;
 }
 
+/** Names who decided in a sentence for people. */
+function whoText(by: string): string {
+  return by.startsWith("owner:") ? by.slice("owner:".length) : by;
+}
+
 /** Returns the refusal of a call that a human denied; its reason reaches the model. */
 export function deniedByHuman(
   call: Pick<ToolCall, "mcp" | "tool">,
@@ -144,7 +149,9 @@ export function deniedByHuman(
   const reason = verdict.reason === undefined ? "" : `: ${verdict.reason}`;
   return refusal(
     "approval-denied",
-    `Cannot call tool ${toolText(call)}: ${verdict.by} denied it${reason}; nothing was done`,
+    `Cannot call tool ${toolText(call)}: ${
+      whoText(verdict.by)
+    } denied it${reason}; nothing was done`,
     { kind: "denied" },
   );
 }
@@ -188,6 +195,8 @@ function decidedBefore(approval: Approval) {
   return cannot(
     "approval-decided",
     approval,
-    `${verdict?.by ?? "somebody"} ${verdict?.decision ?? "decided"} it before`,
+    `${verdict === undefined ? "somebody" : whoText(verdict.by)} ${
+      verdict?.decision ?? "decided"
+    } it before`,
   );
 }

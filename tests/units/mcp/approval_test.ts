@@ -55,7 +55,7 @@ Deno.test(
     const denied = await answers[0];
     assert.equal(code(denied), "approval-denied");
     // The reason reaches the model.
-    assert.match(denied.result.content[0].text, /owner:mia@example.org denied it: not this one/);
+    assert.match(denied.result.content[0].text, /: mia@example.org denied it: not this one/);
     await scene.decide(of(2), "approved");
     await answers[1];
     assert.deepEqual(scene.executed.map((params) => params.arguments.n), [3, 2]);
