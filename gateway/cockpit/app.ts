@@ -38,7 +38,9 @@ export function createCockpit(routes: readonly Route[], parts: CockpitParts): Ho
     const { path, method } = context.req;
     const allowed = routes.filter((route) => route.path === path).map((route) => route.method);
     const id = requestId(context.req.raw, parts);
-    const page = allowed.length === 0 && isForPerson(context.req.raw) ? parts.web.lost() : undefined;
+    const page = allowed.length === 0 && isForPerson(context.req.raw)
+      ? parts.web.lost()
+      : undefined;
     if (page !== undefined) return dress(page, id);
     const fault = allowed.length === 0 ? routeUnknown(path) : methodNotAllowed(method, path);
     const headers = allowed.length === 0 ? {} : { allow: allowed.join(", ") };

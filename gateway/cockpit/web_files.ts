@@ -157,10 +157,12 @@ function escapeAttribute(value: string): string {
 /** The page's own head and style without its script: there is nothing to start. */
 function lostPage(page: string): string {
   const body = '<main class="lost"><h1>Nothing is here</h1>' +
-    '<p>No page of the cockpit has this address.</p>' +
+    "<p>No page of the cockpit has this address.</p>" +
     '<p><a class="button" href="/">Go to the cockpit</a></p></main>';
-  return page.replace(/<script[^>]*><\/script>/, "").replace(/<body>[^]*<\/body>/, () =>
-    `<body>${body}</body>`);
+  return page.replace(/<script[^>]*><\/script>/, "").replace(
+    /<body>[^]*<\/body>/,
+    () => `<body>${body}</body>`,
+  );
 }
 
 function fileAnswer(request: Request, file: WebFile): Response {

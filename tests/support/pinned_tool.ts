@@ -20,6 +20,10 @@ export async function installPinned(
   const there = await Deno.readTextFile(`${installed}/installed.lock`).catch(() => "");
   if (there === lock) return;
   onFetch();
+  // What another lock left there would be read as part of this one.
+  await Deno.remove(installed, { recursive: true }).catch((thrown) => {
+    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+  });
   await Deno.mkdir(installed, { recursive: true });
   for (const name of ["deno.json", "deno.lock"]) {
     await Deno.copyFile(`${source}/${name}`, `${installed}/${name}`);

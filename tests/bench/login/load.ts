@@ -70,12 +70,16 @@ export async function runLoad(
     readonly pids: readonly number[];
     readonly connections: number;
     readonly seconds: number;
+    /** Answers before it counts: a program that compiles as it runs is slow at first. */
+    readonly warmUp?: number;
   },
 ): Promise<Round> {
   const request = requestOf(target);
   let requests = 0;
   let isCounting = false;
   let isOver = false;
+  let early = 0;
+  const warm = Promise.withResolvers<void>();
   const one = async () => {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: target.port });
     const buffer = new Uint8Array(256 * 1024);
@@ -83,11 +87,13 @@ export async function runLoad(
       await connection.write(target.next?.() ?? request);
       await readAnswer(connection, buffer, target.good ?? [200]);
       if (isCounting) requests++;
+      else if (++early >= (of.warmUp ?? 0)) warm.resolve();
     }
     connection.close();
   };
   const running = Array.from({ length: of.connections }, one);
   await new Promise((resolve) => setTimeout(resolve, 500));
+  await warm.promise;
   const before = cpuMicros(of.pids);
   const started = performance.now();
   isCounting = true;

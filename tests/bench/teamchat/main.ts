@@ -18,6 +18,9 @@ const PEER = "agents-hosting 1.8.1";
 const ROUNDS = 3;
 const SECONDS = 3;
 const CONNECTIONS = 32;
+/** Messages and echoes before anything counts: the peer takes thousands until it is compiled. */
+const WARM_UP = 10_000;
+const WARM_ECHOES = 4_000;
 const AGENTS = 5_000;
 /** More than the tokens that a gateway remembers, so that asking in turn never finds one. */
 const TOKENS = 4_500;
@@ -117,7 +120,9 @@ async function accept(
       const done = await runLoad({
         ...{ port: subject.port, path: "/", headers: {}, good: [200, 202] },
         next: () => requestOf(world, { n: n % AGENTS, token: tokens[n++ % tokens.length] ?? "" }),
-      }, { pids: [subject.pid], connections: CONNECTIONS, seconds: SECONDS });
+      }, {
+        ...{ pids: [subject.pid], connections: CONNECTIONS, seconds: SECONDS, warmUp: WARM_UP },
+      });
       rounds.get(name)?.push({
         rate: done.requests / done.seconds,
         cpu: done.cpuMicros / done.requests,
@@ -161,6 +166,8 @@ async function echoes(world: World, subject: Subject, token: string): Promise<Me
   let isOver = false;
   let isCounting = false;
   let count = 0;
+  let early = 0;
+  const warm = Promise.withResolvers<void>();
   const room = async (n: number) => {
     const conversation = conversationOf(n);
     while (!isOver) {
@@ -171,11 +178,13 @@ async function echoes(world: World, subject: Subject, token: string): Promise<Me
       const timer = setTimeout(() => late.resolve("late"), 10_000);
       const end = await Promise.race([answered.promise, late.promise]);
       clearTimeout(timer);
-      if (isCounting && end !== "late") count++;
+      if (end === "late") continue;
+      if (isCounting) count++;
+      else if (++early >= WARM_ECHOES) warm.resolve();
     }
   };
   const rooms = Array.from({ length: ECHOES }, (_, n) => room(n));
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await warm.promise;
   const before = cpuMicros([subject.pid]);
   const started = performance.now();
   isCounting = true;
