@@ -7,7 +7,7 @@
  * | 400 | the body is no activity |
  * | 401 | the token is absent or not good |
  * | 403 | the token is good, but not for this activity |
- * | 405, 411, 413, 415 | another method, no length, too long, not JSON |
+ * | 405, 413, 415 | another method, too long, not JSON |
  * | 429 | too many requests, or too many turns wait for the agent |
  * | 501 | an invoke that nobody knows |
  * | 503 | the connector's keys or the disk are not to be had: come again |
