@@ -4,7 +4,6 @@
  * @module
  */
 
-import { useEffect, useRef } from "preact/hooks";
 import { fleet, grant, looks, type Wish, wish, workingAmong } from "gateway/web/app/hosts.ts";
 import { agents, dialog } from "gateway/web/app/model.ts";
 import { agentsOf } from "gateway/web/state/hosts.ts";
@@ -28,10 +27,6 @@ function titleOf({ job, hosts, agent }: Wish): string {
 
 function Question({ wanted }: { readonly wanted: Wish }) {
   const { job, hosts, agent } = wanted;
-  const first = useRef<HTMLButtonElement>(null);
-  // Not the one that acts: a key that was meant for something else must not.
-  useEffect(() => first.current?.focus(), []);
-  const close = () => first.current?.closest("dialog")?.close();
   const known = hosts.flatMap((host) =>
     agentsOf(host, looks.value.get(host)?.status, agents.value ?? []).map(({ name }) => name)
   );
@@ -61,12 +56,13 @@ function Question({ wanted }: { readonly wanted: Wish }) {
         </p>
       )}
       <div class="form-end">
-        <button type="button" ref={first} onClick={close}>Cancel</button>
+        {/* Focus begins here, not at the one that acts: a key may have been meant for something else. */}
+        <button type="button" autofocus onClick={closeDialog}>Cancel</button>
         <button
           type="button"
           class="primary"
-          onClick={() => {
-            close();
+          onClick={(event) => {
+            closeDialog(event);
             void grant(wanted);
           }}
         >
@@ -75,4 +71,8 @@ function Question({ wanted }: { readonly wanted: Wish }) {
       </div>
     </>
   );
+}
+
+function closeDialog({ currentTarget }: { readonly currentTarget: Element }): void {
+  currentTarget.closest("dialog")?.close();
 }
