@@ -11,6 +11,7 @@
  * | stage | new files under hidden names, with mode, synced | old state; the next change sweeps |
  * | record | git objects of the new tree and commit, reached by no reference | old state |
  * | prepare | git holds the lock of `HEAD` and has written where it moves | old state |
+ * | look | nothing: a file that a hand has edited since begins the change anew | old state |
  * | promise | the commit's id in a file of its own | old state; the next change completes it |
  * | switch | each file renamed into place | a part of the new one; the next change completes it |
  * | publish | `HEAD` moves | new state |
@@ -20,6 +21,7 @@
  * @module
  */
 
+import { refusal } from "core/errors.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import {
   NO_COMMIT,
@@ -39,12 +41,14 @@ import {
 import { heal, pendingFile } from "core/ledger/heal.ts";
 import {
   type ComputedFile,
+  isEditedMeanwhile,
   type LedgerEdit,
   readEdits,
   type StagedFile,
   stageFiles,
 } from "core/ledger/stage.ts";
 import type { Paths } from "core/paths.ts";
+import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** One change, one commit. */
@@ -72,6 +76,8 @@ export interface Committed {
   readonly hasRecovered: boolean;
 }
 
+/** How often a change is made anew because a hand edited one of its files in between. */
+const TRIES_MAX = 3;
 /** Characters of each part of a commit message. */
 const MESSAGE_LENGTH_MAX = 200;
 
@@ -111,29 +117,54 @@ export async function commitChange(
   change: LedgerChange,
 ): Promise<Result<Committed>> {
   return await underLock(ports, paths, `record "${change.verb}"`, async (git) => {
-    const healed = await heal(ports, paths, git);
-    if (!healed.ok) return healed;
-    const { head, hasRecovered } = healed.value;
-    const checked = await change.check?.() ?? ok(undefined);
-    if (!checked.ok) return checked;
-    const edits = await readEdits(ports.files, paths, change.edits, healed.value.leftOut);
-    if (!edits.ok) return edits;
-    if (edits.value.length === 0) return ok({ commit: head, changed: [], hasRecovered });
-    const accepted = await change.accept?.(edits.value) ?? ok(undefined);
-    if (!accepted.ok) return accepted;
-    const staged = await stageFiles(ports.files, edits.value);
-    const commit = await recordStaged(git, { change, staged, head });
-    const prepared = commit.ok ? await prepare(ports, paths, git, [commit.value, head]) : commit;
-    if (!commit.ok || !prepared.ok) {
-      await dropStaged(ports, staged);
-      return commit.ok ? prepared as Result<never> : commit;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const done = await tryChange(ports, paths, git, change);
+      if (done !== "edited meanwhile") return done;
     }
-    const next = { staged, commit: commit.value, prepared: prepared.value };
-    const moved = await switchAll(ports, paths, git, next);
-    if (!moved.ok) return moved;
-    const changed = staged.map((file) => file.name);
-    return ok({ commit: commit.value, changed, hasRecovered });
+    return err(refusal(
+      "ledger-edited",
+      `Cannot record "${change.verb}": its files in "${paths.repo}" changed each time while they ` +
+        `were being written, must rest`,
+      { hints: [`git -C ${quoteShell(paths.repo)} status`] },
+    ));
   });
+}
+
+/** Makes the change unless a hand, which knows no lock, edits a file of it in the meantime. */
+async function tryChange(
+  ports: LedgerPorts,
+  paths: Paths,
+  git: Git,
+  change: LedgerChange,
+): Promise<Result<Committed> | "edited meanwhile"> {
+  const healed = await heal(ports, paths, git);
+  if (!healed.ok) return healed;
+  const { head, hasRecovered } = healed.value;
+  const checked = await change.check?.() ?? ok(undefined);
+  if (!checked.ok) return checked;
+  const edits = await readEdits(ports.files, paths, change.edits, healed.value.leftOut);
+  if (!edits.ok) return edits;
+  if (edits.value.length === 0) return ok({ commit: head, changed: [], hasRecovered });
+  const accepted = await change.accept?.(edits.value) ?? ok(undefined);
+  if (!accepted.ok) return accepted;
+  const staged = await stageFiles(ports.files, edits.value);
+  const commit = await recordStaged(git, { change, staged, head });
+  const prepared = commit.ok ? await prepare(ports, paths, git, [commit.value, head]) : commit;
+  if (!commit.ok || !prepared.ok) {
+    await dropStaged(ports, staged);
+    return commit.ok ? prepared as Result<never> : commit;
+  }
+  // As late as can be: git has taken its time since the files were read.
+  if (await isEditedMeanwhile(ports.files, staged)) {
+    await prepared.value.abort();
+    await dropStaged(ports, staged);
+    return "edited meanwhile";
+  }
+  const next = { staged, commit: commit.value, prepared: prepared.value };
+  const moved = await switchAll(ports, paths, git, next);
+  if (!moved.ok) return moved;
+  const changed = staged.map((file) => file.name);
+  return ok({ commit: commit.value, changed, hasRecovered });
 }
 
 /** Returns the id of the newest commit, or undefined when there is no ledger yet. */

@@ -31,6 +31,8 @@ export interface ComputedFile {
   /** Path relative to the repository. */
   readonly name: string;
   readonly mode: number;
+  /** What it was computed from; undefined: there was no file. */
+  readonly before: string | undefined;
   /** Undefined: the file goes away. */
   readonly text: string | undefined;
 }
@@ -74,9 +76,21 @@ export async function readEdits(
     if ((next.value?.length ?? 0) > TEXT_LENGTH_MAX) {
       return err(refusal("ledger-too-large", `Cannot write "${edit.path}": it would be too large`));
     }
-    computed.push({ path: edit.path, name, mode: edit.mode ?? 0o600, text: next.value });
+    const mode = edit.mode ?? 0o600;
+    computed.push({ path: edit.path, name, mode, before: current, text: next.value });
   }
   return ok(computed);
+}
+
+/** Tells whether one of the files is no longer what its next text was computed from. */
+export async function isEditedMeanwhile(
+  files: Files,
+  computed: readonly ComputedFile[],
+): Promise<boolean> {
+  for (const { path, before } of computed) {
+    if (await files.readText(path) !== before) return true;
+  }
+  return false;
 }
 
 /** Writes the new texts under hidden names; takes all of them away again when one fails. */

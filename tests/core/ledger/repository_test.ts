@@ -299,3 +299,50 @@ repoTest("commitChange() says that git is missing", async ({ host, paths }) => {
     "apt-get install git",
   ]);
 });
+
+repoTest(
+  "commitChange() keeps what a hand edits while a change is on its way",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+    const path = paths.agentShard("ada");
+    let looks = 0;
+    const changed = await commitChange(host, paths, {
+      ...{ verb: "agents set", caller: "root", summary: "a note" },
+      // The files have been read, and are not written yet.
+      accept: async () => {
+        if (looks++ === 0) await Deno.writeTextFile(path, "admin: true\n", { append: true });
+        return ok(undefined);
+      },
+      edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],
+    });
+    assert(changed.ok, JSON.stringify(changed));
+    assert.equal(looks, 2);
+    assert.match(await Deno.readTextFile(path), /\nadmin: true\n# a note\n$/);
+    assert.match(await git("log", "--format=%s", "-2"), /a note\n.*recover/);
+    await assertSound(bench);
+  },
+);
+
+repoTest("commitChange() refuses when a hand never rests, and changes nothing", async (bench) => {
+  const { host, paths, git } = bench;
+  assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+  const path = paths.agentShard("ada");
+  let looks = 0;
+  const refused = await commitChange(host, paths, {
+    ...{ verb: "agents set", caller: "root", summary: "a note" },
+    accept: async () => {
+      await Deno.writeTextFile(path, `# edit ${++looks}\n`, { append: true });
+      return ok(undefined);
+    },
+    edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],
+  });
+  assert(!refused.ok);
+  assert.equal(refused.error.code, "ledger-edited");
+  assert.match(await Deno.readTextFile(path), /# edit 1\n# edit 2\n# edit 3\n$/);
+  assert.doesNotMatch(await git("log", "--format=%s"), /a note/);
+  // The next one commits the last edit of that hand first.
+  const next = { verb: "agents set", caller: "root", summary: "nothing", edits: [] };
+  assert((await commitChange(host, paths, next)).ok);
+  await assertSound(bench);
+});
