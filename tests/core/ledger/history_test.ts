@@ -167,10 +167,13 @@ Deno.test("overlaid() shows files as they would be", async () => {
   await files.ensureDir("/r/d");
   await files.write("/r/d/kept", "kept");
   await files.write("/r/d/gone", "gone");
-  const file = (name: string, text: string | undefined) => (
-    { path: `/r/${name}`, name, mode: 0o600, text }
+  const file = (name: string, before: string | undefined, text: string | undefined) => (
+    { path: `/r/${name}`, name, mode: 0o600, before, text }
   );
-  const over = overlaid(files, [file("d/gone", undefined), file("e/new", "new")]);
+  const over = overlaid(files, [
+    file("d/gone", "gone", undefined),
+    file("e/new", undefined, "new"),
+  ]);
   assert.deepEqual(await over.list("/r/d"), ["kept"]);
   assert.deepEqual(await over.list("/r/e"), ["new"]);
   assert.deepEqual([await over.readText("/r/d/kept"), await over.readText("/r/e/new")], [

@@ -65,7 +65,7 @@ Deno.test("requestOf() sends what belongs to the provider, and no empty key", ()
 });
 
 Deno.test("faultsOf() puts each line beside its field, and says the rest above the buttons", () => {
-  const problem = { status: 422, code: "model-unauthorized", detail: "No" };
+  const problem = { status: 422, code: "model-unauthorized", detail: "No", hints: [] };
   const beside = faultsOf({ ...problem, errors: ["key: is not accepted", "other: x"] });
   assert.deepEqual(beside.fields, { key: "The key is not accepted" });
   assert.deepEqual([beside.summary, beside.canSkipTest], ["", false]);
