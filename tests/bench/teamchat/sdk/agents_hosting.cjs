@@ -1,4 +1,9 @@
-/** `@microsoft/agents-hosting` on Express, put together as its own `startServer` does, issuers checked. */
+/**
+ * `@microsoft/agents-hosting` on Express, put together as its own `startServer` does, issuers checked.
+ *
+ * @module
+ */
+
 const express = require("express");
 const {
   ActivityHandler,

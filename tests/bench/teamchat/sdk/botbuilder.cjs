@@ -1,4 +1,9 @@
-/** `botbuilder` on Express, put together as its samples are. */
+/**
+ * `botbuilder` on Express, put together as its samples are.
+ *
+ * @module
+ */
+
 const express = require("express");
 const {
   ActivityHandler,

@@ -1,7 +1,10 @@
 /**
  * Loaded before a vendor's SDK: what it sends to its vendor's hosts goes to the bench's own on loopback
  * (`FLEETCTL_WORLD`), so that it runs unchanged and offline. Everything else goes where it was sent.
+ *
+ * @module
  */
+
 const http = require("node:http");
 const https = require("node:https");
 

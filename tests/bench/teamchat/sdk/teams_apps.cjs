@@ -1,4 +1,9 @@
-/** `@microsoft/teams.apps` with its own HTTP server. */
+/**
+ * `@microsoft/teams.apps` with its own HTTP server.
+ *
+ * @module
+ */
+
 const { App } = require("@microsoft/teams.apps");
 
 const app = new App({
