@@ -60,23 +60,19 @@ async function ask(sockets: Sockets, path: string, text: string): Promise<string
   return await readAll(stream.readable);
 }
 
-/** Connects as another account, with a program that this account may run. */
+/** A script about the socket at `path`, run as another account by a program that this one may run. */
+function perlAs(uid: number, script: string, path: string): Deno.Command {
+  const as = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
+  const perl = ["/usr/bin/perl", "-MIO::Socket::UNIX", "-e", script, path];
+  return new Deno.Command("/usr/bin/setpriv", { args: [...as, ...perl], stdout: "piped" });
+}
+
+/** Connects as another account. */
 async function askAs(uid: number, path: string): Promise<string> {
   const script = `
     my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or do { print "refused ", $! + 0; exit };
     print $s "hi"; $s->flush; $s->shutdown(1); print <$s>;`;
-  const { stdout, stderr } = await new Deno.Command("/usr/bin/setpriv", {
-    args: [
-      `--reuid=${uid}`,
-      `--regid=${uid}`,
-      "--clear-groups",
-      "/usr/bin/perl",
-      "-MIO::Socket::UNIX",
-      "-e",
-      script,
-      path,
-    ],
-  }).output();
+  const { stdout, stderr } = await perlAs(uid, script, path).output();
   return new TextDecoder().decode(stdout).trim() + new TextDecoder().decode(stderr);
 }
 
@@ -128,19 +124,7 @@ unixTest("serveUnix has no moment in which another account gets in", async (sock
   // Knocks without pause while the socket comes and goes, and prints what let it in.
   const script = `
     $| = 1; print "go"; while (1) { print "in" if IO::Socket::UNIX->new(Peer => $ARGV[0]); }`;
-  const knocker = new Deno.Command("/usr/bin/setpriv", {
-    args: [
-      `--reuid=${NOBODY}`,
-      `--regid=${NOBODY}`,
-      "--clear-groups",
-      "/usr/bin/perl",
-      "-MIO::Socket::UNIX",
-      "-e",
-      script,
-      path,
-    ],
-    stdout: "piped",
-  }).spawn();
+  const knocker = perlAs(NOBODY, script, path).spawn();
   const reader = knocker.stdout.getReader();
   await reader.read();
   for (let round = 0; round < 100; round++) {

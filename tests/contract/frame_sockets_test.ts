@@ -1,37 +1,14 @@
 /**
- * What `Sockets` promises about HTTP and WebSockets, against the real adapter on loopback. There
- * is no fake: tests use these sockets, so this suite is what they rest on.
+ * What `Sockets` promises about WebSockets, against the real adapter on loopback: upgrades, frames and
+ * their bounds, signs of life, ends. There is no fake: tests use these sockets, so this suite is what they
+ * rest on.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { AddressFault, type FrameConnection, type Listener, type Sockets } from "core/ports.ts";
-import { systemProcesses } from "core/os/processes.ts";
-import { systemSockets } from "core/os/sockets.ts";
-import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
-
-const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
-const NOT_FOUND = () => new Response("plain", { status: 404 });
-
-function socketsTest(
-  name: string,
-  run: (sockets: Sockets, log: RecordingLog) => Promise<void>,
-): void {
-  Deno.test({
-    name: `systemSockets() ${name}`,
-    sanitizeOps: true,
-    sanitizeResources: true,
-    fn: async () => {
-      const log = recordingLog();
-      await run(systemSockets({ processes: systemProcesses(), log }), log);
-    },
-  });
-}
-
-function urlOf(listener: Listener, scheme: "http" | "ws", path = "/"): string {
-  return `${scheme}://${listener.address.hostname}:${listener.address.port}${path}`;
-}
+import type { FrameConnection, Listener, Sockets } from "core/ports.ts";
+import { LOOPBACK, NOT_FOUND, socketsTest, urlOf } from "tests/contract/sockets_scene.ts";
 
 interface Pair {
   readonly server: FrameConnection;
@@ -57,6 +34,17 @@ async function connectPair(
   return { server: await accepted.promise, client, listener };
 }
 
+/** A peer in plain TCP that asked for a WebSocket: it decides itself when it reads, and what it writes. */
+async function upgradeBare(listener: Listener): Promise<Deno.Conn> {
+  const { hostname, port } = listener.address;
+  const peer = await Deno.connect({ hostname, port });
+  await peer.write(new TextEncoder().encode(
+    "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+  ));
+  return peer;
+}
+
 function closeOf(connection: FrameConnection): Promise<readonly [code: number, reason: string]> {
   return new Promise((resolve) => connection.onClose((code, reason) => resolve([code, reason])));
 }
@@ -64,157 +52,6 @@ function closeOf(connection: FrameConnection): Promise<readonly [code: number, r
 function nextMessage(connection: FrameConnection): Promise<string> {
   return new Promise((resolve) => connection.onMessage(resolve));
 }
-
-socketsTest("serveHttp answers with the address of the peer", async (sockets) => {
-  const listener = await sockets.serveHttp(LOOPBACK, async (request, peer) => {
-    const text = await request.text();
-    return Response.json({ peer, text, path: new URL(request.url).pathname });
-  });
-  assert.ok(listener.address.port > 0);
-  const response = await fetch(urlOf(listener, "http", "/a?b"), { method: "POST", body: "hello" });
-  const answer = await response.json();
-  assert.match(answer.peer, /^127\.0\.0\.1:\d+$/);
-  assert.deepEqual([answer.text, answer.path], ["hello", "/a"]);
-  await listener.close();
-  await listener.close();
-});
-
-socketsTest(
-  "serveHttp turns a handler's error into an empty 500 and a log line",
-  async (sockets, log) => {
-    const listener = await sockets.serveHttp(LOOPBACK, () => {
-      throw new Error("secret detail");
-    });
-    const response = await fetch(urlOf(listener, "http"));
-    assert.deepEqual([response.status, await response.text()], [500, ""]);
-    assert.equal(log.of("http_handler_failed").length, 1);
-    await listener.close();
-  },
-);
-
-socketsTest(
-  "servePlain hands over what came, and answers what it is told",
-  async (sockets, log) => {
-    const listener = await sockets.servePlain(
-      LOOPBACK,
-      async ({ method, path, peer, ...request }) => {
-        if (path === "/broken") throw new Error("secret detail");
-        const body = await request.body(8);
-        const text = body === "too-long" ? body : new TextDecoder().decode(body);
-        const told = [method, path, text, request.headers.get("X-A")];
-        return { status: 201, headers: [["x-peer", peer]], body: JSON.stringify(told) };
-      },
-    );
-    const ask = (path: string, body: string) =>
-      fetch(urlOf(listener, "http", path), { method: "POST", body, headers: { "x-a": "1" } });
-    const response = await ask("/a?b", "hello");
-    assert.equal(response.status, 201);
-    assert.match(response.headers.get("x-peer") ?? "", /^127\.0\.0\.1:\d+$/);
-    assert.deepEqual(await response.json(), ["POST", "/a", "hello", "1"]);
-    assert.deepEqual(await (await ask("/", "x".repeat(9))).json(), ["POST", "/", "too-long", "1"]);
-    const broken = await ask("/broken", "");
-    assert.deepEqual([broken.status, await broken.text()], [500, ""]);
-    assert.equal(log.of("http_handler_failed").length, 1);
-    await listener.close();
-    await listener.close();
-  },
-);
-
-socketsTest("serveHttp close ends open streams when the grace is over", async (sockets) => {
-  const cancelled = Promise.withResolvers<void>();
-  const listener = await sockets.serveHttp(LOOPBACK, () =>
-    new Response(
-      new ReadableStream({
-        start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
-        cancel: () => cancelled.resolve(),
-      }),
-    ));
-  const response = await fetch(urlOf(listener, "http"));
-  const reader = response.body?.getReader();
-  await reader?.read();
-  await listener.close(10);
-  await cancelled.promise;
-  await reader?.read().catch(() => {});
-});
-
-for (const kind of ["serveHttp", "servePlain", "serveFrames"] as const) {
-  socketsTest(`${kind} rejects with AddressFault and names who holds the port`, async (sockets) => {
-    const serve = (at: { hostname: string; port: number }) =>
-      kind === "serveHttp"
-        ? sockets.serveHttp(at, NOT_FOUND)
-        : kind === "servePlain"
-        ? sockets.servePlain(at, () => Promise.resolve({ status: 404, headers: [], body: null }))
-        : sockets.serveFrames(at, {
-          frameBytesMax: 1_024,
-          handler: NOT_FOUND,
-          upgrade: () => ({ accept: false, response: NOT_FOUND() }),
-        });
-    const first = await serve(LOOPBACK);
-    const fault = await serve(first.address).catch((thrown) => thrown);
-    assert.ok(fault instanceof AddressFault);
-    assert.equal(fault.reason, "in-use");
-    assert.equal(fault.holder, `deno (pid ${Deno.pid})`);
-    assert.equal(
-      fault.message,
-      `Cannot listen on 127.0.0.1:${first.address.port}: the port is taken by ${fault.holder}`,
-    );
-    await first.close();
-
-    const elsewhere = await serve({ hostname: "203.0.113.7", port: 0 }).catch((thrown) => thrown);
-    assert.ok(elsewhere instanceof AddressFault);
-    assert.equal(elsewhere.reason, "not-available");
-  });
-}
-
-socketsTest("serveFrames answers plain HTTP, streams and errors included", async (sockets, log) => {
-  const listener = await sockets.serveFrames(LOOPBACK, {
-    frameBytesMax: 1_024,
-    upgrade: () => ({ accept: false, response: NOT_FOUND() }),
-    handler: async (request, peer) => {
-      if (request.url.endsWith("/throw")) throw new Error("no");
-      if (request.url.endsWith("/empty")) return new Response(null, { status: 204 });
-      const headers = new Headers({ "x-peer": peer, "content-type": "text/plain" });
-      headers.append("set-cookie", "a=1");
-      headers.append("set-cookie", "b=2");
-      return new Response(`${request.method} ${await request.text()}`, { status: 201, headers });
-    },
-  });
-  const body = "x".repeat(300_000);
-  const response = await fetch(urlOf(listener, "http", "/a"), { method: "POST", body });
-  assert.equal(response.status, 201);
-  assert.match(response.headers.get("x-peer") ?? "", /^127\.0\.0\.1:\d+$/);
-  assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
-  assert.equal(await response.text(), `POST ${body}`);
-  const empty = await fetch(urlOf(listener, "http", "/empty"));
-  assert.deepEqual([empty.status, await empty.text()], [204, ""]);
-  const broken = await fetch(urlOf(listener, "http", "/throw"));
-  assert.deepEqual([broken.status, await broken.text()], [500, ""]);
-  assert.equal(log.of("http_handler_failed").length, 1);
-  await listener.close();
-});
-
-socketsTest("serveFrames tells a streaming handler that its reader is gone", async (sockets) => {
-  const cancelled = Promise.withResolvers<void>();
-  const listener = await sockets.serveFrames(LOOPBACK, {
-    frameBytesMax: 1_024,
-    upgrade: () => ({ accept: false, response: NOT_FOUND() }),
-    handler: () =>
-      new Response(
-        new ReadableStream({
-          start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
-          cancel: () => cancelled.resolve(),
-        }),
-      ),
-  });
-  const abort = new AbortController();
-  const response = await fetch(urlOf(listener, "http"), { signal: abort.signal });
-  const reader = response.body?.getReader();
-  await reader?.read();
-  abort.abort();
-  await cancelled.promise;
-  await reader?.read().catch(() => {});
-  await listener.close();
-});
 
 socketsTest("serveFrames refuses an upgrade with the owner's answer", async (sockets) => {
   const listener = await sockets.serveFrames(LOOPBACK, {
@@ -349,13 +186,7 @@ socketsTest(
       handler: NOT_FOUND,
       upgrade: () => ({ accept: true, onOpen: accepted.resolve }),
     });
-    // A peer in plain TCP decides itself when it reads.
-    const { hostname, port } = listener.address;
-    const peer = await Deno.connect({ hostname, port });
-    await peer.write(new TextEncoder().encode(
-      "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-    ));
+    const peer = await upgradeBare(listener);
     const server = await accepted.promise;
     assert.equal(server.bufferedBytes(), 0);
     const frame = "x".repeat(1_000_000);
@@ -451,12 +282,7 @@ socketsTest(
       { bytes: [0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28], code: 1007 },
     ];
     for (const { bytes, code } of rows) {
-      const { hostname, port } = listener.address;
-      const peer = await Deno.connect({ hostname, port });
-      await peer.write(new TextEncoder().encode(
-        `GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-      ));
+      const peer = await upgradeBare(listener);
       await peer.write(Uint8Array.from(bytes));
       const seen: number[] = [];
       const buffer = new Uint8Array(1_024);
