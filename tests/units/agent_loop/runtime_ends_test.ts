@@ -1,14 +1,123 @@
 /**
- * Ends of turns and of the runtime itself: its client goes away, the history is too long, the disk
- * is full, a session is loaded by another kind of client.
+ * Ends of turns and of the runtime itself: an owner cancels, somebody kills it, its client goes away, the
+ * history is too long, the disk is full, a session is loaded by another kind of client.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
-import { inHome, runtimeCommand, startRuntime } from "tests/support/runtime_process.ts";
+import {
+  fixtureServer,
+  inHome,
+  runtimeCommand,
+  startRuntime,
+} from "tests/support/runtime_process.ts";
 import { GRACE_MS, lifeline, of, withRuntime } from "tests/support/runtime_scene.ts";
+
+Deno.test("cancel() ends a running tool and its whole group, and the conversation goes on", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    const alive = await lifeline(home);
+    model.script(
+      {
+        kind: "answer",
+        calls: [
+          { tool: "bash", arguments: { command: `exec 9>${alive.path}; sleep 1000 & wait` } },
+          { tool: "bash", arguments: { command: "echo never" } },
+        ],
+      },
+      { kind: "answer", text: "still here" },
+    );
+    const turn = runtime.turn("work");
+    await alive.begun;
+    await runtime.session.cancel();
+    const { outcome, updates } = await turn;
+    assert.equal(outcome.outcome, "cancelled");
+    await alive.ended();
+    const results = of(updates, "tool_result");
+    assert.deepEqual(results.map((result) => result.status), ["stopped", "stopped"]);
+    const next = await runtime.turn("and now?");
+    assert.equal(next.text, "still here");
+    const messages = model.requests.at(-1)?.body.messages;
+    assert.deepEqual(messages.map((each: { role: string }) => each.role), [
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "tool",
+      "assistant",
+      "user",
+    ]);
+  });
+});
+
+Deno.test("cancel() ends an answer in mid-stream and an MCP call", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    model.script({ kind: "hang", text: "I begin and then " });
+    const text = Promise.withResolvers<void>();
+    const turn = runtime.turn("talk", (update) => {
+      if (update.kind === "text_delta") text.resolve();
+    });
+    await text.promise;
+    await runtime.session.cancel();
+    assert.equal((await turn).outcome.outcome, "cancelled");
+    await model.hungUp;
+
+    model.script({ kind: "answer", calls: [{ tool: "wait", arguments: {} }] });
+    const called = Promise.withResolvers<void>();
+    const second = runtime.turn("wait", (update) => {
+      if (update.kind === "tool_call") called.resolve();
+    });
+    await called.promise;
+    await runtime.session.cancel();
+    const { outcome, updates } = await second;
+    assert.equal(outcome.outcome, "cancelled");
+    assert.deepEqual(of(updates, "tool_result").map((result) => result.status), ["stopped"]);
+  }, { servers: { fix: fixtureServer() } });
+});
+
+Deno.test("kill -9 in mid-turn interrupts the turn, and the next start resumes the conversation", async () => {
+  await withRuntime(async ({ model, runtime, home, env }) => {
+    model.script({ kind: "answer", text: "Hello Mia." });
+    await runtime.turn("my name is Mia");
+    const alive = await lifeline(home);
+    const command = `exec 9>${alive.path}; sleep 1000`;
+    model.script({ kind: "answer", calls: [{ tool: "bash", arguments: { command } }] });
+    const turn = runtime.turn("work");
+    await alive.begun;
+    Deno.kill(runtime.child.pid, "SIGKILL");
+    const { outcome, updates } = await turn;
+    assert.equal(outcome.outcome, "interrupted");
+    assert.equal(outcome.code, "runtime-ended");
+    assert.match(outcome.reason ?? "", /signal SIGKILL/);
+    assert.deepEqual(of(updates, "tool_result").map((result) => result.status), ["stopped"]);
+    assert.match(await runtime.session.ended, /signal SIGKILL/);
+    // The command does not outlive the runtime, even when that had no time to end it.
+    await alive.ended();
+
+    const second = await startRuntime(home, env);
+    try {
+      model.script({ kind: "answer", text: "Mia." });
+      assert.equal((await second.turn("what is my name?")).text, "Mia.");
+    } finally {
+      await second.session.close(GRACE_MS);
+    }
+    const { messages } = model.requests.at(-1)?.body;
+    const told = messages.map((each: { role: string; content: string }) => each.role);
+    assert.deepEqual(told.slice(1), [
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "user",
+    ]);
+    assert.equal(messages[1].content, "my name is Mia");
+    assert.match(messages[5].content, /interrupted/);
+    assert.equal(messages[5].tool_call_id, messages[4].tool_calls[0].id);
+  });
+});
 
 Deno.test("a runtime whose client goes away ends its tools and stores the turn as interrupted", async () => {
   await withRuntime(async ({ model, runtime, home, env }) => {
