@@ -1,0 +1,84 @@
+/**
+ * Attacks on passwords, their form and their limits. Data only.
+ *
+ * @module
+ */
+
+import {
+  APP,
+  ATTACKS,
+  ATTEMPTS,
+  CALLER,
+  CONFIG,
+  FORM,
+  LOGIN,
+  PASSWORDS,
+  type Row,
+  SESSIONS,
+} from "tests/login/attack_rows/row.ts";
+
+/** F: the form, guesses, names and settings. */
+export const PASSWORD_ROWS: readonly Row[] = [
+  ["F69", "a form without its token, with another's or a used one", [
+    FORM,
+    "no cookie",
+    "the field of another browser",
+    "two cookies",
+    "a form is good for one post and for an hour",
+  ], [ATTACKS, "F69:"]],
+  ["F70", "a form that another site posts", [
+    FORM,
+    "is refused before anything is looked at",
+    "a post without fetch metadata needs the origin",
+    "a body of another type or size is refused",
+  ]],
+  ["F71", "the ninth failure, by form and header", [
+    FORM,
+    "the ninth attempt in a minute is refused",
+  ]],
+  ["F72", "one account by many, many by one, and a success between", [
+    ATTEMPTS,
+    "an account has a limit for strangers",
+    "a name that is no account is limited as one is",
+  ], [FORM, "a success between failures takes nothing off the count"]],
+  ["F73", "addresses of one network, in every spelling", [
+    ATTEMPTS,
+    "the networks around an IPv6 client have rising limits",
+  ], [CALLER, "is one for all spellings of an address"]],
+  ["F74", "forwarding headers that lie", [ATTACKS, "F74:"], [
+    CALLER,
+    "a peer that lies",
+    "a client that lies to a proxy",
+    "bounds the hops",
+  ], [FORM, "nobody else can name another"]],
+  ["F75", "names in every spelling", [ATTACKS, "F75:"]],
+  ["F76", "a million bogus names", [`${LOGIN}/memory_process_test.ts`, "bogus names cost at most"]],
+  ["F77", "time that tells names from one another", [ATTACKS, "F77:"], [
+    FORM,
+    "a wrong name and a wrong password look alike",
+  ]],
+  ["F78", "passwords with separators, of any length, and those that a hash would cut", [
+    "tests/core/password_test.ts",
+    "takes no password that bcrypt would cut",
+  ], ["tests/core/basic_users_test.ts", "parseBasicUsers() reads what printBasicUsers() wrote"]],
+  ["F79", "Basic headers that are not exactly one", [SESSIONS, "a Basic header opens nothing"], [
+    APP,
+    "a script with a password",
+  ]],
+  ["F80", "a password that a browser attaches by itself", [ATTACKS, "F80:"], [
+    APP,
+    "a password that another site made the browser send",
+  ]],
+  ["F81", "five hundred guesses at once", [ATTACKS, "F81:"], [
+    PASSWORDS,
+    "check() runs few at once",
+  ]],
+  ["F82", "a clock that is set during a limit", [ATTACKS, "F82:"]],
+  ["F83", "settings that must not start", [
+    CONFIG,
+    "readLoginConfig() refuses",
+    "names every fault at once",
+    "every proxy",
+    "a short key",
+  ]],
+];

@@ -1,0 +1,153 @@
+/**
+ * Attacks on the sign-in with an identity provider. Data only.
+ *
+ * @module
+ */
+
+import {
+  CONFIG,
+  LIES,
+  PRINCIPAL,
+  REFRESH,
+  type Row,
+  SIGN_IN,
+} from "tests/login/attack_rows/row.ts";
+
+/** E: what an identity provider, or somebody in its place, may say. */
+export const PROVIDER_ROWS: readonly Row[] = [
+  ["E46", "states that are absent, cut, foreign, used or old", [
+    SIGN_IN,
+    "no state",
+    "half a state",
+    "two states",
+    "a callback is good once",
+    "a sign-in that failed is used up too",
+    "a sign-in has ten minutes",
+    "/auth/callback",
+  ]],
+  ["E47", "codes that are absent, doubled, foreign or beside an error", [
+    LIES,
+    "no code",
+    "somebody else's code",
+    "an error and a code",
+  ], [SIGN_IN, "two codes"]],
+  ["E48", "a sign-in of the attacker in another's browser", [
+    SIGN_IN,
+    "for the browser that began it",
+    "a callback that is no navigation of a person",
+    "with the prefix every cookie has it",
+  ]],
+  ["E49", "an issuer that is absent, other or nearly right", [
+    LIES,
+    "no issuer though it promises one",
+    "its issuer with a slash",
+    "another issuer (rp-id_token-issuer-mismatch)",
+  ]],
+  ["E50", "algorithms and headers of an ID token", [
+    LIES,
+    "alg none (rp-id_token-sig-none)",
+    "alg nOnE",
+    "HS256 with the client's secret",
+    "an unknown critical header",
+    "a payload that is not encoded (b64)",
+    "a key of its own in the header",
+    "five parts, as an encrypted token has",
+  ]],
+  ["E51", "keys that are unknown, unusable or named by a path", [
+    LIES,
+    "an unknown kid",
+    "a kid that is a query",
+    "no kid and two keys",
+    "a key for another use",
+    "a key for another algorithm",
+    "a key off its curve",
+    "an RSA key of 512 bits",
+  ]],
+  ["E52", "keys that rotate, flood, redirect or are none", [
+    LIES,
+    "new keys are fetched once when one is unknown",
+    "keys of 10 MB",
+    "keys by redirect",
+    "keys that are no JSON",
+    "keys at a plain address",
+  ]],
+  ["E53", "audiences and azp", [
+    LIES,
+    "another audience (rp-id_token-aud)",
+    "a list without us",
+    "a list with us and a foreign azp",
+    "a foreign azp",
+  ]],
+  ["E54", "times of an ID token", [
+    LIES,
+    "an expiry in the past",
+    "an expiry beyond all times",
+    "an expiry that is a text",
+    "no expiry",
+    "no time of issue (rp-id_token-iat)",
+    "a time of issue in the future",
+    "a start in the future",
+  ]],
+  ["E55", "nonce and at_hash", [
+    LIES,
+    "no nonce (rp-nonce-invalid)",
+    "another nonce",
+    "another access token",
+    "a code with another flow's verifier",
+  ]],
+  ["E56", "subjects, in the token and in user info", [
+    LIES,
+    "no subject (rp-id_token-sub)",
+    "a subject of 300 bytes",
+    "rp-userinfo-bad-sub-claim",
+    "user info that is a list",
+    "user info as an unsigned JWT",
+  ]],
+  ["E57", "addresses that are unverified or odd", [
+    PRINCIPAL,
+    "not verified, as a text",
+    "two at signs",
+    "a comment",
+    "a dotless i",
+    "a Kelvin sign",
+    "punycode",
+  ]],
+  ["E58", "an address that was given to somebody else", [
+    PRINCIPAL,
+    "an address belongs to who was first seen with it",
+  ]],
+  ["E59", "a name that looks like a victim's address", [
+    PRINCIPAL,
+    "everybody's provider, a name that looks like an address",
+  ]],
+  // A provider that ignores the verifier cannot be found out without a login; the nonce holds there.
+  ["E60", "a provider without PKCE, or one that does not look", [
+    LIES,
+    "no PKCE",
+    "a code with another flow's verifier",
+  ], [SIGN_IN, "no two sign-ins share a state, a nonce or a verifier"]],
+  ["E61", "many sign-ins at once", [SIGN_IN, "two hundred parallel sign-ins never cross"]],
+  ["E62", "many tabs at once", [SIGN_IN, "ten tabs sign in at once under one cookie"]],
+  ["E63", "answers of the token endpoint that are none", [
+    LIES,
+    "tokens by redirect",
+    "tokens as a page",
+    "tokens of 10 MB",
+    "tokens that never end",
+    "an error with a script in it",
+  ]],
+  ["E64", "metadata that are another's, plain or redirected", [
+    LIES,
+    "metadata of another issuer",
+    "metadata by redirect",
+    "a plain place to sign in",
+  ], [CONFIG, "a plain issuer"]],
+  ["E66", "refresh references that come again, or after the end", [
+    REFRESH,
+    "a reference that comes again has been copied",
+    "tabs that come at once share one refresh",
+    "a refresh under way opens nothing after",
+    "a provider that says no ends it",
+    "a refresh that comes back with",
+  ]],
+];

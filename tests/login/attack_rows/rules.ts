@@ -1,0 +1,67 @@
+/**
+ * Holes of the described design, and what closes each. Data only.
+ *
+ * @module
+ */
+
+import {
+  APP,
+  ATTACKS,
+  ATTEMPTS,
+  CALLER,
+  CONFIG,
+  FORM,
+  FUZZ,
+  IDLE,
+  LOGOUT,
+  PRINCIPAL,
+  PROXY,
+  RAW,
+  REVOKE,
+  type Row,
+  SESSIONS,
+  SIGN_IN,
+  SIGNED,
+  TOKENS,
+} from "tests/login/attack_rows/row.ts";
+
+/** L: what closes each hole of the described design. */
+export const RULE_ROWS: readonly Row[] = [
+  ["L1", "an identity without a proof", [
+    APP,
+    "drops every spelling",
+    "with identity and assertion",
+  ], [
+    "tests/core/access/access_test.ts",
+    "verifyAssertion",
+  ]],
+  ["L2", "sessions that a logout cannot end", [LOGOUT, "cuts what is open"], [IDLE, "has ended"], [
+    REVOKE,
+    "Deno.test",
+  ]],
+  ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key in front of the ring"]],
+  ["L4", "a token with two readings", [SIGNED, "sign() refuses", "padding"], [TOKENS, "spelling"]],
+  ["L5", "exempt paths with two readings", [APP, "in exactly one spelling"], [
+    FUZZ,
+    "isExempt() lets nothing pass",
+  ], [RAW, "a path out of an exempt one"]],
+  ["L6", "identity headers that fold to ours", [APP, "drops every spelling"], [
+    FUZZ,
+    "passes no name on that folds to one of ours",
+  ], [RAW, "identity headers in three spellings"]],
+  ["L7", "a principal by claims that may change", [PRINCIPAL, "first seen with it"]],
+  ["L8", "one state for all tabs", [SIGN_IN, "ten tabs sign in at once", "are bounded"]],
+  ["L9", "guesses counted in one way only", [ATTEMPTS, "networks around", "a bounded number"]],
+  ["L10", "forwarding headers of anybody", [CALLER, "callerOf()"], [CONFIG, "every IPv6 proxy"]],
+  ["L11", "streams that outlive their session", [PROXY, "a logout cuts"], [LOGOUT, "an expired"]],
+  ["L12", "sockets of other sites", [APP, "upgrade() tunnels a socket of our own page"], [
+    ATTACKS,
+    "D43:",
+  ]],
+  ["L14", "a logout by another site", [LOGOUT, "a post of another site"]],
+  ["L16", "passwords over a plain port", [FORM, "at an insecure address there is no form"], [
+    CONFIG,
+    "warns of what is soft",
+  ]],
+  ["L17", "cookies that another name may set", [SIGN_IN, "with the prefix every cookie has it"]],
+];

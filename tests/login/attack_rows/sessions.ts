@@ -1,0 +1,90 @@
+/**
+ * Attacks on sessions: their tokens, their cookies, their ends. Data only.
+ *
+ * @module
+ */
+
+import {
+  ATTACKS,
+  ENDED,
+  FORM,
+  FUZZ,
+  IDLE,
+  LOGOUT,
+  PRINCIPAL,
+  PROXY,
+  RAW,
+  REVOKE,
+  type Row,
+  SESSIONS,
+  SIGN_IN,
+  SIGNED,
+  TOKENS,
+} from "tests/login/attack_rows/row.ts";
+
+/** A: tokens and cookies of sessions. */
+export const SESSION_ROWS: readonly Row[] = [
+  ["A1", "a session token that is cut", [SESSIONS, "a token that is cut, changed or spelled"]],
+  ["A2", "a bit of fields or signature turned", [TOKENS, "with any one bit of it turned"]],
+  ["A3", "the same bytes spelled otherwise", [TOKENS, "in another spelling of the same bytes"], [
+    SIGNED,
+    "fromBase64Url() reads what toBase64Url() writes, and no other spelling",
+  ]],
+  ["A4", "a signature that is empty, short, long or twice", [
+    TOKENS,
+    "whose signature has another length, or is not there",
+  ]],
+  ["A5", "a value of one purpose as another's", [ATTACKS, "A5:"], [
+    FORM,
+    "a session is no form token, and a form token no session",
+  ], [SIGNED, "another purpose's key", "another purpose inside"]],
+  ["A6", "an expiry that is past, odd or endless", [
+    SIGNED,
+    "the second of its expiry",
+    "a signed expiry",
+    "a hex expiry",
+  ], [SESSIONS, "a session ends at its time, whatever the clock did before"]],
+  ["A7", "a principal that could be two things", [ATTACKS, "A7:"], [
+    PRINCIPAL,
+    "two at signs",
+    "a bar",
+    "a dot behind the domain",
+    "10 kB",
+  ]],
+  ["A8", "keys of a ring, old, new and unknown", [SIGNED, "accepts each key of a ring"], [
+    SESSIONS,
+    "a new key in front of the ring ends no session",
+  ]],
+  [
+    "A9",
+    "a session after logout, revocation and end of all",
+    [LOGOUT, "cuts what is open"],
+    [
+      REVOKE,
+      "Deno.test",
+    ],
+    [ENDED, "a session that ends"],
+    [PROXY, "a logout cuts both ends"],
+  ],
+  ["A10", "two session cookies", [SESSIONS, "only when it is there once"], [ATTACKS, "A12:"]],
+  ["A11", "names and quotes that a lenient reader takes", [ATTACKS, "A11:"], [
+    FUZZ,
+    "the jar reads",
+  ]],
+  ["A12", "cookies in several lines", [ATTACKS, "A12:"]],
+  ["A13", "cookies of any number and size", [ATTACKS, "A13:"], [RAW, "a long cookie"]],
+  ["A14", "an idle session with an open stream", [IDLE, "an open stream is no use of its session"]],
+  ["A15", "a session of somebody who is taken out", [
+    SESSIONS,
+    "a session ends with its password, and with its user",
+  ], ["tests/gateway/cockpit/matrix_test.ts", "Deno.test"]],
+  ["A16", "a clock that is set", [SESSIONS, "whatever the clock did before"]],
+  ["A17", "a session of another host", [ATTACKS, "A17:"], [
+    SESSIONS,
+    "a signed token without a row",
+  ]],
+  ["A18", "a session that was there before the login", [
+    FORM,
+    "a login ends the session that the browser had before",
+  ], [SIGN_IN, "a login ends the session that the browser had before"]],
+];

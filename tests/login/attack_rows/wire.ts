@@ -1,0 +1,22 @@
+/**
+ * Attacks on the connection itself. Data only.
+ *
+ * @module
+ */
+
+import { LOGIN, RAW, type Row } from "tests/login/attack_rows/row.ts";
+
+/** W: what the field has been caught with since. */
+export const WIRE_ROWS: readonly Row[] = [
+  ["W1", "two framings of one request", [RAW, "a length and chunks", "two lengths"]],
+  ["W2", "chunks that are none", [RAW, "a body that is no chunks is a 400"]],
+  ["W3", "heads that are not all ASCII", [RAW, "bytes that are no ASCII"]],
+  ["W4", "connections without number", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
+    "tests/core/os/http1_crowd_test.ts",
+    "a client whose every connection is at work is turned away",
+  ], [`${LOGIN}/descriptors_process_test.ts`, "who waits makes room for who asks"]],
+  ["W5", "a refusal that a reset takes away", [
+    "tests/core/os/http1_attacks_test.ts",
+    "a refused upgrade is read by a client",
+  ]],
+];
