@@ -5,6 +5,7 @@
  */
 
 import type { HttpClient } from "core/ports.ts";
+import { isForProxy } from "core/proxy_env.ts";
 import type { HttpCalls } from "core/os/http_call.ts";
 
 /** Returns the platform's HTTP client. */
@@ -12,6 +13,7 @@ export function systemHttp(): HttpClient {
   let calls: Promise<HttpCalls> | undefined;
   return {
     fetch: (input, init) => fetch(input, init),
+    isForProxy: (url) => isForProxy(url, (name) => Deno.env.get(name)),
     call: async (request) => {
       calls ??= import("core/os/http_call.ts").then(({ openHttpCalls }) => openHttpCalls());
       return await (await calls).call(request);

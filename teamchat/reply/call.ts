@@ -1,7 +1,7 @@
 /**
- * How a request of the connector leaves: by the quick way where there is one, by `fetch` where that does
- * not connect (through a proxy of the environment, by another address of the host). No policy: whom to ask
- * was decided before.
+ * How a request of the connector leaves: by `fetch` where the environment names a proxy, which is then
+ * never gone round; else by the quick way where there is one, and by `fetch` where that does not connect
+ * (by another address of the host). No policy: whom to ask was decided before.
  *
  * @module
  */
@@ -21,8 +21,18 @@ export function createCalls(http: HttpClient, clock: Pick<Clock, "monotonic">): 
   const quick = http.call;
   if (quick === undefined) return byFetch;
   const unreached = new Map<string, number>();
+  const proxied = new Map<string, boolean>();
+  const isProxied = (origin: string): boolean => {
+    const known = proxied.get(origin);
+    if (known !== undefined) return known;
+    const read = http.isForProxy?.(origin) ?? false;
+    if (proxied.size >= ORIGINS_KEPT) proxied.clear();
+    proxied.set(origin, read);
+    return read;
+  };
   return async (request) => {
     const origin = request.url.slice(0, request.url.indexOf("/", "https://".length));
+    if (isProxied(origin)) return await byFetch(request);
     const until = unreached.get(origin);
     if (until !== undefined && clock.monotonic() < until) return await byFetch(request);
     const begun = clock.monotonic();
@@ -49,9 +59,11 @@ function callByFetch(http: HttpClient): HttpCall {
         signal: AbortSignal.timeout(timeoutMs),
       });
     } catch (thrown) {
-      // A connection that was never made carried nothing.
-      const isUnmade = /tcp connect error|dns error|connection refused/i.test(errorText(thrown));
-      throw new HttpCallFault(isUnmade ? "unmade" : "unanswered", errorText(thrown));
+      // The platform says only in the cause how far it came.
+      const why = errorText(thrown instanceof Error ? thrown.cause ?? thrown : thrown);
+      // A connection that was never made, a tunnel that the proxy refused included, carried nothing.
+      const isUnmade = why.includes("client error (Connect)");
+      throw new HttpCallFault(isUnmade ? "unmade" : "unanswered", why);
     }
     const text = await readBounded(response.body, answerBytesMax).catch(() => undefined);
     return {

@@ -1,6 +1,7 @@
 /**
- * Which way a request of the connector leaves: the quick one; `fetch` where nothing could be sent by it,
- * and for a while; never both where something may have been sent.
+ * Which way a request of the connector leaves: the quick one; `fetch` alone where the environment names a
+ * proxy, and where nothing could be sent by the quick one, for a while; never both where something may
+ * have been sent.
  *
  * @module
  */
@@ -16,12 +17,20 @@ const REQUEST: HttpCallRequest = {
   ...{ answerBytesMax: 100, timeoutMs: 10_000 },
 };
 
-function world(reason: "unmade" | "unanswered" | undefined) {
+/** As the platform's `fetch` rejects. */
+const failed = (says: string) => new TypeError("fetch failed", { cause: new Error(says) });
+
+function world(reason: "unmade" | "unanswered" | undefined, isForProxy = false) {
   const clock = fakeClock();
   const http = fakeHttp(() => Response.json({ by: "fetch" }, { status: 201 }));
   let asked = 0;
+  let looked = 0;
   const call = createCalls({
     ...http,
+    isForProxy: () => {
+      looked++;
+      return isForProxy;
+    },
     call: () => {
       asked++;
       return reason === undefined
@@ -29,7 +38,13 @@ function world(reason: "unmade" | "unanswered" | undefined) {
         : Promise.reject(new HttpCallFault(reason, "x"));
     },
   }, clock);
-  return { call, clock, asked: () => asked, fetched: () => http.requests.length };
+  return {
+    call,
+    clock,
+    asked: () => asked,
+    fetched: () => http.requests.length,
+    looked: () => looked,
+  };
 }
 
 Deno.test("the quick way is taken, and fetch left alone", async () => {
@@ -57,6 +72,14 @@ Deno.test("what may have got there is not sent again", async () => {
   assert.deepEqual([asked(), fetched()], [1, 0]);
 });
 
+Deno.test("what the environment gives to a proxy leaves by fetch, though it could be reached", async () => {
+  const { call, asked, fetched, looked } = world(undefined, true);
+  for (let n = 1; n <= 2; n++) {
+    assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');
+    assert.deepEqual([asked(), fetched(), looked()], [0, n, 1]);
+  }
+});
+
 Deno.test("by fetch: no redirect is followed, and a fault says whether anything was sent", async () => {
   const clock = fakeClock();
   const moved = createCalls(
@@ -76,9 +99,14 @@ Deno.test("by fetch: no redirect is followed, and a fault says whether anything 
     undefined,
   ]);
   for (
-    const [says, reason] of [["tcp connect error: refused", "unmade"], ["reset", "unanswered"]]
+    const [says, reason] of [
+      ["client error (Connect): tcp connect error: Connection refused (os error 111)", "unmade"],
+      ["client error (Connect): unsuccessful tunnel", "unmade"],
+      ["client error (SendRequest): connection closed", "unanswered"],
+      ["reset", "unanswered"],
+    ] as const
   ) {
-    const failing = createCalls({ fetch: () => Promise.reject(new TypeError(says)) }, clock);
+    const failing = createCalls({ fetch: () => Promise.reject(failed(says)) }, clock);
     await assert.rejects(failing(REQUEST), (thrown: HttpCallFault) => thrown.reason === reason);
   }
 });

@@ -1,0 +1,20 @@
+/**
+ * Sends one request as the connector's requests leave, and prints what came of it.
+ *
+ * @module
+ */
+
+import { HttpCallFault } from "core/http_call.ts";
+import { systemHttp } from "core/os/http.ts";
+import { createCalls } from "teamchat/reply/call.ts";
+
+const call = createCalls(systemHttp(), { monotonic: () => 0 });
+const outcome = await call({
+  ...{ method: "POST", url: Deno.args[0] ?? "", headers: { authorization: "Bearer secret" } },
+  ...{ body: "{}", answerBytesMax: 1_024, timeoutMs: 10_000 },
+}).then(
+  ({ status, body }) => `${status} ${body}`,
+  (thrown) => thrown instanceof HttpCallFault ? thrown.reason : String(thrown),
+);
+await Deno.stdout.write(new TextEncoder().encode(outcome));
+Deno.exit(0);
