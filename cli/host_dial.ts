@@ -31,8 +31,9 @@ export async function ensureHostDialKey(
     await files.write(paths.hostDialKey, made.stored, { mode: 0o600 });
     key = ok(made.key.publicKey);
   }
-  const shard = await files.readText(paths.hostShard(hostname));
-  const record = parseHostShard(shard, hostname, `hosts.d/${hostname}.yaml`);
+  const path = paths.hostShard(hostname);
+  const shard = await files.readText(path);
+  const record = parseHostShard(shard, hostname, { file: `hosts.d/${hostname}.yaml`, path });
   // A damaged file is told with the facts, and does not keep this host from following its ledger.
   if (!record.ok || record.value.dialKeys !== undefined) return ok(undefined);
   const own = key.value ?? "";

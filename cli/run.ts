@@ -10,7 +10,7 @@ import { COMMANDS } from "cli/commands.ts";
 import type { CliDeps, VerbPorts } from "cli/context.ts";
 import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
-import { withLocalHints } from "cli/hints.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
 import { recordDirectly, type Settled } from "cli/record_directly.ts";

@@ -11,7 +11,7 @@ import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
-import { withLocalHints } from "cli/hints.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";

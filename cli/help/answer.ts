@@ -7,7 +7,7 @@
 
 import { exitCode, refusalLines } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
-import { withLocalHints } from "cli/hints.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { parseRequest, type Token } from "core/verbs/invocation.ts";
 
 /** What to print, and where. */

@@ -8,7 +8,12 @@
 
 import type { UpOptions } from "cli/up/options.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { type HostRoles, parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
+import {
+  editHostRoles,
+  type HostRoles,
+  parseHostRoles,
+  printHostRoles,
+} from "core/ledger/host_roles.ts";
 import { readLedger } from "core/ledger/ledger.ts";
 import { commitChange, initRepo } from "core/ledger/repository.ts";
 import { printShard } from "core/ledger/shard.ts";
@@ -101,7 +106,7 @@ export async function prepareRoot(
   return made.ok ? ok({ isNew: true }) : made;
 }
 
-/** Writes what this `up` was told into `roles.yaml`; everything else there is kept as it stands. */
+/** Writes what this `up` was told into `roles.yaml`; everything else there is kept, comments too. */
 export async function writeRoles(
   host: Pick<Host, "files">,
   paths: Paths,
@@ -109,36 +114,34 @@ export async function writeRoles(
 ): Promise<Result<HostRoles>> {
   const { options, ports } = up;
   try {
-    const current = parseHostRoles(await host.files.readText(paths.rolesFile), paths.rolesFile);
+    const text = await host.files.readText(paths.rolesFile);
+    const current = parseHostRoles(text, paths.rolesFile);
     if (!current.ok) return current;
     const listen = options.listen.includes(":") ? `[${options.listen}]` : options.listen;
-    const roles: HostRoles = {
-      ...current.value,
+    const { gateway, login, teamchat } = current.value;
+    const edited = editHostRoles(text ?? printHostRoles(current.value), {
       gateway: {
-        ...current.value.gateway,
-        cockpitListen: `127.0.0.1:${ports.cockpit}`,
-        dialListen: `${listen}:${ports.dial}`,
-        trust: current.value.gateway?.trust ?? "assertion",
+        cockpit_listen: `127.0.0.1:${ports.cockpit}`,
+        dial_listen: `${listen}:${ports.dial}`,
+        trust: gateway?.trust ?? "assertion",
       },
-      login: {
-        ...current.value.login,
-        listen: `${listen}:${ports.login}`,
-        driver: current.value.login?.driver ?? "basic",
-      },
+      login: { listen: `${listen}:${ports.login}`, driver: login?.driver ?? "basic" },
       ...(ports.teamchat === undefined ? {} : {
         teamchat: {
-          ...current.value.teamchat,
           // One listener for both: what asks for /register through a proxy is refused.
           listen: `127.0.0.1:${ports.teamchat}`,
-          registerListen: `127.0.0.1:${ports.teamchat}`,
-          cloud: current.value.teamchat?.cloud ?? "public",
+          register_listen: `127.0.0.1:${ports.teamchat}`,
+          cloud: teamchat?.cloud ?? "public",
         },
       }),
-      workdir: options.workdir ?? current.value.workdir,
+      ...(options.workdir === undefined ? {} : { workdir: options.workdir }),
       project: up.project,
-    };
-    await host.files.write(paths.rolesFile, printHostRoles(roles), { mode: 0o644 });
-    return ok(roles);
+    }, paths.rolesFile);
+    if (!edited.ok) return edited;
+    if (edited.value !== text) {
+      await host.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
+    }
+    return parseHostRoles(edited.value, paths.rolesFile);
   } catch (thrown) {
     return err(rootRefusal(paths.root, thrown));
   }

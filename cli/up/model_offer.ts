@@ -9,7 +9,7 @@
 import { run as setModel } from "cli/agents/model/set.ts";
 import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
-import { callingFor, withLocalHints } from "cli/hints.ts";
+import { callingFor, withLocalHints } from "core/local_hints.ts";
 import { findModel, findModels, firstModel, type FoundModel } from "cli/up/find_models.ts";
 import { partLine } from "cli/up/parts.ts";
 import { type Refusal, refusal } from "core/errors.ts";

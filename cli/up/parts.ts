@@ -5,7 +5,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { callingFor } from "cli/hints.ts";
+import { callingFor } from "core/local_hints.ts";
 import type { UnitEvent } from "core/embedded.ts";
 import type { Paths } from "core/paths.ts";
 import { quoteShell } from "core/quote.ts";

@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
-import { withLocalHints } from "cli/hints.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { gatherFacts } from "cli/facts.ts";
 import { writeRegistryEnv } from "core/catalog/registry_env.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";

@@ -8,6 +8,7 @@
  */
 
 import type { Catalog } from "core/catalog/catalog.ts";
+import { editHint } from "core/edit_hint.ts";
 import { createFieldReader } from "core/field_reader.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord, Channel } from "core/ledger/agent.ts";
@@ -142,7 +143,7 @@ function checkShape(
 function defaultsRefusal(file: string, verb: string, details: readonly string[]): Refusal {
   return refusal("defaults-file-invalid", `Cannot ${verb} the defaults "${file}": it is unusable`, {
     details,
-    hints: [`edit ${file}, then run: fleetctl apply`],
+    hints: [editHint(file)],
   });
 }
 

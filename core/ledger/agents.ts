@@ -73,7 +73,7 @@ export async function changeAgent(
       path: paths.agentShard(change.agent),
       change: async (current) => {
         if (current === undefined) return err(unknown(change.agent));
-        const record = parseShard(current, file);
+        const record = parseShard(current, file, paths.agentShard(change.agent));
         if (!record.ok) return record;
         const edit = change.decide(record.value);
         if (!edit.ok) return edit;

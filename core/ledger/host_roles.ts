@@ -18,12 +18,13 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { EVENT_LIMITS } from "core/event_limits.ts";
 import { fileOrigin } from "core/file_url.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, parseYaml, printYaml } from "core/yaml.ts";
+import { editYaml, parseYaml, printYaml, type YamlPath } from "core/yaml.ts";
 
 /** What `roles.yaml` says. */
 export interface HostRoles {
@@ -239,7 +240,7 @@ export function printHostRoles(roles: HostRoles): string {
   });
 }
 
-/** A change of `roles.yaml` by an `… install` verb, by section; keys that are not named stay. */
+/** A change of `roles.yaml`, by section; keys that are not named stay. */
 export interface RolesEdit {
   readonly gateway?: {
     readonly cockpit_listen?: string;
@@ -257,6 +258,13 @@ export interface RolesEdit {
     readonly cloud?: string;
     readonly file_hosts?: string;
   };
+  readonly shape?: {
+    readonly kind: HostRoles["shape"]["kind"];
+    readonly dir: string;
+    readonly deno_dir: string;
+  };
+  readonly workdir?: string;
+  readonly project?: string;
 }
 
 /** Edits `roles.yaml`; comments and order survive, and a file that cannot be read is refused. */
@@ -268,13 +276,18 @@ export function editHostRoles(
   const before = parseHostRoles(text, file);
   if (!before.ok) return before;
   const edited = editYaml(text ?? HEADER, (yaml) => {
+    const set = (path: YamlPath, value: unknown) => {
+      if (value !== undefined && yaml.get(path) !== value) yaml.set(path, value);
+    };
     for (const [section, keys] of Object.entries(edit)) {
-      for (const [key, value] of Object.entries(keys ?? {})) {
+      if (typeof keys !== "object") {
+        set([section], keys);
+        continue;
+      }
+      for (const [key, value] of Object.entries(keys)) {
         if (typeof value === "object" && value !== null) {
           for (const [name, text] of Object.entries(value)) yaml.set([section, key, name], text);
-        } else if (value !== undefined && yaml.get([section, key]) !== value) {
-          yaml.set([section, key], value);
-        }
+        } else set([section, key], value);
       }
     }
   }, file);
@@ -301,7 +314,7 @@ function rolesRefusal(file: string, details: readonly string[]): Result<never> {
       }`,
       {
         details,
-        hints: [`edit ${file}, then run: fleetctl apply`],
+        hints: [editHint(file)],
       },
     ),
   );

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { refusal } from "core/errors.ts";
 import { createFieldReader } from "core/field_reader.ts";
 import type { LedgerAuthor } from "core/ledger/agents.ts";
@@ -36,15 +37,21 @@ export interface HostLedger {
 /** Enrolled keys of one host: the one in use and its replacements. */
 export const HOST_KEYS_MAX = 4;
 
+/** A file of the ledger: how messages name it, and where it lies. */
+interface HostPlace {
+  readonly file: string;
+  readonly path: string;
+}
+
 /** Parses the file of a host; an absent or empty one says nothing. */
 export function parseHostShard(
   text: string | undefined,
   host: HostName,
-  file: string,
+  place: HostPlace,
 ): Result<HostRecord> {
   if (text === undefined) return ok({ name: host, dialKeys: undefined });
-  const yaml = parseYaml(text, file);
-  if (!yaml.ok) return err(broken(file, yaml.error.details));
+  const yaml = parseYaml(text, place.file);
+  if (!yaml.ok) return err(broken(place, yaml.error.details));
   if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], ["name", "dial_keys"]);
@@ -53,7 +60,7 @@ export function parseHostShard(
     ["dial_keys"],
     (key) => isDialKey(key) ? undefined : "must be 43 characters of base64url",
   );
-  if (read.faults.length > 0) return err(broken(file, read.faults));
+  if (read.faults.length > 0) return err(broken(place, read.faults));
   return ok({ name: host, dialKeys: read.has(["dial_keys"]) ? keys : undefined });
 }
 
@@ -69,9 +76,13 @@ export async function readHosts(
       if (!entry.endsWith(".yaml") || entry.startsWith(".")) continue;
       const name = parseHostName(entry.slice(0, -".yaml".length));
       const file = `hosts.d/${entry}`;
+      const place = { file, path: `${paths.hostsDir}/${entry}` };
       const record = name.ok
-        ? parseHostShard(await files.readText(`${paths.hostsDir}/${entry}`), name.value, file)
-        : err(broken(file, [`${file}:1: its name must be that of a host`]));
+        ? parseHostShard(await files.readText(`${paths.hostsDir}/${entry}`), name.value, place)
+        : err({
+          ...broken(place, [`${file}:1: its name must be that of a host`]),
+          hints: [`ls -l ${paths.hostsDir}`],
+        });
       if (record.ok) hosts.set(record.value.name, record.value);
       else faults.push(record.error);
     }
@@ -100,7 +111,7 @@ export async function changeHostKeys(
       path: paths.hostShard(host),
       mode: 0o644,
       change: (current) => {
-        const before = parseHostShard(current, host, file);
+        const before = parseHostShard(current, host, { file, path: paths.hostShard(host) });
         if (!before.ok) return before;
         const keys = change.decide(before.value.dialKeys);
         if (!keys.ok) return keys;
@@ -114,9 +125,9 @@ export async function changeHostKeys(
   });
 }
 
-function broken(file: string, details: readonly string[]): Refusal {
+function broken({ file, path }: HostPlace, details: readonly string[]): Refusal {
   return refusal("host-shard-invalid", `Cannot read the host file "${file}" of the ledger`, {
     details,
-    hints: [`edit ${file} in the ledger, then run: fleetctl apply`],
+    hints: [editHint(path)],
   });
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { fileKindText } from "core/file_kind.ts";
 import { FileFault, type Files } from "core/ports.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -56,11 +57,17 @@ export async function readLedger(
     const batch = names.slice(start, start + READS_AT_ONCE);
     read.push(...await Promise.all(batch.map((name) => readShard(files, paths, name))));
   }
-  return ok(joinLedger(read.filter((shard) => shard !== undefined)));
+  return ok(joinLedger(read.filter((shard) => shard !== undefined), paths.agentShard));
 }
 
-/** Builds a ledger from parsed shards; adds a fault for each claim that two agents share. */
-export function joinLedger(shards: readonly FoundShard[]): Ledger {
+/**
+ * Builds a ledger from parsed shards; adds a fault for each claim that two agents share. `pathOf`
+ * says where a shard lies, for the hints.
+ */
+export function joinLedger(
+  shards: readonly FoundShard[],
+  pathOf: (agent: AgentName) => string = shardFile,
+): Ledger {
   const agents = new Map<AgentName, AgentRecord>();
   const faults: Refusal[] = [];
   const unreadable: AgentName[] = [];
@@ -73,8 +80,8 @@ export function joinLedger(shards: readonly FoundShard[]): Ledger {
     }
   }
   faults.push(
-    ...sharedClaims(agents.values(), "userEmail", "user_email"),
-    ...sharedClaims(agents.values(), "ownerAad", "owner_aad"),
+    ...sharedClaims(agents.values(), ["userEmail", "user_email"], pathOf),
+    ...sharedClaims(agents.values(), ["ownerAad", "owner_aad"], pathOf),
   );
   return { agents, faults, unreadable };
 }
@@ -137,7 +144,9 @@ async function readShard(
     }
     const text = await files.readText(path);
     if (text === undefined) return undefined;
-    return text.includes("\ufffd") ? bad("it is not UTF-8 text") : found(parseShard(text, file));
+    return text.includes("\ufffd")
+      ? bad("it is not UTF-8 text")
+      : found(parseShard(text, file, path));
   } catch (thrown) {
     if (!(thrown instanceof FileFault)) throw thrown;
     return bad(thrown.code === "EACCES" ? "permission denied" : thrown.message);
@@ -146,8 +155,8 @@ async function readShard(
 
 function sharedClaims(
   agents: Iterable<AgentRecord>,
-  field: "userEmail" | "ownerAad",
-  key: string,
+  [field, key]: readonly ["userEmail" | "ownerAad", string],
+  pathOf: (agent: AgentName) => string,
 ): readonly Refusal[] {
   const holders = new Map<string, AgentName[]>();
   for (const agent of agents) {
@@ -160,7 +169,7 @@ function sharedClaims(
       `Cannot map ${key} "${claim}": ${names.length} agents have it, must be one`,
       {
         details: names.map((name) => `${shardFile(name)}: ${key}: is also that of another agent`),
-        hints: names.map((name) => `edit ${shardFile(name)}, then run: fleetctl apply`),
+        hints: names.map((name) => editHint(pathOf(name))),
       },
     )
   );

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { createFieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type HostName, nameFault, parseHostName } from "core/names.ts";
@@ -135,6 +136,6 @@ function markerRefusal(file: string, details: readonly string[]) {
   const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
   return refusal("host-file-invalid", `Cannot read the host file "${file}": ${count}`, {
     details,
-    hints: [`edit ${file}, then run: fleetctl apply`],
+    hints: [editHint(file)],
   });
 }

@@ -9,6 +9,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { NO_COMMIT } from "core/ledger/commit.ts";
 import { type Git, type LedgerPorts, openGit } from "core/ledger/git.ts";
@@ -74,12 +75,12 @@ export async function revertChange(
     caller,
     summary: `${id.slice(0, 12)} (${subject})`,
     accept: async (computed) =>
-      conflicts.length > 0 ? err(conflictRefusal(id, conflicts)) : await accept(computed),
+      conflicts.length > 0 ? err(conflictRefusal(paths, id, conflicts)) : await accept(computed),
     edits,
   });
   if (!done.ok) return done;
   // Files that a conflict left alone are no change, and then nobody was asked.
-  if (conflicts.length > 0) return err(conflictRefusal(id, conflicts));
+  if (conflicts.length > 0) return err(conflictRefusal(paths, id, conflicts));
   return ok({ ...done.value, reverted: id, subject });
 }
 
@@ -144,7 +145,7 @@ async function takeBack(
 ): Promise<Result<string | undefined>> {
   const { before, after } = file;
   if (current === after || current === before) return ok(before);
-  const conflict = () => err(conflictRefusal(file.name, [file.name]));
+  const conflict = () => err(conflictRefusal(paths, file.name, [file.name]));
   if (current === undefined || after === undefined || before === undefined) return conflict();
   const scratch = ["ours", "base", "theirs"].map((name) => `${paths.repo}/.git/fleetctl.${name}`);
   try {
@@ -162,14 +163,14 @@ async function takeBack(
   }
 }
 
-function conflictRefusal(id: string, files: readonly string[]): Refusal {
+function conflictRefusal(paths: Paths, id: string, files: readonly string[]): Refusal {
   return refusal(
     "revert-conflict",
     `Cannot revert "${id}": later changes touched the same lines of ${files.length} ` +
       `${files.length === 1 ? "file" : "files"}; nothing was changed`,
     {
       details: files.map((name) => `${name}: conflicts`),
-      hints: [`fleetctl ledger log`, `edit ${files[0]}, then run: fleetctl apply`],
+      hints: ["fleetctl ledger log", ...files.map((name) => editHint(`${paths.repo}/${name}`))],
     },
   );
 }
@@ -180,7 +181,7 @@ function secretsRefusal(id: string, name: string): Refusal {
     `Cannot revert "${id}": it changed "${name}", and an older secret store would bring back ` +
       "keys that were replaced and readers that were dropped",
     {
-      hints: ["fleetctl secret set <KEY>", "fleetctl secret unset <KEY>", "fleetctl secret list"],
+      hints: ["fleetctl secret list"],
     },
   );
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { createFieldReader, type FieldReader, type StringRule } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type AgentRecord, type Channel, CHANNELS, type ToolDeltas } from "core/ledger/agent.ts";
@@ -80,26 +81,32 @@ export function shardFile(agent: AgentName): string {
   return `agents.d/${agent}.yaml`;
 }
 
-/** Parses one shard. `file` is how messages name it; its last part must be `<name>.yaml`. */
-export function parseShard(text: string, file: string): Result<AgentRecord> {
+/**
+ * Parses one shard. `file` is how messages name it; its last part must be `<name>.yaml`. `path` is
+ * where it lies, for the hint that opens it.
+ */
+export function parseShard(text: string, file: string, path = file): Result<AgentRecord> {
+  const place = { file, path };
   const yaml = parseYaml(text, file);
   if (!yaml.ok) {
     return err(
       shardRefusal(
-        file,
+        place,
         yaml.error.details.length > 0 ? yaml.error.details : [`${file}:1: ${yaml.error.message}`],
       ),
     );
   }
   const { value } = yaml.value;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return err(shardRefusal(file, [`${file}:1: must be a mapping with at least name and channel`]));
+    return err(
+      shardRefusal(place, [`${file}:1: must be a mapping with at least name and channel`]),
+    );
   }
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], KEYS);
   const record = readRecord(read, file);
   return record === undefined || read.faults.length > 0
-    ? err(shardRefusal(file, read.faults))
+    ? err(shardRefusal(place, read.faults))
     : ok(record);
 }
 
@@ -290,10 +297,13 @@ function normal<T>(parse: (text: string) => Result<T>, text: string): T {
   return parsed.value;
 }
 
-function shardRefusal(file: string, details: readonly string[]) {
+function shardRefusal(
+  { file, path }: { readonly file: string; readonly path: string },
+  details: readonly string[],
+) {
   const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
   return refusal("shard-invalid", `Cannot read the shard ${JSON.stringify(file)}: ${count}`, {
     details,
-    hints: [`edit ${file}, then run: fleetctl apply`],
+    hints: [editHint(path)],
   });
 }

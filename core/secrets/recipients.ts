@@ -9,6 +9,7 @@
  * @module
  */
 
+import { editHint } from "core/edit_hint.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecipient } from "core/secrets/envelope.ts";
@@ -57,7 +58,7 @@ export function parseRecipients(
   return err(refusal(
     "recipients-invalid",
     `Cannot read the recipients "${file}": ${faults.length} lines are unusable`,
-    { details: faults, hints: [`edit ${file}, then run: fleetctl apply`] },
+    { details: faults, hints: [editHint(file, "fleetctl secret rewrap")] },
   ));
 }
 

@@ -75,3 +75,40 @@ Deno.test("./dev run names the verb that makes a role part of its root", async (
     await Deno.remove(root, { recursive: true });
   }
 });
+
+Deno.test("what prepares a root keeps what a person wrote in roles.yaml, and says how to mend it", async () => {
+  const root = await Deno.makeTempDir();
+  const file = `${root}/etc/fleetctl/roles.yaml`;
+  const prepare = async () => {
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["units/prepare/under_root.sh", "tree", TREE, Deno.execPath(), CACHE]
+        .concat("fleetctl-nosuch"),
+      cwd: TREE,
+      env: { FLEETCTL_ROOT: root },
+    }).output();
+    return { code, said: new TextDecoder().decode(stderr) };
+  };
+  try {
+    await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
+    await Deno.writeTextFile(file, "# Ours.\nworkdir: /srv # all of it\n");
+    const done = await prepare();
+    assert.equal(done.code, 2, done.said);
+    assert.match(done.said, /no such program, must be .*\nhint: \.\/dev run fleetctl help\n/);
+    const kept = await Deno.readTextFile(file);
+    assert.match(kept, /^# Ours\.\nworkdir: \/srv # all of it\nshape:\n {2}kind: tree\n/);
+    await prepare();
+    assert.equal(await Deno.readTextFile(file), kept);
+    await Deno.writeTextFile(file, "workdir: srv\n");
+    const broken = await prepare();
+    assert.equal(broken.code, 1, broken.said);
+    assert.match(
+      broken.said,
+      new RegExp(
+        `^hint: \\$\\{EDITOR:-vi\\} ${file} && FLEETCTL_ROOT=\\S+ \\./dev run fleetctl apply$`,
+        "m",
+      ),
+    );
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});

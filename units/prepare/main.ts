@@ -11,7 +11,13 @@
 
 import { denoFiles } from "core/os/files.ts";
 import type { Refusal } from "core/errors.ts";
-import { type HostRoles, parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
+import {
+  editHostRoles,
+  type HostRoles,
+  parseHostRoles,
+  printHostRoles,
+} from "core/ledger/host_roles.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import type { Files } from "core/ports.ts";
 import { ok } from "core/result.ts";
@@ -26,7 +32,12 @@ function fail(lines: readonly string[], code: number): never {
 }
 
 /** Prints a refusal the way the command line does. */
-function failWith(reason: Refusal): never {
+function failWith(refused: Refusal): never {
+  // A build is called by its own name, a tree through `./dev`.
+  const reason = kind !== "tree" ? refused : withLocalHints(refused, {
+    FLEETCTL_FROM_TREE: dir ?? "",
+    FLEETCTL_ROOT: root ?? "",
+  });
   fail([
     `fleetctl: ${reason.message}`,
     ...reason.details.map((detail) => `  ${detail}`),
@@ -45,8 +56,11 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   const parsed = parseHostRoles(before, paths.rolesFile);
   if (!parsed.ok) failWith(parsed.error);
   const roles: HostRoles = { ...parsed.value, shape };
-  const text = printHostRoles(roles);
-  if (text !== before) await files.write(paths.rolesFile, text, { mode: 0o644 });
+  const text = before === undefined ? ok(printHostRoles(roles)) : editHostRoles(before, {
+    shape: { kind: shape.kind, dir: shape.dir, deno_dir: shape.denoDir },
+  }, paths.rolesFile);
+  if (!text.ok) failWith(text.error);
+  if (text.value !== before) await files.write(paths.rolesFile, text.value, { mode: 0o644 });
   const teamchat = await teamchatSite(files, roles);
   const site = {
     paths,

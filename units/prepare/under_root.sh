@@ -6,6 +6,10 @@ set -eu
 kind=$1 folder=$2 deno=$3 cache=$4 program=$5
 shift 5
 
+# How this program is called here: from a tree it is not on the PATH.
+call() { case "$kind" in tree) echo "./dev run fleetctl" ;; *) echo fleetctl ;; esac; }
+call_up() { case "$kind" in tree) echo "./dev up" ;; *) echo "fleetctl up" ;; esac; }
+
 root=${FLEETCTL_ROOT:-.fleetctl}
 if [ "$program" = fleetctl ] && [ "${1:-}" = up ]; then
   previous=
@@ -17,7 +21,7 @@ if [ "$program" = fleetctl ] && [ "${1:-}" = up ]; then
 fi
 if [ -z "$root" ]; then
   echo "fleetctl: Cannot use root \"\": must name a folder" >&2
-  echo "hint: fleetctl up --root ~/.fleetctl" >&2
+  echo "hint: $(call_up) --root ~/.fleetctl" >&2
   exit 2
 fi
 case "$root" in /*) ;; *) root="$(pwd)/$root" ;; esac
@@ -28,7 +32,7 @@ case "$root" in
   *[,:\"\'\\{}]* | *"
 "*)
     echo "fleetctl: Cannot use root \"$root\": must hold none of , \" ' \\ { } : and no line break" >&2
-    echo "hint: fleetctl up --root /tmp/fleetctl" >&2
+    echo "hint: $(call_up) --root /tmp/fleetctl" >&2
     exit 2
     ;;
 esac
@@ -64,7 +68,8 @@ if [ -f "$web/web.json" ] && ! cmp -s "$web/web.json" "$root/usr/lib/fleetctl/we
 fi
 launcher=$root/usr/lib/fleetctl/$program
 if [ ! -x "$launcher" ]; then
-  echo "fleetctl: Cannot run \"$program\": there is no such program" >&2
+  echo "fleetctl: Cannot run \"$program\": there is no such program, must be one of the table in README.md" >&2
+  echo "hint: $(call) help" >&2
   exit 2
 fi
 # A role that this root does not have has no permission set here.
@@ -75,8 +80,6 @@ case "$program" in
   fleetctl-teamchat) verb=teams-gateway ;;
   *) verb= ;;
 esac
-# How this program is called here: from a tree it is not on the PATH.
-call() { case "$kind" in tree) echo "./dev run fleetctl" ;; *) echo fleetctl ;; esac; }
 if [ -n "$verb" ] && [ -f "$sets" ] && ! grep -q "^ *\"${program#fleetctl-}\": *{" "$sets"; then
   echo "fleetctl: Cannot run \"$program\": it is not installed under \"$root\", must be" >&2
   echo "hint: FLEETCTL_ROOT='$root' $(call) $verb install" >&2

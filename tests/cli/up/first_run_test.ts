@@ -11,11 +11,12 @@ import { pathsUnder } from "core/paths.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 const PATHS = pathsUnder("/r");
-const WRITTEN = `gateway:
+const WRITTEN = `# Ours: ask the network team before a port changes.
+gateway:
   cockpit_listen: 127.0.0.1:1
   dial_listen: 127.0.0.1:2
   trust: header
-  agent_storage_mib: 512
+  agent_storage_mib: 512 # two big repositories
   events_days: 30
 login:
   listen: 127.0.0.1:3
@@ -57,4 +58,7 @@ Deno.test("writeRoles() moves the listeners and keeps every other setting", asyn
     ...was.teamchat,
     ...{ listen: "127.0.0.1:14", registerListen: "127.0.0.1:14" },
   });
+  const text = await files.readText(PATHS.rolesFile) ?? "";
+  assert.match(text, /^# Ours: ask the network team before a port changes\.$/m);
+  assert.match(text, /^ {2}agent_storage_mib: 512 # two big repositories$/m);
 });

@@ -13,6 +13,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 const ATLAS = "atlas" as HostName;
 const KEY = "k".repeat(43);
 const FILE = "hosts.d/atlas.yaml";
+const PLACE = { file: FILE, path: pathsUnder("/r").hostShard("atlas") };
 
 const GOOD: readonly [
   name: string,
@@ -27,7 +28,7 @@ const GOOD: readonly [
 ];
 for (const [name, text, keys] of GOOD) {
   Deno.test(`parseHostShard() reads ${name}`, () => {
-    assert.deepEqual(parseHostShard(text, ATLAS, FILE), {
+    assert.deepEqual(parseHostShard(text, ATLAS, PLACE), {
       ok: true,
       value: { name: ATLAS, dialKeys: keys },
     });
@@ -43,10 +44,11 @@ const BAD: readonly [name: string, text: string, detail: RegExp][] = [
 ];
 for (const [name, text, detail] of BAD) {
   Deno.test(`parseHostShard() refuses ${name}`, () => {
-    const parsed = parseHostShard(text, ATLAS, FILE);
+    const parsed = parseHostShard(text, ATLAS, PLACE);
     assert.ok(!parsed.ok);
     assert.equal(parsed.error.code, "host-shard-invalid");
     assert.match(parsed.error.details.join("\n"), detail);
+    assert.deepEqual(parsed.error.hints, [`\${EDITOR:-vi} ${PLACE.path} && fleetctl apply`]);
   });
 }
 

@@ -157,7 +157,7 @@ Deno.test("parseShard() names the line of broken YAML and what to do", () => {
   assert(!parsed.ok);
   assert.match(parsed.error.message, /^Cannot read the shard "agents.d\/ada.yaml": 1 fault$/);
   assert.match(parsed.error.details[0] ?? "", /^agents\.d\/ada\.yaml:[23]: /);
-  assert.deepEqual(parsed.error.hints, [`edit ${FILE}, then run: fleetctl apply`]);
+  assert.deepEqual(parsed.error.hints, [`\${EDITOR:-vi} ${FILE} && fleetctl apply`]);
 });
 
 Deno.test("parseShard() refuses a duplicate key, an alias bomb and a huge file", () => {

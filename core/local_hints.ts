@@ -43,9 +43,9 @@ export function withLocalHints(
 }
 
 function localHint(hint: string, { up, upRoot, verb }: Calling): string {
-  // A value that is piped in.
-  const [, before, piped] = /^(.* \| )(fleetctl .*)$/s.exec(hint) ?? [];
-  if (before !== undefined) return before + localHint(piped ?? "", { up, upRoot, verb });
+  // A value that is piped in, or what is to be done first.
+  const [, before, last] = /^(.* (?:\||&&) )(fleetctl .*)$/s.exec(hint) ?? [];
+  if (before !== undefined) return before + localHint(last ?? "", { up, upRoot, verb });
   const [, word = "", rest = ""] = /^fleetctl(?: (\S+)(.*))?$/s.exec(hint) ?? [];
   if (word === "") return hint;
   if (word !== "up") return `${verb} ${word}${rest}`;

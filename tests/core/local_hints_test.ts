@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import { answerHelp } from "cli/help/answer.ts";
-import { withLocalHints } from "cli/hints.ts";
+import { editHint } from "core/edit_hint.ts";
+import { withLocalHints } from "core/local_hints.ts";
 import { refusal } from "core/errors.ts";
 import { runFleetctl } from "tests/support/script.ts";
 
@@ -26,6 +27,16 @@ const ROWS: readonly [hint: string, usual: string, other: string][] = [
     "head -c 32 /x | fleetctl secret set K --value -",
     "head -c 32 /x | ./dev run fleetctl secret set K --value -",
     "head -c 32 /x | FLEETCTL_ROOT='/tmp/a b' ./dev run fleetctl secret set K --value -",
+  ],
+  [
+    editHint("/tmp/a b/etc/x.yaml"),
+    "${EDITOR:-vi} '/tmp/a b/etc/x.yaml' && ./dev run fleetctl apply",
+    "${EDITOR:-vi} '/tmp/a b/etc/x.yaml' && FLEETCTL_ROOT='/tmp/a b' ./dev run fleetctl apply",
+  ],
+  [
+    editHint("/x", "fleetctl up"),
+    "${EDITOR:-vi} /x && ./dev up",
+    "${EDITOR:-vi} /x && ./dev up --root '/tmp/a b'",
   ],
 ];
 
