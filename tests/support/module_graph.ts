@@ -14,7 +14,7 @@ export interface Edge {
   readonly to: string;
 }
 
-/** What is reached from one entry. */
+/** What is reached from some entries. */
 export interface Graph {
   readonly files: ReadonlySet<string>;
   readonly edges: readonly Edge[];
@@ -55,42 +55,46 @@ function relative(specifier: string, written: string): string {
   return specifier === "" ? `unresolved:${written}` : specifier;
 }
 
-/** Reads the graph of one entry, dynamic imports with literal names included. */
-export async function readGraph(entry: string): Promise<Graph> {
+/**
+ * Reads what several entries reach together, dynamic imports with literal names included. One
+ * program reads all of them: one for each would take longer than the rest of the laws.
+ */
+export async function readGraph(entries: readonly string[]): Promise<Graph> {
+  const joint = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    const lines = entries.map((entry) => `import ${JSON.stringify(`file://${TREE}${entry}`)};\n`);
+    await Deno.writeTextFile(joint, lines.join(""));
+    return graphOf(await readModules(joint), `file://${joint}`);
+  } finally {
+    await Deno.remove(joint);
+  }
+}
+
+async function readModules(entry: string): Promise<readonly InfoModule[]> {
   const output = await new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", TREE + entry],
+    args: ["info", "--json", "--config", `${TREE}deno.json`, entry],
     cwd: TREE,
     stderr: "piped",
   }).output();
+  const decoder = new TextDecoder();
   if (!output.success) {
-    throw new Error(
-      `Cannot read the graph of ${entry}: ${new TextDecoder().decode(output.stderr)}`,
-    );
+    throw new Error(`Cannot read the import graph: ${decoder.decode(output.stderr)}`);
   }
-  const info = JSON.parse(new TextDecoder().decode(output.stdout)) as {
-    modules: readonly InfoModule[];
-  };
+  return (JSON.parse(decoder.decode(output.stdout)) as { modules: readonly InfoModule[] }).modules;
+}
+
+function graphOf(modules: readonly InfoModule[], entry: string): Graph {
   const files = new Set<string>();
-  const edges: Edge[] = [];
-  for (const module of info.modules) {
+  const edges = new Map<string, Edge>();
+  for (const module of modules) {
+    if (!module.specifier.startsWith("file:") || module.specifier === entry) continue;
     const from = relative(module.specifier, module.specifier);
-    if (!module.specifier.startsWith("file:")) continue;
     files.add(from);
     for (const dependency of module.dependencies ?? []) {
       const target = dependency.code?.specifier ?? dependency.type?.specifier ?? "";
-      edges.push({ from, to: relative(target, dependency.specifier) });
+      const to = relative(target, dependency.specifier);
+      edges.set(`${from} ${to}`, { from, to });
     }
-  }
-  return { files, edges };
-}
-
-/** Joins graphs, each edge once. */
-export function joinGraphs(graphs: readonly Graph[]): Graph {
-  const edges = new Map<string, Edge>();
-  const files = new Set<string>();
-  for (const graph of graphs) {
-    for (const file of graph.files) files.add(file);
-    for (const edge of graph.edges) edges.set(`${edge.from} ${edge.to}`, edge);
   }
   return { files, edges: [...edges.values()] };
 }
