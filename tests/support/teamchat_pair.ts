@@ -11,17 +11,11 @@ import { pathsUnder } from "core/paths.ts";
 import type { RuntimeDriver } from "core/runtimes/driver.ts";
 import { startTeamchat } from "teamchat/teamchat.ts";
 import { readTeamchatConfig } from "teamchat/config.ts";
-import { memoryHost } from "tests/fakes/host.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hastyClock, startTestDial } from "tests/support/dial_fixture.ts";
-import {
-  APP_ID,
-  APP_SECRET,
-  type ConnectorKit,
-  createConnectorKit,
-  TENANT,
-} from "tests/teamchat/connector/kit.ts";
+import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, messageOf } from "tests/teamchat/fixture.ts";
+import { kitHost } from "tests/teamchat/kit_host.ts";
 
 /** Both ends. */
 export interface TeamchatPair extends AsyncDisposable {
@@ -44,14 +38,9 @@ export async function startTeamchatPair(
   driver: RuntimeDriver,
   env: Readonly<Record<string, string>> = {},
 ): Promise<TeamchatPair> {
-  const wired: { kit?: ConnectorKit } = {};
-  const host = {
-    ...memoryHost({
-      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-    }),
-    clock: systemClock(),
-  };
-  const kit = wired.kit = await createConnectorKit();
+  const machine = await kitHost({ platformClock: "real" });
+  const host = { ...machine.host, clock: systemClock() };
+  const { kit } = machine;
   const config = readTeamchatConfig({
     FLEETCTL_ROOT: "/r",
     TEAMS_APP_ID: APP_ID,

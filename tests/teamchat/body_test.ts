@@ -6,12 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault } from "core/ports.ts";
-import { type PostOptions, startTestTeamchat } from "tests/teamchat/fixture.ts";
-import { memoryHost } from "tests/fakes/host.ts";
-import type { ConnectorKit } from "tests/teamchat/connector/kit.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+import { type PostOptions, teamchatTest as test } from "tests/teamchat/fixture.ts";
 
 /** A body, or a change of a good activity. */
 type Row = readonly [
@@ -66,95 +61,56 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const [name, status, given, post] of ROWS) {
-  Deno.test({
-    name: `a body is answered ${status}: ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat({ env: { TEAMS_APP_TENANT_ID: "" } });
-      const agent = await at.agent();
-      const token = `Bearer ${await at.kit.keys.token(at.kit.serviceUrl)}`;
-      const activity = typeof given === "string" ? undefined : at.message("hello", given);
-      const answer = await at.post(activity, {
-        authorization: token,
-        raw: typeof given === "string" ? given : JSON.stringify(activity),
-        ...post,
-      });
-      assert.equal(answer.status, status, answer.text);
-      assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 0);
-    },
-  });
+  test(`a body is answered ${status}: ${name}`, async (at) => {
+    const agent = await at.agent();
+    const token = `Bearer ${await at.kit.keys.token(at.kit.serviceUrl)}`;
+    const activity = typeof given === "string" ? undefined : at.message("hello", given);
+    const answer = await at.post(activity, {
+      authorization: token,
+      raw: typeof given === "string" ? given : JSON.stringify(activity),
+      ...post,
+    });
+    assert.equal(answer.status, status, answer.text);
+    assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 0);
+  }, { env: { TEAMS_APP_TENANT_ID: "" } });
 }
 
-Deno.test({
-  name: "other paths and methods are not there, whoever asks through a proxy least of all",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const ask = async (method: string, path: string, headers = {}) => {
-      const url = at.url.replace("/api/messages", path);
-      const response = await at.still(fetch(url, { method, headers }));
-      await at.still(response.text());
-      return response.status;
-    };
-    const proxied = { "x-forwarded-for": "1.2.3.4" };
-    assert.equal(await ask("GET", "/api/messages"), 405);
-    assert.equal(await ask("HEAD", "/api/messages"), 405);
-    assert.equal(await ask("DELETE", "/api/messages"), 405);
-    assert.equal(await ask("POST", "/api/messages/"), 404);
-    assert.equal(await ask("POST", "/api/messages/x"), 404);
-    assert.equal(await ask("GET", "/"), 404);
-    assert.equal(await ask("GET", "/register"), 404);
-    assert.equal(await ask("GET", "/healthz"), 200);
-    assert.equal(await ask("GET", "/metrics"), 200);
-    assert.equal(await ask("GET", "/healthz", proxied), 404);
-    assert.equal(await ask("GET", "/metrics", proxied), 404);
-  },
+test("other paths and methods are not there, whoever asks through a proxy least of all", async (at) => {
+  const ask = async (method: string, path: string, headers = {}) => {
+    const url = at.url.replace("/api/messages", path);
+    const response = await at.still(fetch(url, { method, headers }));
+    await at.still(response.text());
+    return response.status;
+  };
+  const proxied = { "x-forwarded-for": "1.2.3.4" };
+  assert.equal(await ask("GET", "/api/messages"), 405);
+  assert.equal(await ask("HEAD", "/api/messages"), 405);
+  assert.equal(await ask("DELETE", "/api/messages"), 405);
+  assert.equal(await ask("POST", "/api/messages/"), 404);
+  assert.equal(await ask("POST", "/api/messages/x"), 404);
+  assert.equal(await ask("GET", "/"), 404);
+  assert.equal(await ask("GET", "/register"), 404);
+  assert.equal(await ask("GET", "/healthz"), 200);
+  assert.equal(await ask("GET", "/metrics"), 200);
+  assert.equal(await ask("GET", "/healthz", proxied), 404);
+  assert.equal(await ask("GET", "/metrics", proxied), 404);
 });
 
-Deno.test({
-  name: "a full disk is answered 503, and the same delivery is taken once there is room",
-  ...SAFE,
-  fn: async () => {
-    const wired: { kit?: ConnectorKit } = {};
-    const host = memoryHost({
-      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-    });
-    let isFull = false;
-    const databases: typeof host.databases = {
-      open: async (path) => {
-        const db = await host.databases.open(path);
-        return {
-          ...db,
-          transaction: (work) => {
-            if (isFull) throw new FileFault("ENOSPC", path, "no space left");
-            return db.transaction(work);
-          },
-        };
-      },
-    };
-    const { createConnectorKit } = await import("tests/teamchat/connector/kit.ts");
-    const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
-    await using at = await startTestTeamchat({ host: { ...host, databases }, kit });
-    const message = at.message("hello");
-    isFull = true;
-    const refused = await at.post(message);
-    assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "5"]);
-    isFull = false;
-    assert.equal((await at.post(message)).status, 202);
-    const agent = await at.agent();
-    assert.equal((await at.still(agent.begin())).text, "hello");
-  },
+test("a full disk is answered 503, and the same delivery is taken once there is room", async (at) => {
+  const message = at.message("hello");
+  at.fill(true);
+  const refused = await at.post(message);
+  assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "5"]);
+  at.fill(false);
+  assert.equal((await at.post(message)).status, 202);
+  const agent = await at.agent();
+  assert.equal((await at.still(agent.begin())).text, "hello");
 });
 
-Deno.test({
-  name: "a full queue of one owner is answered 429, and another owner is not touched",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    for (let n = 0; n < 64; n++) assert.equal((await at.post(at.message(`${n}`))).status, 202);
-    assert.equal((await at.post(at.message("one more"))).status, 429);
-    const from = { id: "29:cal", aadObjectId: "00000000-0000-4000-8000-0000000000ca" };
-    const conversation = { id: "a:cal", conversationType: "personal" };
-    assert.equal((await at.post(at.message("cal's", { from, conversation }))).status, 202);
-  },
+test("a full queue of one owner is answered 429, and another owner is not touched", async (at) => {
+  for (let n = 0; n < 64; n++) assert.equal((await at.post(at.message(`${n}`))).status, 202);
+  assert.equal((await at.post(at.message("one more"))).status, 429);
+  const from = { id: "29:cal", aadObjectId: "00000000-0000-4000-8000-0000000000ca" };
+  const conversation = { id: "a:cal", conversationType: "personal" };
+  assert.equal((await at.post(at.message("cal's", { from, conversation }))).status, 202);
 });

@@ -7,27 +7,8 @@
 
 import assert from "node:assert/strict";
 import { error } from "tests/teamchat/connector/conversation.ts";
-import { FileFault } from "core/ports.ts";
-import { memoryHost } from "tests/fakes/host.ts";
-import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
-import { CAL_OWNER, startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import { CAL_OWNER, teamchatTest as test, textsIn } from "tests/teamchat/fixture.ts";
 
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-
-function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat();
-      await fn(at);
-      assert.deepEqual(at.kit.violations(), []);
-    },
-  });
-}
-
-const textsIn = (at: TestTeamchat, id = "a:bea") =>
-  at.kit.conversation(id).messages.map(({ text }) => text);
 const ofType = (frames: readonly { readonly type: string }[], type: string) =>
   frames.filter((frame) => frame.type === type);
 
@@ -213,38 +194,17 @@ test("an answer after its turn expired or was given up is acknowledged and not s
   assert.equal(textsIn(at).length, 1);
 });
 
-Deno.test({
-  name: "a disk that is full when the answer comes is told to the agent, which sends it again",
-  ...SAFE,
-  fn: async () => {
-    const wired: { kit?: ConnectorKit } = {};
-    const host = memoryHost({
-      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-    });
-    let isFull = false;
-    const databases: typeof host.databases = {
-      open: async (path) => {
-        const db = await host.databases.open(path);
-        const transaction: typeof db.transaction = (work) => {
-          if (isFull) throw new FileFault("ENOSPC", path, "no space left");
-          return db.transaction(work);
-        };
-        return { ...db, transaction };
-      },
-    };
-    const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
-    await using at = await startTestTeamchat({ host: { ...host, databases }, kit });
-    const agent = await at.agent();
-    await at.post(at.message("go"));
-    const { turnId } = await at.still(agent.begin());
-    await at.still(agent.next("ack"));
-    isFull = true;
-    agent.answer(turnId, "kept");
-    assert.equal((await at.still(agent.closed)).code, 1013);
-    isFull = false;
-    const back = await at.agent("bea", { open_turns: [turnId] });
-    back.answer(turnId, "kept");
-    await at.until(() => textsIn(at).includes("kept"));
-    assert.deepEqual(textsIn(at).filter((text) => text === "kept"), ["kept"]);
-  },
+test("a disk that is full when the answer comes is told to the agent, which sends it again", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  await at.still(agent.next("ack"));
+  at.fill(true);
+  agent.answer(turnId, "kept");
+  assert.equal((await at.still(agent.closed)).code, 1013);
+  at.fill(false);
+  const back = await at.agent("bea", { open_turns: [turnId] });
+  back.answer(turnId, "kept");
+  await at.until(() => textsIn(at).includes("kept"));
+  assert.deepEqual(textsIn(at).filter((text) => text === "kept"), ["kept"]);
 });

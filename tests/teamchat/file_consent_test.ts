@@ -10,28 +10,22 @@ import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import {
   CAL_OWNER,
-  startTestTeamchat,
+  teamchatTest,
   type TestAgent,
   type TestTeamchat,
 } from "tests/teamchat/fixture.ts";
 
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const FILE = new TextEncoder().encode("the report");
 
 function test(name: string, fn: (at: TestTeamchat, agent: TestAgent) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat({ env: { TEAMS_FILE_HOSTS: FILE_HOST } });
-      const agent = await at.agent();
-      await at.post(at.message("hi"));
-      const { turnId } = await at.still(agent.begin());
-      agent.answer(turnId, "hi");
-      await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
-      await fn(at, agent);
-    },
-  });
+  teamchatTest(name, async (at) => {
+    const agent = await at.agent();
+    await at.post(at.message("hi"));
+    const { turnId } = await at.still(agent.begin());
+    agent.answer(turnId, "hi");
+    await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
+    await fn(at, agent);
+  }, { env: { TEAMS_FILE_HOSTS: FILE_HOST } });
 }
 
 /** Offers the file; returns the result. */

@@ -5,22 +5,16 @@
  * @module
  */
 
+import assert from "node:assert/strict";
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
 import { readTeamchatConfig } from "teamchat/config.ts";
 import { startTeamchat, type Teamchat } from "teamchat/teamchat.ts";
 import { type FakeClock, settle } from "tests/fakes/clock.ts";
-import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
-import type { KitRules } from "tests/teamchat/connector/conversation.ts";
-import {
-  APP_ID,
-  APP_SECRET,
-  type ConnectorKit,
-  createConnectorKit,
-  TENANT,
-} from "tests/teamchat/connector/kit.ts";
+import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
+import { type KitHost, kitHost, type KitHostOptions } from "tests/teamchat/kit_host.ts";
 
 /** Owners of every test. */
 export const BEA_OWNER = "00000000-0000-4000-8000-0000000000be";
@@ -29,10 +23,8 @@ export const AGENTS = { [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" } as const;
 export const CLOUD_PATH = "/etc/cloud.yaml";
 
 /** A running gateway, its kit, and hands to move it. */
-export interface TestTeamchat extends AsyncDisposable {
+export interface TestTeamchat extends KitHost, AsyncDisposable {
   readonly teamchat: Teamchat;
-  readonly kit: ConnectorKit;
-  readonly host: MemoryHost;
   readonly clock: FakeClock;
   readonly url: string;
   readonly keys: Readonly<Record<string, DialKey>>;
@@ -47,6 +39,8 @@ export interface TestTeamchat extends AsyncDisposable {
   post(activity: unknown, options?: PostOptions): Promise<PostAnswer>;
   /** An activity of bea's owner. */
   message(text: string, more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Connects as an agent of its owner, or of `owner`; its register frame is still to come. */
+  dial(name: "bea" | "cal", owner?: string): Promise<BareClient>;
   /** Registers an agent by hand. */
   agent(name?: "bea" | "cal", frame?: Readonly<Record<string, unknown>>): Promise<TestAgent>;
   restart(): Promise<TestTeamchat>;
@@ -80,24 +74,41 @@ export interface TestAgent extends BareClient {
 
 let messageNumber = 0;
 
-/** Starts a gateway in cloud mode against a kit of its own. */
-export async function startTestTeamchat(options: {
+/** How to start one. */
+export interface TeamchatOptions extends KitHostOptions {
   readonly env?: Readonly<Record<string, string>>;
-  readonly rules?: Partial<KitRules>;
-  readonly host?: MemoryHost;
-  readonly kit?: ConnectorKit;
+  /** A machine and its platform that were there before. */
+  readonly machine?: KitHost;
   readonly keys?: Readonly<Record<string, DialKey>>;
   /** The file that names the owners from the first look on; the settings name them at start. */
   readonly agentsFile?: string;
-} = {}): Promise<TestTeamchat> {
-  const wired: { kit?: ConnectorKit } = {};
-  const host = options.host ?? memoryHost({
-    http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
+}
+
+/**
+ * A test with a gateway of its own, which leaks nothing and does nothing that the platform forbids;
+ * `options` may be made by the test itself.
+ */
+export function teamchatTest(
+  name: string,
+  fn: (at: TestTeamchat) => Promise<void>,
+  options: TeamchatOptions | (() => Promise<TeamchatOptions>) = {},
+): void {
+  Deno.test({
+    name,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      const given = typeof options === "function" ? await options() : options;
+      await using at = await startTestTeamchat(given);
+      await fn(at);
+      assert.deepEqual(at.kit.violations(), []);
+    },
   });
-  const kit = wired.kit = options.kit ?? await createConnectorKit({
-    now: () => host.clock.now(),
-    ...(options.rules === undefined ? {} : { rules: options.rules }),
-  });
+}
+
+/** Starts a gateway in cloud mode against a kit of its own. */
+export async function startTestTeamchat(options: TeamchatOptions = {}): Promise<TestTeamchat> {
+  const { host, kit, fill } = options.machine ?? await kitHost(options);
   const keys = options.keys ?? {
     bea: (await generateDialKey()).key,
     cal: (await generateDialKey()).key,
@@ -119,17 +130,28 @@ export async function startTestTeamchat(options: {
   }, { privateAddress: undefined, cloudFile: kit.cloudFile, agentsFile: options.agentsFile });
   if (!config.ok) throw new Error(config.error.details.join("; "));
   const teamchat = await startTeamchat(config.value, host, { version: "1.2.3", hostNames: [] });
-  return handsOn({ teamchat, kit, host, keys }, options);
+  return handsOn({ teamchat, host, kit, fill, keys }, options);
 }
 
 function handsOn(
-  at: Pick<TestTeamchat, "teamchat" | "kit" | "host" | "keys">,
-  options: Parameters<typeof startTestTeamchat>[0],
+  at: Pick<TestTeamchat, "teamchat" | "keys"> & KitHost,
+  options: TeamchatOptions,
 ): TestTeamchat {
-  const { teamchat, kit, host, keys } = at;
+  const { teamchat, kit, host, fill, keys } = at;
   const { clock } = host;
   const url = `http://127.0.0.1:${teamchat.messages?.port}/api/messages`;
   const still = <T>(work: Promise<T>) => stillWith(clock, work);
+  const dial: TestTeamchat["dial"] = async (
+    name,
+    owner = name === "bea" ? BEA_OWNER : CAL_OWNER,
+  ) => {
+    const gateway = `127.0.0.1:${teamchat.register.port}`;
+    const key = keys[name];
+    if (key === undefined) throw new Error(`no key of ${name}`);
+    const claim = { agent: name, owner, gateway, nonce: crypto.randomUUID() };
+    const authorization = `Bearer ${await signRegistration(claim, key, clock.now())}`;
+    return await still(connectBare(`ws://${gateway}/register`, { headers: { authorization } }));
+  };
   return {
     ...at,
     ...{ clock, url, still },
@@ -152,25 +174,11 @@ function handsOn(
       const { status, headers } = response;
       return { status, headers, text: await still(response.text()) };
     },
-    agent: async (name = "bea", frame = {}) => {
-      const owner = name === "bea" ? BEA_OWNER : CAL_OWNER;
-      const gateway = `127.0.0.1:${teamchat.register.port}`;
-      const key = keys[name];
-      if (key === undefined) throw new Error(`no key of ${name}`);
-      const nonce = crypto.randomUUID();
-      const token = await signRegistration(
-        { agent: name, owner, gateway, nonce },
-        key,
-        clock.now(),
-      );
-      const client = await still(connectBare(`ws://${gateway}/register`, {
-        headers: { authorization: `Bearer ${token}` },
-      }));
-      return await still(agentOf(client, name, frame));
-    },
+    dial,
+    agent: async (name = "bea", frame = {}) => await still(agentOf(await dial(name), name, frame)),
     restart: async () => {
       await still(teamchat.close());
-      return await startTestTeamchat({ ...options, host, kit, keys });
+      return await startTestTeamchat({ ...options, machine: { host, kit, fill }, keys });
     },
     [Symbol.asyncDispose]: () => still(teamchat.close()),
   };
@@ -229,6 +237,11 @@ export function messageOf(
     textFormat: "plain",
     ...more,
   };
+}
+
+/** The texts of a conversation, of bea's owner's own unless said otherwise. */
+export function textsIn(at: Pick<TestTeamchat, "kit">, id = "a:bea"): readonly string[] {
+  return at.kit.conversation(id).messages.map(({ text }) => text);
 }
 
 /** Waits while the clock stands, but for what is due at once. */

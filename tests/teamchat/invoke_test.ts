@@ -6,9 +6,7 @@
 
 import assert from "node:assert/strict";
 import { approvalCard } from "core/teamchat/approval_card.ts";
-import { startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 
 const NAMES: readonly (readonly [string | undefined, number])[] = [
   ["fileConsent/invoke", 200],
@@ -21,47 +19,32 @@ const NAMES: readonly (readonly [string | undefined, number])[] = [
   ),
 ];
 
-Deno.test({
-  name: "an invoke is known by its name alone, and so is its repetition",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    for (const [name, status] of NAMES) {
-      const invoke = at.message("", { type: "invoke", name });
-      const answers = [await at.post(invoke), await at.post(invoke)];
-      assert.deepEqual(answers.map((each) => each.status), [status, status], String(name));
-    }
-  },
+test("an invoke is known by its name alone, and so is its repetition", async (at) => {
+  for (const [name, status] of NAMES) {
+    const invoke = at.message("", { type: "invoke", name });
+    const answers = [await at.post(invoke), await at.post(invoke)];
+    assert.deepEqual(answers.map((each) => each.status), [status, status], String(name));
+  }
 });
 
-Deno.test({
-  name: "a press while the agent is away is not swallowed: the next one reaches the agent",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const first = pressOf(at);
-    // The platform repeats what got no answer; neither it nor the owner is told of a decision.
-    for (const press of [first, first, pressOf(at)]) {
-      assert.match(await said(at, press), /nothing was decided/);
-    }
-    const agent = await at.agent();
-    assert.equal(await said(at, pressOf(at)), "Approved.");
-    assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
-  },
+test("a press while the agent is away is not swallowed: the next one reaches the agent", async (at) => {
+  const first = pressOf(at);
+  // The platform repeats what got no answer; neither it nor the owner is told of a decision.
+  for (const press of [first, first, pressOf(at)]) {
+    assert.match(await said(at, press), /nothing was decided/);
+  }
+  const agent = await at.agent();
+  assert.equal(await said(at, pressOf(at)), "Approved.");
+  assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
 });
 
-Deno.test({
-  name: "a press that comes again reaches the agent again, which settles what was first",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    const press = pressOf(at);
-    for (const each of [press, press, pressOf(at)]) {
-      assert.equal(await said(at, each), "Approved.");
-      assert.equal((await at.still(agent.next("approval_decision"))).digest, "d1");
-    }
-  },
+test("a press that comes again reaches the agent again, which settles what was first", async (at) => {
+  const agent = await at.agent();
+  const press = pressOf(at);
+  for (const each of [press, press, pressOf(at)]) {
+    assert.equal(await said(at, each), "Approved.");
+    assert.equal((await at.still(agent.next("approval_decision"))).digest, "d1");
+  }
 });
 
 /** A press of the button that approves, each under an id of its own. */

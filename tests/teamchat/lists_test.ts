@@ -16,108 +16,114 @@ type Row = readonly [
   shown: Readonly<Record<string, readonly string[]>>,
 ];
 
-const TOKEN = "token_test";
+const SIGNATURE = "token/signature_test";
+const CLAIMS = "token/claims_test";
+const SERVICE = "token/service_test";
+const KEYS = "token/key_set_test";
+/** What each of them is held to. */
+const CASES = "token/cases";
 const FAULTS = "reply/faults_test";
 const APP_TOKEN = "reply/app_token_test";
 const STREAM = "reply/stream_test";
 
 /** Tokens of deliveries. */
 const TOKENS: readonly Row[] = [
-  [1, "no header", "401", { [TOKEN]: ["no header", "an empty header"] }],
-  [2, "Basic", "401", { [TOKEN]: ["Basic"] }],
-  [3, "a token without a scheme", "401", { [TOKEN]: ["a bare token"] }],
+  [1, "no header", "401", { [SIGNATURE]: ["no header", "an empty header"] }],
+  [2, "Basic", "401", { [SIGNATURE]: ["Basic"] }],
+  [3, "a token without a scheme", "401", { [SIGNATURE]: ["a bare token"] }],
   [4, "two headers, or two tokens in one", "400 or 401", {
     raw_test: ["two good authorizations"],
-    [TOKEN]: ["two tokens"],
+    [SIGNATURE]: ["two tokens"],
   }],
   [5, "a token in the query", "ignored, 401", {
-    [TOKEN]: ["a token in the query counts for nothing"],
+    [SIGNATURE]: ["a token in the query counts for nothing"],
   }],
-  [6, "alg none", "401", { [TOKEN]: ["alg none"] }],
-  [7, "HS256 keyed with the public key", "401", { [TOKEN]: ["HS256 with the public key"] }],
-  [8, "a known kid, another key", "401", { [TOKEN]: ["another key under a known name"] }],
-  [9, "no kid", "401", { [TOKEN]: ["no key id"] }],
+  [6, "alg none", "401", { [SIGNATURE]: ["alg none"] }],
+  [7, "HS256 keyed with the public key", "401", { [SIGNATURE]: ["HS256 with the public key"] }],
+  [8, "a known kid, another key", "401", { [SIGNATURE]: ["another key under a known name"] }],
+  [9, "no kid", "401", { [SIGNATURE]: ["no key id"] }],
   [10, "jwk, jku, x5u, x5c in the header", "401, and nothing is fetched", {
-    [TOKEN]: [
+    [SIGNATURE]: [
       ...["a key in the header (jwk)", "a key address in the header (jku)"],
       ...["a certificate address in the header (x5u)", "a certificate in the header (x5c)"],
-      "an address of the token was asked",
     ],
+    [CASES]: ["an address of the token was asked"],
   }],
-  [11, "a crit that nobody knows", "401", { [TOKEN]: ["an unknown crit"] }],
-  [12, "RS512, PS256, ES256", "401", { [TOKEN]: ["RS512 by the right key", "PS256", "ES256"] }],
+  [11, "a crit that nobody knows", "401", { [SIGNATURE]: ["an unknown crit"] }],
+  [12, "RS512, PS256, ES256", "401", { [SIGNATURE]: ["RS512 by the right key", "PS256", "ES256"] }],
   [13, "exp 4 and 6 minutes ago", "202 and 401", {
-    [TOKEN]: ["an expired token, 4 minutes", "an expired token, 6 minutes"],
+    [CLAIMS]: ["an expired token, 4 minutes", "an expired token, 6 minutes"],
   }],
   [14, "no exp, a text, ten years", "401", {
-    [TOKEN]: ["no exp", "exp as text", "exp in ten years"],
+    [CLAIMS]: ["no exp", "exp as text", "exp in ten years"],
   }],
   [15, "nbf in 4 and 6 minutes", "202 and 401", {
-    [TOKEN]: ["nbf in 4 minutes", "nbf in 6 minutes"],
+    [CLAIMS]: ["nbf in 4 minutes", "nbf in 6 minutes"],
   }],
-  [16, "iat in the future", "401", { [TOKEN]: ["iat in 6 minutes"] }],
+  [16, "iat in the future", "401", { [CLAIMS]: ["iat in 6 minutes"] }],
   [17, "audience wrong, missing, a list, the connector; an alias", "401; 202 where configured", {
-    [TOKEN]: [
+    [CLAIMS]: [
       ...["another audience", "no audience", "a list of audiences", "the connector as audience"],
       ...["an alias that is not configured", "an audience that is configured is accepted"],
     ],
   }],
   [18, "issuer wrong, missing, of another cloud, with a slash", "401", {
-    [TOKEN]: [
+    [CLAIMS]: [
       ...["another issuer", "no issuer", "the issuer of another cloud", "the issuer with a slash"],
     ],
   }],
   [19, "a token of the own or another tenant", "401", {
-    [TOKEN]: [
+    [CLAIMS]: [
       ...["a token of the own tenant", "a token of the second version of the own tenant"],
       "a token of another tenant for this bot",
     ],
   }],
   [20, "tokens of an emulator and of a skill", "401", {
-    [TOKEN]: ["an emulator's token", "a skill's token"],
+    [CLAIMS]: ["an emulator's token", "a skill's token"],
   }],
-  [21, "no claim serviceurl", "403", { [TOKEN]: ["no service URL in the token"] }],
+  [21, "no claim serviceurl", "403", { [SERVICE]: ["no service URL in the token"] }],
   [22, "a claim of another host, port, scheme, path", "403", {
-    [TOKEN]: [
+    [SERVICE]: [
       ...["another host in the activity", "another port in the activity"],
       ...["another scheme in the activity", "another path in the activity"],
     ],
   }],
-  [23, "a slash less", "202", { [TOKEN]: ["a slash less"] }],
+  [23, "a slash less", "202", { [SERVICE]: ["a slash less"] }],
   [24, "a foreign host in claim and body", "403, and nothing goes out", {
-    [TOKEN]: ["a foreign host in both", "another host was asked"],
+    [SERVICE]: ["a foreign host in both"],
+    [CASES]: ["another host was asked"],
   }],
   [25, "user, look-alikes, final dot, address, no TLS", "403", {
-    [TOKEN]: [
+    [SERVICE]: [
       ...["a user name", "a look-alike host", "a look-alike name in punycode"],
       ...["a name in another script", "a final dot", "an address", "an address of six"],
       "the platform's host without TLS",
     ],
   }],
   [26, "a key that is not endorsed", "403", {
-    [TOKEN]: ["a key that is endorsed for nothing", "a key that is endorsed for another channel"],
+    [SERVICE]: ["a key that is endorsed for nothing", "a key that is endorsed for another channel"],
   }],
   [27, "another channel of the bot with a forged owner", "403", {
-    [TOKEN]: ["another channel with a forged owner", "channel emulator", "no channel"],
+    [SERVICE]: ["another channel with a forged owner", "channel emulator", "no channel"],
   }],
   [28, "a head that is too long", "431, or 401", {
     raw_test: ["a head of 17 KB"],
-    [TOKEN]: ["a token of 20 KB"],
+    [SIGNATURE]: ["a token of 20 KB"],
   }],
   [29, "ten thousand unknown keys", "one fetch in a while", {
-    [TOKEN]: ["ten thousand unknown keys make one fetch in a while"],
+    [KEYS]: ["ten thousand unknown keys make one fetch in a while"],
   }],
   [30, "no keys at start, or later", "503 until they are there; old ones serve", {
-    [TOKEN]: [
+    [KEYS]: [
       "without keys the answer is 503, and all is well once they are there",
       "good keys are kept when the key set is",
     ],
   }],
   [31, "keys that change under traffic", "the new counts at once, the old not after it is gone", {
-    [TOKEN]: ["a new key counts at once, an old one not after it is gone, remembered tokens"],
+    [KEYS]: ["a new key counts at once, an old one not after it is gone, remembered tokens"],
   }],
   [32, "a key set that is broken", "the keys before it serve", {
-    [TOKEN]: [
+    [KEYS]: [
       ...["a redirect", "an error", "no JSON", "ten megabytes", "no keys", "an elliptic key"],
       ...["two keys of one name", "a key set that hangs holds up nobody whose key is known"],
     ],

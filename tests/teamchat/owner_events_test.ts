@@ -8,23 +8,10 @@
 import assert from "node:assert/strict";
 import {
   CAL_OWNER,
-  startTestTeamchat,
+  teamchatTest as test,
   type TestAgent,
   type TestTeamchat,
 } from "tests/teamchat/fixture.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-
-function test(name: string, fn: (at: TestTeamchat) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat();
-      await fn(at);
-    },
-  });
-}
 
 /** One turn, answered; returns the turn and the id of the answer's message. */
 async function answered(at: TestTeamchat, agent: TestAgent) {

@@ -8,59 +8,25 @@
 
 import assert from "node:assert/strict";
 import { DIAL_LIMITS } from "core/limits.ts";
-import { FileFault } from "core/ports.ts";
-import { signRegistration } from "core/teamchat/registration.ts";
-import { memoryHost } from "tests/fakes/host.ts";
-import { connectBare } from "tests/support/gateway_fixture.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
-import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
 import {
+  agentOf,
   AGENTS,
-  BEA_OWNER,
-  CAL_OWNER,
-  startTestTeamchat,
   type TestAgent,
   type TestTeamchat,
+  textsIn,
 } from "tests/teamchat/fixture.ts";
+import {
+  NEW_OWNER,
+  type OwnedTeamchat,
+  ownersTest,
+  WITHOUT_BEA,
+} from "tests/teamchat/owner_file.ts";
 
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-const FILE = "/etc/agents.json";
-/** Where the file is when its path is a link, as the platforms of containers mount one. */
-const BEHIND = "/etc/mounted.json";
-const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
-const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
-const WITHOUT_BEA = { [CAL_OWNER]: "cal" };
-
-interface Given extends TestTeamchat {
-  write(owners: Readonly<Record<string, string>>): Promise<void>;
+function test(name: string, fn: (at: OwnedTeamchat) => Promise<void>, isLink = false): void {
+  ownersTest(name, fn, { isLink, env: { TEAMS_FILE_HOSTS: FILE_HOST } });
 }
-
-function test(name: string, fn: (at: Given) => Promise<void>, isLink = false): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      const wired: { kit?: ConnectorKit } = {};
-      const host = memoryHost({
-        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-      });
-      const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
-      await host.files.ensureDir("/etc");
-      const path = isLink ? BEHIND : FILE;
-      const write = async (owners: Readonly<Record<string, string>>) =>
-        await host.files.write(path, JSON.stringify(owners));
-      await write(AGENTS);
-      if (isLink) await host.files.symlink(BEHIND, FILE);
-      const env = { TEAMS_FILE_HOSTS: FILE_HOST };
-      await using at = await startTestTeamchat({ host, kit, env, agentsFile: FILE });
-      await fn({ ...at, write });
-    },
-  });
-}
-
-const textsIn = (at: TestTeamchat, id: string) =>
-  at.kit.conversation(id).messages.map(({ text }) => text);
 
 /** Posts, and leaves the clock where it is: what is to be stored waits for it. */
 async function say(at: TestTeamchat, activity: unknown): Promise<Response> {
@@ -80,8 +46,7 @@ test("a file behind a link is as watched as any other", async (at) => {
   const agent = await at.agent();
   // Long enough for the link itself to have been left alone.
   await at.clock.advance(DIAL_LIMITS.keyFileSettledMs * 2);
-  await at.write(WITHOUT_BEA);
-  await at.clock.advance(LOOK_MS);
+  await at.own(WITHOUT_BEA);
   await at.post(at.message("still there?"));
   await at.clock.advance(10_000);
   assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
@@ -104,8 +69,7 @@ test("a message of the moment in which its owner is taken away reaches nobody", 
     await at.still(answer.text());
   }
   // The agent comes as that of both, which is a change by itself that takes nothing away.
-  await at.write({ ...AGENTS, [NEW_OWNER]: "bea" });
-  await at.clock.advance(LOOK_MS);
+  await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
   const agent = await at.agent("bea");
   const { turnId, text } = await at.still(agent.begin());
   assert.equal(text, "for me");
@@ -116,17 +80,8 @@ test("a message of the moment in which its owner is taken away reaches nobody", 
 });
 
 test("who passed the gate before a change registers for nobody after it", async (at) => {
-  const gateway = `127.0.0.1:${at.teamchat.register.port}`;
-  const key = at.keys.bea;
-  assert.ok(key !== undefined);
-  const nonce = crypto.randomUUID();
-  const claim = { agent: "bea", owner: BEA_OWNER, gateway, nonce };
-  const token = await signRegistration(claim, key, at.clock.now());
-  const client = await at.still(connectBare(`ws://${gateway}/register`, {
-    headers: { authorization: `Bearer ${token}` },
-  }));
-  await at.write({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
-  await at.clock.advance(LOOK_MS);
+  const client = await at.dial("bea");
+  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   client.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
   const ended = client.closed.then(({ code }) => `closed ${code}`);
   const registered = client.next("registered").then(() => "registered", () => "closed");
@@ -149,8 +104,7 @@ test("a question that waits at the platform is not asked of a former owner", asy
   });
   const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
   await at.until(() => asked().length === 1, 50);
-  await at.write(WITHOUT_BEA);
-  await at.clock.advance(LOOK_MS);
+  await at.own(WITHOUT_BEA);
   await at.clock.advance(180_000);
   assert.equal(asked().length, 1);
 });
@@ -181,8 +135,7 @@ test("a file whose offer waits at the platform is not offered to a former owner"
   sendReport(agent);
   const offers = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("report"));
   await at.until(() => offers().length === 1, 50);
-  await at.write(WITHOUT_BEA);
-  await at.clock.advance(LOOK_MS);
+  await at.own(WITHOUT_BEA);
   await at.clock.advance(180_000);
   assert.equal(offers().length, 1);
 });
@@ -205,8 +158,7 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   const value = { type: "fileUpload", action: "accept", context, uploadInfo };
   await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
   await at.until(() => at.kit.files.requests.length === 1, 50);
-  await at.write(WITHOUT_BEA);
-  await at.clock.advance(LOOK_MS);
+  await at.own(WITHOUT_BEA);
   await at.clock.advance(180_000);
   assert.equal(at.kit.files.requests.length, 1);
   assert.equal(session.bytes, undefined);
@@ -214,54 +166,17 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   assert.deepEqual(await left, []);
 });
 
-Deno.test({
-  name: "a turn that a full disk did not let end is handed to nobody else's agent",
-  ...SAFE,
-  fn: async () => {
-    const wired: { kit?: ConnectorKit } = {};
-    const host = memoryHost({
-      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-    });
-    let isFull = false;
-    const databases: typeof host.databases = {
-      open: async (path) => {
-        const db = await host.databases.open(path);
-        const transaction: typeof db.transaction = (work) => {
-          if (isFull) throw new FileFault("ENOSPC", path, "no space left");
-          return db.transaction(work);
-        };
-        return { ...db, transaction };
-      },
-    };
-    const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
-    await host.files.ensureDir("/etc");
-    await host.files.write(FILE, JSON.stringify(AGENTS));
-    await using at = await startTestTeamchat({
-      host: { ...host, databases },
-      kit,
-      agentsFile: FILE,
-    });
-    await at.post(at.message("a secret of the former owner"));
-    isFull = true;
-    await host.files.write(FILE, JSON.stringify({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" }));
-    await at.clock.advance(LOOK_MS);
-    isFull = false;
-    const gateway = `127.0.0.1:${at.teamchat.register.port}`;
-    const key = at.keys.bea;
-    assert.ok(key !== undefined);
-    const claim = { agent: "bea", owner: NEW_OWNER, gateway, nonce: crypto.randomUUID() };
-    const authorization = `Bearer ${await signRegistration(claim, key, at.clock.now())}`;
-    const agent = await at.still(
-      connectBare(`ws://${gateway}/register`, { headers: { authorization } }),
-    );
-    agent.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
-    await at.still(agent.next("registered"));
-    const from = { id: "29:new", aadObjectId: NEW_OWNER };
-    const conversation = { id: "a:new", conversationType: "personal" };
-    await at.post(at.message("for me", { from, conversation }));
-    await at.until(() => agent.frames.some(({ type }) => type === "turn"));
-    await at.clock.advance(30_000);
-    const turns = agent.frames.filter(({ type }) => type === "turn");
-    assert.deepEqual(turns.map(({ text }) => text), ["for me"]);
-  },
+test("a turn that a full disk did not let end is handed to nobody else's agent", async (at) => {
+  await at.post(at.message("a secret of the former owner"));
+  at.fill(true);
+  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  at.fill(false);
+  const agent = await at.still(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
+  const from = { id: "29:new", aadObjectId: NEW_OWNER };
+  const conversation = { id: "a:new", conversationType: "personal" };
+  await at.post(at.message("for me", { from, conversation }));
+  await at.until(() => agent.frames.some(({ type }) => type === "turn"));
+  await at.clock.advance(30_000);
+  const turns = agent.frames.filter(({ type }) => type === "turn");
+  assert.deepEqual(turns.map(({ text }) => text), ["for me"]);
 });

@@ -6,50 +6,16 @@
  */
 
 import assert from "node:assert/strict";
-import { DIAL_LIMITS } from "core/limits.ts";
-import { AGENTS, BEA_OWNER, CAL_OWNER, startTestTeamchat } from "tests/teamchat/fixture.ts";
-import type { TestTeamchat } from "tests/teamchat/fixture.ts";
-import { memoryHost } from "tests/fakes/host.ts";
-import { type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-const FILE = "/etc/agents.json";
-const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
-const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
-
-/** What goes into the file. */
-type Owners = Readonly<Record<string, string>>;
-
-interface Given extends TestTeamchat {
-  /** Writes the file as `apply` does, and waits for a look. */
-  own(owners: Owners | string): Promise<void>;
-  /** The same without waiting. */
-  write(owners: Owners | string): Promise<void>;
-}
-
-function test(name: string, fn: (at: Given) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      const wired: { kit?: ConnectorKit } = {};
-      const host = memoryHost({
-        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-      });
-      const kit = wired.kit = await createConnectorKit({ now: () => host.clock.now() });
-      const write = async (owners: Owners | string) =>
-        await host.files.write(FILE, typeof owners === "string" ? owners : JSON.stringify(owners));
-      await host.files.ensureDir("/etc");
-      await write(AGENTS);
-      await using at = await startTestTeamchat({ host, kit, agentsFile: FILE });
-      const own = async (owners: Owners | string) => {
-        await write(owners);
-        await at.clock.advance(LOOK_MS);
-      };
-      await fn({ ...at, write, own });
-    },
-  });
-}
+import {
+  AGENTS,
+  BEA_OWNER,
+  CAL_OWNER,
+  startTestTeamchat,
+  teamchatTest,
+  type TestTeamchat,
+  textsIn,
+} from "tests/teamchat/fixture.ts";
+import { FILE, LOOK_MS, NEW_OWNER, ownersTest as test } from "tests/teamchat/owner_file.ts";
 
 /** A message of somebody in a chat of their own. */
 function of(at: TestTeamchat, owner: string, text: string, chat: string) {
@@ -59,8 +25,6 @@ function of(at: TestTeamchat, owner: string, text: string, chat: string) {
   });
 }
 
-const textsIn = (at: TestTeamchat, id: string) =>
-  at.kit.conversation(id).messages.map(({ text }) => text);
 const turnsOf = (agent: { readonly frames: readonly { readonly type: string }[] }) =>
   agent.frames.filter(({ type }) => type === "turn").length;
 
@@ -228,12 +192,10 @@ test("a file that is taken away changes nothing; one that names nobody ends ever
   assert.deepEqual(await problems(at), ["agents-none"]);
 });
 
-Deno.test({
-  name: "owners who changed while no gateway ran: nothing of the former one is handed out",
-  ...SAFE,
-  fn: async () => {
-    const before = await startTestTeamchat();
-    const { host, kit, keys } = before;
+teamchatTest(
+  "owners who changed while no gateway ran: nothing of the former one is handed out",
+  async (before) => {
+    const { keys } = before;
     const agent = await before.agent();
     await before.post(before.message("begun"));
     const { turnId } = await before.still(agent.begin());
@@ -241,16 +203,16 @@ Deno.test({
     await before.post(of(before, CAL_OWNER, "for cal", "a:cal"));
     await before.still(before.teamchat.close());
     const env = { TEAMS_AGENTS: JSON.stringify({ [NEW_OWNER]: "bea", [CAL_OWNER]: "cal" }) };
-    const changed = await startTestTeamchat({ host, kit, keys, env });
+    const changed = await startTestTeamchat({ machine: before, keys, env });
     const cal = await changed.agent("cal");
     assert.equal((await changed.still(cal.begin())).text, "for cal");
     await changed.clock.advance(60_000);
     assert.deepEqual(textsIn(changed, "a:bea"), []);
     await changed.still(changed.teamchat.close());
-    await using back = await startTestTeamchat({ host, kit, keys });
+    await using back = await startTestTeamchat({ machine: before, keys });
     const again = await back.agent("bea", { open_turns: [turnId] });
     assert.equal((await back.still(again.next("cancel"))).turn_id, turnId);
     await back.clock.advance(10_000);
     assert.equal(turnsOf(again), 0);
   },
-});
+);

@@ -12,13 +12,7 @@ import type { Metrics } from "teamchat/metrics.ts";
 import { readReceiverConfig } from "teamchat/receiver/config.ts";
 import { startReceiver } from "teamchat/receiver/receiver.ts";
 import type { FakeClock } from "tests/fakes/clock.ts";
-import { memoryHost } from "tests/fakes/host.ts";
-import {
-  APP_ID,
-  type ConnectorKit,
-  createConnectorKit,
-  TENANT,
-} from "tests/teamchat/connector/kit.ts";
+import { APP_ID, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import {
   AGENTS,
   CLOUD_PATH,
@@ -26,6 +20,7 @@ import {
   startTestTeamchat,
   stillWith,
 } from "tests/teamchat/fixture.ts";
+import { kitHost } from "tests/teamchat/kit_host.ts";
 
 const END_MS_MAX = 20_000;
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
@@ -52,12 +47,8 @@ const PROGRAMS: Readonly<Record<string, () => Promise<Subject>>> = {
     };
   },
   "the receiving half": async () => {
-    const wired: { kit?: ConnectorKit } = {};
-    const host = memoryHost({
-      http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-    });
+    const { host, kit } = await kitHost();
     const { clock } = host;
-    const kit = wired.kit = await createConnectorKit({ now: () => clock.now() });
     const config = readReceiverConfig({
       FLEETCTL_ROOT: "/r",
       TEAMS_APP_ID: APP_ID,

@@ -13,11 +13,10 @@ import { connectBare } from "tests/support/gateway_fixture.ts";
 import {
   BEA_OWNER,
   CAL_OWNER,
-  startTestTeamchat,
+  teamchatTest as test,
   type TestTeamchat,
 } from "tests/teamchat/fixture.ts";
 
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 type Stated = Pick<Registration, "agent" | "owner" | "gateway" | "nonce">;
 
 /** Changes of a good token, or of what carries it. */
@@ -71,50 +70,30 @@ async function dial(at: TestTeamchat, given: Given) {
 }
 
 for (const [name, given] of Object.entries(REFUSED)) {
-  Deno.test({
-    name: `a registration is refused: ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat();
-      await assert.rejects((await dial(at, given)).connect());
-      assert.equal(at.teamchat.metrics.value("registers", { result: "accepted", reason: "" }), 0);
-    },
+  test(`a registration is refused: ${name}`, async (at) => {
+    await assert.rejects((await dial(at, given)).connect());
+    assert.equal(at.teamchat.metrics.value("registers", { result: "accepted", reason: "" }), 0);
   });
 }
 
-Deno.test({
-  name: "a token that was used does not open a second connection",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const { connect } = await dial(at, {});
-    const first = await connect();
-    await assert.rejects(connect());
-    first.connection.terminate();
-    await at.still(first.closed);
-  },
+test("a token that was used does not open a second connection", async (at) => {
+  const { connect } = await dial(at, {});
+  const first = await connect();
+  await assert.rejects(connect());
+  first.connection.terminate();
+  await at.still(first.closed);
 });
 
-Deno.test({
-  name: "a register frame that names another agent than the token ends the connection",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const client = await (await dial(at, {})).connect();
-    client.send({ type: "register", user_email: "", agent: "cal" });
-    assert.equal((await at.still(client.closed)).code, 1008);
-  },
+test("a register frame that names another agent than the token ends the connection", async (at) => {
+  const client = await (await dial(at, {})).connect();
+  client.send({ type: "register", user_email: "", agent: "cal" });
+  assert.equal((await at.still(client.closed)).code, 1008);
 });
 
-Deno.test({
-  name: "a revoked key ends its connection within a second",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    await at.host.files.write(pathsUnder("/r").dialKeys, JSON.stringify({ bea: [] }));
-    await at.clock.advance(1_000);
-    assert.equal((await at.still(agent.closed)).code, 1008);
-    await assert.rejects(at.agent());
-  },
+test("a revoked key ends its connection within a second", async (at) => {
+  const agent = await at.agent();
+  await at.host.files.write(pathsUnder("/r").dialKeys, JSON.stringify({ bea: [] }));
+  await at.clock.advance(1_000);
+  assert.equal((await at.still(agent.closed)).code, 1008);
+  await assert.rejects(at.agent());
 });

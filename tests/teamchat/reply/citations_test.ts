@@ -6,9 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { startTestTeamchat } from "tests/teamchat/fixture.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+import { teamchatTest as test } from "tests/teamchat/fixture.ts";
 
 interface Root {
   readonly additionalType: readonly string[];
@@ -20,59 +18,47 @@ function rootOf(body: Readonly<Record<string, unknown>> | undefined): Root | und
   return entities?.find(({ type }) => type === "https://schema.org/Message") as Root | undefined;
 }
 
-Deno.test({
-  name: "an answer's sources are references of its final message, labelled as generated",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    await at.post(at.message("why?"));
-    const { turnId } = await at.still(agent.begin());
-    const text = 'It boils [1].\n\n[1]: https://docs.example.org/a "Boiling"\n';
-    for (let said = 0; said < text.length; said += 7) {
-      agent.delta(turnId, text.slice(said, said + 7), said);
-      await at.clock.advance(1_600);
-    }
-    agent.answer(turnId, text);
-    const room = at.kit.conversation("a:bea");
-    await at.until(() => room.messages.length === 1);
-    const [shown] = room.messages;
-    assert.equal(shown?.text, "It boils [1].");
-    assert.ok(shown.chunks.length > 1);
-    assert.ok(shown.chunks.every((chunk) => !chunk.includes("https:")), shown.chunks.join("|"));
-    const root = rootOf(shown.body);
-    assert.deepEqual(root?.additionalType, ["AIGeneratedContent"]);
-    assert.deepEqual(root.citation, [{
-      "@type": "Claim",
-      position: 1,
-      appearance: {
-        "@type": "DigitalDocument",
-        ...{ name: "Boiling", url: "https://docs.example.org/a", abstract: "docs.example.org/a" },
-      },
-    }]);
-    assert.deepEqual(at.kit.violations(), []);
-  },
+test("an answer's sources are references of its final message, labelled as generated", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("why?"));
+  const { turnId } = await at.still(agent.begin());
+  const text = 'It boils [1].\n\n[1]: https://docs.example.org/a "Boiling"\n';
+  for (let said = 0; said < text.length; said += 7) {
+    agent.delta(turnId, text.slice(said, said + 7), said);
+    await at.clock.advance(1_600);
+  }
+  agent.answer(turnId, text);
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length === 1);
+  const [shown] = room.messages;
+  assert.equal(shown?.text, "It boils [1].");
+  assert.ok(shown.chunks.length > 1);
+  assert.ok(shown.chunks.every((chunk) => !chunk.includes("https:")), shown.chunks.join("|"));
+  const root = rootOf(shown.body);
+  assert.deepEqual(root?.additionalType, ["AIGeneratedContent"]);
+  assert.deepEqual(root.citation, [{
+    "@type": "Claim",
+    position: 1,
+    appearance: {
+      "@type": "DigitalDocument",
+      ...{ name: "Boiling", url: "https://docs.example.org/a", abstract: "docs.example.org/a" },
+    },
+  }]);
 });
 
-Deno.test({
-  name: "a long answer gives each message the sources that it names",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    await at.post(at.message("why?"));
-    const { turnId } = await at.still(agent.begin());
-    const sources = "[1]: https://a.test/ 'A'\n[2]: https://b.test/ 'B'";
-    agent.answer(turnId, `One [1] ${"x ".repeat(2_000)}\n\nTwo [2].\n\n${sources}`);
-    const room = at.kit.conversation("a:bea");
-    let told = "";
-    void agent.next("delivery").then((frame) => told = String(frame.outcome));
-    await at.until(() => told !== "");
-    assert.equal(told, "delivered");
-    const cited = room.messages.map(({ body }) =>
-      rootOf(body)?.citation?.map(({ position }) => position)
-    );
-    assert.deepEqual(cited, [[1], [2]]);
-    assert.deepEqual(at.kit.violations(), []);
-  },
+test("a long answer gives each message the sources that it names", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("why?"));
+  const { turnId } = await at.still(agent.begin());
+  const sources = "[1]: https://a.test/ 'A'\n[2]: https://b.test/ 'B'";
+  agent.answer(turnId, `One [1] ${"x ".repeat(2_000)}\n\nTwo [2].\n\n${sources}`);
+  const room = at.kit.conversation("a:bea");
+  let told = "";
+  void agent.next("delivery").then((frame) => told = String(frame.outcome));
+  await at.until(() => told !== "");
+  assert.equal(told, "delivered");
+  const cited = room.messages.map(({ body }) =>
+    rootOf(body)?.citation?.map(({ position }) => position)
+  );
+  assert.deepEqual(cited, [[1], [2]]);
 });

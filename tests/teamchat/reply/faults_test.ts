@@ -6,12 +6,11 @@
  */
 
 import assert from "node:assert/strict";
-import { startTestTeamchat, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import type { Fault, FaultEffect } from "tests/teamchat/connector/kit.ts";
 
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const throttle = error(429, "TooManyRequests", "", { "retry-after": "2" });
 const broken = error(500, "ServiceError", "");
 const late = error(504, "Timeout", "");
@@ -88,42 +87,30 @@ async function runTurn(at: TestTeamchat): Promise<string> {
 }
 
 for (const [name, faults] of Object.entries(STREAM)) {
-  Deno.test({
-    name: `the whole answer is there once: ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat();
-      at.kit.script(...faults);
-      assert.equal(await runTurn(at), "delivered");
-      const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text.trimEnd());
-      assert.deepEqual(texts, [ANSWER.trimEnd()]);
-      assert.deepEqual(at.kit.violations(), []);
-    },
+  test(`the whole answer is there once: ${name}`, async (at) => {
+    at.kit.script(...faults);
+    assert.equal(await runTurn(at), "delivered");
+    const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text.trimEnd());
+    assert.deepEqual(texts, [ANSWER.trimEnd()]);
   });
 }
 
-Deno.test({
-  name: "a turn of three minutes goes on as edits of one message",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    await at.post(at.message("go"));
-    const { turnId } = await at.still(agent.begin());
-    let text = "";
-    for (let second = 0; second < 180; second++) {
-      agent.delta(turnId, `${second} `, text.length);
-      text += `${second} `;
-      await at.clock.advance(1_000);
-    }
-    const room = at.kit.conversation("a:bea");
-    assert.equal(room.messages.length, 1);
-    assert.ok((room.messages[0]?.edits ?? 0) > 3);
-    agent.answer(turnId, text);
-    await at.until(() => room.messages[0]?.text.trimEnd() === text.trimEnd());
-    assert.equal(room.messages.length, 1);
-    assert.deepEqual(at.kit.violations(), []);
-  },
+test("a turn of three minutes goes on as edits of one message", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  let text = "";
+  for (let second = 0; second < 180; second++) {
+    agent.delta(turnId, `${second} `, text.length);
+    text += `${second} `;
+    await at.clock.advance(1_000);
+  }
+  const room = at.kit.conversation("a:bea");
+  assert.equal(room.messages.length, 1);
+  assert.ok((room.messages[0]?.edits ?? 0) > 3);
+  agent.answer(turnId, text);
+  await at.until(() => room.messages[0]?.text.trimEnd() === text.trimEnd());
+  assert.equal(room.messages.length, 1);
 });
 
 const tooBig = error(413, "MessageSizeTooBig", "");
@@ -170,72 +157,56 @@ const PLAIN: readonly (readonly [string, readonly Fault[], string, number, numbe
   ["413 always", [fault("edit", { answer: tooBig }, 99)], "too_large", 0, 1],
 ];
 for (const [name, scripted, outcome, read, lines] of PLAIN) {
-  Deno.test({
-    name: `a message in a group is told as it is: ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using at = await startTestTeamchat({ env: { TEAMS_CONVERSATIONS: "groupChat" } });
-      at.kit.script(...scripted);
-      const agent = await at.agent();
-      const id = "19:g@thread.v2";
-      await at.post(at.message("<at>a</at> hi", {
-        conversation: { id, conversationType: "groupChat" },
-        entities: [{ type: "mention", text: "<at>a</at>", mentioned: at.message("").recipient }],
-      }));
-      const { turnId } = await at.still(agent.begin());
-      agent.answer(turnId, "short");
-      let told = "";
-      void agent.next("delivery").then((frame) => told = String(frame.outcome));
-      await at.until(() => told !== "", 5_000);
-      assert.equal(told, outcome);
-      const texts = at.kit.conversation(id).messages.map(({ text }) => text);
-      assert.equal(texts.filter((text) => text === "short").length, read);
-      assert.equal(texts.filter((text) => text === LINE).length, lines);
-      assert.equal(texts.length, read + lines);
-    },
-  });
-}
-
-Deno.test({
-  name: "100 KB come in order, fences kept, within the platform's rates",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
+  test(`a message in a group is told as it is: ${name}`, async (at) => {
+    at.kit.script(...scripted);
     const agent = await at.agent();
-    await at.post(at.message("go"));
+    const id = "19:g@thread.v2";
+    await at.post(at.message("<at>a</at> hi", {
+      conversation: { id, conversationType: "groupChat" },
+      entities: [{ type: "mention", text: "<at>a</at>", mentioned: at.message("").recipient }],
+    }));
     const { turnId } = await at.still(agent.begin());
-    const code = Array.from({ length: 4_000 }, (_, n) => `line ${n} of the code 🙂`).join("\n");
-    agent.answer(turnId, `Here:\n\n\`\`\`ts\n${code}\n\`\`\`\n`);
+    agent.answer(turnId, "short");
     let told = "";
     void agent.next("delivery").then((frame) => told = String(frame.outcome));
-    await at.until(() => told !== "");
-    const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text);
-    assert.equal(told, "delivered");
-    assert.ok(texts.every((text) => text.length <= 4_000 && text.isWellFormed()));
-    const lines = texts.join("\n").split("\n").filter((line) => line.startsWith("line "));
-    assert.equal(lines.join("\n"), code);
-    assert.ok(texts.every((text) => (text.match(/^```/gm)?.length ?? 0) % 2 === 0));
-    assert.deepEqual(at.kit.violations(), []);
-  },
+    await at.until(() => told !== "", 5_000);
+    assert.equal(told, outcome);
+    const texts = at.kit.conversation(id).messages.map(({ text }) => text);
+    assert.equal(texts.filter((text) => text === "short").length, read);
+    assert.equal(texts.filter((text) => text === LINE).length, lines);
+    assert.equal(texts.length, read + lines);
+  }, { env: { TEAMS_CONVERSATIONS: "groupChat" } });
+}
+
+test("100 KB come in order, fences kept, within the platform's rates", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("go"));
+  const { turnId } = await at.still(agent.begin());
+  const code = Array.from({ length: 4_000 }, (_, n) => `line ${n} of the code 🙂`).join("\n");
+  agent.answer(turnId, `Here:\n\n\`\`\`ts\n${code}\n\`\`\`\n`);
+  let told = "";
+  void agent.next("delivery").then((frame) => told = String(frame.outcome));
+  await at.until(() => told !== "");
+  const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text);
+  assert.equal(told, "delivered");
+  assert.ok(texts.every((text) => text.length <= 4_000 && text.isWellFormed()));
+  const lines = texts.join("\n").split("\n").filter((line) => line.startsWith("line "));
+  assert.equal(lines.join("\n"), code);
+  assert.ok(texts.every((text) => (text.match(/^```/gm)?.length ?? 0) % 2 === 0));
 });
 
-Deno.test({
-  name: "answers share one app token, an expired one is asked for once, and none is logged",
-  ...SAFE,
-  fn: async () => {
-    await using at = await startTestTeamchat();
-    const agent = await at.agent();
-    const room = at.kit.conversation("a:bea");
-    for (let n = 0; n < 10; n++) {
-      await at.post(at.message(`${n}`));
-      const { turnId } = await at.still(agent.begin());
-      agent.answer(turnId, `${n}`);
-      await at.until(() => room.messages.length === n + 1);
-      if (n === 4) at.kit.expireTokens();
-    }
-    assert.equal(at.kit.tokensMinted, 2);
-    assert.deepEqual(at.kit.violations(), []);
-    const logged = JSON.stringify(at.host.log.lines);
-    assert.doesNotMatch(logged, /kit-secret|app-1-|app-2-|eyJ/);
-  },
+test("answers share one app token, an expired one is asked for once, and none is logged", async (at) => {
+  const agent = await at.agent();
+  const room = at.kit.conversation("a:bea");
+  for (let n = 0; n < 10; n++) {
+    await at.post(at.message(`${n}`));
+    const { turnId } = await at.still(agent.begin());
+    agent.answer(turnId, `${n}`);
+    await at.until(() => room.messages.length === n + 1);
+    if (n === 4) at.kit.expireTokens();
+  }
+  assert.equal(at.kit.tokensMinted, 2);
+  assert.deepEqual(at.kit.violations(), []);
+  const logged = JSON.stringify(at.host.log.lines);
+  assert.doesNotMatch(logged, /kit-secret|app-1-|app-2-|eyJ/);
 });

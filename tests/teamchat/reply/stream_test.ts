@@ -6,11 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { memoryHost } from "tests/fakes/host.ts";
-import { startTestTeamchat, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
-import { APP_SECRET, type ConnectorKit, createConnectorKit } from "tests/teamchat/connector/kit.ts";
-
-const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
+import { teamchatTest, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import { APP_SECRET } from "tests/teamchat/connector/kit.ts";
 
 interface Begun {
   readonly at: TestTeamchat;
@@ -18,30 +15,15 @@ interface Begun {
   readonly turnId: string;
 }
 
-/** A turn that has begun, and whose stream is open. */
+/** A turn that has begun, and whose stream is open. Nobody sets the platform's clock here. */
 function test(name: string, fn: (begun: Begun) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      const wired: { kit?: ConnectorKit } = {};
-      const host = memoryHost({
-        http: (request) => wired.kit?.handle(request) ?? new Response(null, { status: 502 }),
-      });
-      // The platform's clock is its own: nobody sets it here.
-      const begun = host.clock.now() - host.clock.monotonic();
-      const kit = wired.kit = await createConnectorKit({
-        now: () => begun + host.clock.monotonic(),
-      });
-      await using at = await startTestTeamchat({ host, kit });
-      const agent = await at.agent();
-      await at.post(at.message("go"));
-      const { turnId } = await at.still(agent.begin());
-      await at.until(() => roomOf(at).streams.length === 1);
-      await fn({ at, agent, turnId });
-      assert.deepEqual(at.kit.violations(), []);
-    },
-  });
+  teamchatTest(name, async (at) => {
+    const agent = await at.agent();
+    await at.post(at.message("go"));
+    const { turnId } = await at.still(agent.begin());
+    await at.until(() => roomOf(at).streams.length === 1);
+    await fn({ at, agent, turnId });
+  }, { platformClock: "own" });
 }
 
 const roomOf = (at: TestTeamchat) => at.kit.conversation("a:bea");
