@@ -10,7 +10,7 @@ import { decideGate, type GateDecision } from "core/access/gates.ts";
 import type { Viewer } from "core/access/viewer.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Result } from "core/result.ts";
-import { isCrossSite, isLocalProgram, viewerOf } from "gateway/cockpit/caller.ts";
+import { isCrossSite, isLocalProgram, isOfOtherViewer, viewerOf } from "gateway/cockpit/caller.ts";
 import { denial, problem } from "gateway/cockpit/deny.ts";
 import { readInput } from "gateway/cockpit/input.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
@@ -92,6 +92,9 @@ async function decide(request: Request, id: string, asked: Asked): Promise<Resul
   const agent = viewer.kind === "owner" ? viewer.agent : undefined;
   const early = decideEarly(route, viewer, local);
   if (!early.allow) return deny(early.code, { reason: early.reason, agent });
+  if (route.gate !== "open" && isOfOtherViewer(request, viewer)) {
+    return deny("viewer-changed", { reason: "page-of-other-viewer", agent });
+  }
   const input = await readInput(route, request);
   if (!input.ok) return input;
   const agents = viewer.kind === "owner" ? route.agents(input.value, viewer) : [];

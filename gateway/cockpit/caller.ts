@@ -13,6 +13,12 @@ import type { CockpitParts } from "gateway/cockpit/parts.ts";
 /** Header with the identity of the viewer (spec "Cockpit identity and scope"). */
 export const IDENTITY_HEADER = "X-User-Email";
 
+/**
+ * Header with the viewer whom a page was made for, percent-encoded. It proves nothing: it lets a page
+ * notice that somebody else is signed in by now.
+ */
+export const PAGE_VIEWER_HEADER = "Fleetctl-Page-Viewer";
+
 /** Headers that show a proxy between the caller and us. */
 const PROXY_HEADERS = [
   IDENTITY_HEADER,
@@ -52,6 +58,12 @@ async function readAssertion(
     nowMs,
   });
   return subject.ok ? { kind: "verified", subject: subject.value } : { kind: "invalid" };
+}
+
+/** Tells whether a page sent the request that was made for another viewer than who asks now. */
+export function isOfOtherViewer(request: Request, viewer: Viewer): boolean {
+  const told = request.headers.get(PAGE_VIEWER_HEADER);
+  return told !== null && viewer.kind === "owner" && told !== encodeURIComponent(viewer.email);
 }
 
 /** Tells whether a request comes straight from a program of this host. */

@@ -18,6 +18,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "approval-unknown": 404,
   "method-not-allowed": 405,
   "turn-key-reused": 409,
+  "viewer-changed": 409,
   "host-job-running": 409,
   "body-too-large": 413,
   "body-not-json": 415,
@@ -62,13 +63,18 @@ const TITLES: Readonly<Record<number, string>> = {
   507: "Insufficient storage",
 };
 
+/** What the application itself denies, before a gate is asked. */
+type Denial = GateDenial | "cross-site" | "viewer-changed";
+
 /** The public sentences of denials. */
-const DENIALS: Readonly<Record<GateDenial | "cross-site", string>> = {
+const DENIALS: Readonly<Record<Denial, string>> = {
   "viewer-denied": "Cannot answer: nobody is signed in, must be an identity of the ledger",
   "agent-denied": "Cannot answer: the agent is not yours, must be your own",
   "fleet-denied": "Cannot answer: the view of the fleet is for admins",
   "local-only": "Cannot answer: the request came from elsewhere, must be a program of this host",
   "cross-site": "Cannot answer: the request came from a page of another site",
+  "viewer-changed":
+    "Cannot answer: somebody else is signed in by now, must be whom the page was made for",
 };
 
 /** Returns the status of a refusal. */
@@ -77,7 +83,7 @@ export function statusOf(fault: Refusal): number {
 }
 
 /** Returns the refusal behind a denial. */
-export function denial(code: GateDenial | "cross-site"): Refusal {
+export function denial(code: Denial): Refusal {
   return refusal(code, DENIALS[code], { kind: "denied" });
 }
 

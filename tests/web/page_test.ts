@@ -334,7 +334,8 @@ story("a page that is too far behind is told so, and shows the newest once", asy
   await ada.flood(10_050, (index) => ["notice", { text: `late ${index}` }]);
   const lagged = page.waitForResponse((answer) => /\/api\/transcript\?/.test(answer.url()));
   scene.network.refuse(false);
-  await page.getByRole("button", { name: "Retry now" }).click();
+  // The page may be back by itself by now; then this does nothing.
+  await page.evaluate("dispatchEvent(new Event('online'))");
   await lagged;
   await page.getByText("late 10049", { exact: true }).waitFor();
   await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
@@ -435,6 +436,45 @@ story("what one viewer wrote is neither shown to nor sent for the next one", asy
   await page.goto(`${scene.url}/agents/bob`);
   assert.equal(await bob.inputValue(), "");
   assert.equal(await page.locator(".queue-row").count(), 0);
+});
+
+story("a page gives way when somebody else signs in on the same browser", async (of) => {
+  const { scene, watched, page } = of;
+  const ada = await playConversation(scene);
+  await page.goto(scene.url);
+  await page.locator(".outcome").waitFor();
+  await composer(page).fill("ada's own thought");
+  scene.signIn("bob@example.org");
+  const tab = await watched.context.newPage();
+  await tab.goto(scene.url);
+  await tab.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  const shown = async () => await page.locator("body").innerText();
+  assert.doesNotMatch(await shown(), /ada/);
+  assert.equal(await page.locator("textarea").inputValue(), "");
+  scene.signIn("ada@example.org");
+  await tab.goto(scene.url);
+  await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
+  assert.equal(await composer(page).inputValue(), "ada's own thought");
+  await send(page, "mine");
+  assert.equal((await ada.takeTurn()).text, "mine");
+});
+
+story("what is written before a page notices another viewer is not sent for them", async (of) => {
+  const { scene, page } = of;
+  await playConversation(scene);
+  await page.goto(scene.url);
+  await page.locator(".outcome").waitFor();
+  scene.signIn("bob@example.org");
+  await send(page, "for ada alone");
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  assert.equal(await page.locator(".queue-row").count(), 0);
+  assert.doesNotMatch(await page.locator("body").innerText(), /for ada alone/);
+  scene.signIn("ada@example.org");
+  await page.reload();
+  await page.locator(".ask", { hasText: "for ada alone" }).or(
+    page.locator(".queue-row", { hasText: "for ada alone" }),
+  ).first().waitFor();
 });
 
 story("code is copied also where the browser has no clipboard for a page", async (of) => {

@@ -21,6 +21,7 @@ import { text, type WireEvent } from "gateway/web/state/wire.ts";
 import { forgetApprovals, onApprovalEvents, readOpenApprovals } from "gateway/web/app/approvals.ts";
 import { dropSentDraft, showDraft, takeDraft, typeAnew } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
+import { viewerHolds, watchViewer } from "gateway/web/app/viewer.ts";
 import {
   announcement,
   connection,
@@ -51,8 +52,10 @@ let unanswered = 0;
 /** Starts everything. */
 export async function startApp(): Promise<void> {
   applyTheme();
+  watchViewer();
   live = startLive({
     onOnline: () => {
+      viewerHolds();
       void pump();
       void readOpenApprovals();
     },

@@ -46,6 +46,8 @@ export const announcement = signal("");
 export const dialog = signal<"help" | "model" | "palette" | "host" | undefined>(undefined);
 /** Chosen theme. */
 export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
+/** Somebody else is signed in by now: nothing of this page's viewer is to be shown. */
+export const otherViewer = signal(false);
 /** Why the last Stop did not work; gone with the next one. */
 export const stopFault = signal("");
 

@@ -7,6 +7,7 @@
 
 import { type ApprovalItem, readApprovals } from "gateway/web/state/approvals.ts";
 import { createParser } from "eventsource-parser";
+import { VIEWER } from "gateway/web/device/kept.ts";
 import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
 import { answerOf, type OutboxItem, type SendAnswer } from "gateway/web/state/outbox.ts";
 import { type ModelCard, type ModelRequest, readModel } from "gateway/web/state/model_form.ts";
@@ -26,6 +27,25 @@ const PAGE_TIMEOUT_MS = 30_000;
 /** An endpoint is given 15 s twice; then the host follows and the agent restarts. */
 const MODEL_TIMEOUT_MS = 90_000;
 
+/** Told on the window when the cockpit says that another viewer than this page's is signed in. */
+export const OTHER_VIEWER = "fleetctl-other-viewer";
+
+/** Asks as this page's viewer, so that nobody else's session answers. */
+async function fetchAsViewer(path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (VIEWER !== "") headers.set("fleetctl-page-viewer", encodeURIComponent(VIEWER));
+  // A redirect is the login page, which must never be read as an answer.
+  return await fetch(path, { credentials: "same-origin", redirect: "manual", ...init, headers });
+}
+
+/** Reads a refusal, and tells when it is about who is signed in. */
+async function problemOf(response: Response): Promise<Problem> {
+  const body = response.type === "opaqueredirect" ? "" : await response.text().catch(() => "");
+  const problem = readProblem(response.status, body);
+  if (problem.code === "viewer-changed") dispatchEvent(new Event(OTHER_VIEWER));
+  return problem;
+}
+
 /** The cockpit answered, and not with what was asked for. */
 export class Refused extends Error {
   readonly problem: Problem;
@@ -44,16 +64,9 @@ export class Refused extends Error {
 
 /** Asks the cockpit; whatever is no success is thrown as a `Refused`. */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
-  // A redirect is the login page, which must never be read as an answer.
-  const response = await fetch(path, {
-    credentials: "same-origin",
-    redirect: "manual",
-    cache: "no-store",
-    ...init,
-  });
+  const response = await fetchAsViewer(path, { cache: "no-store", ...init });
   if (response.ok) return response;
-  const body = response.type === "opaqueredirect" ? "" : await response.text().catch(() => "");
-  throw new Refused(readProblem(response.status, body));
+  throw new Refused(await problemOf(response));
 }
 
 /** Fetches a page: the newest, or the one before a cursor. */
@@ -78,18 +91,17 @@ export async function fetchPage(
 /** Sends a message; never throws. */
 export async function sendTurn(item: OutboxItem): Promise<SendAnswer> {
   try {
-    const response = await fetch("/api/turns", {
+    const response = await fetchAsViewer("/api/turns", {
       method: "POST",
-      credentials: "same-origin",
-      redirect: "manual",
       headers: { "content-type": "application/json", "idempotency-key": item.key },
       body: JSON.stringify({ agent: item.agent, text: item.text }),
       signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
     });
-    const body = response.type === "opaqueredirect" ? "" : await response.text();
-    const { code, detail } = readProblem(response.status, body);
-    const turnId = text(record(parseJson(body)).turn_id);
-    return answerOf(response.status, { turnId, code, detail });
+    if (!response.ok) {
+      return answerOf(response.status, { turnId: "", ...await problemOf(response) });
+    }
+    const turnId = text(record(parseJson(await response.text())).turn_id);
+    return answerOf(response.status, { turnId, code: "", detail: "" });
   } catch {
     return { kind: "unknown" };
   }

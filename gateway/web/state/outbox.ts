@@ -88,6 +88,8 @@ export function answerOf(
   }
   // A session that is over is a redirect to the login, or says that nobody is signed in.
   if (status === 0 || body.code === "viewer-denied") return { kind: "later" };
+  // Somebody else is signed in: it waits on this device until its writer is back.
+  if (body.code === "viewer-changed") return { kind: "later" };
   if (status >= 400 && status < 500) return { kind: "refused", reason: body.detail };
   return { kind: "unknown" };
 }

@@ -12,6 +12,7 @@ import {
   card,
   dialog,
   isHosts,
+  otherViewer,
   selected,
   transcript,
 } from "gateway/web/app/model.ts";
@@ -33,6 +34,7 @@ export function Shell() {
     addEventListener("keydown", handleKey);
     return () => removeEventListener("keydown", handleKey);
   }, []);
+  if (otherViewer.value) return <OtherViewer />;
   const agent = selected.value;
   // On a phone only one of both is there: what is there is the main part.
   const isOpen = agent !== undefined || isHosts.value;
@@ -66,6 +68,17 @@ export function Shell() {
       <Dialogs />
       <div class="unseen" role="status" aria-live="polite">{announcement}</div>
     </div>
+  );
+}
+
+/** In place of everything, for as long as the page is loaded anew. */
+function OtherViewer() {
+  return (
+    <main class="nothing">
+      <Icon name="spark" />
+      <p role="alert">Somebody else has signed in on this browser.</p>
+      <a href="/">Open the page for them</a>
+    </main>
   );
 }
 

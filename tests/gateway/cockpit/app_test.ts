@@ -72,6 +72,26 @@ test("a person at an address where nothing is gets a page, a program the problem
   ) assert.match((await at(path, method, headers)).text, /route-unknown/, `${method} ${path}`);
 });
 
+test("a page that was made for another viewer gets nothing, and its turn is not taken", async (running) => {
+  const of = (email: string) => ({ "fleetctl-page-viewer": encodeURIComponent(email) });
+  for (const path of ["/api/agents", "/api/transcript?agent=mia", "/events?topics=agents"]) {
+    const other = await call(running, path, { headers: of("kai@example.org") });
+    assert.deepEqual([other.status, other.body.code], [409, "viewer-changed"], path);
+  }
+  const sent = await post(running, turn, of("kai@example.org"));
+  assert.deepEqual([sent.status, sent.body.code], [409, "viewer-changed"]);
+  assert.equal(
+    (await call(running, "/api/agents", { headers: of("mia@example.org") })).status,
+    200,
+  );
+  const nobody = { "x-user-email": "", ...of("mia@example.org") };
+  assert.equal(
+    (await call(running, "/api/agents", { headers: nobody })).body.code,
+    "viewer-denied",
+  );
+  assert.equal((await post(running, turn, of("mia@example.org"))).status, 202);
+});
+
 test("an unknown route and a wrong method are problems with stable codes", async (running) => {
   const unknown = await call(running, "/api/nothing");
   assert.equal(unknown.status, 404);

@@ -40,6 +40,7 @@ Deno.test("answerOf() tells a refusal from silence and from an ended session", (
     [403, { code: "agent-denied" }, "refused"],
     [403, { code: "viewer-denied" }, "later"],
     [409, { code: "turn-key-reused" }, "refused"],
+    [409, { code: "viewer-changed" }, "later"],
     [0, {}, "later"],
     [401, {}, "later"],
     [429, {}, "later"],
