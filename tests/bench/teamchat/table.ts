@@ -200,7 +200,7 @@ export async function runTable(): Promise<Table> {
   const subjects: Subject[] = [own];
   try {
     for (const name of Object.keys(SDKS) as (keyof typeof SDKS)[]) {
-      subjects.push(await startSdk(name, world, true));
+      subjects.push(await startSdk(name, world, { isEcho: true }));
     }
     return await fillTable(subjects, at);
   } finally {

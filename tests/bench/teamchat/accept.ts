@@ -1,0 +1,121 @@
+/**
+ * The first part of the team-chat bench: messages that are taken and nothing else. No agent is there, and
+ * the peer's bot says nothing. Loaded by `autocannon` over 32 connections, which is how the goal was set.
+ *
+ * @module
+ */
+
+import { cpuMicros } from "tests/bench/login/load.ts";
+import { PEER, PEER_NODES, type Round, tellRounds } from "tests/bench/teamchat/rounds.ts";
+import { messageText, ownersOf, tokenOf } from "tests/bench/teamchat/requests.ts";
+import {
+  installLoad,
+  LOAD_FOLDER,
+  startOwn,
+  startSdk,
+  type Subject,
+} from "tests/bench/teamchat/subjects.ts";
+import type { World } from "tests/bench/teamchat/world.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { NODE } from "tests/support/conformance/suite.ts";
+
+const ROUNDS = 3;
+const CONNECTIONS = 32;
+const OWNERS = 5_000;
+/** More than the tokens that a gateway remembers, so that asking in turn never finds one. */
+const TOKENS = 4_500;
+/** A round ends with the first of these: the receiving half keeps seventy thousand for the other. */
+const WARM_UP = { seconds: 5, most: 15_000, first: 1_700_000_000_000 };
+const COUNTED = { seconds: 10, most: 45_000, first: 1_700_001_000_000 };
+
+interface Way {
+  readonly name: string;
+  readonly start: () => Promise<Subject>;
+  readonly tokens: readonly string[];
+}
+
+/** Prints the table; every process is new in each round and warmed up before it counts. */
+export async function accepting(world: World): Promise<void> {
+  await installLoad();
+  const one = [await tokenOf(world)];
+  const many = await Promise.all(Array.from({ length: TOKENS }, (_, n) => tokenOf(world, n)));
+  const owners = ownersOf(OWNERS);
+  const ways: readonly Way[] = [
+    ...PEER_NODES.map(({ name, node }) => ({
+      ...{ name, tokens: one, start: () => startSdk(PEER, world, { isEcho: false, node }) },
+    })),
+    { name: "fleetctl-teamchat", start: () => startOwn(world, owners), tokens: one },
+    {
+      name: "fleetctl-teamchat-receiver, which hands over to nobody",
+      start: () => startOwn(world, owners, { entry: "teamchat/receiver/main.ts" }),
+      tokens: one,
+    },
+    {
+      name: "fleetctl-teamchat, every token new",
+      start: () => startOwn(world, owners),
+      tokens: many,
+    },
+  ];
+  const rounds = new Map<string, Round[]>(ways.map(({ name }) => [name, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    // In turn from both ends: what the machine does meanwhile is nobody's advantage.
+    for (const way of round % 2 === 0 ? ways : ways.toReversed()) {
+      rounds.get(way.name)?.push(await acceptOnce(world, way));
+    }
+  }
+  tellRounds("accept", "requests", rounds);
+}
+
+async function acceptOnce(world: World, { name, start, tokens }: Way): Promise<Round> {
+  const subject = await start();
+  try {
+    await load(world, subject, { ...WARM_UP, tokens });
+    const before = cpuMicros([subject.pid]);
+    const { answered, refused, seconds } = await load(world, subject, { ...COUNTED, tokens });
+    if (refused > 0) throw new Error(`${name} took ${answered} messages and refused ${refused}`);
+    return { rate: answered / seconds, cpu: (cpuMicros([subject.pid]) - before) / answered };
+  } finally {
+    await subject.stop();
+  }
+}
+
+interface Loaded {
+  readonly answered: number;
+  readonly refused: number;
+  readonly seconds: number;
+}
+
+async function load(
+  world: World,
+  { port }: Subject,
+  of: {
+    readonly seconds: number;
+    readonly most: number;
+    /** Number of the first message. */
+    readonly first: number;
+    readonly tokens: readonly string[];
+  },
+): Promise<Loaded> {
+  const script = `${TREE}tests/bench/teamchat/load.cjs`;
+  const child = new Deno.Command(NODE, {
+    args: [script, LOAD_FOLDER],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify({
+    ...{ ...of, port, connections: CONNECTIONS, owners: OWNERS, message: template(world) },
+  })));
+  await writer.close();
+  const { success, stdout } = await child.output();
+  if (!success) throw new Error("the load ended with a fault");
+  return JSON.parse(new TextDecoder().decode(stdout)) as Loaded;
+}
+
+/** A message with marks where each one differs. */
+function template(world: World): string {
+  const message = JSON.parse(messageText(world, 0)) as Record<string, unknown>;
+  return JSON.stringify({ ...message, id: "{id}" })
+    .replaceAll("owner-0", "owner-{n}").replaceAll("000000000000", "{owner}");
+}
