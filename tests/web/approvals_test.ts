@@ -173,6 +173,30 @@ story("a call that waits is not said to run, until somebody has decided", async 
   await page.locator(".working", { hasText: "working" }).waitFor();
 });
 
+story("of two calls of one tool that wait, each is decided by itself", async (of) => {
+  const { page, agent, turnId } = of;
+  for (const id of ["a1", "a2"]) {
+    await agent.call(turnId, { mcp: "git", tool: "git_push", arguments: { id, remote: "origin" } });
+    await asks(of, id);
+  }
+  const rows = page.locator(".approval-row");
+  const tools = page.locator(".tool-status");
+  await rows.nth(1).waitFor();
+  assert.deepEqual(await tools.allInnerTexts(), ["waits for you", "waits for you"]);
+  assert.match(await rows.nth(0).innerText(), /git_push 1 of 2[^]*"id": "a1"/);
+  assert.match(await rows.nth(1).innerText(), /git_push 2 of 2[^]*"id": "a2"/);
+  await page.getByRole("button", { name: "Approve git_push 2 of 2", exact: true }).click();
+  const { approval_id, digest, decision } = await takes(of, "applied");
+  assert.deepEqual([approval_id, digest, decision], ["a2", "digest-a2", "approved"]);
+  await page.locator(".tool-status", { hasText: "running" }).waitFor();
+  assert.deepEqual(await tools.allInnerTexts(), ["waits for you", "running"]);
+  assert.equal(await rows.count(), 1);
+  assert.match(await rows.innerText(), /"id": "a1"/);
+  await page.getByRole("button", { name: "Deny git_push", exact: true }).click();
+  assert.equal((await takes(of, "applied")).approval_id, "a1");
+  await rows.waitFor({ state: "detached" });
+});
+
 story("a call that expires says so, and goes when the agent has denied it", async (of) => {
   const { page } = of;
   await asks(of, "a1");

@@ -5,10 +5,10 @@
  * @module
  */
 
-import { signal } from "@preact/signals";
-import { now, selected } from "gateway/web/app/model.ts";
+import { computed, signal } from "@preact/signals";
+import { now, selected, turns } from "gateway/web/app/model.ts";
 import { fetchApprovals, Refused, sendDecision } from "gateway/web/device/cockpit.ts";
-import type { ApprovalItem } from "gateway/web/state/approvals.ts";
+import { type ApprovalItem, waitingKeys } from "gateway/web/state/approvals.ts";
 import type { WireEvent } from "gateway/web/state/wire.ts";
 
 /** Open approvals of the open agent, oldest first. */
@@ -46,11 +46,17 @@ export function onApprovalEvents(events: readonly WireEvent[]): void {
   if (events.some(({ kind }) => kind.startsWith("approval_"))) void readOpenApprovals();
 }
 
+/** Calls of the open transcript that run, oldest first. */
+const runningCalls = computed(() =>
+  turns.value.flatMap(({ steps }) => steps)
+    .flatMap((step) => step.kind === "fold" ? step.tools : step.kind === "tool" ? [step] : [])
+    .filter(({ status }) => status === "running")
+);
+const waiting = computed(() => waitingKeys(runningCalls.value, approvals.value));
+
 /** Whether a call that runs waits for its owner, as far as is known here. */
-export function isWaiting(call: { readonly mcp: string | null; readonly tool: string }): boolean {
-  return approvals.value.some(({ mcp, tool, decision }) =>
-    decision === undefined && tool === call.tool && mcp === (call.mcp ?? "")
-  );
+export function isWaiting({ key }: { readonly key: string }): boolean {
+  return waiting.value.has(key);
 }
 
 /** Sends a decision about the call that is shown. */

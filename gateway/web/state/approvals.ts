@@ -5,7 +5,7 @@
  * @module
  */
 
-import { number, record, text } from "gateway/web/state/wire.ts";
+import { number, parseJson, record, text } from "gateway/web/state/wire.ts";
 
 /** One call that waits, or whose decision is on its way. */
 export interface ApprovalItem {
@@ -60,6 +60,56 @@ export function groupApprovals(items: readonly ApprovalItem[]): readonly Approva
     groups.set(key, [...groups.get(key) ?? [], item]);
   }
   return [...groups].map(([turnId, own]) => ({ turnId, items: own }));
+}
+
+/** Says which of several waiting calls of one tool a call is: `git_push 1 of 2`; else the tool. */
+export function callName(item: ApprovalItem, items: readonly ApprovalItem[]): string {
+  const same = items.filter(({ mcp, tool }) => mcp === item.mcp && tool === item.tool);
+  return same.length < 2 ? item.tool : `${item.tool} ${same.indexOf(item) + 1} of ${same.length}`;
+}
+
+/** What is known here of a call that runs. */
+export interface RunningCall {
+  readonly key: string;
+  readonly mcp: string | null;
+  readonly tool: string;
+  readonly arguments: unknown;
+}
+
+/**
+ * Returns the keys of the calls that wait: one for each open question. A question is about the call
+ * with its arguments; where none has them, as when they were cut, about the newest of its tool.
+ */
+export function waitingKeys(
+  calls: readonly RunningCall[],
+  items: readonly ApprovalItem[],
+): ReadonlySet<string> {
+  const keys = new Set<string>();
+  const take = (item: ApprovalItem, fits: (call: RunningCall) => boolean) => {
+    const call = calls.findLast((each) =>
+      !keys.has(each.key) && each.tool === item.tool && (each.mcp ?? "") === item.mcp && fits(each)
+    );
+    if (call !== undefined) keys.add(call.key);
+    return call !== undefined;
+  };
+  const open = items.filter(({ decision }) => decision === undefined);
+  const others = open.filter((item) => {
+    const wanted = sorted(parseJson(item.arguments));
+    return !take(item, (call) => sorted(call.arguments) === wanted);
+  });
+  for (const item of others) take(item, () => true);
+  return keys;
+}
+
+/** JSON with the keys of each object in order: two programs may print them in their own. */
+function sorted(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_, part: unknown) =>
+      typeof part === "object" && part !== null && !Array.isArray(part)
+        ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1))
+        : part,
+  ) ?? "";
 }
 
 /** Returns how long somebody has to decide: `expires in 12 min`. */

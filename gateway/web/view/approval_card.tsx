@@ -8,7 +8,12 @@
 import { useState } from "preact/hooks";
 import { approvalFaults, approvals, decideCall, deciding } from "gateway/web/app/approvals.ts";
 import { now } from "gateway/web/app/model.ts";
-import { type ApprovalItem, expiryWords, groupApprovals } from "gateway/web/state/approvals.ts";
+import {
+  type ApprovalItem,
+  callName,
+  expiryWords,
+  groupApprovals,
+} from "gateway/web/state/approvals.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import { HoldButton } from "gateway/web/view/hold_button.tsx";
 
@@ -22,7 +27,13 @@ export function ApprovalCards() {
         <section class="approval-card" key={turnId} aria-label={titleOf(items.length)}>
           <h2 class="approval-title">{titleOf(items.length)}</h2>
           <ul role="list">
-            {items.map((item) => <ApprovalRow item={item} key={item.id} />)}
+            {items.map((item) => (
+              <ApprovalRow
+                item={item}
+                name={cleanLine(callName(item, approvals.value))}
+                key={item.id}
+              />
+            ))}
           </ul>
         </section>
       ))}
@@ -34,11 +45,12 @@ function titleOf(count: number): string {
   return count === 1 ? "A call waits for you" : `${count} calls wait for you`;
 }
 
-function ApprovalRow({ item }: { readonly item: ApprovalItem }) {
+function ApprovalRow(
+  { item, name }: { readonly item: ApprovalItem; readonly name: string },
+) {
   const [reason, setReason] = useState("");
   const isSending = deciding.value.has(item.id);
   const fault = approvalFaults.value.get(item.id);
-  const name = cleanLine(item.tool);
   const from = item.mcp === "" ? "of the runtime" : `of ${item.mcp} ${item.version}`;
   return (
     <li class={`approval-row ${item.isDestructive ? "is-destructive" : ""}`}>
@@ -56,7 +68,7 @@ function ApprovalRow({ item }: { readonly item: ApprovalItem }) {
       {item.decision === undefined
         ? (
           <div class="approval-buttons">
-            <label class="unseen" for={`reason-${item.id}`}>Reason of a denial</label>
+            <label class="unseen" for={`reason-${item.id}`}>Reason of a denial of {name}</label>
             <input
               id={`reason-${item.id}`}
               type="text"
@@ -67,6 +79,7 @@ function ApprovalRow({ item }: { readonly item: ApprovalItem }) {
             />
             <button
               type="button"
+              aria-label={`Deny ${name}`}
               disabled={isSending}
               onClick={() => void decideCall(item, "denied", reason)}
             >

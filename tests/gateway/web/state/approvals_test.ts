@@ -1,0 +1,47 @@
+/**
+ * Which of the calls that run wait for their owner.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  type ApprovalItem,
+  readApprovals,
+  type RunningCall,
+  waitingKeys,
+} from "gateway/web/state/approvals.ts";
+
+function asked(id: string, given: object, more: object = {}): ApprovalItem {
+  const approvals = [{ approval_id: id, digest: id, tool: "push", mcp: "git", arguments: given }];
+  const [item] = readApprovals({ approvals });
+  assert.ok(item);
+  return { ...item, ...more };
+}
+const call = (key: string, given: unknown, more: object = {}): RunningCall => ({
+  ...{ key, mcp: "git", tool: "push", arguments: given },
+  ...more,
+});
+const BOTH = [call("1", { to: "a", n: 1 }), call("2", { to: "b", n: 1 })];
+
+const ROWS: readonly [string, readonly RunningCall[], readonly ApprovalItem[], string][] = [
+  ["nothing asked", BOTH, [], ""],
+  ["the one with its arguments, in any order of keys", BOTH, [asked("x", { n: 1, to: "a" })], "1"],
+  ["both", BOTH, [asked("x", { to: "a", n: 1 }), asked("y", { to: "b", n: 1 })], "1 2"],
+  ["none that is decided", BOTH, [asked("x", { to: "a", n: 1 }, { decision: "denied" })], ""],
+  ["the newest of its tool, where no call has its arguments", BOTH, [asked("x", {})], "2"],
+  ["one of two that are the same", [call("1", {}), call("2", {})], [asked("x", {})], "2"],
+  ["none of another MCP", [call("1", {}, { mcp: "hg" })], [asked("x", {})], ""],
+  ["one of the runtime", [call("1", {}, { mcp: null })], [asked("x", {}, { mcp: "" })], "1"],
+  [
+    "the one with the arguments, and the other for the question without them",
+    BOTH,
+    [asked("x", { cut: true }), asked("y", { to: "b", n: 1 })],
+    "1 2",
+  ],
+];
+for (const [name, calls, items, want] of ROWS) {
+  Deno.test(`waitingKeys() finds ${name}`, () => {
+    assert.equal([...waitingKeys(calls, items)].sort().join(" "), want);
+  });
+}
