@@ -6,56 +6,31 @@
  */
 
 import assert from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { findings } from "tests/support/axe.ts";
-import { openPage, PHONE, startBrowser } from "tests/support/browser.ts";
-import {
-  type PageScene,
-  SCENE_NOW,
-  type ScriptedAgent,
-  startScene,
-} from "tests/support/page_scene.ts";
+import { PHONE } from "tests/support/browser.ts";
+import { SCENE_NOW, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
+import { browserOfFile, storiesIn } from "tests/web/stories.ts";
 
-let browser: Browser;
-Deno.test.beforeAll(async () => {
-  browser = await startBrowser();
-});
-Deno.test.afterAll(async () => {
-  await browser.close();
-});
-
-interface Told {
-  readonly scene: PageScene;
-  readonly page: Page;
+interface Turn {
   readonly agent: ScriptedAgent;
   readonly turnId: string;
 }
 
-function story(
-  name: string,
-  tell: (of: Told) => Promise<void>,
-  options: Parameters<typeof openPage>[1] = {},
-): void {
-  Deno.test({
-    name,
-    sanitizeOps: false,
-    sanitizeResources: false,
-    fn: async () => {
-      await using scene = await startScene();
-      await using watched = await openPage(browser, options);
-      const agent = await scene.agent("ada");
-      await scene.ask("ada", "tidy up");
-      const { turnId } = await agent.takeTurn();
-      await watched.page.goto(`${scene.url}/agents/ada`);
-      await watched.page.getByLabel("Message to ada").waitFor();
-      await tell({ scene, page: watched.page, agent, turnId });
-      assert.deepEqual(watched.faults, []);
-    },
-  });
-}
+/** A turn that runs, and the page that shows it. */
+const story = storiesIn<Turn>(browserOfFile(), async (email) => {
+  const scene = await startScene(email);
+  const agent = await scene.agent("ada");
+  await scene.ask("ada", "tidy up");
+  const { turnId } = await agent.takeTurn();
+  return { scene, agent, turnId };
+}, async ({ scene, page }) => {
+  await page.goto(`${scene.url}/agents/ada`);
+  await page.getByLabel("Message to ada").waitFor();
+});
 
 /** Lets a call wait. */
-async function asks(of: Told, id: string, more: Readonly<Record<string, unknown>> = {}) {
+async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
   await of.agent.emit("approval_asked", {
     ...{ approval_id: id, mcp: "git", version: "2.1.0", tool: "git_push", origin: "direct" },
     ...{ arguments: { remote: "origin", id }, is_destructive: false, digest: `digest-${id}` },
@@ -64,7 +39,7 @@ async function asks(of: Told, id: string, more: Readonly<Record<string, unknown>
 }
 
 /** The agent takes the decision, as its dial unit does. */
-async function takes(of: Told, state: string): Promise<Readonly<Record<string, unknown>>> {
+async function takes(of: Turn, state: string): Promise<Readonly<Record<string, unknown>>> {
   const frame = await of.agent.client.next("approval_decision");
   const { approval_id, decision, by, surface, reason } = frame;
   await of.agent.emit("approval_decided", { approval_id, decision, by, surface, reason });

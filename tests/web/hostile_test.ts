@@ -5,9 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { openPage, startBrowser } from "tests/support/browser.ts";
-import { startScene } from "tests/support/page_scene.ts";
 import { playFleet } from "tests/support/page_story.ts";
+import { pageStories } from "tests/web/stories.ts";
 
 const EVIL = "https://evil.example";
 const HOSTILE: readonly string[] = [
@@ -36,68 +35,54 @@ const HOSTILE: readonly string[] = [
   "__proto__ constructor toString\n\n- [x] <input type=image src=https://evil.example/i.png>",
 ];
 
-Deno.test({
-  name: "a hostile transcript runs nothing and fetches nothing",
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    const browser = await startBrowser();
-    try {
-      await using scene = await startScene();
-      const ada = await playFleet(scene);
-      await using watched = await openPage(browser);
-      const { page } = watched;
-      await page.addInitScript(`addEventListener("securitypolicyviolation", (event) => {
+const story = pageStories();
+
+story("a hostile transcript runs nothing and fetches nothing", async ({ scene, page }) => {
+  const ada = await playFleet(scene);
+  await page.addInitScript(`addEventListener("securitypolicyviolation", (event) => {
         (globalThis.reports ??= []).push(event.violatedDirective + " " + event.blockedURI);
       })`);
-      await page.goto(scene.url);
-      await page.getByText("Hello, I am Ada.").waitFor();
-      for (const [index, text] of HOSTILE.entries()) {
-        await scene.ask("ada", text.slice(0, 60_000));
-        const { turnId } = await ada.takeTurn();
-        ada.preview(turnId, `m${index}`, text.slice(0, 50_000), 0);
-        await ada.call(turnId, {
-          ...{ tool: text.slice(0, 300), mcp: text.slice(0, 300) },
-          ...{ arguments: { command: text.slice(0, 10_000) }, result: text.slice(0, 200_000) },
-        });
-        await ada.call(turnId, {
-          ...{ tool: "send_message", mcp: "teams", result: "sent" },
-          arguments: { to: text.slice(0, 200), text: text.slice(0, 10_000) },
-        });
-        await ada.emit("notice", { text }, { turnId });
-        await ada.say(turnId, text, `m${index}`);
-        await ada.end(turnId, "failed", { code: "x", reason: text.slice(0, 4_000) });
-      }
-      await ada.state("failed", "<img src=https://evil.example/state.png onerror=alert(1)>");
-      await scene.ask("ada", "the last one");
-      await page.locator(".ask", { hasText: "the last one" }).waitFor();
-      await page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)");
-      await page.locator(".tool-detail").nth(HOSTILE.length - 1).waitFor({ state: "attached" });
-      await page.reload();
-      await page.locator(".ask", { hasText: "the last one" }).waitFor();
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  for (const [index, text] of HOSTILE.entries()) {
+    await scene.ask("ada", text.slice(0, 60_000));
+    const { turnId } = await ada.takeTurn();
+    ada.preview(turnId, `m${index}`, text.slice(0, 50_000), 0);
+    await ada.call(turnId, {
+      ...{ tool: text.slice(0, 300), mcp: text.slice(0, 300) },
+      ...{ arguments: { command: text.slice(0, 10_000) }, result: text.slice(0, 200_000) },
+    });
+    await ada.call(turnId, {
+      ...{ tool: "send_message", mcp: "teams", result: "sent" },
+      arguments: { to: text.slice(0, 200), text: text.slice(0, 10_000) },
+    });
+    await ada.emit("notice", { text }, { turnId });
+    await ada.say(turnId, text, `m${index}`);
+    await ada.end(turnId, "failed", { code: "x", reason: text.slice(0, 4_000) });
+  }
+  await ada.state("failed", "<img src=https://evil.example/state.png onerror=alert(1)>");
+  await scene.ask("ada", "the last one");
+  await page.locator(".ask", { hasText: "the last one" }).waitFor();
+  await page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)");
+  await page.locator(".tool-detail").nth(HOSTILE.length - 1).waitFor({ state: "attached" });
+  await page.reload();
+  await page.locator(".ask", { hasText: "the last one" }).waitFor();
 
-      assert.equal(await page.title(), "ada · fleetctl");
-      assert.deepEqual(watched.faults, []);
-      const foreign = watched.requested.filter((address) => !address.startsWith(scene.url));
-      assert.deepEqual(foreign, []);
-      assert.equal(await page.evaluate("globalThis.reports"), undefined, "the policy had work");
-      const bad = "#app :is(img,script,iframe,object,embed,link,style,meta,base,video,audio,input)";
-      assert.equal(await page.locator(bad).count(), 0);
-      const hrefs = await page.evaluate(
-        "[...document.querySelectorAll('article a')].map((a) => [a.href, a.rel, a.target])",
-      ) as readonly (readonly [string, string, string])[];
-      assert.ok(hrefs.length > 0, "safe links are links");
-      for (const [href, rel, target] of hrefs) {
-        assert.match(href, /^(https?:\/\/|mailto:)/);
-        assert.deepEqual([rel, target], ["noopener noreferrer", "_blank"]);
-      }
-      const shown = await page.locator("#app").innerText();
-      // deno-lint-ignore no-control-regex -- this is what must not be left
-      assert.doesNotMatch(shown, /[\u0000-\u0008\u001b\u202e]/);
-      const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-      assert.equal(wide, 0, "a long line does not widen the page");
-    } finally {
-      await browser.close();
-    }
-  },
+  assert.equal(await page.title(), "ada · fleetctl");
+  assert.equal(await page.evaluate("globalThis.reports"), undefined, "the policy had work");
+  const bad = "#app :is(img,script,iframe,object,embed,link,style,meta,base,video,audio,input)";
+  assert.equal(await page.locator(bad).count(), 0);
+  const hrefs = await page.evaluate(
+    "[...document.querySelectorAll('article a')].map((a) => [a.href, a.rel, a.target])",
+  ) as readonly (readonly [string, string, string])[];
+  assert.ok(hrefs.length > 0, "safe links are links");
+  for (const [href, rel, target] of hrefs) {
+    assert.match(href, /^(https?:\/\/|mailto:)/);
+    assert.deepEqual([rel, target], ["noopener noreferrer", "_blank"]);
+  }
+  const shown = await page.locator("#app").innerText();
+  // deno-lint-ignore no-control-regex -- this is what must not be left
+  assert.doesNotMatch(shown, /[\u0000-\u0008\u001b\u202e]/);
+  const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+  assert.equal(wide, 0, "a long line does not widen the page");
 });

@@ -7,56 +7,37 @@
  */
 
 import assert from "node:assert/strict";
-import type { Browser, Locator, Page } from "playwright-core";
-import { openPage, PHONE, startBrowser, type WatchedPage } from "tests/support/browser.ts";
+import type { Locator, Page } from "playwright-core";
+import { PHONE } from "tests/support/browser.ts";
 import { APPLIED_PARTLY, ILL, playHosts, WELL } from "tests/support/hosts_story.ts";
-import { type PageScene, startScene } from "tests/support/page_scene.ts";
+import { startScene } from "tests/support/page_scene.ts";
 import { playFleet } from "tests/support/page_story.ts";
 import type { ScriptedHost } from "tests/support/scripted_host.ts";
+import { browserOfFile, pageStories, storiesIn } from "tests/web/stories.ts";
 
 const ADA = "ada@example.org";
 
-let browser: Browser;
-Deno.test.beforeAll(async () => {
-  browser = await startBrowser();
-});
-Deno.test.afterAll(async () => {
-  await browser.close();
-});
+const browser = browserOfFile();
 
-interface Told {
-  readonly scene: PageScene;
-  readonly watched: WatchedPage;
-  readonly page: Page;
+interface Hosts {
   readonly forge: ScriptedHost;
   readonly boreas: ScriptedHost;
 }
 
-/** A test with the hosts of the story, open in a page. */
-function story(
-  name: string,
-  tell: (of: Told) => Promise<void>,
-  options: Parameters<typeof openPage>[1] = {},
-): void {
-  Deno.test({
-    name,
-    sanitizeOps: false,
-    sanitizeResources: false,
-    fn: async () => {
-      await using scene = await startScene();
-      await playFleet(scene);
-      const hosts = await playHosts(scene);
-      await using watched = await openPage(browser, options);
-      const { page } = watched;
-      await page.goto(`${scene.url}/hosts`);
-      await card(page, "forge").getByText("Nothing is wrong").waitFor();
-      await tell({ scene, watched, page, ...hosts });
-      assert.deepEqual(watched.faults, []);
-      const foreign = watched.requested.filter((address) => !address.startsWith(scene.url));
-      assert.deepEqual(foreign, []);
-    },
-  });
-}
+/** The hosts of the story, for whoever looks. */
+const begin = async (email: string | undefined) => {
+  const scene = await startScene(email);
+  await playFleet(scene);
+  return { scene, ...await playHosts(scene) };
+};
+
+const story = storiesIn<Hosts>(browser, begin, async ({ scene, page }) => {
+  await page.goto(`${scene.url}/hosts`);
+  await card(page, "forge").getByText("Nothing is wrong").waitFor();
+});
+/** The same, and the page is nowhere yet. */
+const hostsStory = storiesIn<Hosts>(browser, begin);
+const pageStory = pageStories(browser);
 
 const card = (page: Page, host: string): Locator => page.getByRole("article", { name: host });
 const spoken = (page: Page) => page.getByRole("status");
@@ -257,16 +238,9 @@ story("what a host says is text, on a phone too, and never wider than the screen
   await card(page, "boreas").getByText("Nothing is wrong").waitFor();
 }, { viewport: PHONE, hasTouch: true, isMobile: true });
 
-Deno.test({
-  name: "who is no admin is shown no way to the hosts, and told so at their address",
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    await using scene = await startScene("bob@example.org");
-    await playFleet(scene);
-    await playHosts(scene);
-    await using watched = await openPage(browser);
-    const { page } = watched;
+hostsStory(
+  "who is no admin is shown no way to the hosts, and told so at their address",
+  async ({ scene, page }) => {
     await page.goto(scene.url);
     await page.getByLabel("Message to bob").waitFor();
     assert.equal(await page.getByRole("link", { name: "Hosts" }).count(), 0);
@@ -284,18 +258,13 @@ Deno.test({
     assert.equal(await page.locator(".pill").count(), 0, "the rest goes on");
     await page.getByRole("link", { name: "bob" }).click();
     await page.getByLabel("Message to bob").waitFor();
-    assert.deepEqual(watched.faults, []);
   },
-});
+  { email: "bob@example.org" },
+);
 
-Deno.test({
-  name: "without a host there are the commands that add one, and the first is shown as it comes",
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    await using scene = await startScene();
-    await using watched = await openPage(browser);
-    const { page } = watched;
+pageStory(
+  "without a host there are the commands that add one, and the first is shown as it comes",
+  async ({ scene, page }) => {
     await page.goto(`${scene.url}/hosts`);
     await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
     await page.getByText("fleetctl host set webview_gateway").waitFor();
@@ -304,19 +273,13 @@ Deno.test({
     const forge = await scene.host("forge");
     forge.answerLooks(WELL);
     await card(page, "forge").getByText("Nothing is wrong").waitFor();
-    assert.deepEqual(watched.faults, []);
   },
-});
+);
 
-Deno.test({
-  name: "a page that is older than its gateway says so, and loses nothing",
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    await using scene = await startScene();
+pageStory(
+  "a page that is older than its gateway says so, and loses nothing",
+  async ({ scene, page }) => {
     await playFleet(scene);
-    await using watched = await openPage(browser);
-    const { page } = watched;
     await page.route(/assets\/hosts-/, (route) => route.fulfill({ status: 404 }), { times: 1 });
     await page.goto(scene.url);
     await page.getByRole("link", { name: "Hosts" }).click();
@@ -324,4 +287,4 @@ Deno.test({
     await page.getByRole("link", { name: "Load the page again" }).click();
     await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
   },
-});
+);

@@ -6,46 +6,25 @@
  */
 
 import assert from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
-import { openPage, startBrowser, type WatchedPage } from "tests/support/browser.ts";
-import { type PageScene, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
+import type { Page } from "playwright-core";
+import { type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
 import { playFleet } from "tests/support/page_story.ts";
 import { GOOD_KEY, type ScriptedModels, scriptedModels } from "tests/support/scripted_models.ts";
+import { browserOfFile, storiesIn } from "tests/web/stories.ts";
 
-let browser: Browser;
-Deno.test.beforeAll(async () => {
-  browser = await startBrowser();
-});
-Deno.test.afterAll(async () => {
-  await browser.close();
-});
-
-function story(
-  name: string,
-  tell: (of: {
-    readonly scene: PageScene;
-    readonly ada: ScriptedAgent;
-    readonly models: ScriptedModels;
-    readonly watched: WatchedPage;
-    readonly page: Page;
-  }) => Promise<void>,
-): void {
-  Deno.test({
-    name,
-    sanitizeOps: false,
-    sanitizeResources: false,
-    fn: async () => {
-      const models = scriptedModels();
-      await using scene = await startScene(undefined, { verbs: models });
-      const ada = await playFleet(scene);
-      await using watched = await openPage(browser);
-      await watched.page.goto(scene.url);
-      await watched.page.getByText("Hello, I am Ada.").waitFor();
-      await tell({ scene, ada, models, watched, page: watched.page });
-      assert.deepEqual(watched.faults, []);
-    },
-  });
+interface Form {
+  readonly ada: ScriptedAgent;
+  readonly models: ScriptedModels;
 }
+
+const story = storiesIn<Form>(browserOfFile(), async (email) => {
+  const models = scriptedModels();
+  const scene = await startScene(email, { verbs: models });
+  return { scene, ada: await playFleet(scene), models };
+}, async ({ scene, page }) => {
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+});
 
 const key = (page: Page) => page.getByLabel("Key", { exact: true });
 const model = (page: Page) => page.getByLabel("Model", { exact: true });

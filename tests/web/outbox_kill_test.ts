@@ -7,9 +7,8 @@
 
 import assert from "node:assert/strict";
 import type { BrowserContext } from "playwright-core";
-import { openPage, startBrowser } from "tests/support/browser.ts";
-import { startScene } from "tests/support/page_scene.ts";
 import { playFleet } from "tests/support/page_story.ts";
+import { pageStories } from "tests/web/stories.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "20");
 
@@ -34,48 +33,42 @@ async function recover(context: BrowserContext, url: string, text: string): Prom
   await page.close();
 }
 
-Deno.test({
-  name: `a tab killed at ${ROUNDS} moments loses no text, and each message arrives once`,
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    const browser = await startBrowser();
-    try {
-      await using scene = await startScene();
-      const ada = await playFleet(scene);
-      await using watched = await openPage(browser, { isTimeReal: true });
-      const { context } = watched;
-      const written: string[] = [];
-      const taken: string[] = [];
-      for (let round = 0; round < ROUNDS; round++) {
-        const page = await context.newPage();
-        await page.goto(scene.url);
-        const composer = page.getByLabel("Message to ada");
-        await composer.waitFor();
-        const text = `message ${round}.`;
-        await composer.fill(text);
-        written.push(text);
-        if (round % 4 === 1) scene.network.refuse(true);
-        if (round % 4 === 2) scene.network.cutNextAfter(400 + round * 37);
-        const killer = await context.newCDPSession(page);
-        const crashed = page.waitForEvent("crash");
-        // Sent and killed without waiting for anything: the moments spread over all of the way.
-        void composer.press("Enter").catch(() => {});
-        await page.evaluate(`new Promise((done) => setTimeout(done, ${(round * 7) % 60}))`);
-        // A page that is gone answers nothing any more.
-        void killer.send("Page.crash").catch(() => {});
-        await crashed;
-        void page.close().catch(() => {});
-        scene.network.refuse(false);
-        await recover(context, scene.url, text);
-        const turn = await ada.takeTurn();
-        taken.push(turn.text);
-        await ada.end(turn.turnId);
-      }
-      assert.deepEqual(taken, written);
-      assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, ROUNDS);
-    } finally {
-      await browser.close();
+const story = pageStories();
+
+story(
+  `a tab killed at ${ROUNDS} moments loses no text, and each message arrives once`,
+  async ({ scene, watched }) => {
+    const { context } = watched;
+    const ada = await playFleet(scene);
+    const written: string[] = [];
+    const taken: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const page = await context.newPage();
+      await page.goto(scene.url);
+      const composer = page.getByLabel("Message to ada");
+      await composer.waitFor();
+      const text = `message ${round}.`;
+      await composer.fill(text);
+      written.push(text);
+      if (round % 4 === 1) scene.network.refuse(true);
+      if (round % 4 === 2) scene.network.cutNextAfter(400 + round * 37);
+      const killer = await context.newCDPSession(page);
+      const crashed = page.waitForEvent("crash");
+      // Sent and killed without waiting for anything: the moments spread over all of the way.
+      void composer.press("Enter").catch(() => {});
+      await page.evaluate(`new Promise((done) => setTimeout(done, ${(round * 7) % 60}))`);
+      // A page that is gone answers nothing any more.
+      void killer.send("Page.crash").catch(() => {});
+      await crashed;
+      void page.close().catch(() => {});
+      scene.network.refuse(false);
+      await recover(context, scene.url, text);
+      const turn = await ada.takeTurn();
+      taken.push(turn.text);
+      await ada.end(turn.turnId);
     }
+    assert.deepEqual(taken, written);
+    assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, ROUNDS);
   },
-});
+  { isTimeReal: true },
+);

@@ -13,6 +13,7 @@ import { type ChaosProxy, startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { type ModelReply, type ModelRequest, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { makeRoot, processesOf, startUp, type UpProcess } from "tests/support/up_process.ts";
+import { composer, send } from "tests/web/stories.ts";
 
 const OPEN = /^open http:\/\/localhost:(\d+) {2}user (\S+) {2}password (\S{20})$/;
 
@@ -44,11 +45,6 @@ async function logIn(page: Page, typed = password): Promise<void> {
   await page.getByRole("button", { name: "Log in" }).click();
 }
 
-const composer = (page: Page) => page.getByLabel("Message to ada");
-const send = async (page: Page, text: string) => {
-  await composer(page).fill(text);
-  await composer(page).press("Enter");
-};
 const article = (page: Page, text: string) => page.locator("article", { hasText: text });
 
 /** Subjects of this project's newest commits: one may be made while the test runs. */

@@ -1,0 +1,100 @@
+/**
+ * A page whose network or session ends while agents talk, in Chromium against a real gateway: whatever was said
+ * meanwhile is there once, in order.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { playFleet } from "tests/support/page_story.ts";
+import { pageStories, send } from "tests/web/stories.ts";
+
+/** FLEETCTL_ROUNDS says otherwise. */
+const CUTS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "20");
+
+const story = pageStories();
+
+story("the network is cut in mid-answer, and the whole answer is there once", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await send(page, "tell me");
+  const { turnId } = await ada.takeTurn();
+  ada.preview(turnId, "m", "The answer ", 0);
+  await page.locator(".is-live", { hasText: "The answer" }).waitFor();
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.getByText(/No connection. Next try in \d+ s|Reconnecting/).waitFor();
+  await ada.call(turnId, { tool: "bash", arguments: { command: "sleep 1" }, result: "ok" });
+  await ada.say(turnId, "The answer is 42.", "m");
+  await ada.end(turnId);
+  assert.ok(await page.locator(".is-live").isVisible(), "what was there stays");
+  scene.network.refuse(false);
+  await page.getByRole("button", { name: "Retry now" }).click();
+  await page.locator(".prose", { hasText: "The answer is 42." }).waitFor();
+  await page.locator(".pill").waitFor({ state: "detached" });
+  assert.equal(await page.locator(".prose").count(), 1);
+  assert.equal(await page.locator(".tool").count(), 1);
+  assert.equal(await page.locator("article").count(), 1);
+}, { isTimeReal: true });
+
+story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await send(page, "count");
+  const { turnId } = await ada.takeTurn();
+  for (let round = 1; round <= CUTS; round++) {
+    await ada.say(turnId, `line ${round}.`);
+    scene.network.cut();
+    await ada.say(turnId, `after ${round}.`);
+    // Comes back by itself; nobody waits for the longer delays of the back-off.
+    await page.evaluate("dispatchEvent(new Event('online'))");
+  }
+  await ada.end(turnId);
+  await page.locator(".prose", { hasText: `after ${CUTS}.` }).waitFor();
+  const lines = await page.locator(".prose").allInnerTexts();
+  const wanted = Array.from({ length: CUTS }, (_, i) => [`line ${i + 1}.`, `after ${i + 1}.`])
+    .flat();
+  assert.deepEqual(lines, wanted);
+}, { isTimeReal: true });
+
+story("a page that is too far behind is told so, and shows the newest once", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  await ada.flood(10, (index) => ["notice", { text: `early ${index}` }]);
+  await page.getByText("early 9", { exact: true }).waitFor();
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.locator(".pill").waitFor();
+  // More than the gateway sends again to one that comes back.
+  await ada.flood(10_050, (index) => ["notice", { text: `late ${index}` }]);
+  const lagged = page.waitForResponse((answer) => /\/api\/transcript\?/.test(answer.url()));
+  scene.network.refuse(false);
+  // The page may be back by itself by now; then this does nothing.
+  await page.evaluate("dispatchEvent(new Event('online'))");
+  await lagged;
+  await page.getByText("late 10049", { exact: true }).waitFor();
+  await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
+  await page.getByText("late 9900", { exact: true }).waitFor({ state: "attached" });
+  await ada.emit("notice", { text: "after all" });
+  await page.getByRole("button", { name: "Newest" }).click();
+  await page.getByText("after all", { exact: true }).waitFor();
+  const notes = await page.locator(".notice").allInnerTexts();
+  assert.equal(new Set(notes).size, notes.length);
+}, { isTimeReal: true });
+
+story("an ended session asks to sign in, and keeps what was typed", async ({ scene, page }) => {
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  scene.signOut(true);
+  scene.network.cut();
+  await page.locator(".pill", { hasText: "You are signed out" }).waitFor();
+  await send(page, "kept");
+  scene.signOut(false);
+  await page.reload();
+  assert.equal((await ada.takeTurn()).text, "kept");
+});

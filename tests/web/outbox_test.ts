@@ -1,0 +1,97 @@
+/**
+ * What one writes, in Chromium against a real gateway: drafts and messages that wait for the connection, lose
+ * their answer or are refused arrive once.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { playFleet } from "tests/support/page_story.ts";
+import { composer, pageStories, send } from "tests/web/stories.ts";
+
+const story = pageStories();
+
+story("a draft survives a reload, and a message written offline arrives once", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await composer(page).fill("half a thou");
+  await page.reload();
+  await page.getByText("Hello, I am Ada.").waitFor();
+  assert.equal(await composer(page).inputValue(), "half a thou");
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.locator(".pill").waitFor();
+  await send(page, "a whole thought");
+  await page.getByText("queued until the connection is back").waitFor();
+  assert.equal(await composer(page).inputValue(), "");
+  scene.network.refuse(false);
+  await page.getByRole("button", { name: "Retry now" }).click();
+  const { text } = await ada.takeTurn();
+  assert.equal(text, "a whole thought");
+  await page.locator(".ask", { hasText: "a whole thought" }).waitFor();
+  await page.locator(".queue-row").waitFor({ state: "detached" });
+  assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, 1);
+});
+
+story("an answer that is lost leaves a message unconfirmed, and it arrives once", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  let isFirst = true;
+  await page.route("**/api/turns", async (route) => {
+    if (!isFirst) return await route.continue();
+    isFirst = false;
+    // The gateway gets it; its answer is lost on the way.
+    await route.fetch();
+    await route.abort("connectionreset");
+  });
+  await send(page, "once");
+  const { turnId } = await ada.takeTurn();
+  await ada.end(turnId);
+  await page.locator(".queue-row").waitFor({ state: "detached" });
+  await page.locator(".ask", { hasText: "once" }).waitFor();
+  assert.equal(await page.locator(".ask").count(), 1);
+  assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, 1);
+}, { isTimeReal: true });
+
+story("a refused message says why, can be tried again and taken back", async (of) => {
+  const { scene, page } = of;
+  await playFleet(scene);
+  await page.goto(scene.url);
+  await page.getByText("Hello, I am Ada.").waitFor();
+  await page.route("**/api/turns", (route) =>
+    route.fulfill({
+      status: 409,
+      contentType: "application/problem+json",
+      body: JSON.stringify({ code: "x", detail: "Cannot queue the turn: no room" }),
+    }));
+  await send(page, "no luck");
+  await page.getByText("Cannot queue the turn: no room").waitFor();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByText("Cannot queue the turn: no room").waitFor();
+  await page.reload();
+  await page.getByText("Cannot queue the turn: no room").waitFor();
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await composer(page).inputValue(), "no luck");
+  assert.equal(await page.locator(".queue-row").count(), 0);
+});
+
+story("what is typed right after sending is there after a reload", async ({ scene, page }) => {
+  const ada = await playFleet(scene);
+  await page.goto(scene.url);
+  await composer(page).fill("first");
+  // In one go, before any disk can have taken the message.
+  await page.evaluate(`(() => {
+    const area = document.getElementById("composer");
+    area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    area.value = "second";
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  })()`);
+  assert.equal((await ada.takeTurn()).text, "first");
+  assert.equal(await composer(page).inputValue(), "second");
+  await page.reload();
+  await page.locator(".ask", { hasText: "first" }).waitFor();
+  assert.equal(await composer(page).inputValue(), "second");
+});

@@ -1,0 +1,83 @@
+/**
+ * Several people at one browser, in Chromium against a real gateway: what one wrote is neither shown to nor sent
+ * for the next one, and a page gives way to who signed in since.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { playConversation, playFleet } from "tests/support/page_story.ts";
+import { composer, pageStories, send } from "tests/web/stories.ts";
+
+const story = pageStories();
+
+story("what one viewer wrote is neither shown to nor sent for the next one", async (of) => {
+  const { scene, page } = of;
+  const ada = await playFleet(scene);
+  scene.signIn("bob@example.org");
+  await page.goto(scene.url);
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Log out" }).count(), 0, "no login proxy here");
+  const bob = page.getByLabel("Message to bob");
+  await bob.fill("half a thought");
+  scene.network.refuse(true);
+  scene.network.cut();
+  await page.locator(".pill").waitFor();
+  await bob.fill("not for ada's eyes");
+  await bob.press("Enter");
+  await page.locator(".queue-row").waitFor();
+  await bob.fill("half a thought");
+  scene.network.refuse(false);
+  scene.signIn("ada@example.org");
+  const sent = () => scene.requests.filter(({ method }) => method === "POST").length;
+  const before = sent();
+  await page.goto(`${scene.url}/agents/bob`);
+  await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
+  await page.locator(".agent-row").nth(2).waitFor();
+  await page.goto(`${scene.url}/agents/ada`);
+  await send(page, "mine");
+  assert.equal((await ada.takeTurn()).text, "mine");
+  assert.equal(sent() - before, 1);
+  await page.goto(`${scene.url}/agents/bob`);
+  assert.equal(await bob.inputValue(), "");
+  assert.equal(await page.locator(".queue-row").count(), 0);
+});
+
+story("a page gives way when somebody else signs in on the same browser", async (of) => {
+  const { scene, watched, page } = of;
+  const ada = await playConversation(scene);
+  await page.goto(scene.url);
+  await page.locator(".outcome").waitFor();
+  await composer(page).fill("ada's own thought");
+  scene.signIn("bob@example.org");
+  const tab = await watched.context.newPage();
+  await tab.goto(scene.url);
+  await tab.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  const shown = async () => await page.locator("body").innerText();
+  assert.doesNotMatch(await shown(), /ada/);
+  assert.equal(await page.locator("textarea").inputValue(), "");
+  scene.signIn("ada@example.org");
+  await tab.goto(scene.url);
+  await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
+  assert.equal(await composer(page).inputValue(), "ada's own thought");
+  await send(page, "mine");
+  assert.equal((await ada.takeTurn()).text, "mine");
+});
+
+story("what is written before a page notices another viewer is not sent for them", async (of) => {
+  const { scene, page } = of;
+  await playConversation(scene);
+  await page.goto(scene.url);
+  await page.locator(".outcome").waitFor();
+  scene.signIn("bob@example.org");
+  await send(page, "for ada alone");
+  await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
+  assert.equal(await page.locator(".queue-row").count(), 0);
+  assert.doesNotMatch(await page.locator("body").innerText(), /for ada alone/);
+  scene.signIn("ada@example.org");
+  await page.reload();
+  await page.locator(".ask", { hasText: "for ada alone" }).or(
+    page.locator(".queue-row", { hasText: "for ada alone" }),
+  ).first().waitFor();
+});
