@@ -10,10 +10,12 @@ import { z } from "zod";
 import { refusal } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isPathId } from "core/teamchat/path_id.ts";
 
 const ID_LENGTH_MAX = 512;
 const shortText = z.string().max(ID_LENGTH_MAX);
-const id = shortText.min(1);
+/** Half a surrogate pair is another one once it is stored. */
+const id = shortText.min(1).refine((text) => text.isWellFormed());
 
 /** Somebody in a conversation; `aadObjectId` is absent for bots and anonymous guests. */
 const account = z.object({
@@ -41,7 +43,7 @@ const activity = z.object({
   from: account.nullish(),
   recipient: account.nullish(),
   conversation: z.object({
-    id,
+    id: id.refine(isPathId),
     conversationType: z.string().max(64).nullish(),
     isGroup: z.boolean().nullish(),
     tenantId: shortText.nullish(),

@@ -12,6 +12,7 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Clock, HttpClient, Log } from "core/ports.ts";
 import { CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
 import { createTurnstile } from "core/turnstile.ts";
+import { isPathId } from "core/teamchat/path_id.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
@@ -151,11 +152,11 @@ async function request(
   { send, clock }: Sending,
 ): Promise<CallOutcome> {
   const { site, method, activity, body } = call;
-  const path = `${base}/v3/conversations/${encodeURIComponent(site.conversation)}/activities`;
+  const url = addressOf(base, site.conversation, activity);
+  if (url === undefined) return { kind: "failed", why: "its address cannot be written" };
   try {
     const answer = await send({
-      method,
-      url: activity === undefined ? path : `${path}/${encodeURIComponent(activity)}`,
+      ...{ method, url },
       headers: {
         "content-type": "application/json",
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -171,6 +172,17 @@ async function request(
       ? { kind: "unreachable", why: "no connection" }
       : { kind: "ambiguous", why: "no answer" };
   }
+}
+
+/** The address of a conversation's messages, or of one of them; undefined when an id cannot be in one. */
+function addressOf(
+  base: string,
+  conversation: string,
+  activity: string | undefined,
+): string | undefined {
+  if (!isPathId(conversation) || activity !== undefined && !isPathId(activity)) return undefined;
+  const path = `${base}/v3/conversations/${encodeURIComponent(conversation)}/activities`;
+  return activity === undefined ? path : `${path}/${encodeURIComponent(activity)}`;
 }
 
 /** Judges each address once: the list of hosts is that of this process. */

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { isPathId } from "core/teamchat/path_id.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
 /** Why a stream takes nothing more. */
@@ -84,7 +85,7 @@ function streamEnd(message: string): CallOutcome {
 
 function idOf(body: string | undefined): string | undefined {
   const { id } = readObject(body);
-  return typeof id === "string" && id !== "" && id.length <= 512 ? id : undefined;
+  return typeof id === "string" && id.length <= 512 && isPathId(id) ? id : undefined;
 }
 
 function errorOf(body: string | undefined): { readonly code: string; readonly message: string } {
