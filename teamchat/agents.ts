@@ -23,6 +23,7 @@ import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
 import type { Closing, TurnEffect } from "teamchat/store/turns.ts";
+import { every, once } from "teamchat/timers.ts";
 
 /** Moving turns and events. */
 export interface Agents extends SessionRouter {
@@ -133,8 +134,10 @@ class ConnectedAgents implements Agents {
         }),
       ...{ metrics, clock, log },
     });
-    this.#every(TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent());
-    this.#every(TEAMCHAT_LIMITS.sweepMs, () => this.#expire());
+    this.#stopTimers.push(
+      every(parts, TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent()),
+      every(parts, TEAMCHAT_LIMITS.sweepMs, () => this.#expire()),
+    );
   }
 
   attach(session: DialSession, openTurns: readonly string[] | undefined): void {
@@ -285,10 +288,12 @@ class ConnectedAgents implements Agents {
   }
 
   inform(agent: string): void {
-    const { registry, store } = this.#parts;
+    const { registry, store, owners } = this.#parts;
     const session = registry.get(agent);
     if (session === undefined) return;
-    for (const { id, kind, payload, created, turn } of store.ownerEvents.waiting(agent)) {
+    for (const { id, owner, kind, payload, created, turn } of store.ownerEvents.waiting(agent)) {
+      // When the owner was taken away the disk may not have let go of it.
+      if (owner !== undefined && !isOwned({ owner, agent }, owners)) continue;
       session.send({
         type: "owner_event",
         ...{ id, kind, at: created, payload: { ...payload } },
@@ -370,17 +375,6 @@ class ConnectedAgents implements Agents {
     for (const turnId of store.turnFiles.loose()) this.#files.incoming.forget(turnId);
   }
 
-  #every(ms: number, job: () => void): void {
-    const place = this.#stopTimers.length;
-    const arm = () => {
-      this.#stopTimers[place] = this.#parts.clock.after(ms, () => {
-        job();
-        if (!this.#isClosed) arm();
-      });
-    };
-    arm();
-  }
-
   #check(
     stored: { readonly ok: true } | {
       readonly ok: false;
@@ -392,7 +386,7 @@ class ConnectedAgents implements Agents {
     const { code, message } = stored.error;
     this.#parts.log.error("not stored", { agent, code, error: message });
     if (!this.#isClosed) {
-      this.#stopTimers.push(this.#parts.clock.after(RETRY_MS, () => this.wake(agent)));
+      this.#stopTimers.push(once(this.#parts, RETRY_MS, () => this.wake(agent)));
     }
     return false;
   }

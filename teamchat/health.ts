@@ -15,6 +15,8 @@ export interface HealthFacts {
   readonly agentsKnown: number;
   /** The file of the owners could not be used when it was last looked at; the map before it counts. */
   readonly isOwnersDamaged: boolean;
+  /** The disk does not let what former owners left be ended. */
+  readonly isDisowningBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
   /**
@@ -45,6 +47,7 @@ export function healthOf(facts: HealthFacts): Health {
   const problems = [
     ...(facts.agentsKnown === 0 ? ["agents-none"] : []),
     ...(facts.isOwnersDamaged ? [OWNERS_DAMAGED] : []),
+    ...(facts.isDisowningBehind ? ["former-owners-left"] : []),
     ...(facts.keysAgeMs === "elsewhere" ? [] : keyProblems(facts.mode, facts.keysAgeMs)),
     ...(tokenFault === undefined ? [] : [`app-token-${tokenFault}`]),
     ...(days !== undefined && days < 0 ? ["secret-ended"] : []),

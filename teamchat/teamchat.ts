@@ -22,7 +22,7 @@ import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, webHandler } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
-import { disown } from "teamchat/disown.ts";
+import { createDisowning, type Disowning } from "teamchat/disown.ts";
 import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
 import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
@@ -43,6 +43,7 @@ import { createReplies, type Replies } from "teamchat/reply/replies.ts";
 import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
 import type { Closing } from "teamchat/store/turns.ts";
+import { every } from "teamchat/timers.ts";
 
 /** Ports of the gateway. */
 export type TeamchatPorts = Pick<
@@ -106,7 +107,7 @@ async function serve(
   const owners = watchOwners({
     ...{ agents: config.agents, path: config.agentsFile, files: ports.files, clock, log },
     onChange: (bereft) => {
-      disown({ store, registry, replies, owners: owners.map, clock, log });
+      disowning.run();
       for (const session of registry.all()) {
         // Who stays is whose agent it is by the registration that the gate let in before.
         if ([...bereft].some((agent) => agent === session.agent)) {
@@ -131,6 +132,9 @@ async function serve(
         gone: (owner, agent) => owners.gone(owner, agent),
       }, hooks),
   });
+  const disowning = createDisowning({
+    ...{ store, registry, replies, owners: owners.map, clock, log },
+  });
   const keyList = openKeyList(ports.files, config.paths.dialKeys, clock);
   const isOwnName = ownNames([
     ...config.registerNames,
@@ -154,11 +158,11 @@ async function serve(
   });
   const inbound = inboundOf(
     config,
-    { ...ports, metrics, agents, owners, replies, platform, registry },
+    { ...ports, metrics, agents, owners, disowning, replies, platform, registry },
     options,
   );
   // Owners may have changed while no gateway ran.
-  disown({ store, registry, replies, owners: owners.map, clock, log });
+  disowning.run();
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   agents.resume();
   void platform.keys?.refresh();
@@ -172,6 +176,7 @@ async function serve(
 
   async function stop(): Promise<void> {
     owners.close();
+    disowning.close();
     stopWatch();
     inbound.close();
     await agents.close();
@@ -242,6 +247,7 @@ function inboundOf(
     readonly metrics: Metrics;
     readonly agents: ReturnType<typeof createAgents>;
     readonly owners: Owners;
+    readonly disowning: Disowning;
     readonly replies: Replies;
     readonly platform: Platform;
     readonly registry: SessionRegistry;
@@ -288,6 +294,7 @@ function inboundOf(
       version: options.version,
       agentsKnown: owners.map.size,
       isOwnersDamaged: owners.isDamaged(),
+      isDisowningBehind: parts.disowning.isBehind(),
       agentsConnected: registry.all().length,
       turnsOpen: store.turns.openCount(),
       keysAgeMs: config.isReceiverApart ? "elsewhere" : platform.keys?.ageMs(),
@@ -305,20 +312,8 @@ function inboundOf(
         ...{ path: config.paths.teamchatHandover, sockets: parts.sockets },
         ...{ take, health, metrics: () => metrics.render(), clock, log },
       }),
-    close: every(clock, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now())),
+    close: every({ clock, log }, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now())),
   };
-}
-
-function every(clock: TeamchatPorts["clock"], ms: number, job: () => void): () => void {
-  let stop = () => {};
-  const arm = () => {
-    stop = clock.after(ms, () => {
-      job();
-      arm();
-    });
-  };
-  arm();
-  return () => stop();
 }
 
 /**

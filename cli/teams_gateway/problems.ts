@@ -119,6 +119,16 @@ const HEALTH_WORDS: Readonly<
     "its half that keeps turns does not fetch: messages are kept, none reaches an agent",
     "fleetctl logs teamchat",
   ],
+  "agents-file-damaged": [
+    "it cannot use the file of its agents, and goes by what that held before",
+    "fleetctl apply",
+    "fleetctl logs teamchat",
+  ],
+  "former-owners-left": [
+    "its disk does not let it end what belongs to former owners; it tries every five seconds",
+    "fleetctl logs teamchat",
+    "df -h",
+  ],
   "app-token-secret-expired": [
     "the client secret has expired: no answer goes out",
     "fleetctl secret set TEAMS_APP_PASSWORD",

@@ -234,8 +234,10 @@ class Outgoing implements OutgoingFiles {
     metrics.count("files", { direction: "out", result });
     log.info("file ended", { agent: file.agent, result, reason });
     this.#forget(file);
+    // What the owner did is the owner's; what came of the file by itself is nobody's.
+    const owner = result === "accepted" || result === "declined" ? file.owner : undefined;
     const told = store.ownerEvents.add({
-      ...{ id: random.uuid(), agent: file.agent, kind: "file", created: clock.now() },
+      ...{ id: random.uuid(), agent: file.agent, owner, kind: "file", created: clock.now() },
       payload: { name: file.name, result, ...(reason === undefined ? {} : { reason }) },
       ...{ conversation: file.site.conversation, message: undefined },
     });

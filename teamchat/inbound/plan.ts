@@ -158,13 +158,13 @@ function submittedText(value: unknown): string {
 /** What the owner did with an answer, for the owner's agent. */
 function eventOf(
   activity: Activity,
-  { agent }: Routed,
+  { agent, owner }: Routed,
   { turnId: id, now }: PlanSite,
 ): Pick<Delivery, "event"> {
   const read = readOwnerEvent(activity);
   if (read === undefined) return {};
   const { event: { kind, payload }, conversation, message } = read;
-  return { event: { id, agent, kind, payload, created: now, conversation, message } };
+  return { event: { id, agent, owner, kind, payload, created: now, conversation, message } };
 }
 
 function keysOf(activity: Activity, site: PlanSite): Delivery["keys"] {

@@ -1,6 +1,6 @@
 /**
  * What owners did with answers, until their agent has taken note of it. Written with the delivery
- * that told it; kept a day for an agent that is away.
+ * that told it; kept a day for an agent that is away, and while the agent is that owner's.
  *
  * @module
  */
@@ -15,6 +15,8 @@ import type { Row } from "teamchat/store/schema.ts";
 export interface NewAgentEvent {
   readonly id: string;
   readonly agent: string;
+  /** Whose doing it is; undefined when it is nobody's. */
+  readonly owner: string | undefined;
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly created: number;
@@ -24,7 +26,8 @@ export interface NewAgentEvent {
 }
 
 /** An event that the agent has not taken. */
-export interface AgentEvent extends Pick<NewAgentEvent, "id" | "kind" | "payload" | "created"> {
+export interface AgentEvent
+  extends Pick<NewAgentEvent, "id" | "owner" | "kind" | "payload" | "created"> {
   /** The turn whose answer it is about, and when that was asked for. */
   readonly turn: { readonly turnId: string; readonly created: number } | undefined;
 }
@@ -35,6 +38,10 @@ export interface AgentEventBook {
   waiting(agent: string): readonly AgentEvent[];
   /** The agent has it on its own disk. */
   taken(agent: string, id: string): Result<void>;
+  /** Whose events wait for whom. */
+  owners(): readonly { readonly agent: string; readonly owner: string }[];
+  /** What the owner did is told to the agent no more. */
+  drop(agent: string, owner: string): Result<void>;
   sweep(before: number): void;
 }
 
@@ -45,6 +52,10 @@ export function openAgentEvents(db: Database): AgentEventBook {
   );
   const taken = db.prepare("delete from owner_events where agent = ? and event_id = ?");
   const sweep = db.prepare("delete from owner_events where created <= ?");
+  const owners = db.prepare(
+    "select distinct agent, owner from owner_events where owner is not null",
+  );
+  const drop = db.prepare("delete from owner_events where agent = ? and owner = ?");
   const insert = insertAgentEvent(db);
   return {
     add: (event) => writeSql(db, "the event", () => insert(event)),
@@ -52,6 +63,12 @@ export function openAgentEvents(db: Database): AgentEventBook {
     taken: (agent, id) =>
       writeSql(db, "the event", () => {
         taken.run(agent, id);
+      }),
+    owners: () =>
+      owners.all().map(({ agent, owner }) => ({ agent: String(agent), owner: String(owner) })),
+    drop: (agent, owner) =>
+      writeSql(db, "the end of events", () => {
+        drop.run(agent, owner);
       }),
     sweep: (before) => {
       sweep.run(before);
@@ -66,19 +83,19 @@ export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
       "conversation like ? || ';%') and exists (select 1 from json_each(ids) where value = ?)",
   );
   const insert = db.prepare(
-    "insert into owner_events (event_id, agent, kind, payload, created, turn_id, turn_created) " +
-      "values (?, ?, ?, ?, ?, ?, ?)",
+    "insert into owner_events (event_id, agent, owner, kind, payload, created, turn_id, " +
+      "turn_created) values (?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const trim = db.prepare(
     "delete from owner_events where agent = ?1 and place <= (select place from owner_events " +
       "where agent = ?1 order by place desc limit 1 offset ?2)",
   );
-  return ({ id, agent, kind, payload, created, conversation, message }) => {
+  return ({ id, agent, owner, kind, payload, created, conversation, message }) => {
     const turn = message === undefined
       ? undefined
       : turnOf.get(agent, conversation, conversation, message);
     insert.run(
-      ...[id, agent, kind, JSON.stringify(payload), created],
+      ...[id, agent, owner ?? null, kind, JSON.stringify(payload), created],
       ...[turn?.turn_id ?? null, turn?.created ?? null],
     );
     trim.run(agent, TEAMCHAT_LIMITS.ownerEventsMax);
@@ -88,6 +105,7 @@ export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
 function readEvent(row: Row): AgentEvent {
   return {
     id: String(row.event_id),
+    owner: row.owner === null ? undefined : String(row.owner),
     kind: String(row.kind),
     payload: JSON.parse(String(row.payload)) as Record<string, unknown>,
     created: Number(row.created),

@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 const TABLES = `
 create table if not exists seen (
@@ -65,7 +65,8 @@ create table if not exists owner_events (
   payload text not null,
   created integer not null,
   turn_id text,
-  turn_created integer
+  turn_created integer,
+  owner text
 ) strict;
 create table if not exists turn_files (
   turn_id text not null,
@@ -139,6 +140,16 @@ const CHANGES: readonly string[] = [
      substr(key, 1, length(rtrim(key, replace(key, '|', ''))) - 1)
      where (key like 'msteams|%|%|%' or key like 'emulator|%|%|%' or key like 'test|%|%|%')
        and key not like '%|%|%|%|%';`,
+  // What an owner did is told while the agent is that owner's; of whom nobody knows any more, to nobody.
+  `create table if not exists owner_events (
+     place integer primary key autoincrement, event_id text not null unique, agent text not null,
+     kind text not null, payload text not null, created integer not null, turn_id text,
+     turn_created integer
+   ) strict;
+   alter table owner_events add column owner text;
+   update owner_events set owner =
+     (select owner from turns where turns.turn_id = owner_events.turn_id) where kind <> 'file';
+   delete from owner_events where owner is null and kind <> 'file';`,
 ];
 
 /** Creates what is missing, changes what is older; refuses tables of a newer version. */

@@ -108,7 +108,7 @@ export function teamchatTest(
 
 /** Starts a gateway in cloud mode against a kit of its own. */
 export async function startTestTeamchat(options: TeamchatOptions = {}): Promise<TestTeamchat> {
-  const { host, kit, fill } = options.machine ?? await kitHost(options);
+  const { host, kit, fill, spoil } = options.machine ?? await kitHost(options);
   const keys = options.keys ?? {
     bea: (await generateDialKey()).key,
     cal: (await generateDialKey()).key,
@@ -130,14 +130,14 @@ export async function startTestTeamchat(options: TeamchatOptions = {}): Promise<
   }, { privateAddress: undefined, cloudFile: kit.cloudFile, agentsFile: options.agentsFile });
   if (!config.ok) throw new Error(config.error.details.join("; "));
   const teamchat = await startTeamchat(config.value, host, { version: "1.2.3", hostNames: [] });
-  return handsOn({ teamchat, host, kit, fill, keys }, options);
+  return handsOn({ teamchat, host, kit, fill, spoil, keys }, options);
 }
 
 function handsOn(
   at: Pick<TestTeamchat, "teamchat" | "keys"> & KitHost,
   options: TeamchatOptions,
 ): TestTeamchat {
-  const { teamchat, kit, host, fill, keys } = at;
+  const { teamchat, kit, host, fill, spoil, keys } = at;
   const { clock } = host;
   const url = `http://127.0.0.1:${teamchat.messages?.port}/api/messages`;
   const still = <T>(work: Promise<T>) => stillWith(clock, work);
@@ -178,7 +178,7 @@ function handsOn(
     agent: async (name = "bea", frame = {}) => await still(agentOf(await dial(name), name, frame)),
     restart: async () => {
       await still(teamchat.close());
-      return await startTestTeamchat({ ...options, machine: { host, kit, fill }, keys });
+      return await startTestTeamchat({ ...options, machine: { host, kit, fill, spoil }, keys });
     },
     [Symbol.asyncDispose]: () => still(teamchat.close()),
   };

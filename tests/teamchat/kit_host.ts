@@ -15,6 +15,8 @@ export interface KitHost {
   readonly kit: ConnectorKit;
   /** Whether its databases take nothing from now on, as on a full disk. */
   fill(isFull: boolean): void;
+  /** Whether they give no rows from now on, as a disk that fails. */
+  spoil(isSpoilt: boolean): void;
 }
 
 /** How to make them. */
@@ -42,7 +44,7 @@ export async function kitHost(options: KitHostOptions = {}): Promise<KitHost> {
     now: nows[platformClock],
     ...(rules === undefined ? {} : { rules }),
   });
-  let isFull = false;
+  let [isFull, isSpoilt] = [false, false];
   const databases: typeof host.databases = {
     open: async (path) => {
       const db = await host.databases.open(path);
@@ -50,7 +52,15 @@ export async function kitHost(options: KitHostOptions = {}): Promise<KitHost> {
         if (isFull) throw new FileFault("ENOSPC", path, "no space left");
         return db.transaction(work);
       };
-      return { ...db, transaction };
+      const prepare: typeof db.prepare = (sql) => {
+        const prepared = db.prepare(sql);
+        const all: typeof prepared.all = (...values) => {
+          if (isSpoilt) throw new FileFault("EIO", path, "disk I/O error");
+          return prepared.all(...values);
+        };
+        return { ...prepared, all };
+      };
+      return { ...db, transaction, prepare };
     },
   };
   return {
@@ -58,6 +68,9 @@ export async function kitHost(options: KitHostOptions = {}): Promise<KitHost> {
     kit,
     fill: (full) => {
       isFull = full;
+    },
+    spoil: (spoilt) => {
+      isSpoilt = spoilt;
     },
   };
 }

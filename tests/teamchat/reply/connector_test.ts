@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import { createMetrics } from "teamchat/metrics.ts";
-import { createConnector } from "teamchat/reply/connector.ts";
+import { type Call, createConnector } from "teamchat/reply/connector.ts";
+import type { Site } from "teamchat/store/turn.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { fakeHttp } from "tests/fakes/http.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -38,11 +39,9 @@ for (const [conversation, activity, path] of ROWS) {
       hosts: { mode: "cloud", origins: new Set(["https://smba.test"]) },
       sendsPerSecond: 40,
     });
-    const site = {
-      ...{ base: BASE, conversation, type: "personal", bot: { id: "28:b" } },
-      user: { id: "29:u" },
-    } as const;
-    const call = { site, method: "PUT", activity, body: {}, what: "test" } as const;
+    const people = { bot: { id: "28:b" }, user: { id: "29:u" } };
+    const site: Site = { base: BASE, conversation, type: "personal", ...people };
+    const call: Call = { site, method: "PUT", activity, body: {}, what: "test" };
     const outcome = await connector.call(call);
     const asked = http.requests.map(({ url }) => url);
     if (path !== undefined) {

@@ -63,11 +63,37 @@ Deno.test("prepareSchema() spells the keys of deliveries anew, and no others", a
       keep.run(key);
     }
     for (const key of others) keep.run(key);
-    db.exec("pragma user_version = 4");
+    db.exec("alter table owner_events drop column owner; pragma user_version = 4");
     prepareSchema(db);
     const keys = db.prepare("select key from seen").all().map(({ key }) => String(key));
     const wanted = ["m|17|msteams|a:1|message", "m|f:18|msteams|19:x;messageid=1|invoke"];
     assert.deepEqual(keys.toSorted(), [...wanted, ...others].toSorted());
+  } finally {
+    databases.dispose();
+  }
+});
+
+Deno.test("prepareSchema() finds whose doing an event is, and drops what is nobody's any more", async () => {
+  const databases = memoryDatabases();
+  try {
+    const db = await databases.open("/r/teamchat.db");
+    db.exec(VERSION_1);
+    prepareSchema(db);
+    db.exec("alter table owner_events drop column owner; pragma user_version = 5");
+    const insert = db.prepare(
+      "insert into owner_events (event_id, agent, kind, payload, created, turn_id) " +
+        "values (?, 'bea', ?, '{}', 1, ?)",
+    );
+    insert.run("e1", "feedback", "t1");
+    insert.run("e2", "reaction", "swept");
+    insert.run("e3", "feedback", null);
+    insert.run("e4", "file", null);
+    prepareSchema(db);
+    const rows = db.prepare("select event_id, owner from owner_events order by place").all();
+    assert.deepEqual(rows.map(({ event_id: id, owner }) => [id, owner]), [["e1", "o"], [
+      "e4",
+      null,
+    ]]);
   } finally {
     databases.dispose();
   }

@@ -1,0 +1,102 @@
+/**
+ * What a former owner left behind: what was said about answers is told to that owner's agent alone, and a
+ * disk that gives nothing at the moment of the change delays the end, and ends nobody else's work.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { agentOf, AGENTS, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import {
+  NEW_OWNER,
+  type OwnedTeamchat,
+  ownersTest,
+  WITHOUT_BEA,
+} from "tests/teamchat/owner_file.ts";
+
+const SECRET = "a secret of the former owner";
+
+/** An answer about which the owner says something while the agent is away. */
+async function thumbWhileAway(at: TestTeamchat): Promise<void> {
+  const agent = await at.agent();
+  await at.post(at.message("hi"));
+  const { turnId } = await at.still(agent.begin());
+  agent.answer(turnId, "hi");
+  const room = at.kit.conversation("a:bea");
+  await at.until(() => room.messages.length === 1);
+  await at.still(agent.next("delivery"));
+  agent.connection.terminate();
+  await at.still(agent.closed);
+  const feedback = JSON.stringify({ feedbackText: SECRET });
+  const value = { actionName: "feedback", actionValue: { reaction: "dislike", feedback } };
+  const [{ id: replyToId } = { id: "" }] = room.messages;
+  await at.post(at.message("", {
+    ...{ type: "invoke", name: "message/submitAction", replyToId, value },
+  }));
+}
+
+/** The agent of the new owner. */
+async function agentOfNewOwner(at: TestTeamchat): Promise<TestAgent> {
+  return await at.still(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
+}
+
+/** Events that an agent was told, once it is known that nothing else is on its way. */
+async function toldOf(at: TestTeamchat, agent: TestAgent): Promise<readonly unknown[]> {
+  agent.send({ type: "agents", id: "after" });
+  await at.still(agent.next("agents_result"));
+  return agent.frames.filter(({ type }) => type === "owner_event").map(({ payload }) => payload);
+}
+
+async function problems(at: TestTeamchat): Promise<readonly string[]> {
+  const response = await at.still(fetch(at.url.replace("/api/messages", "/healthz")));
+  const health = await at.still(response.json()) as { readonly problems: readonly string[] };
+  return health.problems.filter((name) => !name.startsWith("keys-"));
+}
+
+const test = (name: string, fn: (at: OwnedTeamchat) => Promise<void>) => ownersTest(name, fn);
+
+test("what a former owner said about answers is not told to the agent of the next one", async (at) => {
+  await thumbWhileAway(at);
+  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
+});
+
+test("nor when the disk did not let go of it", async (at) => {
+  await thumbWhileAway(at);
+  at.fill(true);
+  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  assert.deepEqual(await problems(at), ["former-owners-left"]);
+  at.fill(false);
+  assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
+  await at.clock.advance(6_000);
+  assert.deepEqual(await problems(at), []);
+});
+
+test("what an owner said is told where the agent is that owner's still", async (at) => {
+  await thumbWhileAway(at);
+  await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
+  const told = await toldOf(at, await agentOfNewOwner(at));
+  assert.deepEqual(told, [{ reaction: "dislike", text: SECRET }]);
+});
+
+test("a disk that gives nothing ends the agent's connection all the same, and is asked again", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("a secret"));
+  await at.still(agent.begin());
+  at.spoil(true);
+  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  let code: number | undefined;
+  agent.closed.then((ended) => code = ended.code);
+  await at.until(() => code !== undefined);
+  assert.equal(code, 1008);
+  // Longer than the gateway leaves between looks at what waits: they are not its end.
+  await at.clock.advance(60_000);
+  assert.deepEqual(await problems(at), ["former-owners-left"]);
+  at.spoil(false);
+  await at.clock.advance(6_000);
+  assert.deepEqual(await problems(at), []);
+  const next = await agentOfNewOwner(at);
+  await toldOf(at, next);
+  assert.deepEqual(next.frames.filter(({ type }) => type === "turn"), []);
+  assert.equal(at.host.log.lines.some(({ event }) => event === "owners not read"), false);
+});
