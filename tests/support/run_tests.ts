@@ -1,7 +1,8 @@
 /**
- * `./dev test [group …]`: prepares (the only step that downloads), runs each group offline, and
- * ends with `N passed, N failed[, N skipped]`. A skipped group counts as one and is named with
- * its reason. Exit code 1 when anything failed.
+ * `./dev test [group …]`: prepares (the only step that downloads), asks format, lint and types of the
+ * whole tree, runs each group offline, and ends with `N passed, N failed[, N skipped]`. Each of the
+ * three counts as a test. A skipped group counts as one and is named with its reason. Exit code 1
+ * when anything failed.
  *
  * @module
  */
@@ -10,8 +11,20 @@ import { canCutNetwork, installPackages, unmet } from "tests/support/machine.ts"
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 import { prepareDownloads } from "tests/support/prepare.ts";
 import { TEST_GROUPS, type TestGroup } from "tests/support/test_groups.ts";
+import {
+  denoCommand,
+  places,
+  runStep,
+  runSteps,
+  type StepResult,
+  TREE_STEPS,
+} from "tests/support/tree_steps.ts";
 
-interface Counts {
+/** The steps as a group: the first one. */
+const TREE_GROUP = { name: "tree", what: "format, lint and types of every file" } as const;
+
+/** What is counted. */
+export interface Counts {
   passed: number;
   failed: number;
   skipped: number;
@@ -30,6 +43,22 @@ export function readJunit(xml: string): Counts {
   return { passed: number("tests") - failed - skipped, failed, skipped };
 }
 
+/** Counts each step as one test. */
+export function countSteps(results: readonly StepResult[]): Counts {
+  const passed = results.filter(({ isOk }) => isOk).length;
+  return { passed, failed: results.length - passed, skipped: 0 };
+}
+
+/** The last line. */
+export function totalLine({ passed, failed, skipped }: Counts): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+async function runTree(isCut: boolean): Promise<Counts> {
+  say(`\n== ${TREE_GROUP.name}: ${TREE_GROUP.what} (${TREE_STEPS.length} steps)`);
+  return countSteps(await runSteps(TREE_STEPS, places(), (step) => runStep(step, { isCut }), say));
+}
+
 async function runGroup(
   group: TestGroup,
   files: readonly string[],
@@ -46,12 +75,7 @@ async function runGroup(
     `--junit-path=${report}`,
     ...files,
   ];
-  const command = isCut
-    ? {
-      name: "unshare",
-      args: ["-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", Deno.execPath(), ...args],
-    }
-    : { name: Deno.execPath(), args };
+  const command = denoCommand(args, isCut);
   const child = new Deno.Command(command.name, {
     args: command.args,
     cwd: TREE,
@@ -70,7 +94,7 @@ async function runGroup(
 
 async function main(): Promise<number> {
   const wanted = Deno.args;
-  const known = TEST_GROUPS.map((group) => group.name);
+  const known = [TREE_GROUP.name, ...TEST_GROUPS.map((group) => group.name)];
   const unknown = wanted.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`dev: Cannot test "${unknown[0]}": the groups are ${known.join(", ")}`);
@@ -87,10 +111,18 @@ async function main(): Promise<number> {
       : "network: not cut (no right to a network namespace); tests run from the cache only",
   );
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+  const count = (group: string, counts: Counts) => {
+    say(`== ${group}: ${counts.passed} passed, ${counts.failed} failed`);
+    total.passed += counts.passed;
+    total.failed += counts.failed;
+    total.skipped += counts.skipped;
+  };
   const all = (await treeFiles("_test.ts")).filter((file) => file.startsWith("tests/"));
   const skippedLines: string[] = [];
+  const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
+  if (isWanted(TREE_GROUP.name)) count(TREE_GROUP.name, await runTree(isCut));
   for (const group of TEST_GROUPS) {
-    if (wanted.length > 0 && !wanted.includes(group.name)) continue;
+    if (!isWanted(group.name)) continue;
     const files = all.filter((file) => group.holds(file));
     if (files.length === 0) continue;
     const reasons = (await Promise.all(group.needs.map(unmet))).filter((why) => why !== undefined);
@@ -100,16 +132,11 @@ async function main(): Promise<number> {
       continue;
     }
     say(`\n== ${group.name}: ${group.what} (${files.length} files)`);
-    const counts = await runGroup(group, files, isCut);
-    say(`== ${group.name}: ${counts.passed} passed, ${counts.failed} failed`);
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-    total.skipped += counts.skipped;
+    count(group.name, await runGroup(group, files, isCut));
   }
   say(`\n${Math.round((Date.now() - started) / 1000)} s`);
   for (const line of skippedLines) say(line);
-  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
-  say(`${total.passed} passed, ${total.failed} failed${skipped}`);
+  say(totalLine(total));
   return total.failed === 0 && total.passed > 0 ? 0 : 1;
 }
 

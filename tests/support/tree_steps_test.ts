@@ -1,0 +1,79 @@
+/**
+ * The steps that every change passes: each refuses what it is there for, they run side by side within
+ * their places, and what failed is shown.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  runStep,
+  runSteps,
+  type Step,
+  stepLines,
+  type StepResult,
+  TREE_STEPS,
+} from "tests/support/tree_steps.ts";
+
+/** A file with a fault for each step; what the step says of it. */
+const FAULTY = "var   a: number = 'x'\n";
+const SAID: Readonly<Record<string, RegExp>> = {
+  types: /Type 'string' is not assignable to type 'number'/,
+  lint: /no-var/,
+  format: /Found 1 not formatted file/,
+};
+
+Deno.test("each step refuses a file that has its fault, though nothing names the file", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "fleetctl-steps-" });
+  try {
+    await Deno.writeTextFile(`${folder}/deno.json`, "{}\n");
+    await Deno.writeTextFile(`${folder}/new.ts`, FAULTY);
+    for (const step of TREE_STEPS) {
+      const { isOk, output } = await runStep(step, { folder });
+      assert.equal(isOk, false, step.name);
+      assert.match(output, SAID[step.name] ?? /^$/, step.name);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+function ended(name: string, isOk = true, output = ""): StepResult {
+  return { name, isOk, seconds: 1.25, output };
+}
+
+Deno.test("runSteps() begins in order, fills its places, and says each end when it comes", async () => {
+  const events: string[] = [];
+  const ends = new Map<string, (result: StepResult) => void>();
+  const steps: readonly Step[] = ["a", "b", "c"].map((name) => ({ name, args: [] }));
+  const all = runSteps(
+    steps,
+    2,
+    ({ name }) => {
+      events.push(`begin ${name}`);
+      return new Promise((resolve) => ends.set(name, resolve));
+    },
+    (line) => events.push(line),
+  );
+  ends.get("b")?.(ended("b"));
+  while (!ends.has("c")) await Promise.resolve();
+  ends.get("c")?.(ended("c", false, "broken\n"));
+  ends.get("a")?.(ended("a"));
+  assert.deepEqual((await all).map(({ name, isOk }) => [name, isOk]), [
+    ["a", true],
+    ["b", true],
+    ["c", false],
+  ]);
+  assert.deepEqual(events, [
+    ...["begin a", "begin b", "ok   b (1.3 s)", "begin c"],
+    ...["FAIL c (1.3 s)", "  broken", "ok   a (1.3 s)"],
+  ]);
+});
+
+Deno.test("stepLines() shows the end of what a failed step wrote, without dots, and nothing of another", () => {
+  assert.deepEqual(stepLines(ended("lint", true, "checked")), ["ok   lint (1.3 s)"]);
+  const many = Array.from({ length: 300 }, (_, at) => `.\nline ${at}\n`).join("");
+  const lines = stepLines(ended("lint", false, many));
+  assert.deepEqual(lines.slice(0, 3), ["FAIL lint (1.3 s)", "  … 100 lines before", "  line 100"]);
+  assert.equal(lines.at(-1), "  line 299");
+});
