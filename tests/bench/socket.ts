@@ -11,7 +11,7 @@ import { printTable } from "tests/bench/measure.ts";
 import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 import { installKeyed } from "tests/support/keyed_mcp.ts";
 import { TREE } from "tests/support/module_graph.ts";
-import { buildPackage, copyInto } from "tests/support/packaged_host.ts";
+import { buildPackage, copyInto, installPackage } from "tests/support/packaged_host.ts";
 
 const ROUNDS = 30;
 const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
@@ -47,10 +47,7 @@ export async function benchSocket(): Promise<void> {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "bench" });
   try {
-    for (const entry of Deno.readDirSync(out)) {
-      if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
-    }
-    await host.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+    await installPackage(host, out);
     await host.must("fleetctl", "apply");
     await Deno.mkdir(`${host.root}${REPO}/catalog/browser`, { recursive: true });
     await Deno.writeTextFile(`${host.root}${REPO}/catalog/browser/mcp.yaml`, BROWSER);

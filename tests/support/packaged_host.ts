@@ -18,6 +18,18 @@ const COMMAND_MS_MAX = 60_000;
 const COCKPIT_PORT = 8731;
 /** The gateway of a host. */
 export const GATEWAY = "fleetctl-gateway.service";
+/** The daemon of a host. */
+export const DAEMON = "fleetctl-daemon.service";
+/** The connection of ada. */
+export const DIAL = "fleetctl-dial-ada.service";
+/** A host with a gateway, agents and the daemon, as its operator writes it down. */
+export const ROLES = `gateway:
+  cockpit_listen: 127.0.0.1:8731
+  dial_listen: 127.0.0.1:8735
+  trust: assertion
+daemon: true
+dial: true
+`;
 
 /** One host, seen as its operator and as its users. */
 export class PackagedHost {
@@ -144,6 +156,16 @@ export async function buildPackage(): Promise<string> {
   const said = new TextDecoder().decode(built.stdout) + new TextDecoder().decode(built.stderr);
   assert.ok(built.success, said);
   return out;
+}
+
+/** Installs the built package, over the one that may be there. */
+export async function installPackage(host: BootedHost, out: string): Promise<void> {
+  for (const entry of Deno.readDirSync(out)) {
+    if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
+  }
+  const installed = await host.exec(["sh", "-c", "dpkg -i /srv/fleetctl_*.deb"]);
+  assert.equal(installed.code, 0, installed.out + installed.err);
+  assert.doesNotMatch(installed.out + installed.err, /Cannot|not as it should be/);
 }
 
 /** Copies a file or folder of this machine into the host. */

@@ -13,9 +13,8 @@ import { reachingServer, RPC_WHEEL } from "tests/fakes/python_server.ts";
 import { bootHost, poll } from "tests/support/booted_host.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
-import { buildPackage, copyInto, PackagedHost } from "tests/support/packaged_host.ts";
+import { buildPackage, DAEMON, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
 
-const DAEMON = "fleetctl-daemon.service";
 const TRIES = "/var/lib/fleetctl/tries";
 const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
 const WIPE = tool("wipe_page", "Wipes a page");
@@ -252,10 +251,7 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
   await using wheels = await pythonIndex([RPC_WHEEL, reachingServer("1.0.0")]);
   try {
     const scene = new Scene(host);
-    for (const entry of Deno.readDirSync(out)) {
-      if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
-    }
-    await scene.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+    await installPackage(host, out);
     await using registry = await registryInside(host, packages.url, 4873);
     await using index = await registryInside(host, wheels.url, 4874);
     await Deno.mkdir(`${host.root}/etc/fleetctl/env`, { recursive: true });

@@ -7,7 +7,8 @@
 
 import assert from "node:assert/strict";
 import { poll } from "tests/support/booted_host.ts";
-import { DAEMON, type DaemonScene } from "tests/system/daemon/scene.ts";
+import type { DaemonScene } from "tests/system/daemon/scene.ts";
+import { DAEMON } from "tests/support/packaged_host.ts";
 
 const STORE = "/var/lib/fleetctl/repo/secrets.age";
 const SHARD = "/var/lib/fleetctl/repo/agents.d/zoe.yaml";

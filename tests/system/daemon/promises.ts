@@ -8,8 +8,9 @@
 
 import assert from "node:assert/strict";
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
-import { answerOf, DAEMON, type DaemonScene, EXEC, SOCKET } from "tests/system/daemon/scene.ts";
+import { answerOf, type DaemonScene, EXEC, SOCKET } from "tests/system/daemon/scene.ts";
 import { withExec } from "tests/system/daemon/walk.ts";
+import { DAEMON } from "tests/support/packaged_host.ts";
 
 const NOBODY = 65_534;
 const APPLY = { argv: ["apply"] };

@@ -8,25 +8,21 @@
 import assert from "node:assert/strict";
 import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts";
 import { type BootedHost, bootHost, type Ended, poll } from "tests/support/booted_host.ts";
-import { buildPackage, copyInto, PackagedHost } from "tests/support/packaged_host.ts";
+import {
+  buildPackage,
+  copyInto,
+  installPackage,
+  PackagedHost,
+  ROLES,
+} from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
 /** The agents: an admin and two others. */
 export const AGENTS = ["ada", "bob", "zoe"] as const;
 /** Where the daemon listens. */
 export const SOCKET = "/run/fleetctl/fleetctl.sock";
-/** The daemon. */
-export const DAEMON = "fleetctl-daemon.service";
 /** What the daemon may run as root. */
 export const EXEC = "/usr/lib/fleetctl/fleetctl-exec";
-
-const ROLES = `gateway:
-  cockpit_listen: 127.0.0.1:8731
-  dial_listen: 127.0.0.1:8735
-  trust: assertion
-daemon: true
-dial: true
-`;
 
 /**
  * Sends requests to the daemon, one connection each, and prints the last frame of every answer as
@@ -145,11 +141,8 @@ export async function openScene(): Promise<
   const host = await bootHost({ target: "multi-user.target", name: "guarded" });
   try {
     const scene = new DaemonScene(host);
-    for (const entry of Deno.readDirSync(out)) {
-      if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
-    }
     await copyInto(host, `${VENDOR_CACHE}/.`, "/var/lib/fleetctl/vendor-cache");
-    await scene.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+    await installPackage(host, out);
     await Deno.writeTextFile(`${host.root}/etc/fleetctl/roles.yaml`, ROLES);
     for (const name of AGENTS) {
       await scene.must(

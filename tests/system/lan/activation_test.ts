@@ -12,7 +12,12 @@ import type { BootedHost, Ended } from "tests/support/booted_host.ts";
 import { type Lan, withHosts } from "tests/support/host_lan.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { installKeyed, proofOf } from "tests/support/keyed_mcp.ts";
-import { buildPackage, copyInto, GATEWAY, PackagedHost } from "tests/support/packaged_host.ts";
+import {
+  buildPackage,
+  GATEWAY,
+  installPackage,
+  PackagedHost,
+} from "tests/support/packaged_host.ts";
 
 type Pair = Lan<"atlas" | "boreas">;
 
@@ -49,10 +54,7 @@ async function wiringOf(host: BootedHost, user: string, mcp: string): Promise<st
 }
 
 async function install(host: BootedHost, out: string): Promise<void> {
-  for (const entry of Deno.readDirSync(out)) {
-    if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
-  }
-  await host.must("sh", "-c", "dpkg -i /srv/fleetctl_*.deb");
+  await installPackage(host, out);
   await Deno.writeTextFile(`${host.root}/etc/fleetctl/host.yaml`, "webview_gateway: atlas\n");
   await host.must("fleetctl", "apply");
   await Deno.mkdir(`${host.root}${REPO}/catalog/browser`, { recursive: true });

@@ -1,0 +1,84 @@
+/**
+ * The life of a package on its host: set up by an operator, installed again, its gateway restarted, removed and
+ * purged.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  DAEMON,
+  DIAL,
+  GATEWAY,
+  installPackage,
+  PackagedHost,
+  ROLES,
+} from "tests/support/packaged_host.ts";
+
+/** Two agents and an MCP, after which nothing is left to do. */
+export async function setUp(scene: PackagedHost): Promise<void> {
+  assert.match(await scene.must("fleetctl", "--version"), /^fleetctl \d+\.\d+\.\d+\n$/);
+  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
+  for (const name of ["ada", "bob"]) {
+    await scene.must(
+      ...["fleetctl", "agents", "add", name, "--channel", "webview"],
+      ...["--user-email", `${name}@example.org`],
+    );
+  }
+  await scene.must("fleetctl", "mcp", "add", "git", "ada");
+  await scene.must("fleetctl", "apply");
+  assert.match(await scene.must("fleetctl", "apply"), /^unchanged +\d+ files\n/);
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
+  const failed = await scene.must(
+    ...["systemctl", "list-units", "--failed", "--plain", "--no-legend", "fleetctl-*", "mcp-*"],
+  );
+  assert.equal(failed, "");
+}
+
+/** The same package again restarts nothing. */
+export async function checkUpgrade(scene: PackagedHost, out: string): Promise<void> {
+  const before = await scene.property(DIAL, "MainPID");
+  await installPackage(scene.host, out);
+  assert.equal(await scene.property(DIAL, "MainPID"), before);
+  assert.equal(await scene.property(DAEMON, "ActiveState"), "active");
+}
+
+/** The agents outlive their gateway. */
+export async function checkGatewayRestart(scene: PackagedHost): Promise<void> {
+  const runtime = ["pgrep", "-u", "ada", "-f", "fleetctl-runtime"];
+  const before = [await scene.property(DIAL, "MainPID"), await scene.must(...runtime)];
+  const gateway = await scene.property(GATEWAY, "MainPID");
+  await scene.must("systemctl", "restart", GATEWAY);
+  assert.notEqual(await scene.property(GATEWAY, "MainPID"), gateway);
+  assert.match((await scene.turn("what can you do")).answer, /demo/i);
+  assert.deepEqual([await scene.property(DIAL, "MainPID"), await scene.must(...runtime)], before);
+}
+
+/** Removing stops everything, purging leaves the homes. */
+export async function checkRemoval(scene: PackagedHost): Promise<void> {
+  const running = async () => {
+    const units = await scene.must(
+      ...["systemctl", "list-units", "--plain", "--no-legend", "--state=active,activating,failed"],
+      ...["fleetctl-*", "mcp-*"],
+    );
+    const { out } = await scene.run(["sh", "-c", "ps -eo args | grep '[l]ib/fleetctl'"]);
+    return units + out;
+  };
+  const isThere = async (path: string) => (await scene.run(["test", "-e", path])).code === 0;
+  assert.notEqual(await running(), "");
+  await scene.must("dpkg", "-r", "fleetctl");
+  assert.equal(await running(), "");
+  assert.ok(await isThere("/var/lib/fleetctl/repo/secrets.age"), "removing keeps the fleet");
+  await scene.must("dpkg", "-P", "fleetctl");
+  assert.equal(await running(), "");
+  for (
+    const path of ["/etc/fleetctl", "/var/lib/fleetctl", "/usr/lib/fleetctl", "/usr/bin/fleetctl"]
+  ) {
+    assert.ok(!await isThere(path), path);
+  }
+  assert.equal(
+    await scene.must("sh", "-c", "find /etc/systemd -name '*fleetctl*' -o -name 'mcp-*'"),
+    "",
+  );
+  assert.ok(await isThere("/home/ada/.bashrc"), "homes belong to their users");
+}
