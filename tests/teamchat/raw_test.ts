@@ -21,8 +21,8 @@ import {
   stillWith,
 } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
+import { END_MS_MAX, say } from "tests/support/wire.ts";
 
-const END_MS_MAX = 20_000;
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
 /** A program under attack. */
@@ -261,12 +261,8 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
   };
   try {
     for (const [index, piece] of pieces.entries()) {
-      const bytes = Uint8Array.from(piece, (one) => one.charCodeAt(0));
-      const sent = async () => {
-        for (let done = 0; done < bytes.length;) done += await peer.write(bytes.subarray(done));
-      };
       // Who was refused may hear of it before all was said.
-      await sent().catch(() => {});
+      await say(peer, piece).catch(() => {});
       if (index === 0 && text === "" && /expect: 100/.test(piece)) {
         await hear(() => statusesOf(text).length > 0);
       } else await new Promise((resolve) => setTimeout(resolve));

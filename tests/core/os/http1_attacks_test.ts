@@ -19,12 +19,10 @@ import type { Listener } from "core/ports.ts";
 import { WIRE_LIMITS } from "core/wire_limits.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
+import { bytesOf, END_MS_MAX, hear, say } from "tests/support/wire.ts";
 
-const END_MS_MAX = 20_000;
 const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
 const NOTHING: Answer = { status: 204, headers: [], body: null };
-
-const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
 
 function serve(handlers: Partial<Http1Handlers>): Promise<Listener> {
   return serveHttp1(LOOPBACK, {
@@ -32,28 +30,6 @@ function serve(handlers: Partial<Http1Handlers>): Promise<Listener> {
     upgrade: () => Promise.resolve(),
     ...handlers,
   }, { processes: fakeProcesses(), log: recordingLog(), times: HTTP_LIMITS });
-}
-
-async function say(to: Deno.Conn, text: string): Promise<void> {
-  const bytes = bytesOf(text);
-  for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
-}
-
-/** What a connection says until `isEnough`, or to its end. */
-async function hear(from: Deno.Conn, isEnough = (_text: string) => false): Promise<string> {
-  const buffer = new Uint8Array(64 * 1024);
-  let text = "";
-  const timer = setTimeout(() => from.close(), END_MS_MAX);
-  try {
-    while (!isEnough(text)) {
-      const read = await from.read(buffer);
-      if (read === null) break;
-      text += new TextDecoder("latin1").decode(buffer.subarray(0, read));
-    }
-    return text;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Waits for what has to come; that it does not is a failure, and hangs nobody. */

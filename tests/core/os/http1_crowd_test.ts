@@ -11,8 +11,8 @@ import type { Answer } from "core/os/http1_answer.ts";
 import { serveHttp1, type WireBounds } from "core/os/http1_server.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
+import { bytesOf, END_MS_MAX, listen } from "tests/support/wire.ts";
 
-const END_MS_MAX = 20_000;
 const HALF = "GET /slow HTTP/1.1\r\nHost: a\r\nx";
 const ASK = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const HANG = "GET /hang HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -20,7 +20,6 @@ const TAKE_NOTHING = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
 /** More than lies between two programs when one of them does not read. */
 const LARGE_BYTES = 32 * 1024 * 1024;
 const PROXY = Symbol("proxy");
-const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
 
 interface Scene {
   /** Connects as a client, or as a proxy that speaks for many, and says something. */
@@ -30,23 +29,10 @@ interface Scene {
   readonly log: ReturnType<typeof recordingLog>;
 }
 
-/** What a connection says until `isEnough`, or to its end; one that never comes hangs nobody. */
-async function hear(from: Deno.Conn, isEnough = (_: string) => false): Promise<string> {
-  const buffer = new Uint8Array(4096);
-  let text = "";
-  const timer = setTimeout(() => from.close(), END_MS_MAX);
-  try {
-    while (!isEnough(text)) {
-      const read = await from.read(buffer);
-      if (read === null) return `${text}END`;
-      text += new TextDecoder().decode(buffer.subarray(0, read));
-    }
-    return text;
-  } catch {
-    return `${text}RESET`;
-  } finally {
-    clearTimeout(timer);
-  }
+/** What a connection says until `isEnough`, or to its end, and how it ended. */
+async function hear(from: Deno.Conn, isEnough?: (text: string) => boolean): Promise<string> {
+  const { text, end } = await listen(from, isEnough);
+  return text + { enough: "", closed: "END", reset: "RESET", late: "LATE" }[end];
 }
 
 const isAnswered = (text: string) => text.endsWith("\r\n\r\nok");

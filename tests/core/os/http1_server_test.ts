@@ -14,9 +14,9 @@ import { type Http1Deps, type Http1Request, serveHttp1 } from "core/os/http1_ser
 import type { Listener } from "core/ports.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
+import { bytesOf, END_MS_MAX, hear, say } from "tests/support/wire.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 300);
-const END_MS_MAX = 20_000;
 const QUICK = { headersMsMax: 100, requestMsMax: 100, keepAliveMs: 100, checkMs: 20 };
 
 interface Scene {
@@ -32,36 +32,6 @@ const cancelled = Promise.withResolvers<void>();
 const asked = Promise.withResolvers<void>();
 const release = Promise.withResolvers<void>();
 
-const bytesOf = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
-
-async function writeAll(to: Deno.Conn, text: string): Promise<void> {
-  const bytes = bytesOf(text);
-  for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
-}
-
-/** Reads to the end; one that never comes is a failure, and hangs nobody. */
-async function readAll(from: Deno.Conn): Promise<string> {
-  const buffer = new Uint8Array(64 * 1024);
-  let text = "";
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    from.close();
-  }, END_MS_MAX);
-  try {
-    for (;;) {
-      const read = await from.read(buffer);
-      if (read === null) return text;
-      text += new TextDecoder("latin1").decode(buffer.subarray(0, read));
-    }
-  } catch (thrown) {
-    if (isLate) throw new Error(`no end after ${JSON.stringify(text)}`);
-    throw thrown;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 function closeQuietly(peer: Deno.Conn): void {
   try {
     peer.close();
@@ -72,15 +42,10 @@ function closeQuietly(peer: Deno.Conn): void {
 
 /** Reads one answer with a length. */
 async function readOne(from: Deno.Conn): Promise<string> {
-  const buffer = new Uint8Array(64 * 1024);
-  let text = "";
-  for (;;) {
+  return await hear(from, (text) => {
     const [, head, length] = /^([^]*?content-length: (\d+)[^]*?\r\n\r\n)/.exec(text) ?? [];
-    if (head !== undefined && text.length >= head.length + Number(length)) return text;
-    const read = await from.read(buffer);
-    assert.ok(read !== null, `closed after ${JSON.stringify(text)}`);
-    text += new TextDecoder("latin1").decode(buffer.subarray(0, read));
-  }
+    return head !== undefined && text.length >= head.length + Number(length);
+  });
 }
 
 const echo = async ({ head, body }: Http1Request): Promise<Answer> => {
@@ -116,8 +81,8 @@ function test(
           say: async (...pieces) => {
             const peer = await open();
             try {
-              for (const piece of pieces) await writeAll(peer, piece);
-              return await readAll(peer);
+              for (const piece of pieces) await say(peer, piece);
+              return await hear(peer);
             } finally {
               closeQuietly(peer);
             }
@@ -217,10 +182,10 @@ test(
   "a body that nobody reads is passed over when it is there, and ends the connection else",
   async (scene) => {
     const peer = await scene.open();
-    await writeAll(peer, `POST /1 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
+    await say(peer, `POST /1 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
     await readOne(peer);
-    await writeAll(peer, `POST /2 HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nabc`);
-    const answer = await readAll(peer);
+    await say(peer, `POST /2 HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nabc`);
+    const answer = await hear(peer);
     assert.match(answer, /connection: close\r\n/);
     peer.close();
     assert.deepEqual(scene.seen, ["POST /1", "POST /2"]);
@@ -237,7 +202,7 @@ Deno.test("the whole refusal of a body arrives while its sender still writes", a
   const piece = new Uint8Array(64 * 1024);
   const one = async () => {
     const peer = await Deno.connect(listener.address);
-    await writeAll(peer, `POST / HTTP/1.1\r\n${HOST}Content-Length: 8000000\r\n\r\n`);
+    await say(peer, `POST / HTTP/1.1\r\n${HOST}Content-Length: 8000000\r\n\r\n`);
     const writing = (async () => {
       for (let sent = 0; sent < 8_000_000;) {
         sent += await peer.write(piece.subarray(0, 8_000_000 - sent));
@@ -245,7 +210,7 @@ Deno.test("the whole refusal of a body arrives while its sender still writes", a
     })();
     // Reads late, as a client does that sends first; many give up when they cannot.
     await writing;
-    const answer = await readAll(peer);
+    const answer = await hear(peer);
     peer.close();
     assert.equal(statusOf(answer), 413);
     assert.ok(answer.endsWith(text), `${answer.length} bytes came`);
@@ -260,12 +225,12 @@ Deno.test("the whole refusal of a body arrives while its sender still writes", a
 test("a sender that waits is asked to go on, unless its body is not wanted", async (scene) => {
   const peer = await scene.open();
   const head = `POST /x HTTP/1.1\r\n${CLOSE}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
-  await writeAll(peer, head);
+  await say(peer, head);
   const buffer = new Uint8Array(1024);
   const read = await peer.read(buffer) ?? 0;
   assert.equal(new TextDecoder().decode(buffer.subarray(0, read)), "HTTP/1.1 100 Continue\r\n\r\n");
-  await writeAll(peer, "ok");
-  assert.match(await readAll(peer), /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/);
+  await say(peer, "ok");
+  assert.match(await hear(peer), /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/);
   peer.close();
 });
 
@@ -327,7 +292,7 @@ test("an idle connection ends, and an answer may take its time", async (scene) =
 
 test("who takes nothing of an answer is let go", async (scene) => {
   const peer = await scene.open();
-  await writeAll(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
   const timer = setTimeout(() => cancelled.reject(new Error("it waits for ever")), END_MS_MAX);
   try {
     await cancelled.promise;
@@ -350,12 +315,12 @@ test("who takes nothing of an answer is let go", async (scene) => {
 test("a close lets an answer under way end, and takes no other", async (scene) => {
   const peer = await scene.open();
   const idle = await scene.open();
-  await writeAll(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
   await asked.promise;
   const closed = scene.listener.close(60_000);
-  assert.equal(await readAll(idle).catch(() => ""), "");
+  assert.equal(await hear(idle).catch(() => ""), "");
   release.resolve();
-  assert.match(await readAll(peer), /connection: close\r\n\r\ndone$/);
+  assert.match(await hear(peer), /connection: close\r\n\r\ndone$/);
   await closed;
   peer.close();
   idle.close();

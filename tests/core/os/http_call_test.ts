@@ -9,85 +9,12 @@ import assert from "node:assert/strict";
 import { type HttpCallAnswer, HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
 import { HTTP_CALL_LIMITS } from "core/limits.ts";
 import { openHttpCalls } from "core/os/http_call.ts";
+import { type Script, type ScriptedServer, serveScript } from "tests/core/os/scripted_server.ts";
+import { say } from "tests/support/wire.ts";
 
-const text = new TextEncoder();
-const latin1 = new TextDecoder("latin1");
 const OK = 'HTTP/1.1 201 Created\r\ncontent-length: 11\r\n\r\n{"id":"m1"}';
 
-type Script = (connection: Deno.Conn, request: string, nth: number) => Promise<void> | void;
-
-interface Server extends AsyncDisposable {
-  readonly port: number;
-  readonly requests: string[];
-  connections(): number;
-  /** Ends each connection that is open. */
-  hangUp(): void;
-}
-
-/** Reads whole requests and answers each by the script. */
-function serve(script: Script, listener = Deno.listen({ hostname: "127.0.0.1", port: 0 })): Server {
-  const requests: string[] = [];
-  const open = new Set<Deno.Conn>();
-  const running: Promise<void>[] = [];
-  let connections = 0;
-  const close = (connection: Deno.Conn) => {
-    if (!open.delete(connection)) return;
-    try {
-      connection.close();
-    } catch {
-      // The script has closed it.
-    }
-  };
-  const one = async (connection: Deno.Conn) => {
-    const buffer = new Uint8Array(64 * 1024);
-    let have = "";
-    try {
-      for (;;) {
-        const read = await connection.read(buffer);
-        if (read === null) break;
-        have += latin1.decode(buffer.subarray(0, read));
-        const head = have.indexOf("\r\n\r\n");
-        const length = Number(/content-length: (\d+)/.exec(have)?.[1] ?? 0);
-        if (head === -1 || have.length < head + 4 + length) continue;
-        requests.push(have);
-        const request = have;
-        have = "";
-        await script(connection, request, requests.length);
-      }
-    } catch {
-      // The client is gone, or the script has closed.
-    }
-    close(connection);
-  };
-  running.push(
-    (async () => {
-      for await (const connection of listener) {
-        connections++;
-        open.add(connection);
-        running.push(one(connection));
-      }
-    })().catch(() => {}),
-  );
-  return {
-    port: (listener.addr as Deno.NetAddr).port,
-    requests,
-    connections: () => connections,
-    hangUp: () => [...open].forEach(close),
-    [Symbol.asyncDispose]: async () => {
-      listener.close();
-      [...open].forEach(close);
-      await Promise.all(running);
-    },
-  };
-}
-
-const write = async (connection: Deno.Conn, bytes: string) => {
-  for (let rest = text.encode(bytes); rest.length > 0;) {
-    rest = rest.subarray(await connection.write(rest));
-  }
-};
-
-function requestTo(server: Server, more: Partial<HttpCallRequest> = {}): HttpCallRequest {
+function requestTo(server: ScriptedServer, more: Partial<HttpCallRequest> = {}): HttpCallRequest {
   return {
     ...{ method: "POST", headers: { "content-type": "application/json" }, body: '{"a":"ü"}' },
     url: `http://127.0.0.1:${server.port}/v3/conversations/a%3A1/activities`,
@@ -108,7 +35,7 @@ async function outcome(asked: Promise<HttpCallAnswer>): Promise<string> {
 }
 
 Deno.test("a request is what was asked for, whole, and its connection is used again", async () => {
-  await using server = serve((connection) => write(connection, OK));
+  await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   try {
     const headers = { "content-type": "application/json", authorization: "Bearer t" };
@@ -176,7 +103,7 @@ const ROWS: readonly {
   ].map(({ says, comes }) => ({
     what: `an answer ${JSON.stringify(says.slice(0, 60))}`,
     script: (connection: Deno.Conn) =>
-      write(connection, says).then(() =>
+      say(connection, says).then(() =>
         says.includes("1000000000") ? connection.close() : undefined
       ),
     comes,
@@ -184,8 +111,8 @@ const ROWS: readonly {
   {
     what: "bytes that are no UTF-8",
     script: async (connection) => {
-      await write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
-      await connection.write(new Uint8Array([0xff, 0xff]));
+      await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
+      await say(connection, "\xff\xff");
     },
     comes: "200 (no body)",
   },
@@ -196,13 +123,13 @@ const ROWS: readonly {
   },
   {
     what: "an end within the head",
-    script: (connection) => write(connection, SLOW_HEAD).then(() => connection.close()),
+    script: (connection) => say(connection, SLOW_HEAD).then(() => connection.close()),
     comes: "unanswered",
   },
   {
     what: "an end within the body",
     script: (connection) =>
-      write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").then(() =>
+      say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").then(() =>
         connection.close()
       ),
     comes: "200 (no body)",
@@ -210,27 +137,27 @@ const ROWS: readonly {
   {
     what: "a body that ends with its connection",
     script: (connection) =>
-      write(connection, "HTTP/1.1 200 OK\r\n\r\n{}").then(() => connection.close()),
+      say(connection, "HTTP/1.1 200 OK\r\n\r\n{}").then(() => connection.close()),
     comes: "200 {}",
   },
   {
     what: "a body without an end, in chunks",
     script: async (connection) => {
-      await write(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-      for (;;) await write(connection, `4000\r\n${"x".repeat(0x4000)}\r\n`);
+      await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      for (;;) await say(connection, `4000\r\n${"x".repeat(0x4000)}\r\n`);
     },
     comes: "200 (no body)",
   },
   { what: "silence", script: () => {}, comes: "unanswered", timeoutMs: 50 },
   {
     what: "a head that stops",
-    script: (connection) => write(connection, SLOW_HEAD),
+    script: (connection) => say(connection, SLOW_HEAD),
     comes: "unanswered",
     timeoutMs: 50,
   },
   {
     what: "a body that stops",
-    script: (connection) => write(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+    script: (connection) => say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
     comes: "200 (no body)",
     timeoutMs: 50,
   },
@@ -238,7 +165,7 @@ const ROWS: readonly {
 
 for (const { what, script, comes, timeoutMs = 20_000 } of ROWS) {
   Deno.test(`${what}: ${comes}, asked for once`, async () => {
-    await using server = serve(script);
+    await using server = serveScript(script);
     const calls = openHttpCalls();
     try {
       assert.equal(await outcome(calls.call(requestTo(server, { timeoutMs }))), comes);
@@ -251,8 +178,8 @@ for (const { what, script, comes, timeoutMs = 20_000 } of ROWS) {
 
 Deno.test("a kept connection that its server has closed is not used again", async () => {
   const ended = Promise.withResolvers<void>();
-  await using server = serve(async (connection, _request, nth) => {
-    await write(connection, OK);
+  await using server = serveScript(async (connection, _request, nth) => {
+    await say(connection, OK);
     if (nth > 1) return;
     connection.close();
     ended.resolve();
@@ -271,8 +198,8 @@ Deno.test("a kept connection that its server has closed is not used again", asyn
 });
 
 Deno.test("a kept connection that ends under a request is no reason to send it again", async () => {
-  await using server = serve((connection, _request, nth) =>
-    nth === 1 ? write(connection, OK) : connection.close()
+  await using server = serveScript((connection, _request, nth) =>
+    nth === 1 ? say(connection, OK) : connection.close()
   );
   const calls = openHttpCalls();
   try {
@@ -286,7 +213,7 @@ Deno.test("a kept connection that ends under a request is no reason to send it a
 
 Deno.test("an answer to nothing is never taken for the next one", async () => {
   const forged = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
-  await using server = serve((connection) => write(connection, OK + forged));
+  await using server = serveScript((connection) => say(connection, OK + forged));
   const calls = openHttpCalls();
   try {
     for (let n = 0; n < 3; n++) {
@@ -300,7 +227,7 @@ Deno.test("an answer to nothing is never taken for the next one", async () => {
 
 Deno.test("what may not be used again after its answer is closed", async () => {
   const says = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-  await using server = serve((connection) => write(connection, says));
+  await using server = serveScript((connection) => say(connection, says));
   const calls = openHttpCalls();
   try {
     for (let n = 0; n < 2; n++) assert.equal(await outcome(calls.call(requestTo(server))), "200 ");
@@ -311,7 +238,7 @@ Deno.test("what may not be used again after its answer is closed", async () => {
 });
 
 Deno.test("many at once take a connection each, and share them afterwards", async () => {
-  await using server = serve((connection) => write(connection, OK));
+  await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   try {
     for (let round = 0; round < 3; round++) {
@@ -363,7 +290,7 @@ for (
 }
 
 Deno.test("a header that would end its line is not sent", async () => {
-  await using server = serve((connection) => write(connection, OK));
+  await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   const headers = { authorization: "Bearer x\r\nhost: other" };
   await assert.rejects(calls.call(requestTo(server, { headers })), TypeError);
@@ -374,7 +301,7 @@ Deno.test("a header that would end its line is not sent", async () => {
 Deno.test("handshakes that never end take a bounded number of connections", async () => {
   const max = HTTP_CALL_LIMITS.idleConnectionsMax;
   // What a client of TLS says first is no request: nobody answers it.
-  await using server = serve(() => {});
+  await using server = serveScript(() => {});
   const calls = openHttpCalls();
   const url = `https://127.0.0.1:${server.port}/`;
   const round = async () => {
@@ -406,8 +333,8 @@ for (
   ]
 ) {
   Deno.test(`${JSON.stringify(says)} may have a body behind it: nothing follows there`, async () => {
-    await using server = serve((connection, _request, nth) =>
-      write(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
+    await using server = serveScript((connection, _request, nth) =>
+      say(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
     );
     const calls = openHttpCalls();
     try {

@@ -9,85 +9,31 @@ import assert from "node:assert/strict";
 import { Cut } from "core/cut.ts";
 import { openUpstream } from "core/os/upstream.ts";
 import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/proxy_port.ts";
+import { type Script, type ScriptedServer, serveScript } from "tests/core/os/scripted_server.ts";
+import { END_MS_MAX, say } from "tests/support/wire.ts";
 
 const text = new TextEncoder();
-/** An answer that never comes is a failure, and hangs nobody. */
-const END_MS_MAX = 20_000;
 
-/** A server that reads to an empty line and answers each request with the next script. */
-interface Scripted {
+/** The client, and its server. */
+interface Scene extends Pick<ScriptedServer, "requests" | "connections"> {
   readonly upstream: Upstream;
-  readonly requests: string[];
-  readonly connections: () => number;
-  close(): Promise<void>;
 }
 
-type Script = (connection: Deno.Conn, request: string) => Promise<void> | void;
-
-function startScripted(script: Script): Scripted {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const requests: string[] = [];
-  const running: Promise<void>[] = [];
-  let connections = 0;
-  const serve = async (connection: Deno.Conn) => {
-    const buffer = new Uint8Array(64 * 1024);
-    let have = "";
-    try {
-      for (;;) {
-        const read = await connection.read(buffer);
-        if (read === null) break;
-        have += new TextDecoder("latin1").decode(buffer.subarray(0, read));
-        const end = have.indexOf("\r\n\r\n");
-        if (end === -1) continue;
-        requests.push(have);
-        const request = have;
-        have = "";
-        await script(connection, request);
-      }
-      connection.close();
-    } catch {
-      // The client is gone, or the script has closed.
-    }
-  };
-  running.push((async () => {
-    for await (const connection of listener) {
-      connections++;
-      running.push(serve(connection));
-    }
-  })());
-  const { port } = listener.addr as Deno.NetAddr;
-  const upstream = openUpstream({ hostname: "127.0.0.1", port });
-  return {
-    upstream,
-    requests,
-    connections: () => connections,
-    close: async () => {
-      upstream.close();
-      listener.close();
-      await Promise.all(running);
-    },
-  };
-}
-
-function test(name: string, script: Script, run: (scene: Scripted) => Promise<void>): void {
+function test(name: string, script: Script, run: (scene: Scene) => Promise<void>): void {
   Deno.test({
     name,
     sanitizeOps: true,
     sanitizeResources: true,
     fn: async () => {
-      const scene = startScripted(script);
+      await using server = serveScript(script);
+      const upstream = openUpstream({ hostname: "127.0.0.1", port: server.port });
       try {
-        await run(scene);
+        await run({ ...server, upstream });
       } finally {
-        await scene.close();
+        upstream.close();
       }
     },
   });
-}
-
-async function say(connection: Deno.Conn, said: string): Promise<void> {
-  const bytes = Uint8Array.from(said, (character) => character.charCodeAt(0));
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
 function get(upstream: Upstream, more: Partial<Parameters<Upstream["send"]>[0]> = {}) {

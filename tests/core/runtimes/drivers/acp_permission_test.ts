@@ -7,7 +7,8 @@
 import assert from "node:assert/strict";
 import { methods } from "@agentclientprotocol/sdk";
 import type { PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
-import { plainAgent, serve, setUp, withTime } from "tests/core/runtimes/drivers/acp_scene.ts";
+import { plainAgent, serve, setUp } from "tests/core/runtimes/drivers/acp_scene.ts";
+import { withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
 
 const OPTIONS = [
   { optionId: "always", name: "Always", kind: "allow_always" as const },

@@ -10,14 +10,8 @@ import { pathsUnder } from "core/paths.ts";
 import { createDriver } from "core/runtimes/create_driver.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import {
-  HOME,
-  plainAgent,
-  serve,
-  SESSION_FILE,
-  setUp,
-  withTime,
-} from "tests/core/runtimes/drivers/acp_scene.ts";
+import { plainAgent, serve, setUp } from "tests/core/runtimes/drivers/acp_scene.ts";
+import { HOME, SESSION_FILE, withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
 
 Deno.test("start() keeps the session id and resumes, loads, or begins anew", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });

@@ -9,13 +9,8 @@ import assert from "node:assert/strict";
 import { methods, RequestError } from "@agentclientprotocol/sdk";
 import type { RuntimeUpdate } from "core/runtimes/driver.ts";
 import { settle } from "tests/fakes/clock.ts";
-import {
-  chunk,
-  plainAgent,
-  serve,
-  setUp,
-  withTime,
-} from "tests/core/runtimes/drivers/acp_scene.ts";
+import { chunk, plainAgent, serve, setUp } from "tests/core/runtimes/drivers/acp_scene.ts";
+import { withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
 
 Deno.test("prompt() delivers every update before its outcome, one at a time", async () => {
   const { driver, host } = setUp((call) =>

@@ -10,7 +10,8 @@ import { MCP_LIMITS } from "core/limits.ts";
 import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
 import { settle } from "tests/fakes/clock.ts";
 import type { FakeCall, FakeProgram } from "tests/fakes/processes.ts";
-import { type DriverScene, openDriver, withTime } from "tests/core/runtimes/drivers/line_scene.ts";
+import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
+import { type DriverScene, withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 /** A protocol in the words that these tests need. */

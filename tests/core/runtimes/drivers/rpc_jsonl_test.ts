@@ -7,12 +7,12 @@
 
 import assert from "node:assert/strict";
 import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
 import {
   type DriverScene,
-  openDriver,
   SESSION_FILE,
   withTime,
-} from "tests/core/runtimes/drivers/line_scene.ts";
+} from "tests/core/runtimes/drivers/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 const FILE = "/home/ada/sessions/1.jsonl";

@@ -7,13 +7,13 @@
 
 import assert from "node:assert/strict";
 import type { RuntimeUpdate } from "core/runtimes/driver.ts";
+import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
 import {
   type DriverScene,
   HOME,
-  openDriver,
   SESSION_FILE,
   withTime,
-} from "tests/core/runtimes/drivers/line_scene.ts";
+} from "tests/core/runtimes/drivers/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 const ID = "4d2c1a0e-0000-4000-8000-000000000001";

@@ -1,0 +1,61 @@
+/**
+ * A driver with a fake program behind it, and time in the hands of the test.
+ *
+ * @module
+ */
+
+import { pathsUnder } from "core/paths.ts";
+import { createDriver } from "core/runtimes/create_driver.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import type { PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
+import { settle } from "tests/fakes/clock.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
+import type { FakeProgram } from "tests/fakes/processes.ts";
+
+/** Home of the agent, and where its driver keeps the session. */
+export const HOME = "/home/ada";
+export const SESSION_FILE = `${HOME}/.fleetctl/dial/session.json`;
+
+/** A driver and the host below it. */
+export interface DriverScene {
+  readonly host: MemoryHost;
+  readonly driver: RuntimeDriver;
+}
+
+/** What a test may say of both. */
+export interface SceneOptions {
+  /** Path → text. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly decidePermission?: PermissionDecider;
+}
+
+/** Creates the driver of a definition; `name` is what its program is started as. */
+export function sceneOf(
+  definition: RuntimeDefinition,
+  [name, program]: readonly [name: string, program: FakeProgram],
+  { files = {}, env = {}, decidePermission }: SceneOptions,
+): DriverScene {
+  const host = memoryHost({ programs: { [name]: program }, files });
+  const driver = createDriver(definition, host, {
+    ...{ agent: "ada", home: HOME, paths: pathsUnder("/"), env },
+    stateDir: `${HOME}/.fleetctl/dial`,
+    ...(decidePermission === undefined ? {} : { decidePermission }),
+  });
+  return { host, driver };
+}
+
+/** Lets promises run and the clock tick until `work` is done; the driver's time is the fake one. */
+export async function withTime<T>(host: MemoryHost, work: Promise<T>): Promise<T> {
+  let done = false;
+  const finish = () => {
+    done = true;
+  };
+  work.then(finish, finish);
+  for (let turn = 0; turn < 200 && !done; turn++) {
+    await settle();
+    if (!done && turn > 20) await host.clock.advanceToNext();
+  }
+  return await work;
+}
