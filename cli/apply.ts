@@ -16,7 +16,8 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
-import { ok, type Result } from "core/result.ts";
+import { spoolWaits } from "cli/teams_gateway/join.ts";
+import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
@@ -48,6 +49,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     }
     const gathered = await readFacts(context);
     if (!gathered.ok) return gathered;
+    const roles = gathered.value.roles;
+    const waits = isDryRun || target.kind === "agent"
+      ? undefined
+      : await spoolWaits(context, roles.teamchat);
+    if (waits !== undefined) return err(waits);
     const own = target.kind === "agent" ? target.agent : undefined;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,

@@ -77,6 +77,8 @@ export function pathsUnder(root: string) {
     archiveDir: at("/var/lib/fleetctl/archive"),
     /** Where the receiving half of the team-chat gateway hands over what it took. */
     teamchatHandover: at("/var/lib/fleetctl/teamchat-receiver/handover.sock"),
+    /** What it took and has not handed over; gone when it ended with nothing left. */
+    teamchatSpool: at("/var/lib/fleetctl/teamchat-receiver/spool.db"),
     role: (role: string) => at(`/var/lib/fleetctl/${role}`),
 
     run: at("/run/fleetctl"),

@@ -6,13 +6,17 @@
  */
 
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import type { AppTokenFault } from "teamchat/reply/app_token.ts";
 
 /** What health is made from. */
 export interface HealthFacts {
   readonly mode: "cloud" | "local";
   readonly version: string;
-  readonly agentsKnown: number;
+  /** Whose agent is whose. */
+  readonly owners: ReadonlyMap<string, string>;
+  /** Whether who comes or goes is noticed; else it goes by what it was started with. */
+  readonly isOwnersWatched: boolean;
   /** The file of the owners could not be used when it was last looked at; the map before it counts. */
   readonly isOwnersDamaged: boolean;
   /** The disk does not let what former owners left be ended. */
@@ -45,7 +49,7 @@ export function healthOf(facts: HealthFacts): Health {
   const { now, secretEnds, tokenFault } = facts;
   const days = secretEnds === undefined ? undefined : Math.floor((secretEnds - now) / DAY_MS);
   const problems = [
-    ...(facts.agentsKnown === 0 ? ["agents-none"] : []),
+    ...(facts.owners.size === 0 ? ["agents-none"] : []),
     ...(facts.isOwnersDamaged ? [OWNERS_DAMAGED] : []),
     ...(facts.isDisowningBehind ? ["former-owners-left"] : []),
     ...(facts.keysAgeMs === "elsewhere" ? [] : keyProblems(facts.mode, facts.keysAgeMs)),
@@ -60,7 +64,12 @@ export function healthOf(facts: HealthFacts): Health {
     problems,
     mode: facts.mode,
     version: facts.version,
-    agents: { known: facts.agentsKnown, connected: facts.agentsConnected },
+    agents: {
+      known: facts.owners.size,
+      connected: facts.agentsConnected,
+      watched: facts.isOwnersWatched,
+      digest: agentsDigest(facts.owners),
+    },
     turns_open: facts.turnsOpen,
     ...(typeof facts.keysAgeMs === "number" ? keysAge(facts.keysAgeMs) : {}),
     ...(days === undefined ? {} : { secret_days_left: days }),

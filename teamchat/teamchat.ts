@@ -292,7 +292,8 @@ function inboundOf(
     healthOf({
       mode: mode.kind,
       version: options.version,
-      agentsKnown: owners.map.size,
+      owners: owners.map,
+      isOwnersWatched: config.agentsFile !== undefined,
       isOwnersDamaged: owners.isDamaged(),
       isDisowningBehind: parts.disowning.isBehind(),
       agentsConnected: registry.all().length,

@@ -16,6 +16,7 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
+import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
@@ -110,13 +111,16 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     });
     if (!report.ok) return report;
     const tools = gathered.value.facts.wired.get(record.name) ?? [];
-    return ok(planReport(report.value, gathered.value, {
+    const ownerless = ownerMissing(record);
+    const told = planReport(report.value, gathered.value, {
       json: { agent: record.name, run_on: site.hostname, tools, dry_run: options.isDryRun },
       last: [
         `agent "${record.name}" ${options.isDryRun ? "would run" : "runs"} on "${site.hostname}" ` +
         `with ${tools.length === 0 ? "no MCPs" : tools.join(", ")}`,
       ],
-    }));
+    });
+    if (ownerless === undefined) return ok(told);
+    return ok({ ...told, warnings: [...told.warnings ?? [], ownerless] });
   });
 }
 

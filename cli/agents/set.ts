@@ -9,6 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
+import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
 import { CHANNELS } from "core/ledger/agent.ts";
@@ -96,7 +97,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!followed.ok) return followed;
     const { gathered, report } = followed.value;
     const isSame = recorded.value.changed.length === 0;
-    return ok(planReport(report, gathered, {
+    const record = gathered.ledger.agents.get(name);
+    const ownerless = record === undefined ? undefined : ownerMissing(record);
+    const told = planReport(report, gathered, {
       json: { agent: name, changed: isSame ? [] : changed },
       last: [
         isSame
@@ -104,7 +107,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
           : `agent "${name}" has a new ${changed.join(", ")}; it works with it after: ` +
             `fleetctl agents restart ${name}`,
       ],
-    }));
+    });
+    if (ownerless === undefined) return ok(told);
+    return ok({ ...told, warnings: [...told.warnings ?? [], ownerless] });
   });
 }
 

@@ -20,15 +20,14 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
-import { healthAt } from "cli/teams_gateway/look.ts";
+import { spoolWaits } from "cli/teams_gateway/join.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
-import { type Refusal, refusal } from "core/errors.ts";
+import { refusal } from "core/errors.ts";
 import { isPrivate, parseIp } from "core/ip.ts";
 import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
 import type { HostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
 import { CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
@@ -87,7 +86,7 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
       await ports.files.write(paths.teamsCloudFile, cloud.value.text, { mode: 0o644 });
     }
   }
-  const waits = await spoolWaits(context, current.value.teamchat, roles.value.teamchat);
+  const waits = await spoolWaits(context, roles.value.teamchat);
   if (waits !== undefined && !options.isDryRun) return err(waits);
   // Read before anything is written: a cloud that cannot be read changes nothing.
   const gathered = await readFacts(context, { roles: roles.value });
@@ -156,27 +155,6 @@ async function sectionOf(
   };
 }
 
-/** Joining the halves while something waits would leave it in the file of one that is there no more. */
-async function spoolWaits(
-  context: VerbContext,
-  current: HostRoles["teamchat"],
-  next: HostRoles["teamchat"],
-): Promise<Refusal | undefined> {
-  const isJoined = current !== undefined && next !== undefined && isReceiverApart(current) &&
-    !isReceiverApart(next);
-  if (!isJoined) return undefined;
-  const health = await healthAt(context, current.listen, JOIN_MS_MAX);
-  if (health?.spooled === 0) return undefined;
-  // A half that says nothing may have something.
-  const found = health === undefined ? "an unknown number of" : String(health.spooled);
-  return refusal(
-    "teams-spool-waits",
-    `Cannot join the halves of the team-chat gateway: ${found} activities wait for the sending ` +
-      "half, must be none",
-    { hints: ["fleetctl teams-gateway status", "fleetctl apply"] },
-  );
-}
-
 /** The first private address, loopback apart, that the host's own name resolves to. */
 async function privateAddress(
   { processes, hostname }: Pick<VerbContext["ports"], "processes" | "hostname">,
@@ -197,8 +175,6 @@ async function privateAddress(
   });
 }
 const RESOLVE_MS_MAX = 5_000;
-/** The receiving half asks the other one how it is for two seconds before it answers. */
-const JOIN_MS_MAX = 5_000;
 
 function gatewayElsewhere(marker: HostName, hostname: HostName) {
   return refusal(

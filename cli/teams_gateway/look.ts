@@ -24,6 +24,8 @@ export interface TeamsLook {
   /** The receiving half; undefined where it is no process of its own, or nobody answers. */
   readonly receiver: UnitStatus | undefined;
   readonly isReceiverApart: boolean;
+  /** Whether there is a file of a receiving half, which goes when nothing is in it. */
+  readonly hasSpool: boolean;
   /** Settings that the gateway was rendered; undefined when there are none. */
   readonly rendered: ReadonlyMap<string, string> | undefined;
   /** `TEAMS_AGENTS` as it should be. */
@@ -50,6 +52,7 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
     unit: unitOf(TEAMCHAT_UNIT),
     receiver: unitOf(TEAMCHAT_RECEIVER_UNIT),
     isReceiverApart: teamchat !== undefined && isReceiverApart(teamchat),
+    hasSpool: await ports.files.stat(paths.teamchatSpool) !== undefined,
     rendered: parsed?.ok
       ? await withSettingFile(parsed.value, "TEAMS_AGENTS", ports.files)
       : undefined,
@@ -92,4 +95,24 @@ export function agentsOf(text: string | undefined): readonly (readonly [string, 
   } catch {
     return [];
   }
+}
+
+/** The agents that the running gateway goes by. */
+export interface RunningAgents {
+  readonly connected: number | undefined;
+  /** Whether it notices who comes or goes; undefined when it is of an older version. */
+  readonly isWatched: boolean | undefined;
+  readonly digest: string | undefined;
+}
+
+/** Reads them from what the gateway says of itself; undefined without an answer. */
+export function runningAgents({ health }: Pick<TeamsLook, "health">): RunningAgents | undefined {
+  const agents = health?.agents as Readonly<Record<string, unknown>> | undefined;
+  if (typeof agents !== "object" || agents === null) return undefined;
+  const { connected, watched, digest } = agents;
+  return {
+    connected: typeof connected === "number" ? connected : undefined,
+    isWatched: typeof watched === "boolean" ? watched : undefined,
+    digest: typeof digest === "string" ? digest : undefined,
+  };
 }

@@ -4,11 +4,14 @@
  * @module
  */
 
-import type { TeamsLook } from "cli/teams_gateway/look.ts";
+import { agentsOf, runningAgents, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
+import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import type { UnitStatus } from "core/ports.ts";
+import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
 /** Names everything that is wrong, the cause before what follows from it. */
@@ -17,8 +20,10 @@ export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[]
   if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
   return [
     ...unitProblems(TEAMCHAT_UNIT, look.unit, paths),
-    ...(look.isReceiverApart ? unitProblems(TEAMCHAT_RECEIVER_UNIT, look.receiver, paths) : []),
-    ...ledgerProblems(look),
+    ...(look.isReceiverApart
+      ? unitProblems(TEAMCHAT_RECEIVER_UNIT, look.receiver, paths)
+      : joinProblems(look, paths)),
+    ...ledgerProblems(look, paths),
     ...secretProblems(look),
     ...healthProblems(look, paths),
     ...look.wanted.faults,
@@ -52,12 +57,44 @@ function unitProblems(
   ];
 }
 
-function ledgerProblems({ rendered, wanted, gathered }: TeamsLook): readonly Refusal[] {
+/** What is left of two halves where the roles name one process. */
+function joinProblems(
+  { receiver, hasSpool, gathered }: TeamsLook,
+  paths: Paths,
+): readonly Refusal[] {
+  const { teamchat } = gathered.roles;
+  if (receiver?.active === "active") {
+    return [refusal(
+      "teams-receiver-left",
+      `Unit "${TEAMCHAT_RECEIVER_UNIT}" is active, must be gone: roles.yaml names one ` +
+        `address for messages and agents, ${teamchat?.registerListen}`,
+      { hints: ["fleetctl apply"] },
+    )];
+  }
+  if (!hasSpool) return [];
+  return [refusal(
+    "teams-spool-left",
+    `Messages that were taken may be left in "${paths.teamchatSpool}", which no half reads any more`,
+    {
+      details: ["two halves hand them over: give agents an address of their own, until it is gone"],
+      hints: [
+        `fleetctl teams-gateway install --register-listen <private address>:${TEAMCHAT_PORT}`,
+        `rm ${paths.teamchatSpool}`,
+      ],
+    },
+  )];
+}
+
+function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
+  const { rendered, wanted, gathered } = look;
   const isDifferent = rendered !== undefined && rendered.get("TEAMS_AGENTS") !== wanted.text;
+  const running = runningAgents(look);
+  // One that looks at its file is a fraction of a second behind at most.
+  const isStale = running?.isWatched === false &&
+    running.digest !== agentsDigest(agentsOf(wanted.text));
   const inTeams = [...gathered.ledger.agents.values()].filter(({ channel }) =>
     channel === "teamchat"
   );
-  const ownerless = inTeams.filter(({ ownerAad }) => ownerAad === undefined);
   const keyless = inTeams.filter(({ dialKeys }) => (dialKeys ?? []).length === 0);
   return [
     ...(isDifferent
@@ -65,6 +102,14 @@ function ledgerProblems({ rendered, wanted, gathered }: TeamsLook): readonly Ref
         "teams-agents-differ",
         "The team-chat gateway was given other agents than the ledger of this host has now",
         { hints: ["fleetctl apply"] },
+      )]
+      : []),
+    ...(isStale && !isDifferent
+      ? [refusal(
+        "teams-agents-stale",
+        "The running team-chat gateway goes by the agents that it was started with, which are not " +
+          "those of the ledger",
+        { hints: [paths.root === "/" ? `systemctl restart ${TEAMCHAT_UNIT}` : "fleetctl apply"] },
       )]
       : []),
     ...(inTeams.length === 0
@@ -75,11 +120,7 @@ function ledgerProblems({ rendered, wanted, gathered }: TeamsLook): readonly Ref
         { hints: ["fleetctl agents add <name> --channel teamchat --owner-aad <object id>"] },
       )]
       : []),
-    ...ownerless.map(({ name }) =>
-      refusal("teams-owner-missing", `Agent "${name}" has no owner in team chat`, {
-        hints: [`fleetctl agents set ${name} --owner-aad <object id>`],
-      })
-    ),
+    ...inTeams.map(ownerMissing).filter((each) => each !== undefined),
     ...keyless.map(({ name }) =>
       refusal("teams-key-missing", `Agent "${name}" has no enrolled dial key: it cannot register`, {
         hints: [`fleetctl agents key list ${name}`, `fleetctl agents restart ${name}`],
@@ -119,6 +160,7 @@ const HEALTH_WORDS: Readonly<
     "its half that keeps turns does not fetch: messages are kept, none reaches an agent",
     "fleetctl logs teamchat",
   ],
+  "agents-none": ["it was given no agents: every message is ignored", "fleetctl apply"],
   "agents-file-damaged": [
     "it cannot use the file of its agents, and goes by what that held before",
     "fleetctl apply",
@@ -168,9 +210,10 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   }
   const named = Array.isArray(health.problems) ? health.problems.map(String) : [];
   return named.flatMap((name) => {
-    const known = HEALTH_WORDS[name];
-    if (known === undefined) return [];
-    const [words, ...hints] = known;
+    // Told by the ledger's own problems.
+    if (name === "agents-none" && look.wanted.text === "{}") return [];
+    // A gateway of a newer version may know of more.
+    const [words, ...hints] = HEALTH_WORDS[name] ?? [name, "fleetctl logs teamchat"];
     return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
       // The keys are the receiving half's, and so is what is logged of them.
       hints: look.isReceiverApart && name.startsWith("keys-")

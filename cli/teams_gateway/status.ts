@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { agentsOf, lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { agentsOf, lookAtTeams, runningAgents, type TeamsLook } from "cli/teams_gateway/look.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -44,7 +44,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
       listen: roles.teamchat?.listen ?? null,
       register_listen: roles.teamchat?.registerListen ?? null,
       agents: Object.fromEntries(agents),
-      connected: connectedOf(look.value) ?? null,
+      connected: runningAgents(look.value)?.connected ?? null,
       problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
     },
     blocks: [
@@ -62,7 +62,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
 
 function headLines(state: string, look: TeamsLook, agents: number): readonly Cell[] {
   const { roles: { teamchat }, markers } = look.gathered;
-  const connected = connectedOf(look);
+  const running = runningAgents(look);
   return [
     unitLine(TEAMCHAT_UNIT, state),
     ...(look.isReceiverApart
@@ -73,7 +73,8 @@ function headLines(state: string, look: TeamsLook, agents: number): readonly Cel
       `register  ${teamchat.registerListen}/register`,
     ]),
     `agents    ${agents} in the ledger it was given` +
-    (connected === undefined ? "" : `, ${connected} connected`),
+    (running?.connected === undefined ? "" : `, ${running.connected} connected`) +
+    (running?.isWatched === false ? ", as they were when it started" : ""),
     `marker    ${markers.teamsGateway ?? "none: this host is its own gateway"}`,
   ];
 }
@@ -85,9 +86,4 @@ function unitLine(unit: string, state: string): Cell {
 function modeOf({ rendered }: TeamsLook): "cloud" | "local" | undefined {
   if (rendered === undefined) return undefined;
   return (rendered.get("TEAMS_APP_ID") ?? "") === "" ? "local" : "cloud";
-}
-
-function connectedOf({ health }: TeamsLook): number | undefined {
-  const agents = health?.agents as { connected?: unknown } | undefined;
-  return typeof agents?.connected === "number" ? agents.connected : undefined;
 }

@@ -59,9 +59,14 @@ export async function startReceiver(
   const { files, databases, sockets, log, listenUnix } = ports;
   const folder = config.paths.role("teamchat-receiver");
   await files.ensureDir(folder, { mode: FOLDER_MODE });
-  const spool = await openSpool(databases, `${folder}/spool.db`, ports);
+  const spool = await openSpool(databases, config.paths.teamchatSpool, ports);
   const link = createSenderLink({ spool, ...ports });
-  const closing: (() => unknown)[] = [() => link.close(), () => spool.close()];
+  const closing: (() => unknown)[] = [
+    () => link.close(),
+    () => spool.close(),
+    // The file says that something is left: where one process follows, nobody reads it any more.
+    () => spool.size() === 0 ? files.remove(config.paths.teamchatSpool) : undefined,
+  ];
   const close = async () => {
     for (const step of closing) await step();
   };

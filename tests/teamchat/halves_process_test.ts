@@ -39,7 +39,8 @@ test(
     assert.deepEqual(answersOf(served), ["and back"]);
     const health = await halves.health();
     assert.deepEqual(health.problems, []);
-    assert.deepEqual([health.spooled, health.agents], [0, { known: 1, connected: 1 }]);
+    const agents = { known: 1, connected: 1, watched: true, digest: "316db8d0d497a646" };
+    assert.deepEqual([health.spooled, health.agents], [0, agents]);
     const metrics = await (await fetch(halves.url.replace("api/messages", "metrics"))).text();
     assert.match(metrics, /^fleetctl_teamchat_receiver_tokens_total\{.*\} 1$/m);
     assert.match(metrics, /^fleetctl_teamchat_deliveries_total\{outcome="delivered"\} 1$/m);

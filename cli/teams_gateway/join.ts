@@ -1,0 +1,54 @@
+/**
+ * Whether two halves of the team-chat gateway may become one process: what the receiving half has taken
+ * is in a file of its own, which nobody reads once it is gone. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { healthAt } from "cli/teams_gateway/look.ts";
+import { parseEnvFile } from "core/env_file.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { HostRoles } from "core/ledger/host_roles.ts";
+import { isReceiverApart } from "core/teamchat/halves.ts";
+import { RECEIVER_ENV } from "units/render/roles/teamchat_env.ts";
+import { TEAMCHAT_RECEIVER_UNIT } from "units/render/unit_name.ts";
+
+/** The receiving half asks the other one how it is for two seconds before it answers. */
+const JOIN_MS_MAX = 5_000;
+
+/** Refuses while something waits, or may wait, and the roles have no receiving half any more. */
+export async function spoolWaits(
+  context: VerbContext,
+  next: HostRoles["teamchat"],
+): Promise<Refusal | undefined> {
+  const { ports: { files }, paths } = context;
+  if (next === undefined || isReceiverApart(next)) return undefined;
+  // A half that ends with nothing left takes the file with it.
+  if (await files.stat(paths.teamchatSpool) === undefined) return undefined;
+  const text = await files.readText(paths.env(RECEIVER_ENV));
+  const rendered = text === undefined ? undefined : parseEnvFile(text);
+  // Nobody is there who could hand it over: doctor tells of it.
+  if (rendered === undefined) return undefined;
+  const listen = rendered.ok ? rendered.value.get("TEAMS_LISTEN") : undefined;
+  const health = listen === undefined ? undefined : await healthAt(context, listen, JOIN_MS_MAX);
+  if (health?.spooled === 0) return undefined;
+  // A half that says nothing may have something.
+  const found = typeof health?.spooled === "number"
+    ? String(health.spooled)
+    : "an unknown number of";
+  return refusal(
+    "teams-spool-waits",
+    `Cannot join the halves of the team-chat gateway: ${found} activities wait for the sending ` +
+      "half, must be none",
+    {
+      details: [
+        "the two addresses of roles.yaml cannot be told apart any more, so one process would listen",
+      ],
+      hints: [
+        ...(health === undefined ? [`systemctl start ${TEAMCHAT_RECEIVER_UNIT}`] : []),
+        "fleetctl teams-gateway status",
+      ],
+    },
+  );
+}
