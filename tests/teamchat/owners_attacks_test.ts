@@ -7,7 +7,7 @@
  */
 
 import assert from "node:assert/strict";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import {
@@ -23,6 +23,9 @@ import {
   ownersTest,
   WITHOUT_BEA,
 } from "tests/teamchat/owner_file.ts";
+
+/** By then, whatever failed once would have been asked again: no pause between two tries is longer. */
+const REPEATED_MS = TEAMCHAT_LIMITS.retryAfterMsMax;
 
 function test(name: string, fn: (at: OwnedTeamchat) => Promise<void>, isLink = false): void {
   ownersTest(name, fn, { isLink, env: { TEAMS_FILE_HOSTS: FILE_HOST } });
@@ -105,7 +108,7 @@ test("a question that waits at the platform is not asked of a former owner", asy
   const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
   await at.until(() => asked().length === 1, 50);
   await at.own(WITHOUT_BEA);
-  await at.clock.advance(180_000);
+  await at.clock.advance(REPEATED_MS);
   assert.equal(asked().length, 1);
 });
 
@@ -136,7 +139,7 @@ test("a file whose offer waits at the platform is not offered to a former owner"
   const offers = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("report"));
   await at.until(() => offers().length === 1, 50);
   await at.own(WITHOUT_BEA);
-  await at.clock.advance(180_000);
+  await at.clock.advance(REPEATED_MS);
   assert.equal(offers().length, 1);
 });
 
@@ -159,7 +162,7 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
   await at.until(() => at.kit.files.requests.length === 1, 50);
   await at.own(WITHOUT_BEA);
-  await at.clock.advance(180_000);
+  await at.clock.advance(REPEATED_MS);
   assert.equal(at.kit.files.requests.length, 1);
   assert.equal(session.bytes, undefined);
   const left = at.host.files.list("/r/var/lib/fleetctl/teamchat/files/out");
