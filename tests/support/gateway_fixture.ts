@@ -32,16 +32,34 @@ export interface TestGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** How to start one. */
+export interface GatewayOptions {
+  readonly host?: Host;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly dialPort?: number;
+  readonly forwardKey?: EnrollKey;
+  readonly verbs?: VerbRunner;
+}
+
+/** A test with a gateway of its own, which leaks nothing. */
+export function gatewayTest(
+  name: string,
+  fn: (running: TestGateway) => Promise<void>,
+  options: GatewayOptions = {},
+): void {
+  Deno.test({
+    name,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      await using running = await startTestGateway(options);
+      await fn(running);
+    },
+  });
+}
+
 /** Starts a gateway on free ports; `host` may bring a clock or databases of its own. */
-export async function startTestGateway(
-  options: {
-    readonly host?: Host;
-    readonly env?: Readonly<Record<string, string>>;
-    readonly dialPort?: number;
-    readonly forwardKey?: EnrollKey;
-    readonly verbs?: VerbRunner;
-  } = {},
-): Promise<TestGateway> {
+export async function startTestGateway(options: GatewayOptions = {}): Promise<TestGateway> {
   const host = options.host ?? memoryHost();
   const config = await readGatewayConfig({
     FLEETCTL_ROOT: "/r",

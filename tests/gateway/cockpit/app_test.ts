@@ -2,21 +2,14 @@
 
 import assert from "node:assert/strict";
 import { STREAM_LIMITS, TURN_LIMITS } from "core/limits.ts";
-import { registerBare, startTestGateway, type TestGateway } from "tests/support/gateway_fixture.ts";
+import {
+  gatewayTest as test,
+  registerBare,
+  startTestGateway,
+  type TestGateway,
+} from "tests/support/gateway_fixture.ts";
 
 const MIA = { "x-user-email": "mia@example.org" };
-
-function test(name: string, fn: (running: TestGateway) => Promise<void>): void {
-  Deno.test({
-    name,
-    sanitizeOps: true,
-    sanitizeResources: true,
-    fn: async () => {
-      await using running = await startTestGateway();
-      await fn(running);
-    },
-  });
-}
 
 interface Answer {
   readonly status: number;

@@ -14,7 +14,11 @@ import { createMetrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { registerBare, startTestGateway, type TestGateway } from "tests/support/gateway_fixture.ts";
+import {
+  gatewayTest as test,
+  registerBare,
+  type TestGateway,
+} from "tests/support/gateway_fixture.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
@@ -83,17 +87,6 @@ const notice = (seq: number) => ({
   type: "event",
   event: { seq, at: 1, kind: "notice", payload: { text: `n${seq}` } },
 });
-
-function test(name: string, fn: (running: TestGateway) => Promise<void>): void {
-  Deno.test({
-    name,
-    ...SAFE,
-    fn: async () => {
-      await using running = await startTestGateway();
-      await fn(running);
-    },
-  });
-}
 
 test("a stream resumes after any id without loss or doubles", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });

@@ -10,7 +10,12 @@ import { generateDialKey, signProof } from "core/dial/proof.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import { decideRegister, type RegisterFacts, rejectedLine } from "gateway/dial/register.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { connectBare, proveKey, startTestGateway } from "tests/support/gateway_fixture.ts";
+import {
+  connectBare,
+  gatewayTest as test,
+  proveKey,
+  startTestGateway,
+} from "tests/support/gateway_fixture.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const DENIED = { code: CLOSE.policyViolation, reason: "not authorized" };
@@ -64,63 +69,43 @@ const rejections = [
   },
 ];
 for (const { name, frame, line } of rejections) {
-  Deno.test({
-    name: `register is refused without a word when ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using running = await startTestGateway();
-      const client = await connectBare(running.dialUrl);
-      client.send(frame);
-      assert.deepEqual(await client.closed, DENIED);
-      assert.equal(running.host.log.of(line).length, 1);
-      assert.equal(client.frames.length, 0);
-    },
+  test(`register is refused without a word when ${name}`, async (running) => {
+    const client = await connectBare(running.dialUrl);
+    client.send(frame);
+    assert.deepEqual(await client.closed, DENIED);
+    assert.equal(running.host.log.of(line).length, 1);
+    assert.equal(client.frames.length, 0);
   });
 }
 
-Deno.test({
-  name: "register is accepted on the ledger check alone when the agent has no key",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const client = await connectBare(running.dialUrl);
-    client.send({ type: "register", user_email: " MIA@example.org ", agent: "mia", extra: 1 });
-    const registered = await client.next("registered");
-    assert.equal(registered.acked_seq, 0);
-    assert.equal(registered.version, "1.2.3");
-    const line = 'register accepted agent="mia" (user_email "mia@example.org")';
-    assert.equal(running.host.log.of(line).length, 1);
-  },
+test("register is accepted on the ledger check alone when the agent has no key", async (running) => {
+  const client = await connectBare(running.dialUrl);
+  client.send({ type: "register", user_email: " MIA@example.org ", agent: "mia", extra: 1 });
+  const registered = await client.next("registered");
+  assert.equal(registered.acked_seq, 0);
+  assert.equal(registered.version, "1.2.3");
+  const line = 'register accepted agent="mia" (user_email "mia@example.org")';
+  assert.equal(running.host.log.of(line).length, 1);
 });
 
-Deno.test({
-  name: "register is refused when the first frame is late",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const client = await connectBare(running.dialUrl, { protocols: [DIAL_SUBPROTOCOL] });
-    await client.next("challenge");
-    await running.host.clock.advance(DIAL_LIMITS.registerSeconds * 1000);
-    assert.deepEqual(await client.closed, DENIED);
-    const line = 'register rejected agent="" (user_email "" not authorized) ' +
-      "reason=first-frame-late";
-    assert.equal(running.host.log.of(line).length, 1);
-  },
+test("register is refused when the first frame is late", async (running) => {
+  const client = await connectBare(running.dialUrl, { protocols: [DIAL_SUBPROTOCOL] });
+  await client.next("challenge");
+  await running.host.clock.advance(DIAL_LIMITS.registerSeconds * 1000);
+  assert.deepEqual(await client.closed, DENIED);
+  const line = 'register rejected agent="" (user_email "" not authorized) ' +
+    "reason=first-frame-late";
+  assert.equal(running.host.log.of(line).length, 1);
 });
 
-Deno.test({
-  name: "register is refused when the first frame is too big",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const client = await connectBare(running.dialUrl);
-    const pad = "x".repeat(DIAL_LIMITS.unregisteredFrameBytesMax);
-    client.send({ type: "register", user_email: "mia@example.org", agent: "mia", pad });
-    assert.equal((await client.closed).code, CLOSE.tooBig);
-    const line = 'register rejected agent="" (user_email "" not authorized) ' +
-      "reason=first-frame-too-big";
-    await running.host.log.next(line);
-  },
+test("register is refused when the first frame is too big", async (running) => {
+  const client = await connectBare(running.dialUrl);
+  const pad = "x".repeat(DIAL_LIMITS.unregisteredFrameBytesMax);
+  client.send({ type: "register", user_email: "mia@example.org", agent: "mia", pad });
+  assert.equal((await client.closed).code, CLOSE.tooBig);
+  const line = 'register rejected agent="" (user_email "" not authorized) ' +
+    "reason=first-frame-too-big";
+  await running.host.log.next(line);
 });
 
 const browsers = [
@@ -129,108 +114,81 @@ const browsers = [
   { name: "an opaque Origin", headers: { origin: "null" } },
 ];
 for (const { name, headers } of browsers) {
-  Deno.test({
-    name: `a browser is refused before the upgrade when it shows ${name}`,
-    ...SAFE,
-    fn: async () => {
-      await using running = await startTestGateway();
-      await assert.rejects(connectBare(running.dialUrl, { headers }), /403/);
-    },
+  test(`a browser is refused before the upgrade when it shows ${name}`, async (running) => {
+    await assert.rejects(connectBare(running.dialUrl, { headers }), /403/);
   });
 }
 
-Deno.test({
-  name: "a client with the gateway's own origin is not taken for a browser",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const origin = running.dialUrl.replace("ws:", "http:");
-    const client = await connectBare(running.dialUrl, { headers: { origin } });
-    client.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
-    await client.next("registered");
-  },
+test("a client with the gateway's own origin is not taken for a browser", async (running) => {
+  const origin = running.dialUrl.replace("ws:", "http:");
+  const client = await connectBare(running.dialUrl, { headers: { origin } });
+  client.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
+  await client.next("registered");
 });
 
-Deno.test({
-  name: "the first proof enrolls a key, and from then on the key must be proven",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const { key } = await generateDialKey();
-    const first = await proveKey(running.dialUrl, key);
-    await first.next("registered");
-    assert.deepEqual(running.host.log.of("dial key enrolled")[0]?.fields, {
-      agent: "mia",
-      key: key.publicKey,
-    });
-    const plain = await connectBare(running.dialUrl);
-    plain.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
-    assert.deepEqual(await plain.closed, DENIED);
-    const stranger = await proveKey(running.dialUrl, (await generateDialKey()).key);
-    assert.deepEqual(await stranger.closed, DENIED);
-    const again = await proveKey(running.dialUrl, key);
-    await again.next("registered");
-    const reasons = running.host.log.lines.map((line) => / reason=(\S+)$/.exec(line.event)?.[1]);
-    assert.deepEqual(reasons.filter(Boolean), ["proof-absent", "key-not-enrolled"]);
-    assert.equal((await first.closed).code, CLOSE.replaced);
-  },
+test("the first proof enrolls a key, and from then on the key must be proven", async (running) => {
+  const { key } = await generateDialKey();
+  const first = await proveKey(running.dialUrl, key);
+  await first.next("registered");
+  assert.deepEqual(running.host.log.of("dial key enrolled")[0]?.fields, {
+    agent: "mia",
+    key: key.publicKey,
+  });
+  const plain = await connectBare(running.dialUrl);
+  plain.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
+  assert.deepEqual(await plain.closed, DENIED);
+  const stranger = await proveKey(running.dialUrl, (await generateDialKey()).key);
+  assert.deepEqual(await stranger.closed, DENIED);
+  const again = await proveKey(running.dialUrl, key);
+  await again.next("registered");
+  const reasons = running.host.log.lines.map((line) => / reason=(\S+)$/.exec(line.event)?.[1]);
+  assert.deepEqual(reasons.filter(Boolean), ["proof-absent", "key-not-enrolled"]);
+  assert.equal((await first.closed).code, CLOSE.replaced);
 });
 
-Deno.test({
-  name: "a proof with a replayed nonce, another host or garbage is refused",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const { key } = await generateDialKey();
-    let old: Record<string, unknown> = {};
-    const first = await proveKey(running.dialUrl, key, { spoil: (frame) => old = { ...frame } });
-    await first.next("registered");
-    const replayed = await proveKey(running.dialUrl, key, {
-      spoil: (frame) => Object.assign(frame, old),
-    });
-    assert.deepEqual(await replayed.closed, DENIED);
-    const moved = await proveKey(running.dialUrl, key, { spoil: (frame) => frame.host = "castor" });
-    assert.deepEqual(await moved.closed, DENIED);
-    const broken = await proveKey(running.dialUrl, key, { spoil: (frame) => frame.proof = "AAAA" });
-    assert.deepEqual(await broken.closed, DENIED);
-    const reasons = running.host.log.lines.map((line) => / reason=(\S+)$/.exec(line.event)?.[1]);
-    assert.deepEqual(reasons.filter(Boolean), Array(3).fill("proof-invalid"));
-  },
+test("a proof with a replayed nonce, another host or garbage is refused", async (running) => {
+  const { key } = await generateDialKey();
+  let old: Record<string, unknown> = {};
+  const first = await proveKey(running.dialUrl, key, { spoil: (frame) => old = { ...frame } });
+  await first.next("registered");
+  const replayed = await proveKey(running.dialUrl, key, {
+    spoil: (frame) => Object.assign(frame, old),
+  });
+  assert.deepEqual(await replayed.closed, DENIED);
+  const moved = await proveKey(running.dialUrl, key, { spoil: (frame) => frame.host = "castor" });
+  assert.deepEqual(await moved.closed, DENIED);
+  const broken = await proveKey(running.dialUrl, key, { spoil: (frame) => frame.proof = "AAAA" });
+  assert.deepEqual(await broken.closed, DENIED);
+  const reasons = running.host.log.lines.map((line) => / reason=(\S+)$/.exec(line.event)?.[1]);
+  assert.deepEqual(reasons.filter(Boolean), Array(3).fill("proof-invalid"));
 });
 
-Deno.test({
-  name: "a proof made for another gateway is refused",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway();
-    const { key } = await generateDialKey();
-    const client = await connectBare(running.dialUrl, {
-      protocols: [DIAL_SUBPROTOCOL],
-      headers: { host: "evil.example.org:8735" },
-    });
-    const nonce = String((await client.next("challenge")).nonce);
-    const text = dialProofText({
-      nonce,
-      agent: "mia",
-      userEmail: "mia@example.org",
-      host: "atlas",
-      gateway: "evil.example.org:8735",
-    });
-    client.send({
-      type: "register",
-      user_email: "mia@example.org",
-      agent: "mia",
-      host: "atlas",
-      key: key.publicKey,
-      proof: await signProof(key, text),
-    });
-    assert.deepEqual(await client.closed, DENIED);
-    assert.ok(
-      running.host.log.lines.some(({ event }) =>
-        event.endsWith("reason=proof-for-another-gateway")
-      ),
-    );
-  },
+test("a proof made for another gateway is refused", async (running) => {
+  const { key } = await generateDialKey();
+  const client = await connectBare(running.dialUrl, {
+    protocols: [DIAL_SUBPROTOCOL],
+    headers: { host: "evil.example.org:8735" },
+  });
+  const nonce = String((await client.next("challenge")).nonce);
+  const text = dialProofText({
+    nonce,
+    agent: "mia",
+    userEmail: "mia@example.org",
+    host: "atlas",
+    gateway: "evil.example.org:8735",
+  });
+  client.send({
+    type: "register",
+    user_email: "mia@example.org",
+    agent: "mia",
+    host: "atlas",
+    key: key.publicKey,
+    proof: await signProof(key, text),
+  });
+  assert.deepEqual(await client.closed, DENIED);
+  assert.ok(
+    running.host.log.lines.some(({ event }) => event.endsWith("reason=proof-for-another-gateway")),
+  );
 });
 
 Deno.test({
@@ -246,16 +204,11 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "a key is demanded of every agent when the host says so",
-  ...SAFE,
-  fn: async () => {
-    await using running = await startTestGateway({ env: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } });
-    const client = await connectBare(running.dialUrl);
-    client.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
-    assert.deepEqual(await client.closed, DENIED);
-  },
-});
+test("a key is demanded of every agent when the host says so", async (running) => {
+  const client = await connectBare(running.dialUrl);
+  client.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
+  assert.deepEqual(await client.closed, DENIED);
+}, { env: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } });
 
 const facts: RegisterFacts = {
   frame: { type: "register", user_email: "", agent: "host:atlas", key: "k1" },
