@@ -4,13 +4,14 @@
  * | Route | Who |
  * |---|---|
  * | `POST /api/messages` | the platform, by its token |
+ * | the same in local mode | programs of this machine that name it as itself; no page of a browser |
  * | `HEAD /api/messages` | local mode: the vendor's test client looks whether somebody is there |
  * | `GET /healthz`, `GET /metrics` | programs of this machine; from elsewhere there is no such route |
  *
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
+import { hostnameOf, isLoopbackName } from "core/host_name.ts";
 import { parsePeer, printIp } from "core/ip.ts";
 import type { PlainAnswer, PlainHandler, PlainRequest } from "core/plain_http.ts";
 import type { Random } from "core/ports.ts";
@@ -71,6 +72,7 @@ async function answer(
 ): Promise<PlainAnswer> {
   const { method, path } = request;
   if (path === MESSAGES_PATH) {
+    if (parts.isLocal && isOfPage(request.headers)) return deny("page-refused");
     if (method === "POST") return await parts.messages(request, id);
     if (method === "HEAD" && parts.isLocal) return { status: 200, headers: [], body: null };
     return deny("method-not-allowed", [["allow", parts.isLocal ? "POST, HEAD" : "POST"]]);
@@ -84,6 +86,20 @@ async function answer(
 
 function found(type: string, body: string): PlainAnswer {
   return { status: 200, headers: [["content-type", type]], body };
+}
+
+/**
+ * Whether a page in a browser of this machine may have asked: under a name of its own, which was led here
+ * (DNS rebinding), or across origins. Without a token only the name tells it from the test client.
+ */
+function isOfPage(headers: PlainRequest["headers"]): boolean {
+  const origin = headers.get("origin");
+  const asked = [headers.get("host") ?? "", ...(origin === null ? [] : [hostOf(origin)])];
+  return !asked.every((host) => isLoopbackName(hostnameOf(host)));
+}
+
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : "";
 }
 
 function isFromThisMachine(peer: string): boolean {

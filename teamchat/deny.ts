@@ -6,7 +6,7 @@
  * |---|---|
  * | 400 | the body is no activity |
  * | 401 | the token is absent or not good |
- * | 403 | the token is good, but not for this activity |
+ * | 403 | the token is good, but not for this activity; in local mode: a page of a browser may have asked |
  * | 405, 413, 415 | another method, too long, not JSON |
  * | 429 | too many requests, or too many turns wait for the agent |
  * | 501 | an invoke that nobody knows |
@@ -27,6 +27,7 @@ export type DenyCode =
   | "invoke-unknown"
   | "keys-unavailable"
   | "method-not-allowed"
+  | "page-refused"
   | "route-unknown"
   | "storage-failed"
   | "too-many-requests"
@@ -42,6 +43,7 @@ const ANSWERS: Readonly<Record<DenyCode, readonly [status: number, detail: strin
   "invoke-unknown": [501, "Cannot answer: nobody knows this invoke"],
   "keys-unavailable": [503, "Cannot judge the token: the connector's keys are not to be had"],
   "method-not-allowed": [405, "Cannot answer: the route does not take this method"],
+  "page-refused": [403, "Cannot answer: in local mode the host must be localhost or 127.0.0.1"],
   "route-unknown": [404, "Cannot answer: there is no such route"],
   "storage-failed": [503, "Cannot store the activity: the disk does not take it"],
   "too-many-requests": [429, "Cannot take the activity: too many are being taken"],

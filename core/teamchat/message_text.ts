@@ -68,17 +68,18 @@ function ownMention(activity: Activity, appId: string | undefined): (mention: Me
 /** The text without mentions of the bot; of others the names stay. */
 function withoutOwnMention(activity: Activity, appId: string | undefined): string {
   const isOwn = ownMention(activity, appId);
-  const open = [...mentionsOf(activity)];
+  const open = Map.groupBy(mentionsOf(activity), ({ text }) => text);
   const text = (activity.text ?? "").replace(MENTION, (whole, name: string) => {
     // Mentions stand in the text in the order of their entities; the same name may be two people's.
-    const at = open.findIndex((mention) => mention.text === whole);
-    const [mention] = at < 0 ? [] : open.splice(at, 1);
+    const mention = open.get(whole)?.shift();
     return mention !== undefined && isOwn(mention) ? " " : name;
   });
   // Some clients write the name without a tag; the entity says what it is.
-  return open.filter((mention) => isOwn(mention) && !mention.text.startsWith("<"))
-    .reduce((rest, mention) => rest.replace(mention.text, () => " "), text);
+  return [...open.values()].flat().filter((each) => isOwn(each) && !each.text.startsWith("<"))
+    .slice(0, UNTAGGED_MAX).reduce((rest, each) => rest.replace(each.text, () => " "), text);
 }
+/** Each is looked for in the whole text. */
+const UNTAGGED_MAX = 8;
 
 /** A message that this one answers to. */
 interface Quote {
@@ -141,8 +142,9 @@ function entityQuotes(activity: Activity): readonly Quote[] {
 /** Text of a piece of HTML: lines kept, everything else taken out. */
 function plainText(html: string): string {
   const lines = html.replace(/<(?:br|\/p|\/div|\/li)\b[^<>]{0,500}>/gi, "\n").replace(TAG, "");
-  return decodeEntities(lines).replace(/[\u00a0\u200b \t]+/g, " ").replace(/\s*\n\s*/g, "\n")
-    .trim();
+  // Line by line: a pattern with space on both sides of its end takes the square of a long blank.
+  return decodeEntities(lines).replace(/[\u00a0\u200b \t]+/g, " ").split("\n")
+    .map((line) => line.trim()).filter((line) => line !== "").join("\n");
 }
 
 function nameOf(text: string): string | undefined {

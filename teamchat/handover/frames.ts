@@ -54,7 +54,8 @@ export function readAsked(line: string): Asked | undefined {
   const { type, n, body, received, key } = value;
   if (type === "state") return { type, n };
   const isActivity = type === "activity" && typeof body === "string" && typeof key === "string" &&
-    typeof received === "number" && Number.isFinite(received) && key.length <= 64;
+    typeof received === "number" && Number.isSafeInteger(received) && received >= 0 &&
+    key.length <= 64;
   return isActivity ? { type, n, body, received, key } : undefined;
 }
 

@@ -34,6 +34,9 @@ export interface SenderLink {
 /** The sending half had no room or no disk; the item is offered again after this long. */
 const AGAIN_MS = 1_000;
 
+/** What is kept for a sending half that reads nothing, before it counts as away. */
+const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
+
 /** What the link is made of. */
 export interface LinkParts {
   readonly spool: Pick<Spool, "all" | "remove">;
@@ -50,6 +53,8 @@ interface Connection {
   readonly stream: ByteStream;
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly asked: Map<number, (answer: Answered | undefined) => void>;
+  /** Bytes that it was not there to take yet. */
+  unsent: number;
 }
 
 class Link implements SenderLink {
@@ -69,7 +74,8 @@ class Link implements SenderLink {
 
   attach(stream: ByteStream): void {
     this.#drop(this.#connection);
-    const connection = { stream, writer: stream.writable.getWriter(), asked: new Map() };
+    const writer = stream.writable.getWriter();
+    const connection: Connection = { stream, writer, asked: new Map(), unsent: 0 };
     this.#connection = connection;
     this.#parts.log.info("sending half connected");
     void this.#read(connection);
@@ -85,13 +91,19 @@ class Link implements SenderLink {
     const connection = this.#connection;
     if (connection === undefined) return undefined;
     const n = ++this.#number;
+    const line = new TextEncoder().encode(`${JSON.stringify({ ...question, n })}\n`);
+    // One that hangs takes nothing, and whoever presses goes on: what is spooled is bounded by itself.
+    const isFull = connection.unsent + line.length > UNSENT_BYTES_MAX;
+    if (isFull && timeoutMs !== undefined) return undefined;
     const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
     connection.asked.set(n, resolve);
     const stop = timeoutMs === undefined
       ? () => {}
       : this.#parts.clock.after(timeoutMs, () => resolve(undefined));
-    const line = new TextEncoder().encode(`${JSON.stringify({ ...question, n })}\n`);
-    connection.writer.write(line).catch(() => this.#drop(connection));
+    connection.unsent += line.length;
+    connection.writer.write(line).then(() => {
+      connection.unsent -= line.length;
+    }, () => this.#drop(connection));
     const answer = await promise;
     stop();
     connection.asked.delete(n);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { Turn } from "teamchat/store/turn.ts";
 
 const EMPTY = "The agent finished without writing anything.";
@@ -58,7 +59,10 @@ export function createShownText(answer: string): ShownText {
       if (id === ended) return;
       if (partial.id !== id) partial = { id, text: "", isBroken: (offset ?? 0) > 0 };
       if (partial.isBroken || (offset !== undefined && offset < partial.text.length)) return;
-      if (offset !== undefined && offset > partial.text.length) partial.isBroken = true;
+      const isLost = offset !== undefined && offset > partial.text.length;
+      // No answer is longer, so nothing of this one would be shown.
+      const isTooLong = partial.text.length + text.length > TEAMCHAT_LIMITS.answerLengthMax;
+      if (isLost || isTooLong) partial.isBroken = true;
       else partial.text += text;
     },
     whole: (id, all) => {

@@ -26,7 +26,7 @@ export type AppTokenAnswer =
 /** Having tokens. */
 export interface AppTokens {
   get(): Promise<AppTokenAnswer>;
-  /** The platform refused this token: the next `get` asks for another. */
+  /** The platform refused this token: the next `get` asks for another, if the last such was a while ago. */
   reject(token: string): void;
   /** Why the last request failed; undefined when it did not. */
   fault(): AppTokenFault | undefined;
@@ -45,7 +45,8 @@ export interface AppTokenParts {
 }
 
 const granted = z.object({
-  access_token: z.string().min(1).max(16_384),
+  // What could not stand in a header would fail each request, and look as if it had been sent.
+  access_token: z.string().max(16_384).regex(/^[\x21-\x7e]+$/),
   expires_in: z.coerce.number().positive().max(7 * 24 * 3_600),
 });
 const refused = z.object({
@@ -54,6 +55,8 @@ const refused = z.object({
 });
 /** After a failure nobody asks again for this long. */
 const FAULT_PAUSE_MS = 5_000;
+/** A platform that refuses new tokens as well is given no other one for this long. */
+const REJECT_PAUSE_MS = 30_000;
 /** Codes of the identity provider (Entra "AADSTS" error codes). */
 const SECRET_EXPIRED = "AADSTS7000222";
 const SECRET_INVALID = "AADSTS7000215";
@@ -66,6 +69,7 @@ export function createAppTokens(parts: AppTokenParts): AppTokens {
   let asking: Promise<AppTokenAnswer> | undefined;
   let fault: AppTokenFault | undefined;
   let pausedUntil = -Infinity;
+  let rejectedAt = -Infinity;
 
   async function ask(): Promise<AppTokenAnswer> {
     const answer = await requestToken(parts);
@@ -84,7 +88,10 @@ export function createAppTokens(parts: AppTokenParts): AppTokens {
   return {
     fault: () => fault,
     reject: (token) => {
-      if (held?.token === token) held = undefined;
+      const now = clock.monotonic();
+      if (held?.token !== token || now - rejectedAt < REJECT_PAUSE_MS) return;
+      rejectedAt = now;
+      held = undefined;
     },
     get: async () => {
       const now = clock.monotonic();

@@ -164,3 +164,45 @@ Deno.test("messageText() of a hostile text ends soon", () => {
     messageText(message({ text, textFormat: "xml", attachments }), APP);
   }
 });
+
+const quoted = (preview: string) => ({ type: "quotedReply", quotedReply: { preview } });
+const html = (content: string) => [{ contentType: "text/html", content }];
+const OPEN_REPLY = '<blockquote itemtype="http://schema.skype.com/Reply">';
+
+/** As large as a body can be, and of what patterns are slow with. */
+const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  "quotes of line breaks that are none": { entities: Array(4).fill(quoted("\r".repeat(31_000))) },
+  "quotes of blanks": { entities: Array(4).fill(quoted("\u2003".repeat(20_000))) },
+  "quotes that never end": { attachments: html("<blockquote>".repeat(2_700)) },
+  "paragraphs that never end": {
+    attachments: html(OPEN_REPLY + '<p itemprop="copy">'.repeat(1_600)),
+  },
+  "names that never end": {
+    attachments: html(OPEN_REPLY + '<strong itemprop="mri">'.repeat(1_300)),
+  },
+  "mentions of nobody": {
+    text: "<at>x</at>".repeat(20_000),
+    entities: Array(256).fill(mention("29:2", "<at>y</at>")),
+  },
+  "names that nearly stand there": {
+    text: "a".repeat(128_000),
+    entities: Array(256).fill(mention(BOT.id, `${"a".repeat(400)}b`)),
+  },
+  "tags that never end": { textFormat: "xml", text: `<${"a".repeat(1_999)}`.repeat(120) },
+  "signs that never end": { text: "&#".repeat(100_000) },
+};
+
+for (const [name, more] of Object.entries(HOSTILE)) {
+  Deno.test(`a message of one owner does not hold up everybody: ${name}`, () => {
+    const hostile = message(more);
+    const begun = performance.now();
+    messageText(hostile, APP);
+    // Some milliseconds where it takes time in proportion to the length, seconds where it does not.
+    assert.ok(performance.now() - begun < 500);
+  });
+}
+
+Deno.test("messageText() leaves out the blank lines of a quote", () => {
+  const entities = [quoted(" a \r\n \n\n b\u2003c\n")];
+  assert.equal(messageText(message({ text: "and?", entities }), APP), "> a\n> b\u2003c\n\nand?");
+});

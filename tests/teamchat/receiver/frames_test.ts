@@ -1,0 +1,35 @@
+/**
+ * What the sending half takes for a question: the receiving half speaks to strangers, so a line of it may be
+ * anything.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { readAsked } from "teamchat/handover/frames.ts";
+
+const GOOD = { type: "activity", n: 1, body: "{}", received: 1_700_000_000_000, key: "k" };
+
+const BAD: readonly (readonly [string, unknown])[] = [
+  ["no object", 5],
+  ["nothing", null],
+  ["another type", { ...GOOD, type: "secret" }],
+  ["no number", { ...GOOD, n: "1" }],
+  ["a body that is no text", { ...GOOD, body: {} }],
+  ["a key that is too long", { ...GOOD, key: "k".repeat(65) }],
+  ["a time before time", { ...GOOD, received: -1 }],
+  ["a time far before time", { ...GOOD, received: -1e308 }],
+  ["half a millisecond", { ...GOOD, received: 1.5 }],
+  ["no time that can be counted", { ...GOOD, received: 2 ** 60 }],
+  ["a time as text", { ...GOOD, received: "1" }],
+];
+
+Deno.test("a question of the receiving half is read", () => {
+  assert.deepEqual(readAsked(JSON.stringify(GOOD)), GOOD);
+});
+
+for (const [name, value] of BAD) {
+  Deno.test(`a question of the receiving half is none: ${name}`, () => {
+    assert.equal(readAsked(JSON.stringify(value)), undefined);
+  });
+}

@@ -1,0 +1,67 @@
+/**
+ * A sending half that is there and reads nothing: whoever presses buttons meanwhile does not fill the memory
+ * of the half that strangers speak to, and what was taken is handed over to the next one.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { ByteStream } from "core/ports.ts";
+import { ok } from "core/result.ts";
+import { createSenderLink } from "teamchat/receiver/link.ts";
+import type { SpoolItem } from "teamchat/receiver/spool.ts";
+import { fakeClock, settle } from "tests/fakes/clock.ts";
+import { recordingLog } from "tests/fakes/log.ts";
+
+const MIB = 1024 * 1024;
+
+/** A connection whose other end takes what it takes, and says nothing. */
+function connection(isHung: boolean) {
+  const gone = Promise.withResolvers<void>();
+  const lines: string[] = [];
+  const stream: ByteStream = {
+    readable: new ReadableStream({
+      start: (controller) => void gone.promise.then(() => controller.close()),
+    }),
+    writable: new WritableStream({
+      write: (bytes) => {
+        if (isHung) return gone.promise;
+        lines.push(new TextDecoder().decode(bytes));
+      },
+    }),
+    close: () => gone.resolve(),
+  };
+  return { stream, lines };
+}
+
+Deno.test("a sending half that hangs is given eight mebibytes to read, and no more", async () => {
+  const clock = fakeClock();
+  const removed: SpoolItem[] = [];
+  const spool = {
+    all: () => [],
+    remove: (item: SpoolItem) => {
+      removed.push(item);
+      return Promise.resolve(ok(undefined));
+    },
+  };
+  const link = createSenderLink({ spool, clock, log: recordingLog() });
+  link.attach(connection(true).stream);
+  const question = { type: "activity", body: "x".repeat(MIB), received: 1, key: "k" } as const;
+  const waiting = Array.from({ length: 7 }, () => link.ask(question, 10_000));
+  let answered = 0;
+  for (const each of waiting) each.then(() => answered++);
+  await settle();
+  assert.equal(answered, 0);
+  assert.equal(await link.ask(question, 10_000), undefined);
+  await clock.advance(10_000);
+  assert.equal(answered, 7);
+  // Nobody waits any more, and still nothing was read.
+  assert.equal(await link.ask(question, 10_000), undefined);
+  link.offer({ place: 1, agent: "bea", key: "kept", received: 1, body: "{}" });
+  const next = connection(false);
+  link.attach(next.stream);
+  await settle();
+  assert.deepEqual(next.lines.map((line) => JSON.parse(line).key), ["kept"]);
+  assert.deepEqual(removed, []);
+  link.close();
+});
