@@ -41,6 +41,10 @@ export interface LiveParts {
 }
 
 const WORKING = "Working on it…";
+/** An agent may say a thousand words a second: all that come in this time are one look. */
+const LOOK_MS = 50;
+/** The first message is made of this much: whatever follows, it stays as it is. */
+const READ_LENGTH_MAX = 4 * TEAMCHAT_LIMITS.messageLengthMax;
 /** A reason that costs nothing: without one each end would take the stack down. */
 const OVER = "over";
 
@@ -134,13 +138,24 @@ export class LiveAnswer {
     const sinceMs = clock.monotonic() - this.#sentAt;
     const pauseMs = this.#pauseMs();
     const isNews = this.#isNews();
+    let quietUntil = -Infinity;
+    let stopLook: (() => void) | undefined;
+    const look = () => {
+      stopLook = undefined;
+      quietUntil = clock.monotonic() + LOOK_MS;
+      if (this.#isNews()) woken.abort();
+    };
     this.#wake = () => {
       // News within the pause change nothing: it ends when it ends.
-      if (!isNews && this.#isNews()) woken.abort();
+      if (isNews || stopLook !== undefined) return;
+      const leftMs = quietUntil - clock.monotonic();
+      if (leftMs > 0) stopLook = clock.after(leftMs, look);
+      else look();
     };
     const idleMs = isNews ? pauseMs : Math.max(pauseMs, TEAMCHAT_LIMITS.streamIdleMs);
     await clock.sleep(Math.max(1, Math.min(idleMs - sinceMs, this.#untilHandOffMs())), signal);
     this.#wake = () => {};
+    stopLook?.();
   }
 
   #pauseMs(): number {
@@ -161,7 +176,8 @@ export class LiveAnswer {
   /** The text to show: what the first message of the answer will hold. */
   #text(): string {
     const { turn, shown } = this.#parts;
-    return cutAnswer(withoutSources(shown.text()), turn.progress.cuts)[0] ?? "";
+    const text = shown.text().slice(0, READ_LENGTH_MAX);
+    return cutAnswer(withoutSources(text), turn.progress.cuts)[0] ?? "";
   }
 
   #isNews(): boolean {
