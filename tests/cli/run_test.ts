@@ -7,8 +7,6 @@
 import assert from "node:assert/strict";
 import { runGranted } from "cli/exec/run_granted.ts";
 import { runCli } from "cli/run.ts";
-import type { CliDeps } from "cli/context.ts";
-import type { HostName } from "core/names.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
@@ -21,6 +19,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { noServices } from "tests/support/no_services.ts";
 import { runFleetctl, SCRIPT_HOST } from "tests/support/script.ts";
+import { memoryCli } from "tests/support/memory_cli.ts";
 
 const BROWSER = `name: browser
 summary: Stands in
@@ -169,36 +168,16 @@ Deno.test("runCli() refuses a role's key with which the role would not start", a
 async function asUser(argv: readonly string[]) {
   const ada = { name: "ada", uid: 1002, gid: 1002, home: "/home/ada" };
   const host = memoryHost({ users: { currentUid: 1002, users: [ada] } });
-  const said = { code: 0, out: "", err: "" };
-  const deps: CliDeps = {
-    version: "0.0.0",
-    env: { FLEETCTL_ROOT: "/" },
-    cwd: "/",
-    terminal: NO_TERMINAL,
-    tokenize: splitArguments,
-    takeOverStop: () => new AbortController().signal,
-    openPorts: async () => ({
-      ...host,
-      sockets: { ...host.sockets, connectUnix: () => Promise.reject(new Deno.errors.NotFound()) },
-      trees: denoTrees(),
-      openMcpClient: () => Promise.reject(new Error("not here")),
-      hostname: "atlas" as HostName,
-      services: noServices,
-      startManager: async () => err(refusal("none", "none")),
-    }),
-    out: async (text) => void (said.out += text),
-    err: async (text) => void (said.err += text),
-    readStdin: async () => ok(""),
-    promptSecret: async () => undefined,
-    promptLine: async () => undefined,
-  };
+  const connectUnix = () => Promise.reject(new Deno.errors.NotFound());
+  const sockets = { ...host.sockets, connectUnix };
+  const { deps, said } = memoryCli(host, { ports: { sockets, trees: denoTrees() } });
   await host.files.ensureDir("/var/lib/fleetctl/repo/agents.d");
   await host.files.write(
     "/var/lib/fleetctl/repo/agents.d/ada.yaml",
     "name: ada\nchannel: webview\nruntime: runtime-b\n",
   );
-  said.code = await runCli(argv, deps);
-  return said;
+  const code = await runCli(argv, deps);
+  return { code, ...said };
 }
 
 const USER: readonly [argv: string, code: number, says: RegExp][] = [

@@ -8,13 +8,9 @@ import assert from "node:assert/strict";
 import type { Databases } from "core/ports.ts";
 import { sqliteDatabases } from "core/os/sqlite.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
+import { contractOf } from "tests/contract/subjects.ts";
 
-interface Subject {
-  readonly name: string;
-  open(): Promise<readonly [Databases, string, () => Promise<void>]>;
-}
-
-const SUBJECTS: readonly Subject[] = [
+const contract = contractOf<Databases>([
   {
     name: "sqliteDatabases",
     open: async () => {
@@ -33,25 +29,7 @@ const SUBJECTS: readonly Subject[] = [
       return [databases, "/store.db", async () => databases.dispose()];
     },
   },
-];
-
-function contract(name: string, run: (databases: Databases, path: string) => Promise<void>): void {
-  for (const subject of SUBJECTS) {
-    Deno.test({
-      name: `${subject.name}() ${name}`,
-      sanitizeOps: true,
-      sanitizeResources: true,
-      fn: async () => {
-        const [databases, path, clean] = await subject.open();
-        try {
-          await run(databases, path);
-        } finally {
-          await clean();
-        }
-      },
-    });
-  }
-}
+]);
 
 contract("keeps what was committed when it is opened again", async (databases, path) => {
   const first = await databases.open(path);

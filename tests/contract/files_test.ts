@@ -8,14 +8,9 @@ import assert from "node:assert/strict";
 import { FileFault, type Files } from "core/ports.ts";
 import { denoFiles } from "core/os/files.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
+import { contractOf } from "tests/contract/subjects.ts";
 
-interface Subject {
-  readonly name: string;
-  /** Opens the files under test with an existing, empty folder; the third is what cleans up. */
-  open(): Promise<readonly [Files, string, () => Promise<void>]>;
-}
-
-const SUBJECTS: readonly Subject[] = [
+const contract = contractOf<Files>([
   {
     name: "denoFiles",
     open: async () => {
@@ -31,25 +26,7 @@ const SUBJECTS: readonly Subject[] = [
       return [files, "/work", () => Promise.resolve()];
     },
   },
-];
-
-function contract(name: string, run: (files: Files, root: string) => Promise<void>): void {
-  for (const subject of SUBJECTS) {
-    Deno.test({
-      name: `${subject.name}() ${name}`,
-      sanitizeOps: true,
-      sanitizeResources: true,
-      fn: async () => {
-        const [files, root, clean] = await subject.open();
-        try {
-          await run(files, root);
-        } finally {
-          await clean();
-        }
-      },
-    });
-  }
-}
+]);
 
 async function faultOf(work: Promise<unknown>): Promise<FileFault> {
   try {

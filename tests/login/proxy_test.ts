@@ -14,7 +14,7 @@ import { systemSockets } from "core/os/sockets.ts";
 import { systemRandom } from "core/os/random.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { recordingLog } from "tests/fakes/log.ts";
-import { cookieOf, MIA, startTestLogin } from "tests/support/login_fixture.ts";
+import { logInByForm, MIA, startTestLogin } from "tests/support/login_fixture.ts";
 
 const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
 const encoder = new TextEncoder();
@@ -123,28 +123,13 @@ function test(name: string, run: (scene: Scene) => Promise<void>): void {
       };
       const { proxy, url } = await startTestLogin(host, cockpit.url);
       try {
-        await run({ cockpit, url, cookie: await logIn(url) });
+        await run({ cockpit, url, cookie: await logInByForm(url) });
       } finally {
         await proxy.close();
         await cockpit.listener.close(0);
       }
     },
   });
-}
-
-/** Logs in by the form, with what a browser sends and nothing more. */
-async function logIn(url: string): Promise<string> {
-  const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
-  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
-  const done = await fetch(`${url}/auth/login`, {
-    method: "POST",
-    redirect: "manual",
-    headers: { origin: url, cookie: cookieOf(form, "wv_login_csrf") ?? "" },
-    body: new URLSearchParams({ csrf, user: MIA.name, password: MIA.password }),
-  });
-  await done.body?.cancel();
-  assert.equal(done.status, 303);
-  return cookieOf(done, "wv_session") ?? "";
 }
 
 async function logOut({ url, cookie }: Scene): Promise<void> {

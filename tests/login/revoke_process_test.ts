@@ -8,20 +8,7 @@
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
 import { openLoginStore } from "core/login_store.ts";
-import { cookieOf, MIA, startTestLogin } from "tests/support/login_fixture.ts";
-
-async function logIn(url: string): Promise<string> {
-  const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
-  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
-  const done = await fetch(`${url}/auth/login`, {
-    method: "POST",
-    redirect: "manual",
-    headers: { origin: url, cookie: cookieOf(form, "wv_login_csrf") ?? "" },
-    body: new URLSearchParams({ csrf, user: MIA.name, password: MIA.password }),
-  });
-  await done.body?.cancel();
-  return cookieOf(done, "wv_session") ?? "";
-}
+import { logInByForm, MIA, startTestLogin } from "tests/support/login_fixture.ts";
 
 Deno.test("a session that another program ends is cut here", async () => {
   const root = await Deno.makeTempDir({ prefix: "login-revoke-" });
@@ -39,7 +26,7 @@ Deno.test("a session that another program ends is cut here", async () => {
     FLEETCTL_ROOT: root,
   });
   try {
-    const cookie = await logIn(url);
+    const cookie = await logInByForm(url);
     const stream = await fetch(`${url}/events`, { headers: { cookie } });
     const reader = stream.body!.getReader();
     await reader.read();

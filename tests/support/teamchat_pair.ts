@@ -16,6 +16,7 @@ import { hastyClock, startTestDial } from "tests/support/dial_fixture.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, messageOf } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
+import { deliver } from "tests/teamchat/gateway_process.ts";
 
 /** Both ends. */
 export interface TeamchatPair extends AsyncDisposable {
@@ -88,18 +89,7 @@ export async function startTeamchatPair(
   return {
     ...{ kit, home, until },
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
-    post: async (activity) => {
-      const response = await fetch(`http://127.0.0.1:${port}/api/messages`, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${await kit.keys.token(kit.serviceUrl)}`,
-        },
-        body: JSON.stringify(activity),
-      });
-      await response.body?.cancel();
-      return response.status;
-    },
+    post: (activity) => deliver(`http://127.0.0.1:${port}/api/messages`, activity, kit),
     ask: async (question) => {
       const stream = await real.sockets.connectUnix(`${home}/.fleetctl/dial/local.sock`);
       try {

@@ -13,6 +13,7 @@ import { TREE } from "tests/support/module_graph.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { agentOf, BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { type ReadyProcess, startReady } from "tests/support/ready_process.ts";
 
 /** Where programs of one test run: a root with a cloud and bea's key. */
 export interface TeamchatRoot {
@@ -22,15 +23,6 @@ export interface TeamchatRoot {
   readonly env: Readonly<Record<string, string>>;
   /** Registers bea at an address; `frame` adds to the register frame. */
   register(gateway: string, frame?: Readonly<Record<string, unknown>>): Promise<TestAgent>;
-}
-
-/** A running program. */
-export interface TeamchatProcess {
-  readonly pid: number;
-  /** The fields of the line in which it said that it is ready. */
-  readonly ready: Readonly<Record<string, unknown>>;
-  log(): string;
-  kill(signal?: Deno.Signal): Promise<void>;
 }
 
 /** Makes a root for gateways that speak to `kit`. */
@@ -118,52 +110,15 @@ export interface TeamchatStart {
   readonly set?: { readonly name: string; readonly file: string };
 }
 
-/** Starts a program of the tree and waits until it says that it is ready. */
+/** Starts a half, or both in one, and waits until it says that it is ready. */
 export async function startTeamchatProcess(
-  env: Readonly<Record<string, string>>,
+  env: TeamchatRoot["env"],
   { entry = "teamchat/main.ts", set }: TeamchatStart = {},
-): Promise<TeamchatProcess> {
+): Promise<ReadyProcess> {
   const rights = set === undefined
     ? ["-A"]
     : ["--no-prompt", "--cached-only", "--config", set.file, `-P=${set.name}`];
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "--no-check", ...rights, `${TREE}${entry}`],
-    clearEnv: true,
-    env: {
-      PATH: Deno.env.get("PATH") ?? "",
-      HOME: env.FLEETCTL_ROOT ?? "/",
-      DENO_DIR: Deno.env.get("DENO_DIR") ?? "",
-      ...env,
-    },
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  const ready = Promise.withResolvers<Record<string, unknown>>();
-  ready.promise.catch(() => {});
-  let text = "";
-  const reading = (async () => {
-    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      const line = text.split("\n").slice(0, -1).find((one) => one.includes('"event":"ready"'));
-      if (line !== undefined) ready.resolve(JSON.parse(line));
-    }
-    ready.reject(new Error(`the program ended: ${text}`));
-  })();
-  return {
-    pid: child.pid,
-    ready: await ready.promise,
-    log: () => text,
-    kill: async (signal = "SIGKILL") => {
-      try {
-        child.kill(signal);
-      } catch {
-        // It has ended.
-      }
-      await child.status;
-      await reading;
-    },
-  };
+  return await startReady(entry, env, rights);
 }
 
 /** Delivers an activity as the platform does; the status of the answer. */

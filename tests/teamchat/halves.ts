@@ -12,15 +12,15 @@ import type { TestAgent } from "tests/teamchat/fixture.ts";
 import {
   makeTeamchatRoot,
   startTeamchatProcess,
-  type TeamchatProcess,
   type TeamchatRoot,
 } from "tests/teamchat/gateway_process.ts";
+import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 /** Both halves of one gateway under one root. */
 export class Halves {
   readonly #at: TeamchatRoot;
-  sender: TeamchatProcess | undefined;
-  receiver: TeamchatProcess | undefined;
+  sender: ReadyProcess | undefined;
+  receiver: ReadyProcess | undefined;
 
   constructor(at: TeamchatRoot) {
     this.#at = at;

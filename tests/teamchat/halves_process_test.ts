@@ -11,8 +11,9 @@ import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
-import { deliver, holdOf, type TeamchatProcess } from "tests/teamchat/gateway_process.ts";
+import { deliver, holdOf } from "tests/teamchat/gateway_process.ts";
 import { type Halves, halvesTest as test, leave } from "tests/teamchat/halves.ts";
+import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 9);
 
@@ -206,7 +207,7 @@ test("killed halves lose nothing that was accepted, and double nothing", async (
     const victim = VICTIMS[round % VICTIMS.length] ?? "both";
     const place = PLACES[round % PLACES.length] ?? "accepted";
     await inTime(rounds.run(round, victim, place), () => {
-      const lines = (half: TeamchatProcess | undefined) => half?.log().split("\n").slice(-12);
+      const lines = (half: ReadyProcess | undefined) => half?.log().split("\n").slice(-12);
       return JSON.stringify(
         { round, victim, place, sender: lines(halves.sender), receiver: lines(halves.receiver) },
         undefined,

@@ -6,20 +6,17 @@
  */
 
 import assert from "node:assert/strict";
-import { generateDialKey } from "core/dial/proof.ts";
-import { pathsUnder } from "core/paths.ts";
-import { signRegistration } from "core/teamchat/registration.ts";
 import { LINE } from "teamchat/reply/activities.ts";
-import { connectBare } from "tests/support/gateway_fixture.ts";
+import { type ServedKit, serveKit } from "tests/teamchat/connector/kit.ts";
+import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import {
-  APP_ID,
-  APP_SECRET,
-  type ServedKit,
-  serveKit,
-  TENANT,
-} from "tests/teamchat/connector/kit.ts";
-import { agentOf, BEA_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
-import { holdOf } from "tests/teamchat/gateway_process.ts";
+  deliver,
+  holdOf,
+  makeTeamchatRoot,
+  startTeamchatProcess,
+  type TeamchatRoot,
+} from "tests/teamchat/gateway_process.ts";
+import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 12);
 /**
@@ -35,54 +32,6 @@ type Place = typeof PLACES[number];
 /** What the kit calls them. */
 const KINDS: Readonly<Record<string, string>> = { opening: "informative", line: "message" };
 
-interface RunningTeamchat {
-  readonly messages: string;
-  readonly register: string;
-  kill(): Promise<void>;
-}
-
-async function startProcess(root: string, cloud: string): Promise<RunningTeamchat> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "-A", "--no-check", "teamchat/main.ts"],
-    clearEnv: true,
-    env: {
-      PATH: Deno.env.get("PATH") ?? "",
-      HOME: root,
-      DENO_DIR: Deno.env.get("DENO_DIR") ?? "",
-      FLEETCTL_ROOT: root,
-      TEAMS_APP_ID: APP_ID,
-      TEAMS_APP_PASSWORD: APP_SECRET,
-      TEAMS_APP_TENANT_ID: TENANT,
-      TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
-      TEAMS_CLOUD: cloud,
-      TEAMS_LISTEN: "127.0.0.1:0",
-      TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
-    },
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  const [ours, rest] = child.stderr.tee();
-  const drained = rest.pipeTo(new WritableStream());
-  let text = "";
-  for await (const chunk of ours.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const ready = text.split("\n").slice(0, -1).find((line) => line.includes('"ready"'));
-    if (ready === undefined) continue;
-    const { messages, register } = JSON.parse(ready) as { messages: string; register: string };
-    return {
-      messages: `http://${messages}/api/messages`,
-      register,
-      kill: async () => {
-        child.kill("SIGKILL");
-        await child.status;
-        await drained;
-      },
-    };
-  }
-  throw new Error(`the gateway did not start: ${text}`);
-}
-
 /** The agent's side, which survives every kill: turns that it has, and what it said of them. */
 interface AgentMemory {
   readonly ran: Map<string, string>;
@@ -94,45 +43,31 @@ Deno.test({
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {
-    const root = await Deno.makeTempDir({ prefix: "ft-" });
     await using served = await serveKit({ rules: { streamGapMs: 0 } });
+    const root = await makeTeamchatRoot(served.kit);
     try {
       await runRounds(root, served);
     } finally {
-      await Deno.remove(root, { recursive: true });
+      await Deno.remove(root.root, { recursive: true });
     }
   },
 });
 
-async function runRounds(root: string, served: ServedKit): Promise<void> {
-  const { kit } = served;
-  const { key } = await generateDialKey();
-  const { dialKeys, etc } = pathsUnder(root);
-  await Deno.mkdir(etc, { recursive: true });
-  await Deno.writeTextFile(dialKeys, JSON.stringify({ bea: [key.publicKey] }));
-  const cloud = `${root}/cloud.yaml`;
-  await Deno.writeTextFile(cloud, kit.cloudFile);
+async function runRounds(root: TeamchatRoot, { kit }: ServedKit): Promise<void> {
   const memory: AgentMemory = { ran: new Map(), events: [] };
-  const connect = async (gateway: RunningTeamchat): Promise<TestAgent> => {
-    const nonce = crypto.randomUUID();
-    const statement = { agent: "bea", owner: BEA_OWNER, gateway: gateway.register, nonce };
-    const token = await signRegistration(statement, key, Date.now());
-    const client = await connectBare(`ws://${gateway.register}/register`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    return await agentOf(client, "bea", { open_turns: [...memory.ran.keys()] });
-  };
+  const connect = (gateway: ReadyProcess) =>
+    root.register(String(gateway.ready.register), { open_turns: [...memory.ran.keys()] });
   for (let round = 0; round < ROUNDS; round++) {
     const place = PLACES[round % PLACES.length] ?? "accepted";
     // Each in a chat of its own: a stream whose opening was killed bars the next one for two minutes.
     const room = `a:bea-${round}`;
     const conversation = { id: room, conversationType: "personal" };
     const message = messageOf(kit, { text: `turn ${round}`, conversation });
-    const start = () => startProcess(root, cloud);
+    const start = () => startTeamchatProcess(root.env);
     await untilKilled(start, { place, message, connect, memory, kit });
     const gateway = await start();
     // The platform delivers again what it had no answer to, and sometimes what it had.
-    assert.equal(await deliver(gateway, message, kit), 202);
+    assert.equal(await deliver(urlOf(gateway), message, kit), 202);
     const agent = await connect(gateway);
     await finish(agent, memory, `turn ${round}`);
     const turnId = [...memory.ran].find(([, text]) => text === `turn ${round}`)?.[0];
@@ -150,30 +85,15 @@ async function runRounds(root: string, served: ServedKit): Promise<void> {
   assert.deepEqual([...memory.ran.values()], wanted);
 }
 
-async function deliver(
-  gateway: RunningTeamchat,
-  message: unknown,
-  kit: ServedKit["kit"],
-): Promise<number> {
-  const response = await fetch(gateway.messages, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Bearer ${await kit.keys.token(kit.serviceUrl)}`,
-    },
-    body: JSON.stringify(message),
-  });
-  await response.body?.cancel();
-  return response.status;
-}
+const urlOf = ({ ready }: ReadyProcess) => `http://${ready.messages}/api/messages`;
 
 /** Brings a turn up to the place and kills the gateway there. */
 async function untilKilled(
-  start: () => Promise<RunningTeamchat>,
+  start: () => Promise<ReadyProcess>,
   at: {
     readonly place: Place;
     readonly message: unknown;
-    readonly connect: (gateway: RunningTeamchat) => Promise<TestAgent>;
+    readonly connect: (gateway: ReadyProcess) => Promise<TestAgent>;
     readonly memory: AgentMemory;
     readonly kit: ServedKit["kit"];
   },
@@ -184,7 +104,7 @@ async function untilKilled(
   const isLine = what === "line" || what === "edit";
   const opening = isLine ? holdOf(at.kit, "informative", "before") : undefined;
   const held = when === undefined ? undefined : holdOf(at.kit, KINDS[what] ?? what, when);
-  assert.equal(await deliver(gateway, at.message, at.kit), 202);
+  assert.equal(await deliver(urlOf(gateway), at.message, at.kit), 202);
   if (at.place === "accepted") return await gateway.kill();
   const agent = await at.connect(gateway);
   const turn = await agent.next("turn");

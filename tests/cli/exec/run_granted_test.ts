@@ -7,18 +7,14 @@
 
 import assert from "node:assert/strict";
 import { runGranted } from "cli/exec/run_granted.ts";
-import type { CliDeps } from "cli/context.ts";
 import { pathsUnder } from "core/paths.ts";
-import { ok } from "core/result.ts";
-import type { HostName } from "core/names.ts";
-import { splitArguments } from "core/os/argv.ts";
 import type { Caller } from "core/verbs/caller.ts";
-import { NO_TERMINAL, type VerbRequest } from "core/verbs/daemon_frames.ts";
+import type { VerbRequest } from "core/verbs/daemon_frames.ts";
 import { printEnvelope } from "core/verbs/exec_envelope.ts";
 import { signGrant } from "core/verbs/grant.ts";
 import { AGENT, OPERATOR } from "tests/core/verbs/callers.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
-import { noServices } from "tests/support/no_services.ts";
+import { memoryCli } from "tests/support/memory_cli.ts";
 
 const KEY = "k".repeat(43);
 const paths = pathsUnder("/");
@@ -52,34 +48,9 @@ async function envelope(
 }
 
 async function run(host: MemoryHost, stdin: string) {
-  const said = { code: 0, out: "", err: "" };
-  const deps: CliDeps = {
-    version: "0.0.0",
-    env: { FLEETCTL_ROOT: "/" },
-    cwd: "/",
-    terminal: NO_TERMINAL,
-    tokenize: splitArguments,
-    takeOverStop: () => new AbortController().signal,
-    openPorts: async () => ({
-      ...host,
-      trees: { copy: never, prune: never, summarize: never, fingerprint: never },
-      openMcpClient: never,
-      hostname: "atlas" as HostName,
-      services: noServices,
-      startManager: never,
-    }),
-    out: async (text) => void (said.out += text),
-    err: async (text) => void (said.err += text),
-    readStdin: async () => ok(stdin),
-    promptSecret: async () => undefined,
-    promptLine: async () => undefined,
-  };
-  said.code = await runGranted(deps);
-  return said;
-}
-
-function never(): never {
-  throw new Error("not asked for here");
+  const { deps, said } = memoryCli(host, { stdin });
+  const code = await runGranted(deps);
+  return { code, ...said };
 }
 
 Deno.test("runGranted() runs the verb of a good envelope", async () => {

@@ -16,8 +16,8 @@ import {
   serveMcp,
   statelessServer,
 } from "tests/support/http_mcp.ts";
-import { projectImports } from "units/render/permissions.ts";
 import { TREE } from "tests/support/module_graph.ts";
+import { importsOfTree } from "tests/support/tree_imports.ts";
 
 const HEADER = "Authorization: Bearer {HUB_TOKEN}";
 
@@ -268,12 +268,7 @@ Deno.test("an agent's own proxy reaches the URL within its permission set, and n
   const rendered = await Deno.readTextFile(`${host.paths.lib}/permissions-ada.json`);
   const { mcp } = JSON.parse(rendered).permissions;
   // The program of this tree with the set as it was rendered.
-  const imports = Object.fromEntries(
-    Object.entries(projectImports()).map(([name, target]) => [
-      name,
-      target.startsWith("./") ? `file://${TREE}${target.slice(2)}` : target,
-    ]),
-  );
+  const imports = importsOfTree();
   const config = `${host.root}/deno.json`;
   // Without the lock, Deno would ask the registry which versions there are.
   await Deno.copyFile(`${TREE}deno.lock`, `${host.root}/deno.lock`);

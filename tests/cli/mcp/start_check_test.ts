@@ -10,8 +10,8 @@ import assert from "node:assert/strict";
 import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
 import { TREE } from "tests/support/module_graph.ts";
+import { importsOfTree } from "tests/support/tree_imports.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
-import { projectImports } from "units/render/permissions.ts";
 
 const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
 const version = (number: string, atCall: string) =>
@@ -26,12 +26,7 @@ async function install(host: CatalogHost): Promise<void> {
   }
   const rendered = await Deno.readTextFile(`${host.paths.lib}/permissions-ada.json`);
   const { mcp } = JSON.parse(rendered).permissions;
-  const imports = Object.fromEntries(
-    Object.entries(projectImports()).map(([name, target]) => [
-      name,
-      target.startsWith("./") ? `file://${TREE}${target.slice(2)}` : target,
-    ]),
-  );
+  const imports = importsOfTree();
   const config = `${host.root}/deno.json`;
   const file = { nodeModulesDir: "none", lock: false, imports, permissions: { mcp } };
   await Deno.writeTextFile(config, JSON.stringify(file));

@@ -7,20 +7,18 @@
 
 import assert from "node:assert/strict";
 import { runGranted } from "cli/exec/run_granted.ts";
-import type { CliDeps, VerbPorts } from "cli/context.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { pathsUnder } from "core/paths.ts";
 import { FileFault } from "core/ports.ts";
-import { ok } from "core/result.ts";
 import { authorize } from "core/verbs/authorize.ts";
 import { callerFor } from "core/verbs/caller.ts";
-import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { printEnvelope } from "core/verbs/exec_envelope.ts";
 import { signGrant } from "core/verbs/grant.ts";
 import { addressFor } from "core/verbs/rewrite.ts";
 import { ADMIN, AGENT, invocationOf } from "tests/core/verbs/callers.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { judge } from "units/daemon/decide.ts";
+import { memoryCli } from "tests/support/memory_cli.ts";
 
 const PATHS = pathsUnder("/");
 const KEY = "k".repeat(43);
@@ -128,22 +126,9 @@ Deno.test("promise 4: what was judged is what runs; a ledger that changes meanwh
 });
 
 async function granted(host: Awaited<ReturnType<typeof hostWith>>, envelope: string) {
-  let said = "";
-  const deps: CliDeps = {
-    version: "0.0.0",
-    env: {},
-    cwd: "/",
-    terminal: NO_TERMINAL,
-    tokenize: splitArguments,
-    takeOverStop: () => new AbortController().signal,
-    openPorts: async () => host as unknown as VerbPorts,
-    out: async (text) => void (said += text),
-    err: async (text) => void (said += text),
-    readStdin: async () => ok(envelope),
-    promptSecret: async () => undefined,
-    promptLine: async () => undefined,
-  };
-  return { code: await runGranted(deps), said };
+  const { deps, said } = memoryCli(host, { stdin: envelope });
+  const code = await runGranted(deps);
+  return { code, said: said.out + said.err };
 }
 
 Deno.test("promise 6: a uid outside 32 bits or of odd form names no account", async () => {

@@ -1,0 +1,52 @@
+/**
+ * What the command line is given on a machine in memory: no terminal, nothing to ask, and its output kept.
+ *
+ * @module
+ */
+
+import type { CliDeps, VerbPorts } from "cli/context.ts";
+import type { HostName } from "core/names.ts";
+import { splitArguments } from "core/os/argv.ts";
+import { ok } from "core/result.ts";
+import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
+import type { MemoryHost } from "tests/fakes/host.ts";
+import { noServices } from "tests/support/no_services.ts";
+
+function never(): never {
+  throw new Error("not asked for here");
+}
+
+/** Makes it for the host atlas; `ports` are what a verb of the test needs besides. */
+export function memoryCli(
+  host: MemoryHost,
+  { ports = {}, stdin = "" }: {
+    readonly ports?: Partial<VerbPorts>;
+    readonly stdin?: string;
+  } = {},
+) {
+  const said = { out: "", err: "" };
+  const deps: CliDeps = {
+    version: "0.0.0",
+    env: { FLEETCTL_ROOT: "/" },
+    cwd: "/",
+    terminal: NO_TERMINAL,
+    tokenize: splitArguments,
+    takeOverStop: () => new AbortController().signal,
+    openPorts: () =>
+      Promise.resolve({
+        ...host,
+        trees: { copy: never, prune: never, summarize: never, fingerprint: never },
+        openMcpClient: never,
+        hostname: "atlas" as HostName,
+        services: noServices,
+        startManager: never,
+        ...ports,
+      }),
+    out: async (text) => void (said.out += text),
+    err: async (text) => void (said.err += text),
+    readStdin: async () => ok(stdin),
+    promptSecret: async () => undefined,
+    promptLine: async () => undefined,
+  };
+  return { deps, said };
+}
