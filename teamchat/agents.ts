@@ -10,6 +10,7 @@ import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
+import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
@@ -177,7 +178,11 @@ class ConnectedAgents implements Agents {
         return this.#parts.replies.delta(turnId, messageId, text, offset);
       }
       case "turn_accepted":
-        return void this.#confirm(session, frame.turn_id);
+        this.#confirm(session, frame.turn_id).catch((thrown) => {
+          this.#parts.log.error("turn not confirmed", { error: errorText(thrown) });
+          session.close(CLOSE.tryAgainLater, "storage");
+        });
+        return;
       case "message":
         session.send({
           type: "message_result",

@@ -106,7 +106,7 @@ class ServedSession {
     const stopTimer = clock.after(DIAL_LIMITS.registerSeconds * 1000, () => {
       this.#feed({ kind: "time-is-up" });
     });
-    this.#connection.onMessage((text) => this.#feed({ kind: "text", text }));
+    this.#connection.onMessage((text) => this.#hear(text));
     this.#connection.onClose((code) => {
       stopTimer();
       stopHeartbeat();
@@ -116,6 +116,17 @@ class ServedSession {
     });
     const { nonce } = this.#site;
     if (nonce !== undefined) this.#send({ type: "challenge", nonce });
+  }
+
+  /** Nobody is above the listener: what is thrown here would end the connections of everybody else. */
+  #hear(text: string): void {
+    try {
+      this.#feed({ kind: "text", text });
+    } catch (thrown) {
+      const { agent } = this.#claim;
+      this.#parts.log.error("frame not taken", { agent, error: errorText(thrown) });
+      this.#close(CLOSE.tryAgainLater, "storage");
+    }
   }
 
   #feed(input: ServerInput): void {

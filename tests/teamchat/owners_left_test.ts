@@ -79,6 +79,24 @@ test("what an owner said is told where the agent is that owner's still", async (
   assert.deepEqual(told, [{ reaction: "dislike", text: SECRET }]);
 });
 
+test("a turn whose confirmation meets a bad disk is not the last one of its agent", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("first"));
+  const turn = await at.still(agent.next("turn"));
+  await at.post(at.message("second"));
+  at.spoil(true);
+  // Confirmed twice: the second time there may be files to let go of.
+  agent.send({ type: "turn_accepted", turn_id: String(turn.turn_id) });
+  agent.send({ type: "turn_accepted", turn_id: String(turn.turn_id) });
+  let code: number | undefined;
+  agent.closed.then((ended) => code = ended.code);
+  await at.until(() => code !== undefined, 50);
+  assert.equal(code, 1013);
+  at.spoil(false);
+  const again = await at.agent("bea", { open_turns: [String(turn.turn_id)] });
+  assert.equal((await at.still(again.next("turn"))).text, "second");
+});
+
 test("a disk that gives nothing ends the agent's connection all the same, and is asked again", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("a secret"));

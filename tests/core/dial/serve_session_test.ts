@@ -16,7 +16,7 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import { createMetricSet } from "core/metrics.ts";
 import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { FrameConnection } from "core/ports.ts";
+import { FileFault, type FrameConnection } from "core/ports.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { seededRandom } from "tests/fakes/random.ts";
@@ -56,7 +56,7 @@ function fakePeer() {
   };
 }
 
-function serve(admit: () => Promise<Admission>) {
+function serve(admit: () => Promise<Admission>, receive = () => {}) {
   const clock = fakeClock();
   const log = recordingLog();
   const registry = createSessionRegistry(clock);
@@ -72,7 +72,7 @@ function serve(admit: () => Promise<Admission>) {
   }, {
     router: {
       attach: (session) => registry.put(session),
-      receive: () => {},
+      receive,
       detach: (session, code) => void registry.remove(session, code),
     },
     ackedSeq: () => 7,
@@ -141,6 +141,22 @@ Deno.test("serveSession() turns away whoever cannot be looked up", async () => {
   assert.deepEqual(told, ["rejected mia check-failed"]);
   assert.deepEqual(peer.ends, [CLOSE.policyViolation]);
   assert.equal(log.of("register check failed")[0]?.fields.error, "disk");
+});
+
+Deno.test("serveSession() ends a connection whose frame cannot be taken, and nothing else", async () => {
+  const { clock, log, registry, peer } = serve(accept, () => {
+    throw new FileFault("EIO", "/r/x.db", "disk I/O error");
+  });
+  peer.say(REGISTER);
+  await settle();
+  peer.say({ type: "turn_accepted", turn_id: "t" });
+  assert.deepEqual(peer.ends, [CLOSE.tryAgainLater]);
+  assert.equal(log.of("frame not taken")[0]?.fields.error, "disk I/O error");
+  peer.say({ type: "turn_accepted", turn_id: "t" });
+  assert.equal(log.of("frame not taken").length, 1);
+  peer.leave(CLOSE.tryAgainLater);
+  assert.equal(registry.get("mia"), undefined);
+  assert.equal(clock.pending(), 0);
 });
 
 const EVENT = { seq: 1, at: 1, kind: "notice", payload: { text: "n" } } as const;
