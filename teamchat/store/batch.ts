@@ -40,6 +40,8 @@ export interface Writing {
 
 /** Rows that are held back and written once for all works of a batch. */
 export interface HeldRows {
+  /** A transaction is about to begin. */
+  begin(): void;
   /** Writes what the works changed; the last thing in the transaction. */
   save(): void;
   /** The transaction was undone: what is remembered of rows may be wrong. */
@@ -131,6 +133,7 @@ function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
   const { db, rows } = parts;
   let stored: readonly Result<unknown>[];
   try {
+    rows?.begin();
     stored = db.transaction(() => {
       const all = batch.map(({ work }) => work());
       rows?.save();
@@ -155,6 +158,7 @@ function writeAlone(
   what: string,
   work: () => Result<unknown>,
 ): Result<unknown> {
+  rows?.begin();
   const alone = writeBatch({ ...parts, what }, () => {
     const own = work();
     rows?.save();

@@ -15,6 +15,7 @@ import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
 import type { Heard } from "teamchat/store/heard.ts";
+import type { OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
@@ -83,11 +84,12 @@ export function openIntake(
     readonly clock: Pick<Clock, "after">;
     readonly log: Log;
     readonly write: Writer;
-    /** To be forgotten when a transaction is undone. */
+    /** Both are to be forgotten when a transaction is undone. */
     readonly heard: Heard;
+    readonly open: OpenTurns;
   },
 ): Intake {
-  const sql = { ...statements(db), heard: parts.heard };
+  const sql = { ...statements(db), heard: parts.heard, open: parts.open };
   return {
     store:
       ((delivery: Delivery, isCurrent: () => boolean = () => true) =>
@@ -101,7 +103,7 @@ export function openIntake(
   };
 }
 
-type Sql = ReturnType<typeof statements> & { readonly heard: Heard };
+type Sql = ReturnType<typeof statements> & { readonly heard: Heard; readonly open: OpenTurns };
 
 function queueFull() {
   return refusal(
@@ -126,9 +128,17 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   if (conversation !== undefined && site !== undefined) {
     isNewConversation = rememberConversation(sql, conversation, site);
   }
-  if (edit !== undefined) sql.edit.run(edit.text, edit.agent, edit.conversation, edit.activity);
+  if (edit !== undefined) {
+    for (const place of sql.open.queued(edit.agent)) {
+      sql.edit.run(edit.text, place, edit.conversation, edit.activity);
+    }
+  }
   if (withdraw !== undefined) {
-    sql.withdraw.run(delivery.now, withdraw.agent, withdraw.conversation, withdraw.activity);
+    for (const place of sql.open.queued(withdraw.agent)) {
+      const of = [place, withdraw.conversation, withdraw.activity] as const;
+      if (sql.withdraw.run(delivery.now, ...of).changes === 0) continue;
+      sql.open.put(withdraw.agent, place, "closed");
+    }
   }
   if (delivery.event !== undefined) sql.tell(delivery.event);
   if (block !== undefined) {
@@ -174,11 +184,12 @@ function insertTurn(
   printed = JSON.stringify(turn.site),
 ): boolean {
   const { turnId, agent, owner, site, activity, text, created, expires } = turn;
-  const { changes } = sql.insert.run(
+  if (sql.open.queuedCount(agent) >= TEAMCHAT_LIMITS.queuedTurnsMax) return false;
+  const { lastInsertRowid: place } = sql.insert.run(
     ...[turnId, agent, owner, site.conversation, activity ?? null, printed, text],
-    ...[created, expires, created, agent, TEAMCHAT_LIMITS.queuedTurnsMax],
+    ...[created, expires, created],
   );
-  if (changes === 0) return false;
+  sql.open.put(agent, place, "queued");
   (turn.files ?? []).forEach(({ kind, name, url }, at) =>
     sql.wantFile.run(turnId, at + 1, name, kind, url, site.base)
   );
@@ -197,8 +208,7 @@ function statements(db: Database) {
     forget: db.prepare("delete from seen where until <= ?"),
     insert: db.prepare(
       "insert into turns (turn_id, agent, owner, conversation, activity, site, text, state, " +
-        "created, expires, changed) select ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ? where (select " +
-        "count(*) from turns where agent = ? and state <> 'closed' and state = 'queued') < ?",
+        "created, expires, changed) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)",
     ),
     wantFile: db.prepare(
       "insert into turn_files (turn_id, n, name, kind, url, base, state) values " +
@@ -212,13 +222,12 @@ function statements(db: Database) {
         "site = excluded.site, seen = excluded.seen, blocked = null",
     ),
     edit: db.prepare(
-      "update turns set text = ? where agent = ? and state <> 'closed' and state = 'queued' " +
-        "and conversation = ? and activity = ?",
+      "update turns set text = ? where place = ? and state = 'queued' and conversation = ? " +
+        "and activity = ?",
     ),
     withdraw: db.prepare(
       "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', told = 1, " +
-        "changed = ? where agent = ? and state <> 'closed' and state = 'queued' " +
-        "and conversation = ? and activity = ?",
+        "changed = ? where place = ? and state = 'queued' and conversation = ? and activity = ?",
     ),
     tell: insertAgentEvent(db),
     consent: takeConsent(db),

@@ -8,7 +8,7 @@
 import type { Database, SqlValue } from "core/ports.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 const TABLES = `
 create table if not exists seen (
@@ -52,7 +52,7 @@ create table if not exists turns (
   send_id text
 ) strict;
 create index if not exists turns_of on turns (agent, place) where ids <> '[]';
-create index if not exists turns_open on turns (agent, state, place) where state <> 'closed';
+create index if not exists turns_open on turns (place) where state <> 'closed';
 create index if not exists turns_closed on turns (changed) where state = 'closed';
 create index if not exists turns_untold on turns (agent, place)
   where told = 0 and delivery is not null;
@@ -150,6 +150,8 @@ const CHANGES: readonly string[] = [
    update owner_events set owner =
      (select owner from turns where turns.turn_id = owner_events.turn_id) where kind <> 'file';
    delete from owner_events where owner is null and kind <> 'file';`,
+  // Which turns are whose is kept in memory (`teamchat/store/open_turns.ts`).
+  "drop index if exists turns_open;",
 ];
 
 /** Creates what is missing, changes what is older; refuses tables of a newer version. */

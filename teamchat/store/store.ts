@@ -75,6 +75,7 @@ export async function openTeamchatStore(
   const rows = openTurnRows(db);
   const heard = createHeard();
   const held = {
+    begin: () => rows.begin(),
     save: () => rows.save(),
     forget: () => {
       rows.forget();
@@ -93,7 +94,7 @@ export async function openTeamchatStore(
       return taken.ok && taken.value;
     },
     // First of a batch: an edit looks at the row of a turn, and later works hold rows back.
-    intake: openIntake(db, { clock, log, write: writeFirst, heard }),
+    intake: openIntake(db, { clock, log, write: writeFirst, heard, open: rows.open }),
     turns: openTurnBook(db, writing, rows),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),

@@ -11,6 +11,7 @@
 
 import type { Database } from "core/ports.ts";
 import type { HeldRows } from "teamchat/store/batch.ts";
+import { createOpenTurns, type OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type {
   Cut,
@@ -47,6 +48,8 @@ export type TurnChange = Partial<
 
 /** Reading and changing rows. */
 export interface TurnRows extends HeldRows {
+  /** Which are open, saved and undone with the rows. */
+  readonly open: OpenTurns;
   get(turnId: string): StoredTurn | undefined;
   /** A turn that was read and is queued: it is asked for again when its agent has it. */
   offer(turn: StoredTurn): void;
@@ -66,6 +69,7 @@ interface Kept {
 
 /** Opens the rows over prepared tables. */
 export function openTurnRows(db: Database): TurnRows {
+  const open = createOpenTurns(db);
   const select = db.prepare("select * from turns where turn_id = ?");
   const columns = "cancel_requested = ?, text = ?, answer = ?, outcome = ?, reason = ?, " +
     "stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, sending = ?, ids = ?, " +
@@ -101,6 +105,7 @@ export function openTurnRows(db: Database): TurnRows {
   }
 
   return {
+    open,
     get: (turnId) => {
       const known = kept.get(turnId);
       if (known !== undefined) return known.turn;
@@ -124,12 +129,15 @@ export function openTurnRows(db: Database): TurnRows {
       else if (entry.dirty === "no") entry.dirty = "row";
       dirty.add(entry);
     },
+    begin: open.begin,
     save: () => {
       for (const entry of dirty) {
         const { turn } = entry;
         const values = valuesOf(turn);
-        if (entry.dirty === "state") updateState.run(turn.state, ...values);
-        else updateRow.run(...values);
+        if (entry.dirty === "state") {
+          updateState.run(turn.state, ...values);
+          open.put(turn.agent, turn.place, turn.state);
+        } else updateRow.run(...values);
         entry.dirty = "no";
         if (!isKept(turn)) kept.delete(turn.turnId);
       }
@@ -139,6 +147,7 @@ export function openTurnRows(db: Database): TurnRows {
       kept.clear();
       offered.clear();
       dirty.clear();
+      open.undo();
     },
   };
 }

@@ -88,25 +88,28 @@ export function openTurnBook(
   rows: TurnRows,
 ): TurnBook {
   const sql = statements(db);
+  const { open } = rows;
   return {
     get: rows.get,
     nextFor: (agent) => {
-      const [row, more] = sql.next.all(agent);
+      const place = open.next(agent);
+      const row = place === undefined ? undefined : sql.at.get(place);
       if (row === undefined) return undefined;
       const turn = readTurn(row);
       rows.offer(turn);
-      return { turn, isLast: more === undefined };
+      return { turn, isLast: open.queuedCount(agent) === 1 };
     },
     markDelivered: (agent, turnId, now) =>
       together("the turn", () => ok(deliver(rows, { agent, now }, turnId))),
     ackedSeq: (agent, epoch) => Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0),
     append: (agent, epoch, events, now) =>
       together("the event", () => ok(appendAll({ sql, rows }, { agent, epoch, now }, events))),
-    heldBy: (agent) => readTurns(sql.held.all(agent)),
+    heldBy: (agent) => open.held(agent).flatMap((place) => readTurns(sql.at.all(place))),
     unanswered: () => readTurns(sql.unanswered.all()),
     open: () => readTurns(sql.allOpen.all()),
     expired: (now) => readTurns(sql.expired.all(now)),
-    waitingSince: (since) => readTurns(sql.waiting.all(since)),
+    waitingSince: (since) =>
+      open.oldest().flatMap((place) => readTurns(sql.waiting.all(place, since))),
     end: (turnId, { outcome, reason }, now) =>
       writeRow(db, rows, () => {
         const turn = rows.get(turnId);
@@ -152,6 +155,7 @@ export function openTurnBook(
 function writeRow<T>(db: Database, rows: TurnRows, work: () => T): Result<T> {
   let isDone = false;
   try {
+    rows.begin();
     const written = writeSql(db, "the turn", () => {
       const value = work();
       rows.save();
@@ -283,15 +287,8 @@ function readTurns(rows: readonly Row[]): readonly StoredTurn[] {
 function statements(db: Database) {
   const turns = "select * from turns where";
   return {
-    next: db.prepare(
-      `${turns} agent = ? and state <> 'closed' and state = 'queued' order by place limit 2`,
-    ),
+    at: db.prepare(`${turns} place = ?`),
     told: db.prepare("update turns set told = 1 where turn_id = ?"),
-    held: db.prepare(
-      `${turns} agent = ? and state <> 'closed' and state in ('delivered', 'running') ` +
-        "order by place",
-    ),
-    // In the order of places a whole table would be read; in that of few rows it is soon put.
     unanswered: db.prepare(
       "select * from turns indexed by turns_open where state <> 'closed' and state = 'ended' " +
         "order by place",
@@ -304,8 +301,7 @@ function statements(db: Database) {
         "and expires <= ? order by place limit 256",
     ),
     waiting: db.prepare(
-      "select * from turns indexed by turns_open where state <> 'closed' and state = 'queued' " +
-        "and created <= ? and agent not in (select agent from absences) group by agent having place = min(place) limit 256",
+      `${turns} place = ? and created <= ? and agent not in (select agent from absences)`,
     ),
     untold: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
     open: db.prepare("select count(*) as n from turns where state <> 'closed'"),

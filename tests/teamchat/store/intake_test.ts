@@ -44,8 +44,10 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
     prepareSchema(db);
     const faulty = failing(db, thrown);
     const [clock, log] = [fakeClock(), recordingLog()];
-    const { write } = openWriter({ db: faulty.db, clock, log });
-    const intake = openIntake(faulty.db, { clock, log, write, heard: createHeard() });
+    const rows = openTurnRows(db);
+    const { write } = openWriter({ db: faulty.db, clock, log, rows });
+    const { open } = rows;
+    const intake = openIntake(faulty.db, { clock, log, write, heard: createHeard(), open });
     const store = async (...all: readonly Delivery[]) => {
       const stored = Promise.all(all.map((each) => intake.store(each)));
       await clock.advance(0);
@@ -77,7 +79,8 @@ Deno.test("what comes together is one transaction, in its order, and the rest th
   const writing = openWriter({ db: counting, clock, log, rows });
   const { write, flush } = writing;
   const turns = openTurnBook(counting, writing, rows);
-  const intake = openIntake(counting, { clock, log, write, heard: createHeard() });
+  const { open } = rows;
+  const intake = openIntake(counting, { clock, log, write, heard: createHeard(), open });
   const stored = intake.store({ ...of("one"), turn: TURN });
   const delivered = turns.markDelivered("bea", "t", 1);
   const events = [{ seq: 1, at: 1, turn_id: "t", kind: "turn_started", payload: {} }];

@@ -99,6 +99,21 @@ Deno.test("prepareSchema() finds whose doing an event is, and drops what is nobo
   }
 });
 
+Deno.test("prepareSchema() lets go of the index of agents", async () => {
+  const databases = memoryDatabases();
+  try {
+    const db = await databases.open("/r/teamchat.db");
+    prepareSchema(db);
+    db.exec(`drop index turns_open; pragma user_version = 6;
+      create index turns_open on turns (agent, state, place) where state <> 'closed'`);
+    prepareSchema(db);
+    const index = db.prepare("select sql from sqlite_schema where name = 'turns_open'").get();
+    assert.match(String(index?.sql), /on turns \(place\) where/);
+  } finally {
+    databases.dispose();
+  }
+});
+
 Deno.test("prepareSchema() refuses tables of a newer version", async () => {
   const databases = memoryDatabases();
   try {
