@@ -25,6 +25,8 @@ export interface FollowParts {
   readonly log: Log;
 }
 
+/** Questions that are being answered, in characters. */
+const UNANSWERED_LENGTH_MAX = 16 * 1024 * 1024;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 1_000;
 
@@ -78,6 +80,7 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
   const close = () => stream.close();
   signal.addEventListener("abort", close, { once: true });
   const underWay = new Set<Promise<void>>();
+  let length = 0;
   try {
     for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
       const asked = readAsked(line);
@@ -85,8 +88,14 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
         parts.log.error("receiving half says what nobody knows");
         break;
       }
-      const answering = answer(asked, parts).then(say).finally(() => underWay.delete(answering));
+      const answering = answer(asked, parts).then(say).finally(() => {
+        underWay.delete(answering);
+        length -= line.length;
+      });
       underWay.add(answering);
+      length += line.length;
+      // What strangers speak to may ask faster than the disk answers: then it is not read from.
+      while (length > UNANSWERED_LENGTH_MAX) await Promise.race(underWay);
     }
   } catch (thrown) {
     parts.log.debug("handover ended", { error: errorText(thrown) });
