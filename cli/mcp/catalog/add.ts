@@ -10,9 +10,8 @@ import {
   type Candidate,
   compare,
   dropCandidate,
-  installOptions,
   makeCandidate,
-  stepped,
+  resolvePackage,
 } from "cli/mcp/catalog/candidate.ts";
 import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
 import { chooseLayer, isShipped, type Layer, writeEntry } from "cli/mcp/catalog/store.ts";
@@ -23,7 +22,6 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catalog/edit.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
-import { resolvePin } from "core/catalog/resolve.ts";
 import { printToolLock } from "core/catalog/tool_lock.ts";
 import { refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
@@ -185,13 +183,7 @@ async function addPackage(
   layer: Layer,
 ): Promise<Result<VerbReport>> {
   const { mcp } = options;
-  const { ports, paths } = context;
-  const text = `asking the registry for ${printPin(pin)}`;
-  const resolved = await stepped(
-    context,
-    { text, index: 0, total: STEPS },
-    async () => await resolvePin(mcp, pin, ports, paths, await installOptions(context)),
-  );
+  const resolved = await resolvePackage(context, mcp, pin, STEPS);
   if (!resolved.ok) return resolved;
   const command = chooseProgram(resolved.value, options.program);
   if (!command.ok) return command;

@@ -12,7 +12,7 @@ import { beyond, joinGrants } from "core/catalog/dry_start.ts";
 import { type Grants, pinTree, versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
-import type { PackageSource } from "core/catalog/pin.ts";
+import { type PackageSource, printPin } from "core/catalog/pin.ts";
 import { normalName } from "core/catalog/python_lock.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import { diffTools, type ToolChange } from "core/catalog/tool_diff.ts";
@@ -20,6 +20,8 @@ import { isHeld, type LockedTool, lockTools, type ToolLock } from "core/catalog/
 import { vendorEntry } from "core/catalog/vendor.ts";
 import type { Refusal } from "core/errors.ts";
 import { ok, type Result } from "core/result.ts";
+import type { McpName } from "core/names.ts";
+import { resolvePin } from "core/catalog/resolve.ts";
 
 /** A version that is installed and was tried out. */
 export interface Candidate {
@@ -75,6 +77,21 @@ export async function installOptions(context: VerbContext) {
     deno: paths.deno,
     env: { ...await readRegistryEnv(ports.files, paths), ...context.env },
   };
+}
+
+/** Asks the registry what a pin means: the first step of `total`. */
+export async function resolvePackage(
+  context: VerbContext,
+  mcp: McpName,
+  pin: PackageSource,
+  total: number,
+): ReturnType<typeof resolvePin> {
+  const { ports, paths } = context;
+  return await stepped(
+    context,
+    { text: `asking the registry for ${printPin(pin)}`, index: 0, total },
+    async () => await resolvePin(mcp, pin, ports, paths, await installOptions(context)),
+  );
 }
 
 /** Installs and tries out the version that a manifest text pins. */

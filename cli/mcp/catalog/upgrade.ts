@@ -14,6 +14,7 @@ import {
   dropCandidate,
   installOptions,
   makeCandidate,
+  resolvePackage,
   stepped,
   unreviewedFindings,
 } from "cli/mcp/catalog/candidate.ts";
@@ -34,7 +35,6 @@ import { addGrants, type Grants, movePin, parseGrants, versionOf } from "core/ca
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
-import { resolvePin } from "core/catalog/resolve.ts";
 import { lockTools, parseToolLock, printToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -133,14 +133,8 @@ async function upgrade(
   from: From,
 ): Promise<Result<VerbReport>> {
   const { mcp, version } = options;
-  const { ports, paths } = context;
   const { stored, old, layer, pin } = from;
-  const text = `asking the registry for ${printPin(pin)}`;
-  const resolved = await stepped(
-    context,
-    { text, index: 0, total: STEPS },
-    async () => await resolvePin(mcp, pin, ports, paths, await installOptions(context)),
-  );
+  const resolved = await resolvePackage(context, mcp, pin, STEPS);
   if (!resolved.ok) return resolved;
   const moved = movePin(stored.manifest, resolved.value, stored.file);
   const manifest = moved.ok ? addGrants(moved.value, options.grants, stored.file) : moved;
