@@ -8,7 +8,8 @@
 import { exitCode, refusalLines } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
 import { withLocalHints } from "core/local_hints.ts";
-import { parseRequest, type Token } from "core/verbs/invocation.ts";
+import { parseRequest } from "core/verbs/invocation.ts";
+import type { ArgumentToken } from "core/argument_token.ts";
 
 /** What to print, and where. */
 export interface HelpAnswer {
@@ -18,7 +19,7 @@ export interface HelpAnswer {
 }
 
 /** Whoever asks for help gets it, whatever else was typed, so nothing else needs to be split. */
-const ASKS_FOR_HELP: readonly Token[] = [
+const ASKS_FOR_HELP: readonly ArgumentToken[] = [
   { kind: "option", name: "help", rawName: "--help", value: undefined, isInline: false },
 ];
 

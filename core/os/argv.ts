@@ -6,6 +6,7 @@
  */
 
 import { parseArgs } from "node:util";
+import type { ArgumentToken } from "core/argument_token.ts";
 
 /** An option as far as splitting needs it: with `value` it takes one. */
 export interface SplitOption {
@@ -13,22 +14,11 @@ export interface SplitOption {
   readonly value?: string;
 }
 
-/** One piece of an argument list. */
-export type SplitToken =
-  | { readonly kind: "positional"; readonly value: string }
-  | {
-    readonly kind: "option";
-    readonly name: string;
-    readonly rawName: string;
-    readonly value: string | undefined;
-    readonly isInline: boolean;
-  };
-
 /** Splits `argv`; options after `--` are words, unknown options are kept as switches. */
 export function splitArguments(
   argv: readonly string[],
   options: readonly SplitOption[],
-): readonly SplitToken[] {
+): readonly ArgumentToken[] {
   const known: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};
   for (const option of options) {
     known[option.name] = {
@@ -44,7 +34,7 @@ export function splitArguments(
     strict: false,
     tokens: true,
   });
-  return tokens.flatMap((token): SplitToken[] => {
+  return tokens.flatMap((token): ArgumentToken[] => {
     if (token.kind === "positional") return [{ kind: "positional", value: token.value }];
     if (token.kind !== "option") return [];
     return [{

@@ -9,7 +9,7 @@
 
 import { type RawData, WebSocket } from "ws";
 import { Buffer } from "node:buffer";
-import type { FrameConnection } from "core/ports.ts";
+import type { FrameConnection, Sockets } from "core/ports.ts";
 import { shortTextSender } from "core/os/websocket_frame.ts";
 
 const NORMAL = 1000;
@@ -136,12 +136,7 @@ function cutReason(reason: string): string {
 /** Opens a WebSocket; see `Sockets.connectFrames`. */
 export async function connectFrames(
   url: string,
-  options: {
-    readonly protocols?: readonly string[];
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly frameBytesMax: number;
-    readonly timeoutMs: number;
-  },
+  options: Parameters<Sockets["connectFrames"]>[1],
 ): Promise<FrameConnection> {
   const { promise, resolve, reject } = Promise.withResolvers<FrameConnection>();
   const socket = new WebSocket(url, [...(options.protocols ?? [])], {

@@ -18,24 +18,13 @@ import {
   type Verb,
   verbName,
 } from "core/verbs/verb.ts";
-
-/** One piece of an argument list. */
-export type Token =
-  | { readonly kind: "positional"; readonly value: string }
-  | {
-    readonly kind: "option";
-    readonly name: string;
-    /** As it was typed: `--force`, `-f`. */
-    readonly rawName: string;
-    readonly value: string | undefined;
-    readonly isInline: boolean;
-  };
+import type { ArgumentToken } from "core/argument_token.ts";
 
 /** Splits an argument list; `options` says which options take a value. */
 export type Tokenize = (
   argv: readonly string[],
   options: readonly Option[],
-) => readonly Token[];
+) => readonly ArgumentToken[];
 
 /** A verb with what was typed for it. Values are raw text. */
 export interface Invocation {
@@ -167,7 +156,7 @@ function knownDepth(words: readonly string[]): number {
   return depth;
 }
 
-function bind(verb: Verb, tokens: readonly Token[]): Result<Invocation> {
+function bind(verb: Verb, tokens: readonly ArgumentToken[]): Result<Invocation> {
   const faults: string[] = [];
   const options: Record<string, string> = {};
   const switches = new Set<string>();
@@ -228,7 +217,7 @@ function unknownOption(rawName: string, known: readonly Option[]): string {
 /** A value is never repeated in a fault of a secret option. */
 function optionFault(
   option: Option,
-  token: Extract<Token, { kind: "option" }>,
+  token: Extract<ArgumentToken, { kind: "option" }>,
   isRepeated: boolean,
 ): string | undefined {
   const name = `option "--${option.name}"`;
