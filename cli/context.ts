@@ -7,33 +7,13 @@
 
 import type { VerbReport } from "cli/output.ts";
 import type { Progress } from "cli/progress.ts";
-import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
-import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { McpClient } from "core/mcp_port.ts";
-import type { Host, ServiceManager } from "core/ports.ts";
-import type { Trees } from "core/tree_port.ts";
 import type { Result } from "core/result.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Terminal } from "core/verbs/daemon_frames.ts";
 import type { Invocation, Tokenize } from "core/verbs/invocation.ts";
 import type { Target } from "core/verbs/rewrite.ts";
-
-/** The machine as verbs see it: the host, and what only some of them need, opened on demand. */
-export interface VerbPorts extends Host {
-  readonly trees: Trees;
-  /** Loads the MCP client, which few verbs need. */
-  openMcpClient(): Promise<McpClient>;
-  /** Name of this machine, as the ledger knows it. */
-  readonly hostname: HostName;
-  /** systemd on a real host, the embedded manager under another root. */
-  services(paths: Paths): ServiceManager;
-  /** Starts the embedded manager of a root; for `up` only. */
-  startManager(
-    paths: Paths,
-    onEvent: (event: UnitEvent) => void,
-  ): Promise<Result<EmbeddedManager>>;
-}
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** What a verb gets besides its options. */
 export interface VerbContext {

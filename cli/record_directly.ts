@@ -5,7 +5,6 @@
  * @module
  */
 
-import type { VerbPorts } from "cli/context.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
@@ -14,6 +13,7 @@ import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "c
 import type { Decision } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Addressed } from "core/verbs/rewrite.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** Who acts on what, and whether that is allowed. */
 export interface Settled {

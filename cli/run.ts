@@ -7,7 +7,7 @@
  */
 
 import { COMMANDS } from "cli/commands.ts";
-import type { CliDeps, VerbPorts } from "cli/context.ts";
+import type { CliDeps } from "cli/context.ts";
 import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
 import { withLocalHints } from "core/local_hints.ts";
@@ -29,6 +29,7 @@ import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
 import { type Invocation, parseRequest, printInvocation } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** Runs the command line and returns its exit code; everything is printed. */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {

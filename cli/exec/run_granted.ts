@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { CliDeps, VerbPorts } from "cli/context.ts";
+import type { CliDeps } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
 import { UNDER_DAEMON } from "cli/planner.ts";
 import { printRefusal, runVerb } from "cli/run.ts";
@@ -20,6 +20,7 @@ import { readGrantKey } from "core/verbs/grant_key.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { parseRequest } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** An envelope holds a request of at most 1 MiB, escaped once more. */
 const ENVELOPE_BYTES_MAX = 4 * 1024 * 1024;

@@ -12,26 +12,12 @@ import { systemdServices } from "core/os/systemd.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { type HostName, parseHostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { McpClient } from "core/mcp_port.ts";
-import type { Host, LogLevel, ServiceManager } from "core/ports.ts";
-import type { Trees } from "core/tree_port.ts";
+import type { Host, LogLevel } from "core/ports.ts";
 import type { Result } from "core/result.ts";
-
-/** What verbs need besides a host. */
-export interface VerbMachine extends Host {
-  readonly trees: Trees;
-  /** Loads the MCP SDK, which only `mcp read` and `mcp call` need. */
-  openMcpClient(): Promise<McpClient>;
-  readonly hostname: HostName;
-  services(paths: Paths): ServiceManager;
-  startManager(
-    paths: Paths,
-    onEvent: (event: UnitEvent) => void,
-  ): Promise<Result<EmbeddedManager>>;
-}
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** Opens the machine for a program that runs verbs. */
-export function openVerbPorts(program: string, level: LogLevel = "warning"): VerbMachine {
+export function openVerbPorts(program: string, level: LogLevel = "warning"): VerbPorts {
   const host = openHost({ log: { program, level } });
   return {
     ...host,

@@ -6,12 +6,12 @@
  */
 
 import assert from "node:assert/strict";
-import type { VerbPorts } from "cli/context.ts";
 import { openHost } from "core/os/host.ts";
 import { systemMcpClient } from "core/os/mcp_client.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
 import { runFleetctl } from "tests/support/script.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** How a verb ended. */
 export interface Ended {

@@ -4,13 +4,14 @@
  * @module
  */
 
-import type { CliDeps, VerbPorts } from "cli/context.ts";
+import type { CliDeps } from "cli/context.ts";
 import type { HostName } from "core/names.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { ok } from "core/result.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import type { MemoryHost } from "tests/fakes/host.ts";
 import { noServices } from "tests/support/no_services.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 function never(): never {
   throw new Error("not asked for here");

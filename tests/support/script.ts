@@ -27,7 +27,6 @@
  */
 
 import assert from "node:assert/strict";
-import type { VerbPorts } from "cli/context.ts";
 import { runCli } from "cli/run.ts";
 import type { HostName } from "core/names.ts";
 import { splitArguments } from "core/os/argv.ts";
@@ -41,6 +40,7 @@ import { fakeHttp } from "tests/fakes/http.ts";
 import { noServices, startsEverything } from "tests/support/no_services.ts";
 import { type ScriptAsks, scriptAsks } from "tests/support/script_asks.ts";
 import type { McpClient } from "core/mcp_port.ts";
+import type { VerbPorts } from "core/verb_ports.ts";
 
 /** Name of the machine in scripts. */
 export const SCRIPT_HOST = "atlas" as HostName;

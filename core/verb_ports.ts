@@ -1,0 +1,30 @@
+/**
+ * What verbs need of a machine besides the ports that every program has. Types only; `core/os/verb_ports.ts`
+ * opens the real one.
+ *
+ * @module
+ */
+
+import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
+import type { McpClient } from "core/mcp_port.ts";
+import type { HostName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Host, ServiceManager } from "core/ports.ts";
+import type { Result } from "core/result.ts";
+import type { Trees } from "core/tree_port.ts";
+
+/** The machine as verbs see it: the host, and what only some of them need, opened on demand. */
+export interface VerbPorts extends Host {
+  readonly trees: Trees;
+  /** Loads the MCP client, which few verbs need. */
+  openMcpClient(): Promise<McpClient>;
+  /** Name of this machine, as the ledger knows it. */
+  readonly hostname: HostName;
+  /** systemd on a real host, the embedded manager under another root. */
+  services(paths: Paths): ServiceManager;
+  /** Starts the embedded manager of a root; for `up` only. */
+  startManager(
+    paths: Paths,
+    onEvent: (event: UnitEvent) => void,
+  ): Promise<Result<EmbeddedManager>>;
+}
