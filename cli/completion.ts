@@ -6,7 +6,7 @@
 
 import { completionScript, type Shell, SHELLS } from "cli/completion_script.ts";
 import type { VerbContext } from "cli/context.ts";
-import { linesReport, type VerbReport } from "cli/output.ts";
+import { verbatimReport, type VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -30,5 +30,5 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 /** Prints the script. */
 export async function run(_context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const script = completionScript(options.shell);
-  return ok(linesReport({ shell: options.shell, script }, script.trimEnd().split("\n")));
+  return ok(verbatimReport({ shell: options.shell, script }, script.trimEnd().split("\n")));
 }

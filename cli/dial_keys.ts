@@ -89,7 +89,7 @@ export function keysWith<Name extends string>(
     "dial-keys-full",
     `Cannot enroll a dial key of ${kind} "${name}": it has ${keys.length}, ` +
       `must have at most ${keysMax}`,
-    { hints: [listing(name), `${verbs} revoke ${name} <key>`] },
+    { hints: [listing(name), `${verbs} revoke ${name} --help`] },
   ));
 }
 

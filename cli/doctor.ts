@@ -72,6 +72,8 @@ function softBlock(soft: readonly SoftSetting[]): Block {
 }
 
 function commandsBlock(soft: readonly SoftSetting[]): Block {
-  const lines = soft.flatMap(({ setting, run }) => run.map((each) => `${setting}: ${each}`));
+  const lines = soft.flatMap((
+    { setting, run },
+  ) => [`${setting}:`, ...run.map((each) => `  ${each}`)]);
   return { kind: "lines", lines: lines.length === 0 ? [] : ["to look or to harden:", ...lines] };
 }

@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { type LogLine, readLogs } from "cli/logs/source.ts";
 import { logUnits } from "cli/logs/subject.ts";
-import { linesReport, safeText, type VerbReport } from "cli/output.ts";
+import { safeText, verbatimReport, type VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -75,7 +75,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!done.ok) return done;
   if (isFollowing) return ok({ json: { units: units.value, followed: true }, blocks: [] });
   const shown = byTime(kept).slice(-options.lines);
-  return ok(linesReport(
+  return ok(verbatimReport(
     { subject: options.subject, units: units.value, lines: shown.map(jsonOf) },
     shown.length === 0 ? [nothing(options)] : shown.map(print),
   ));

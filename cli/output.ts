@@ -17,7 +17,12 @@ export type Cell = string | { readonly text: string; readonly tone: Tone };
 
 /** One part of a report. */
 export type Block =
-  | { readonly kind: "lines"; readonly lines: readonly Cell[] }
+  | {
+    readonly kind: "lines";
+    readonly lines: readonly Cell[];
+    /** What others have written: no command in it is ours. */
+    readonly isVerbatim?: boolean;
+  }
   | {
     readonly kind: "table";
     readonly title?: string;
@@ -52,6 +57,27 @@ const CELL_WIDTH_MIN = 8;
 /** Returns a report of plain lines. */
 export function linesReport(json: unknown, lines: readonly Cell[]): VerbReport {
   return { json, blocks: [{ kind: "lines", lines }] };
+}
+
+/** Returns a report of lines that others have written, to be printed as they are. */
+export function verbatimReport(json: unknown, lines: readonly Cell[]): VerbReport {
+  return { json, blocks: [{ kind: "lines", lines, isVerbatim: true }] };
+}
+
+/** Returns blocks whose commands are spelled by `spell`, so that they can be pasted here. */
+export function withCommands(
+  blocks: readonly Block[],
+  spell: (line: string) => string,
+): readonly Block[] {
+  const cell = (given: Cell): Cell =>
+    typeof given === "string" ? spell(given) : { ...given, text: spell(given.text) };
+  return blocks.map((block) =>
+    block.kind === "table"
+      ? { ...block, rows: block.rows.map((row) => row.map(cell)), empty: spell(block.empty) }
+      : block.isVerbatim === true
+      ? block
+      : { ...block, lines: block.lines.map(cell) }
+  );
 }
 
 /** Prints blocks, separated by an empty line, with a final newline. */

@@ -10,11 +10,11 @@ import { COMMANDS } from "cli/commands.ts";
 import type { CliDeps } from "cli/context.ts";
 import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
-import { withLocalHints } from "core/local_hints.ts";
+import { withLocalCommand, withLocalHints } from "core/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
 import { recordDirectly, type Settled } from "cli/record_directly.ts";
-import { printBlocks, type VerbReport } from "cli/output.ts";
+import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
 import { whoIs } from "core/verbs/who.ts";
@@ -266,7 +266,10 @@ async function printReport(
 ): Promise<number> {
   const { warnings = [], faults = [] } = report;
   if (json) await deps.out(`${JSON.stringify(report.json)}\n`);
-  else await deps.out(printBlocks(report.blocks, deps.terminal));
+  else {
+    const blocks = withCommands(report.blocks, (line) => withLocalCommand(line, deps.env));
+    await deps.out(printBlocks(blocks, deps.terminal));
+  }
   if (!json) {
     const local = (reason: Refusal) => withLocalHints(reason, deps.env);
     const lines = [

@@ -15,6 +15,7 @@ import { withLocalHints } from "core/local_hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
+import { editHint } from "core/edit_hint.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
@@ -171,7 +172,11 @@ function roleProblem(
   if (state === "active") return [];
   const why = reason === "" ? "" : ` (${reason})`;
   return [refusal("role-down", `The ${role} is ${state}${why}, must be active`, {
-    hints: state === "not installed" ? ["fleetctl apply"] : [logHint(paths, unit)],
+    hints: state === "not installed" ? ["fleetctl apply"] : [
+      logHint(paths, unit),
+      // A program ends with 2 when a setting of it is unusable: its log names which.
+      ...(reason.endsWith("exit-code 2") ? [editHint(paths.rolesFile)] : []),
+    ],
   })];
 }
 

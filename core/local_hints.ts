@@ -36,10 +36,27 @@ export function withLocalHints(
   reason: Refusal,
   env: Readonly<Record<string, string>>,
 ): Refusal {
-  const tree = env.FLEETCTL_FROM_TREE;
-  if (tree === undefined || tree === "") return reason;
-  const calling = callingFor(tree, env.FLEETCTL_ROOT || `${tree}/.fleetctl`);
+  const calling = callingOf(env);
+  if (calling === undefined) return reason;
   return { ...reason, hints: reason.hints.map((hint) => localHint(hint, calling)) };
+}
+
+/**
+ * Returns a line of a report whose command can be pasted: one that the line is, or that it ends with
+ * after a colon.
+ */
+export function withLocalCommand(line: string, env: Readonly<Record<string, string>>): string {
+  const calling = callingOf(env);
+  const [, before = "", command] = /^(|.*: | +)(fleetctl [a-z].*)$/s.exec(line) ?? [];
+  return calling === undefined || command === undefined
+    ? line
+    : before + localHint(command, calling);
+}
+
+function callingOf(env: Readonly<Record<string, string>>): Calling | undefined {
+  const tree = env.FLEETCTL_FROM_TREE;
+  if (tree === undefined || tree === "") return undefined;
+  return callingFor(tree, env.FLEETCTL_ROOT || `${tree}/.fleetctl`);
 }
 
 function localHint(hint: string, { up, upRoot, verb }: Calling): string {

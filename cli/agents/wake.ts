@@ -71,6 +71,6 @@ function noUnit(agent: AgentName) {
   return refusal(
     "agent-without-unit",
     `Cannot start agent "${agent}": it has no unit, must have a login identity of its owner`,
-    { hints: [`fleetctl agents set ${agent} --user-email <EMAIL>`] },
+    { hints: [`fleetctl agents set ${agent} --help`] },
   );
 }

@@ -124,7 +124,7 @@ function agentSettings({ agents, hosts }: SoftSite): readonly SoftSetting[] {
       setting: "run_on",
       value: "empty",
       means: `run on each of ${hosts} hosts at once, as duplicate pollers: ${names(unpinned)}`,
-      run: unpinned.map((name) => `edit agents.d/${name}.yaml: run_on: <hostname>`),
+      run: unpinned.map((name) => `fleetctl agents set ${name} --run-on "$(hostname)"`),
     }]),
   ];
 }
@@ -140,7 +140,7 @@ function serverSettings(wired: readonly Manifest[]): readonly SoftSetting[] {
       setting,
       value,
       means: `${means}: ${names(list.map(({ name }) => name))}`,
-      run: list.map(({ name }) => `fleetctl mcp doctor ${name} <agent>`).slice(0, 1),
+      run: list.map(({ name }) => `fleetctl mcp catalog browse ${name}`).slice(0, 1),
     }];
   return [
     ...row(asRoot, "run_as", "root", "a shared server that runs as root, without its sandbox"),

@@ -34,7 +34,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
     "marker-invalid",
     `Cannot set host.${marker}: the value is ${shown}, ${wanted}, because a host knows that it ` +
       "is the gateway by comparing the marker with its own name",
-    { kind: "usage", hints: ["hostname", `fleetctl host set ${marker} <hostname of the gateway>`] },
+    { kind: "usage", hints: ["hostname", `fleetctl host set ${marker} --help`] },
   ));
 }
 

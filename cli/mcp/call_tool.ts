@@ -153,9 +153,9 @@ function report(options: Options, agent: AgentName, answer: McpAnswer): Result<V
     : blockText(content[block - 1]).split("\n");
   const found: VerbReport = {
     json: { mcp, tool, agent, is_error: isError, result },
-    blocks: [{ kind: "lines", lines }],
+    blocks: [{ kind: "lines", lines, isVerbatim: true }],
   };
-  return ok(isError ? { ...found, faults: [toolFailed(options)] } : found);
+  return ok(isError ? { ...found, faults: [toolFailed(options, agent)] } : found);
 }
 
 interface ContentBlock {
@@ -252,9 +252,10 @@ function noSocket(mcp: McpName, agent: AgentName) {
 }
 
 /** The answer itself is already on stdout. */
-function toolFailed({ mcp, tool }: Options) {
+function toolFailed({ mcp, tool }: Options, agent: AgentName) {
   return refusal(
     "tool-failed",
     `Cannot finish tool "${tool}" of MCP "${mcp}": the server answered with an error`,
+    { hints: [`fleetctl mcp doctor ${mcp} ${agent}`] },
   );
 }

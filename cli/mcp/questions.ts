@@ -34,7 +34,7 @@ export function parseAnswers(
       return err(refusal(
         "answer-invalid",
         "Cannot call the tool: an --answer is unusable, must be name=value and each name once",
-        { kind: "usage", hints: ["--answer confirm=yes"] },
+        { kind: "usage" },
       ));
     }
     answers.set(name, text.slice(at + 1));

@@ -6,7 +6,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { linesReport, type VerbReport } from "cli/output.ts";
+import { verbatimReport, type VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -44,7 +44,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     : resolveKey(store.value.shards, ref.agent, key);
   if (found === undefined) return err(notSet(ref));
   const shard = found.from === "shared" ? "shared" : `agents.${ref.agent}`;
-  return ok(linesReport({ key, shard, value: found.value }, found.value.split("\n")));
+  return ok(verbatimReport({ key, shard, value: found.value }, found.value.split("\n")));
 }
 
 function notSet(ref: SecretRef) {

@@ -117,7 +117,10 @@ async function frontProblems(
       problems.push(refusal(
         "front-closed",
         `${base}/api/messages answers ${inbound} to a request without a token, must answer 401`,
-        { hints: ["see docs/teamchat.md, The HTTPS front"] },
+        {
+          details: ["docs/teamchat.md, The HTTPS front"],
+          hints: [`curl -sSi -X POST ${base}/api/messages`],
+        },
       ));
     }
     for (const path of ["/register", "/healthz", "/metrics", "/"]) {
@@ -126,7 +129,10 @@ async function frontProblems(
         problems.push(refusal(
           "front-open",
           `${base}${path} answers ${status}, must answer 404: only /api/messages is public`,
-          { hints: ["see docs/teamchat.md, The HTTPS front"] },
+          {
+            details: ["docs/teamchat.md, The HTTPS front"],
+            hints: [`curl -sSi ${base}${path}`],
+          },
         ));
       }
     }

@@ -17,15 +17,19 @@ export function ownerMissing(
   >,
 ): Refusal | undefined {
   if (channel !== "teamchat" || ownerAad !== undefined) return undefined;
-  const owner = ownerEmail === undefined ? "<e-mail of the owner>" : quoteShell(ownerEmail);
   return refusal(
     "teams-owner-missing",
     `Agent "${name}" has no owner in team chat: no message reaches it, and it cannot register`,
     {
-      hints: [
-        `fleetctl agents set ${name} --owner-aad <object id of the owner>`,
-        `az ad user show --id ${owner} --query id --output tsv`,
-      ],
+      hints: ownerEmail === undefined
+        ? [
+          "az ad user list --query '[].[id,mail]' --output tsv",
+          `fleetctl agents set ${name} --help`,
+        ]
+        : [
+          `fleetctl agents set ${name} --owner-aad ` +
+          `"$(az ad user show --id ${quoteShell(ownerEmail)} --query id --output tsv)"`,
+        ],
     },
   );
 }

@@ -78,7 +78,8 @@ function joinProblems(
     {
       details: ["two halves hand them over: give agents an address of their own, until it is gone"],
       hints: [
-        `fleetctl teams-gateway install --register-listen <private address>:${TEAMCHAT_PORT}`,
+        "fleetctl teams-gateway install --register-listen " +
+        `"$(hostname -I | cut -d' ' -f1):${TEAMCHAT_PORT}"`,
         `rm ${paths.teamchatSpool}`,
       ],
     },
@@ -117,7 +118,7 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
         "teams-agents-none",
         "The ledger of this host has no agent of channel teamchat: every message is ignored, " +
           "and every registration refused",
-        { hints: ["fleetctl agents add <name> --channel teamchat --owner-aad <object id>"] },
+        { hints: ["fleetctl agents add --help"] },
       )]
       : []),
     ...inTeams.map(ownerMissing).filter((each) => each !== undefined),

@@ -34,6 +34,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { LOGIN_UNIT } from "units/render/unit_name.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
 
 /** Runs `up` until it is stopped, or until its turn is over. */
@@ -150,7 +151,11 @@ async function bringUp(
   const connected = await agentsConnected(context, gathered.value.ledger, say);
   if (connected.ok && options.turn === undefined) {
     const { listen } = options;
-    say(loginLine(account.value, { listen, port: found.value.login }));
+    const [login] = await manager.status([LOGIN_UNIT]);
+    // Where the login did not start, which was said above, there is no page to open.
+    if (login?.active === "active") {
+      say(loginLine(account.value, { listen, port: found.value.login }));
+    }
     const { teamchat } = found.value;
     if (teamchat !== undefined) {
       say(`team chat, local mode: http://127.0.0.1:${teamchat}/api/messages`);

@@ -42,7 +42,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         "login-url-unknown",
         "The login proxy does not know its address, must have WEBVIEW_URL",
         {
-          hints: ["fleetctl webview-login install --url https://<host>"],
+          hints: ["fleetctl webview-login install --help"],
         },
       ),
     ]

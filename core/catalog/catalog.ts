@@ -181,7 +181,7 @@ export function withToolLock(manifest: Manifest, text: string, file: string): Re
       "tool-lock-stale",
       `Cannot use MCP "${manifest.name}": its tools were locked for version ` +
         `${lock.value.version}, the manifest pins ${versionOf(manifest.source)}`,
-      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to <version>`] },
+      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --help`] },
     ));
   }
   const held = heldTools(lock.value);

@@ -138,7 +138,7 @@ export function installRefusal(
       details,
       hints: [
         `npm view ${install.package} versions`,
-        `fleetctl mcp catalog upgrade ${install.mcp} --to <version>`,
+        `fleetctl mcp catalog upgrade ${install.mcp} --help`,
       ],
     });
   }

@@ -36,7 +36,7 @@ export async function checkLock(manifest: Manifest): Promise<Result<CheckedLock>
     err(refusal(
       "lock-invalid",
       `Cannot install MCP "${manifest.name}": its deno.lock ${state}`,
-      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to <version>`] },
+      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --help`] },
     ));
   if (manifest.source.kind !== "npm") return bad("has no meaning for its kind of source");
   const text = manifest.lock;

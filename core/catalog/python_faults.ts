@@ -91,7 +91,7 @@ const MEANINGS: readonly (readonly [
     /no matching distribution|could not find a version|404/i,
     "package-not-found",
     (pinned) => `the index has no wheel of ${pinned}, or of a package below it, for this host`,
-    ({ mcp }) => [`fleetctl mcp catalog upgrade ${mcp} --to <version>`],
+    ({ mcp }) => [`fleetctl mcp catalog upgrade ${mcp} --help`],
   ],
 ];
 

@@ -69,7 +69,7 @@ export async function checkPythonLock(manifest: Manifest): Promise<Result<Checke
     err(refusal(
       "lock-invalid",
       `Cannot install MCP "${manifest.name}": its requirements.lock ${state}`,
-      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --to <version>`] },
+      { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --help`] },
     ));
   if (manifest.source.kind !== "uvx") return bad("has no meaning for its kind of source");
   const text = manifest.lock;

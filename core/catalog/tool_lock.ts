@@ -162,7 +162,7 @@ export function printToolLock(lock: ToolLock): string {
 export function parseToolLock(text: string, file: string): Result<ToolLock> {
   const bad = (state: string) =>
     err(refusal("tool-lock-invalid", `Cannot use "${file}": ${state}`, {
-      hints: ["fleetctl mcp catalog rollback <mcp>"],
+      hints: ["fleetctl mcp catalog rollback --help"],
     }));
   if (text.length > TEXT_LENGTH_MAX) return bad("it is too large");
   let value: unknown;

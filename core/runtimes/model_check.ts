@@ -7,6 +7,7 @@
  * @module
  */
 
+import { quoteShell } from "core/quote.ts";
 import { refusal } from "core/errors.ts";
 import type { Clock, HttpClient } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -200,6 +201,9 @@ function unreachable(of: Checked) {
   return refusal(
     "model-unreachable",
     `Cannot connect the model: "${of.baseUrl}" does not answer, must be reachable from this host`,
-    { details: of.provider === "openai-compatible" ? ["base_url: does not answer"] : [] },
+    {
+      details: of.provider === "openai-compatible" ? ["base_url: does not answer"] : [],
+      hints: of.baseUrl === undefined ? [] : [`curl -sSI ${quoteShell(of.baseUrl)}`],
+    },
   );
 }

@@ -90,10 +90,9 @@ export async function printIdentities(
 /** Refusal of everything that needs the key of this host. */
 export function hostKeyRefusal(paths: Paths, state: string): Refusal {
   return refusal("store-unreadable", `Cannot use the host key "${paths.hostKey}": ${state}`, {
-    hints: [
-      `ls -l ${paths.hostKey}`,
-      "fleetctl secret recover --key - < recovery.key",
-      'run "fleetctl secret rewrap" on a host that is already a recipient',
+    details: [
+      "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
     ],
+    hints: [`ls -l ${paths.hostKey}`, "fleetctl secret recover --key - < recovery.key"],
   });
 }

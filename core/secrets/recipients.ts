@@ -95,7 +95,12 @@ export function decideReaders(
     "recipient-missing",
     "Cannot write the secret store: the key of this host is not among its recipients, so that " +
       "this host could not read it again",
-    { hints: ['run "fleetctl secret rewrap" on a host that is already a recipient'] },
+    {
+      details: [
+        "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
+      ],
+      hints: ["fleetctl secret list"],
+    },
   ));
 }
 

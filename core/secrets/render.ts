@@ -82,7 +82,12 @@ export function requireRoleKey(
     "hmac-key-unreadable",
     `Cannot write "${at.file}": ${key} reads back empty, so the secret store is not readable on ` +
       `host "${at.hostname}"; kept the old file`,
-    { hints: ['run "fleetctl secret rewrap" on a host that is already a recipient'] },
+    {
+      details: [
+        "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
+      ],
+      hints: ["fleetctl secret list"],
+    },
   ));
 }
 

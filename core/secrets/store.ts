@@ -241,7 +241,9 @@ function listSecrets(shards: SecretShards): readonly SecretRef[] {
 }
 
 function absent(ref: SecretRef, where: string): Refusal {
-  return refusal("secret-absent", `Cannot unset "${ref.key}": there is none ${where}`);
+  return refusal("secret-absent", `Cannot unset "${ref.key}": there is none ${where}`, {
+    hints: ["fleetctl secret list"],
+  });
 }
 
 /** Refusal of everything that needs a store. */

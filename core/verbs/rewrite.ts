@@ -10,7 +10,7 @@ import { refusal } from "core/errors.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Caller, callerAgent, callerText } from "core/verbs/caller.ts";
-import { type Invocation, printTyped } from "core/verbs/invocation.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
 /** What a verb acts on. */
@@ -78,6 +78,9 @@ function noSelf(invocation: Invocation, caller: Caller, typed: string | undefine
     typed === "self"
       ? `Cannot run "${name}" for "self": the caller is ${callerText(caller)}, must be an agent`
       : `Cannot run "${name}": the caller is ${callerText(caller)}, must be an agent or name one`,
-    { kind: "usage", hints: [`fleetctl ${printTyped(invocation)} --as <agent>`] },
+    {
+      kind: "usage",
+      hints: ["fleetctl agents list", `fleetctl ${verbName(invocation.verb)} --help`],
+    },
   );
 }

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { answerHelp } from "cli/help/answer.ts";
 import { editHint } from "core/edit_hint.ts";
-import { withLocalHints } from "core/local_hints.ts";
+import { withLocalCommand, withLocalHints } from "core/local_hints.ts";
 import { refusal } from "core/errors.ts";
 import { runFleetctl } from "tests/support/script.ts";
 
@@ -51,6 +51,21 @@ for (const [hint, usual, other] of ROWS) {
     assert.deepEqual(hints({ FLEETCTL_ROOT: "/tmp/a b" }), [hint]);
   });
 }
+
+const LINES: readonly [line: string, want: string][] = [
+  ["fleetctl apply", "./dev run fleetctl apply"],
+  ["  fleetctl agents restart ada", "  ./dev run fleetctl agents restart ada"],
+  ["live after: fleetctl agents restart ada", "live after: ./dev run fleetctl agents restart ada"],
+  ["fleetctl 0.1.0 on atlas, root /r", "fleetctl 0.1.0 on atlas, root /r"],
+  ["what fleetctl does: nothing", "what fleetctl does: nothing"],
+  ["see: fleetctl-login --help", "see: fleetctl-login --help"],
+];
+Deno.test("withLocalCommand() spells the command of a line, and nothing else", () => {
+  for (const [line, want] of LINES) {
+    assert.equal(withLocalCommand(line, { FLEETCTL_FROM_TREE: "/src" }), want);
+    assert.equal(withLocalCommand(line, {}), line);
+  }
+});
 
 Deno.test("runCli() prints hints for the tree, and JSON as it is", async () => {
   const root = await Deno.makeTempDir({ prefix: "fctl" });

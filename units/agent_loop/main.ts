@@ -44,6 +44,7 @@ try {
   const runtime = await createRuntime({
     env,
     home,
+    tree: treeHere(),
     agent: env.FLEETCTL_AGENT ?? env.USER ?? "agent",
     clientConfig: Deno.args[configAt + 1] !== undefined && configAt !== -1
       ? Deno.args[configAt + 1] ?? ""
@@ -61,6 +62,11 @@ try {
 } catch (thrown) {
   host.log.error("cannot serve", { error: errorText(thrown) });
   Deno.exit(1);
+}
+
+/** Folder of the tree that this program is run from; undefined for a built program. */
+function treeHere(): string | undefined {
+  return import.meta.filename?.match(/^(.+)\/units\/agent_loop\/main\.ts$/)?.[1];
 }
 
 async function print(text: string): Promise<void> {

@@ -8,6 +8,7 @@
 import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports.ts";
+import { callingFor } from "core/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
@@ -35,6 +36,8 @@ export interface RuntimeOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   readonly agent: string;
+  /** Folder of the tree that this is run from; undefined for a built program. */
+  readonly tree: string | undefined;
   /** Client config with the agent's MCP servers. */
   readonly clientConfig: string;
 }
@@ -151,8 +154,11 @@ function modelSource(
   let loaded: Promise<LoadedModel> | undefined;
 
   function startDemo(project: string | undefined): Promise<DemoEndpoint> {
-    const { agent, home } = options;
-    return startDemoEndpoint({ agent, home, cwd: home, project: project ?? home }, host);
+    const { agent, home, tree } = options;
+    const fleetctl = tree === undefined
+      ? "fleetctl"
+      : callingFor(tree, options.env.FLEETCTL_ROOT ?? "/").verb;
+    return startDemoEndpoint({ agent, home, cwd: home, project: project ?? home, fleetctl }, host);
   }
 
   return {

@@ -188,6 +188,6 @@ function socketTooLong(mcp: McpName, path: string): Refusal {
     "socket-path-too-long",
     `Cannot render the socket of MCP ${JSON.stringify(mcp)}: ${JSON.stringify(path)} is longer ` +
       `than a unix socket may be, must be at most ${DAEMON_LIMITS.socketPathLengthMax} bytes`,
-    { hints: ["fleetctl up --root <shorter folder>"] },
+    { hints: ["fleetctl up --root /tmp/fleetctl"] },
   );
 }

@@ -9,6 +9,8 @@
  * @module
  */
 
+import { quoteShell } from "core/quote.ts";
+import { editHint } from "core/edit_hint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
@@ -144,7 +146,7 @@ function unusable(config: ClientConfig): Result<never> {
     "client-config-invalid",
     `Cannot edit ${JSON.stringify(config.path)} of agent ${JSON.stringify(config.agent)}: ` +
       "it does not hold a JSON object where MCP entries go, must be valid JSON",
-    { hints: [`python3 -m json.tool ${config.path}`] },
+    { hints: [`python3 -m json.tool ${quoteShell(config.path)}`, editHint(config.path)] },
   ));
 }
 

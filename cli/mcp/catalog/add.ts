@@ -23,7 +23,7 @@ import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catal
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { printToolLock } from "core/catalog/tool_lock.ts";
-import { refusal } from "core/errors.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
@@ -82,7 +82,7 @@ function parseSourceOption(
     return err(refusal(
       "header-invalid",
       "Cannot add to the catalog: a --header is unusable, must be 'Name: text' beside --url",
-      { kind: "usage", hints: ["--header 'Authorization: Bearer {KEY}' --env KEY"] },
+      { kind: "usage", hints: ["fleetctl mcp catalog add --help"] },
     ));
   }
   const named = [npm, uvx, url].filter((one) => one !== undefined).length;
@@ -92,7 +92,7 @@ function parseSourceOption(
       `Cannot add to the catalog: ${
         named === 0 ? "no source is named" : `${named} sources are named`
       }, must be one of --npm, --uvx and --url`,
-      { kind: "usage", hints: ["fleetctl mcp catalog add <mcp> --npm <package>@<version>"] },
+      { kind: "usage", hints: ["fleetctl mcp catalog add --help"] },
     ));
   }
   if (url !== undefined) return ok({ url, headers });
@@ -122,7 +122,7 @@ async function checkFree(context: VerbContext, mcp: McpName): Promise<Result<voi
   return err(refusal(
     "mcp-exists",
     `Cannot add MCP "${mcp}" to the catalog: it has an entry of that name`,
-    { hints: [`fleetctl mcp catalog upgrade ${mcp} --to <version>`, "fleetctl mcp catalog list"] },
+    { hints: [`fleetctl mcp catalog browse ${mcp}`, `fleetctl mcp catalog upgrade ${mcp} --help`] },
   ));
 }
 
@@ -154,7 +154,7 @@ async function addUrl(
     ...(options.isShared ? { scope: "shared" } : {}),
   });
   const parsed = parseManifest(manifest, { name: mcp, file: `${mcp}/mcp.yaml`, origin: layer });
-  if (!parsed.ok) return parsed;
+  if (!parsed.ok) return err(doesNotFit(mcp, parsed.error));
   const written = await writeEntry(context, {
     mcp,
     layer,
@@ -173,6 +173,15 @@ async function addUrl(
         `wire it with: fleetctl mcp add ${mcp} <agent>`,
       ],
     }],
+  });
+}
+
+/** What was typed made a manifest that cannot be: told without the file, which is not there. */
+function doesNotFit(mcp: McpName, { code, details }: Refusal): Refusal {
+  return refusal(code, `Cannot add MCP "${mcp}" to the catalog: what is given does not fit`, {
+    kind: "usage",
+    details: details.map((line) => line.replace(/^[^ ]+\.yaml:\d+: /, "")),
+    hints: ["fleetctl mcp catalog add --help"],
   });
 }
 

@@ -13,6 +13,7 @@ import { parseServerJson, SERVER_JSON_BYTES_MAX } from "core/catalog/server_json
 import { errorText, refusal } from "core/errors.ts";
 import { parseMcpName } from "core/names.ts";
 import { FileFault } from "core/ports.ts";
+import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
@@ -26,6 +27,7 @@ export interface Options {
   readonly grants: Grants;
 }
 
+const HELP = "fleetctl mcp catalog import --help";
 const FETCH_MS_MAX = 20_000;
 
 /** Parses the arguments. */
@@ -43,7 +45,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     : await readFile(context, options.from);
   if (!text.ok) return text;
   const server = parseServerJson(text.value);
-  if (!server.ok) return server;
+  if (!server.ok) return err({ ...server.error, hints: [...server.error.hints, HELP] });
   const mcp = parseMcpName(options.name ?? server.value.name);
   if (!mcp.ok) return mcp;
   return await addVerb.run(context, {
@@ -109,5 +111,10 @@ function unreadable(from: string, state: string) {
   return refusal(
     "import-unreadable",
     `Cannot read ${JSON.stringify(from.slice(0, 300))}: ${state}, must be a server.json`,
+    {
+      hints: [
+        /^https?:/.test(from) ? `curl -sSL ${quoteShell(from)}` : `ls -l ${quoteShell(from)}`,
+      ],
+    },
   );
 }

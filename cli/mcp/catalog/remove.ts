@@ -60,7 +60,7 @@ function shipped(mcp: McpName, hasOverlay: boolean) {
     `Cannot remove MCP "${mcp}" from the catalog: it ships with the product`,
     {
       hints: [
-        hasOverlay ? `fleetctl mcp catalog rollback ${mcp}` : `fleetctl mcp remove ${mcp} <agent>`,
+        hasOverlay ? `fleetctl mcp catalog rollback ${mcp}` : `fleetctl mcp remove ${mcp} --help`,
       ],
     },
   );

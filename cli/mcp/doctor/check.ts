@@ -7,6 +7,7 @@
  * @module
  */
 
+import { quoteShell } from "core/quote.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import { readLogs } from "cli/logs/source.ts";
@@ -140,7 +141,10 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
   return err(refusal(
     "needs-login",
     `Agent "${agent.name}" is not signed in to "${provider}", must be`,
-    { hints: [`fleetctl login ${provider} ${agent.name}`] },
+    {
+      details: ["this version has no sign-in yet: what is in that folder was put there by hand"],
+      hints: [`ls -la ${quoteShell(folder)}`, `fleetctl mcp remove ${patient.mcp} ${agent.name}`],
+    },
   ));
 }
 

@@ -52,7 +52,7 @@ Deno.test("mcp catalog add refuses ranges, tags, unknown packages and taken name
       [["wiki", "--npm", "@acme/wiki@1.0.0", "--into", "/srv/x"], "layer-unknown", 2],
       [["wiki", "--npm", "@acme/wiki@1.0.0", "--grant", "ffi=x"], "grant-invalid", 2],
       [["wiki", "--npm", "@acme/wiki@1.0.0", "--grant", "net=http://x"], "manifest-invalid", 1],
-      [["wiki", "--url", "http://example.org/mcp"], "manifest-invalid", 1],
+      [["wiki", "--url", "http://example.org/mcp"], "manifest-invalid", 2],
     ] as const
   ) {
     const ended = await host.run("mcp", "catalog", "add", ...argv, "--json");

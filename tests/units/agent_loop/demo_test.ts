@@ -54,7 +54,7 @@ Deno.test("without a provider the demo model runs real tools and says what it is
 Deno.test("the demo endpoint answers nobody without its token, and nothing but its protocol", async () => {
   const log = recordingLog();
   const endpoint = await startDemoEndpoint(
-    { agent: "ada", cwd: "/", home: "/", project: "/" },
+    { agent: "ada", cwd: "/", home: "/", project: "/", fleetctl: "fleetctl" },
     {
       sockets: systemSockets({ processes: fakeProcesses(), log }),
       random: seededRandom(),

@@ -33,6 +33,8 @@ export interface DemoPlace {
   readonly home: string;
   /** Folder that "this project" means. */
   readonly project: string;
+  /** How a person calls `fleetctl` on this host. */
+  readonly fleetctl: string;
 }
 
 /** An answer: words, or words and one call. */
@@ -171,7 +173,7 @@ function introduce(place: DemoPlace): string {
     "this, which asks for its key:",
     "",
     "```",
-    `fleetctl agents model set ${place.agent} --provider openai --model <model>`,
+    `${place.fleetctl} agents model set ${place.agent} --provider anthropic --model claude-sonnet-4-5`,
     "```",
     "",
     "The providers are anthropic, openai and openai-compatible (any base URL).",

@@ -147,7 +147,7 @@ function judgeStatus(
 ): ModelFault {
   const { context } = of;
   const answered = `${place(context)} answered ${status}: ${words}`;
-  const { keyName, provider, model } = context.settings;
+  const { keyName, model } = context.settings;
   if (status === 401 || status === 403) {
     return fault("model-unauthorized", answered, {
       hints: [`fleetctl secret set ${keyName} --agent ${context.agent}`],
@@ -161,7 +161,7 @@ function judgeStatus(
   }
   if (status === 404) {
     return fault("model-not-found", `${answered} (model ${JSON.stringify(model)})`, {
-      hints: [`fleetctl agents set ${context.agent} --provider ${provider} --model <model>`],
+      hints: [`fleetctl agents model set ${context.agent} --help`],
     });
   }
   const retryAfterMs = parseRetryAfter(headersOf(of.error), context.now);

@@ -7,7 +7,13 @@
 import assert from "node:assert/strict";
 import { answerDemo, type DemoMessage } from "units/agent_loop/demo/phrases.ts";
 
-const PLACE = { agent: "ada", cwd: "/home/ada", home: "/home/ada", project: "/srv/project" };
+const PLACE = {
+  agent: "ada",
+  cwd: "/home/ada",
+  home: "/home/ada",
+  project: "/srv/project",
+  fleetctl: "./dev run fleetctl",
+};
 const TOOLS = [
   { name: "bash", description: "Runs a command. Bounded." },
   { name: "git_log", description: "View commit history with filters.\nMore." },
@@ -115,7 +121,10 @@ Deno.test("answerDemo() lists the tools of the request", () => {
 Deno.test("answerDemo() says what it is and how to connect a model for anything else", () => {
   const { text, call } = ask("write me a poem");
   assert.equal(call, undefined);
-  assert.match(text, /demo model[\s\S]*fleetctl agents model set ada --provider openai/);
+  assert.match(
+    text,
+    /demo model[\s\S]*\.\/dev run fleetctl agents model set ada --provider anthropic/,
+  );
 });
 
 Deno.test("answerDemo() says how to wire the git MCP when it is missing", () => {
