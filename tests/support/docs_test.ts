@@ -135,6 +135,21 @@ Deno.test("docs/storage.md names every path of the layout and every table with i
   }
 });
 
+Deno.test("docs/storage.md has the version of every database", async () => {
+  const databases = {
+    "gateway/gateway.db": "gateway/transcript/schema.ts",
+    "teamchat/teamchat.db": "teamchat/store/schema.ts",
+    "login/login.db": "core/login_store.ts",
+  };
+  for (const [database, file] of Object.entries(databases)) {
+    const version = /const SCHEMA_VERSION = (\d+);/.exec(await read(file))?.[1];
+    const line = STORAGE.split("\n").find((one) =>
+      one.startsWith(`**\`/var/lib/fleetctl/${database}\`**`)
+    );
+    has(line ?? "", [`\`PRAGMA user_version\` ${version})`], `docs/storage.md, ${database},`);
+  }
+});
+
 Deno.test("programs and settings are documented", async () => {
   const names = PROGRAMS.map(({ name }) => name);
   has(STORAGE, quoted(names), "docs/storage.md");
