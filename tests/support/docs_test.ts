@@ -124,7 +124,14 @@ Deno.test("docs/storage.md names every path of the layout and every table with i
     typeof value === "string" && name !== "root" ? [value.split("/").at(-1) ?? ""] : []
   );
   has(STORAGE, paths, "docs/storage.md");
-  for (const file of ["gateway/transcript/schema.ts", "units/dial/store.ts"]) {
+  for (
+    const file of [
+      "gateway/transcript/schema.ts",
+      "units/dial/store.ts",
+      "teamchat/store/schema.ts",
+      "core/login_store.ts",
+    ]
+  ) {
     const tables = (await read(file)).matchAll(
       /create table if not exists (\w+) \(([^;]*)\) strict/g,
     );
