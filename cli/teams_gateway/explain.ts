@@ -32,6 +32,22 @@ export function parseOptions({ args }: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports } = context;
   const path = options.file.startsWith("/") ? options.file : `${context.cwd}/${options.file}`;
+  const stat = await ports.files.stat(path);
+  const size = stat?.size ?? 0;
+  const isFile = stat === undefined || stat.kind === "file" || stat.kind === "symlink";
+  if (!isFile || size > TEAMCHAT_LIMITS.bodyBytesMax) {
+    return err(refusal(
+      "activity-file-invalid",
+      `Cannot explain "${options.file}": it is ${
+        isFile ? `${size} bytes long` : "no file"
+      }, must ` +
+        `be a file of at most ${TEAMCHAT_LIMITS.bodyBytesMax} bytes`,
+      {
+        kind: "usage",
+        details: isFile ? ["the gateway answers 413 to what is longer, and reads none of it"] : [],
+      },
+    ));
+  }
   const text = await ports.files.readText(path);
   if (text === undefined) {
     return err(refusal(
@@ -40,7 +56,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       { kind: "usage" },
     ));
   }
-  const activity = parseActivity(text.slice(0, TEAMCHAT_LIMITS.bodyBytesMax));
+  const activity = parseActivity(text);
   if (!activity.ok) return activity;
   const look = await lookAtTeams(context);
   if (!look.ok) return look;
