@@ -116,7 +116,13 @@ async function wire(
       agent: changed.name,
       state: isLive ? "live" : options.isDryRun ? "planned" : "wired",
     },
-    last: lastLines(options, changed, isLive),
+    last: [
+      ...lastLines(options, changed, isLive),
+      ...(manifest.oauth === undefined ? [] : [
+        `it answers once the agent is signed in to "${manifest.oauth.provider}": ` +
+        `fleetctl mcp doctor ${manifest.name} ${changed.name}`,
+      ]),
+    ],
     aboutOneFor: context.caller,
   }));
 }

@@ -144,9 +144,12 @@ export function mcpServer(
   };
 }
 
-/** What a model and a person read of a server that cannot be used, with what to run. */
-export function unavailable(name: string, reason: string): string {
-  const hint = /^[a-z][a-z0-9-]*$/.test(name) ? ` (try: fleetctl mcp doctor ${name} self)` : "";
+/**
+ * What is read of a server that cannot be used, with what to run: `self` is for the model, the name of
+ * the agent for a person, who is none.
+ */
+export function unavailable(name: string, reason: string, agent = "self"): string {
+  const hint = /^[a-z][a-z0-9-]*$/.test(name) ? ` (try: fleetctl mcp doctor ${name} ${agent})` : "";
   return `MCP "${name}" is not available: ${reason}${hint}`;
 }
 

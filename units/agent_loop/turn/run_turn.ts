@@ -79,7 +79,7 @@ async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
   const { signal, sink } = input;
   const notices: Promise<void>[] = [];
   const tell = ({ name, reason }: ServerFault) => {
-    const told = sink.notice("warning", unavailable(name, reason));
+    const told = sink.notice("warning", unavailable(name, reason, site.agent));
     // A client that went away is noticed below.
     told.catch(() => {});
     notices.push(told);

@@ -97,6 +97,7 @@ Deno.test("a failure names what to run", () => {
     unavailable("git", "its login has expired"),
     'MCP "git" is not available: its login has expired (try: fleetctl mcp doctor git self)',
   );
+  assert.match(unavailable("git", "it ended", "ada"), /\(try: fleetctl mcp doctor git ada\)$/);
   assert.doesNotMatch(unavailable("*", "the file is unusable"), /doctor/);
 });
 
