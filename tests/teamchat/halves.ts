@@ -61,6 +61,12 @@ export class Halves {
     return await Deno.connect({ transport: "unix", path });
   }
 
+  /** Whether the receiving half has left a file of what waits. */
+  async hasSpool(): Promise<boolean> {
+    const { teamchatSpool } = pathsUnder(this.#at.root);
+    return await Deno.lstat(teamchatSpool).then(() => true, () => false);
+  }
+
   /** Writes who owns whom, as `apply` does. */
   async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
     const { teamsAgents } = pathsUnder(this.#at.root);

@@ -95,6 +95,13 @@ test("a delivery that comes again makes no second turn", async (halves, served) 
   await leave(agent);
 });
 
+test("a receiving half that cannot hand over keeps what it has", async (halves, { kit }) => {
+  await halves.startReceiver();
+  assert.equal(await deliver(halves.url, messageOf(kit, { text: "kept" }), kit), 202);
+  await halves.receiver?.kill("SIGTERM");
+  assert.equal(await halves.hasSpool(), true);
+});
+
 test("a receiving half that stops hands over what it has", async (halves, served) => {
   const { kit } = served;
   await halves.startReceiver();
@@ -107,6 +114,8 @@ test("a receiving half that stops hands over what it has", async (halves, served
   const stopping = halves.receiver?.kill("SIGTERM");
   Deno.kill(pid, "SIGCONT");
   await stopping;
+  // Where one process follows, this tells that nothing is left behind.
+  assert.equal(await halves.hasSpool(), false);
   const agent = await halves.register();
   const first = await agent.begin();
   agent.answer(first.turnId, "1");
