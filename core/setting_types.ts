@@ -9,6 +9,7 @@ import { parseDuration } from "core/duration.ts";
 import { nameFault } from "core/names.ts";
 import type { ListenAddress } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** How to read one kind of value. */
 export interface SettingType<T> {
@@ -148,7 +149,7 @@ export function jsonMap<K, V>(
     wanted: "must be a JSON object of strings",
     parse: (given) => {
       const parsed = parseJson(given);
-      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return err("");
+      if (!isRecord(parsed)) return err("");
       const map = new Map<K, V>();
       for (const [name, content] of Object.entries(parsed)) {
         if (typeof content !== "string") return err("");

@@ -10,6 +10,7 @@ import { errorText, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import type { Child, Files, Processes } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseJsonObject } from "core/json_object.ts";
 
 /** One line and where it comes from. */
 export interface LogLine {
@@ -83,14 +84,8 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
 
 /** Parses one object of `journalctl --output=json`; undefined for what is none. */
 export function parseJournalLine(text: string): LogLine | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== "object" || value === null) return undefined;
-  const fields = value as Readonly<Record<string, unknown>>;
+  const fields = parseJsonObject(text);
+  if (fields === undefined) return undefined;
   // What the manager says of a unit names it in UNIT, what the unit itself says in _SYSTEMD_UNIT.
   const unit = [fields.UNIT, fields._SYSTEMD_UNIT].find((one) => typeof one === "string") ?? "";
   const micros = Number(fields.__REALTIME_TIMESTAMP);

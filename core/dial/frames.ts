@@ -9,6 +9,7 @@
 import { z } from "zod";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** Subprotocol whose clients get a `challenge` first and may prove a key. */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
@@ -247,10 +248,10 @@ function decode<F>(schema: Union<F>, text: string): Decoded<F> {
   } catch {
     return { kind: "garbage", why: "not JSON" };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return { kind: "garbage", why: "not an object" };
   }
-  const type = (value as { type?: unknown }).type;
+  const { type } = value;
   if (typeof type !== "string") return { kind: "garbage", why: "no type" };
   const known = optionsOf(schema).get(type);
   if (known === undefined) return { kind: "unknown", type: type.slice(0, 40) };

@@ -17,6 +17,7 @@
 
 import { AGENT_STATES, type AgentState } from "core/dial/event.ts";
 import type { UnitStatus } from "core/ports.ts";
+import { parseJsonObject } from "core/json_object.ts";
 
 /** What a dial unit has written into its state file. */
 export interface ToldState {
@@ -59,14 +60,9 @@ export function printToldState(told: ToldState): string {
 
 /** Parses a state file; undefined for anything that is none, because an agent may write what it likes. */
 export function parseToldState(text: string): ToldState | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== "object" || value === null) return undefined;
-  const { started, state, since, reason } = value as Readonly<Record<string, unknown>>;
+  const told = parseJsonObject(text);
+  if (told === undefined) return undefined;
+  const { started, state, since, reason } = told;
   const known = AGENT_STATES.find((one) => one === state);
   if (known === undefined || !isMoment(started) || !isMoment(since)) return undefined;
   if (reason !== undefined && typeof reason !== "string") return undefined;

@@ -15,6 +15,7 @@ import { errorText } from "core/errors.ts";
 import { fileVersion } from "core/file_stat.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Clock, Files } from "core/ports.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** Asking the file; all reject when it cannot be used. */
 export interface KeyList {
@@ -83,7 +84,7 @@ function readKeys(text: string | undefined): Keys {
   } catch (thrown) {
     throw new Error(`the file of dial keys is damaged: ${errorText(thrown)}`);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new Error("the file of dial keys is damaged: must be an object of agents to keys");
   }
   return new Map(

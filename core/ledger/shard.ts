@@ -25,6 +25,7 @@ import {
 } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, parseYaml, printYaml, type YamlEditor } from "core/yaml.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** Runtime of a shard that names none: the one that ships with a program of its own. */
 export const DEFAULT_RUNTIME = "runtime-b";
@@ -97,7 +98,7 @@ export function parseShard(text: string, file: string, path = file): Result<Agen
     );
   }
   const { value } = yaml.value;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return err(
       shardRefusal(place, [`${file}:1: must be a mapping with at least name and channel`]),
     );
@@ -278,8 +279,7 @@ function putList(yaml: YamlEditor, path: readonly string[], items: readonly stri
 }
 
 function isEmptyMapping(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
-    Object.keys(value).length === 0;
+  return isRecord(value) && Object.keys(value).length === 0;
 }
 
 function nameRule(parse: (text: string) => Result<string>): StringRule {

@@ -20,6 +20,7 @@ import { answerQuestions, ASKABLE, startDeadline } from "core/os/mcp_questions.t
 import type { ByteStream, Clock, HttpClient, Processes, Sockets } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** A server that stays silent to the probe of the newer revision gets the older handshake. */
 const PROBE_MS = 20_000;
@@ -231,9 +232,7 @@ function toolsIn(message: JSONRPCMessage): readonly Definition[] {
 function parseMessage(line: Uint8Array): JSONRPCMessage | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(line));
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as JSONRPCMessage
-      : undefined;
+    return isRecord(value) ? value as JSONRPCMessage : undefined;
   } catch {
     return undefined;
   }

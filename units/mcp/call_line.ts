@@ -6,7 +6,7 @@
  */
 
 import { originText, readOrigin } from "core/call_origin.ts";
-import { isRecord } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 const NAME_LENGTH_MAX = 128;
 const ARGUMENTS_MAX = 32;

@@ -15,13 +15,13 @@ import type { Gate } from "core/risk/rules.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
   findAmbiguity,
-  isRecord,
   type Message,
   parseLine,
   printDenied,
   printError,
   RPC_CODES,
 } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** The way of one client line. */
 export type ClientVerdict =

@@ -8,7 +8,8 @@
 import { deniedIn } from "core/catalog/denied.ts";
 import type { Log } from "core/ports.ts";
 import type { Gate } from "core/risk/rules.ts";
-import { isRecord, printMessage } from "units/mcp/message.ts";
+import { printMessage } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** Whether the answer of a call says that it failed. */
 export function isFailed({ result }: Readonly<Record<string, unknown>>): boolean {

@@ -7,8 +7,9 @@
  */
 
 import { err, ok, type Result } from "core/result.ts";
-import { isRecord, type Message, type MessageId, printMessage } from "units/mcp/message.ts";
+import { type Message, type MessageId, printMessage } from "units/mcp/message.ts";
 import type { OwnRequests } from "units/mcp/own_requests.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** The recorded handshake of one client. */
 export interface Handshake {

@@ -7,6 +7,7 @@
 
 import type { Refusal } from "core/errors.ts";
 import { envelopeKeys } from "units/mcp/envelope.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** Identifier of a request. */
 export type MessageId = string | number;
@@ -193,9 +194,4 @@ function isStateless(params: Readonly<Record<string, unknown>>): boolean {
 /** Whether a value can be the id of a request. */
 export function isId(value: unknown): value is MessageId {
   return typeof value === "string" || typeof value === "number";
-}
-
-/** Whether a value is a JSON object. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,7 +7,8 @@
 
 import { MCP_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
-import { isId, isRecord, type Message, type MessageId } from "units/mcp/message.ts";
+import { isId, type Message, type MessageId } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** One request on its way. */
 export interface Pending {

@@ -11,7 +11,6 @@ import { decideTool } from "core/risk/decide.ts";
 import type { Risk } from "core/risk/rules.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
-  isRecord,
   type Message,
   type MessageId,
   parseLine,
@@ -19,6 +18,7 @@ import {
   printMessage,
   RPC_CODES,
 } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** A line of the server, understood. */
 export type ServerLine =

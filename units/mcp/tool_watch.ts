@@ -10,7 +10,8 @@
 import { toolHash } from "core/catalog/tool_lock.ts";
 import { type Standing, standing } from "core/risk/accepted.ts";
 import type { Gate } from "core/risk/rules.ts";
-import { isRecord, printMessage } from "units/mcp/message.ts";
+import { printMessage } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** What a list brought. */
 export interface Listed {

@@ -9,9 +9,10 @@
 import { MCP_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { isRecord, type Message, type MessageId } from "units/mcp/message.ts";
+import type { Message, MessageId } from "units/mcp/message.ts";
 import { createOwnRequests, type OwnRequests } from "units/mcp/own_requests.ts";
 import { nextCursor, printListRequest, protocolMeta } from "units/mcp/tool_watch.ts";
+import { isRecord } from "core/json_object.ts";
 
 type Request = Extract<Message, { kind: "request" }>;
 type Send = (bytes: Uint8Array<ArrayBuffer>) => Promise<void>;

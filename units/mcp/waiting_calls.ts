@@ -11,7 +11,8 @@ import { APPROVAL_LIMITS } from "core/limits.ts";
 import type { ByteStream, Clock, Log } from "core/ports.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import { type ClientVerdict, printRefusal } from "units/mcp/client_side.ts";
-import { isId, isRecord, type MessageId, printMessage } from "units/mcp/message.ts";
+import { isId, type MessageId, printMessage } from "units/mcp/message.ts";
+import { isRecord } from "core/json_object.ts";
 
 /** What asking needs of the machine. */
 export interface WaitingPorts {

@@ -8,6 +8,7 @@
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/json_object.ts";
 
 interface Member {
   readonly key: string;
@@ -70,7 +71,7 @@ function checkObjects(
   for (const [depth, key] of [undefined, ...path].entries()) {
     if (key !== undefined) value = (value as Record<string, unknown>)[key];
     if (value === undefined) return ok({});
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (!isRecord(value)) {
       const where = depth === 0 ? "the text" : `"${path.slice(0, depth).join(".")}"`;
       return err(refusal("json-invalid", `Cannot edit JSON: ${where} must be an object`));
     }

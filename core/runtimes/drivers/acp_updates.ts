@@ -11,6 +11,7 @@ import { TURN_LIMITS } from "core/limits.ts";
 import type { Clock } from "core/ports.ts";
 import { byteLength, cutMiddle, cutText, splitText } from "core/runtimes/cut_text.ts";
 import type { RuntimeUpdate } from "core/runtimes/driver.ts";
+import { isRecord } from "core/json_object.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type ResultStatus = Extract<RuntimeUpdate, { kind: "tool_result" }>["status"];
@@ -68,7 +69,7 @@ export function createTranslator(
     open: undefined,
   };
   return {
-    translate: (update) => isFields(update) ? translateUpdate(state, update) : [],
+    translate: (update) => isRecord(update) ? translateUpdate(state, update) : [],
     finish() {
       const updates = closeMessage(state);
       for (const [callId, call] of [...state.calls]) {
@@ -207,8 +208,8 @@ function metaOf(update: Fields): {
   readonly durationMs?: number;
   readonly cutBytes?: number;
 } {
-  const all = isFields(update._meta) ? update._meta : {};
-  const meta = isFields(all.fleetctl) ? all.fleetctl : {};
+  const all = isRecord(update._meta) ? update._meta : {};
+  const meta = isRecord(all.fleetctl) ? all.fleetctl : {};
   const status = meta.status;
   return {
     ...(typeof meta.mcp === "string" ? { mcp: meta.mcp } : {}),
@@ -232,14 +233,14 @@ function boundedArguments(value: unknown): unknown {
 }
 
 function contentText(item: unknown): string {
-  if (!isFields(item)) return "";
+  if (!isRecord(item)) return "";
   if (item.type === "diff" && typeof item.path === "string") return `[changed ${item.path}]`;
   if (item.type === "terminal") return "[terminal]";
   return textOf(item.content);
 }
 
 function textOf(content: unknown): string {
-  if (!isFields(content)) return "";
+  if (!isRecord(content)) return "";
   if (typeof content.text === "string") return content.text;
   if (typeof content.uri === "string") return `[${content.uri}]`;
   return typeof content.type === "string" ? `[${content.type}]` : "";
@@ -247,8 +248,4 @@ function textOf(content: unknown): string {
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

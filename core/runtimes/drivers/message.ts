@@ -5,6 +5,8 @@
  * @module
  */
 
+import { isRecord } from "core/json_object.ts";
+
 /** A JSON object of unknown fields. */
 export type Message = Readonly<Record<string, unknown>>;
 
@@ -15,9 +17,7 @@ export function textOf(value: unknown): string {
 
 /** Returns an object, or an empty one. */
 export function fieldsOf(value: unknown): Message {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? value as Message
-    : {};
+  return isRecord(value) ? value : {};
 }
 
 /** Returns the content blocks of a message; a plain text is one block. */

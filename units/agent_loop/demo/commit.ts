@@ -5,6 +5,8 @@
  * @module
  */
 
+import { isRecord } from "core/json_object.ts";
+
 /** Prints hash, subject, author and date as a short list; undefined when no commit is found. */
 export function printCommit(result: string): string | undefined {
   const commit = fromJson(result) ?? fromText(result);
@@ -31,15 +33,15 @@ function fromJson(result: string): Commit | undefined {
   } catch {
     return undefined;
   }
-  const list = Array.isArray(value) ? value : isFields(value) ? value.commits : undefined;
+  const list = Array.isArray(value) ? value : isRecord(value) ? value.commits : undefined;
   const first: unknown = Array.isArray(list) ? list[0] : undefined;
-  if (!isFields(first)) return undefined;
+  if (!isRecord(first)) return undefined;
   const hash = textIn(first, "hash", "sha", "id", "commit");
   const message = textIn(first, "subject", "message", "title");
   if (hash === undefined || message === undefined) return undefined;
   const author = first.author;
-  const name = isFields(author) ? textIn(author, "name") : textIn(first, "author", "authorName");
-  const mail = isFields(author) ? textIn(author, "email") : textIn(first, "authorEmail");
+  const name = isRecord(author) ? textIn(author, "name") : textIn(first, "author", "authorName");
+  const mail = isRecord(author) ? textIn(author, "email") : textIn(first, "authorEmail");
   return {
     hash,
     subject: message.split("\n", 1)[0] ?? "",
@@ -78,8 +80,4 @@ function textIn(fields: Fields, ...names: readonly string[]): string | undefined
     if (typeof value === "string" && value !== "") return value;
   }
   return undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
