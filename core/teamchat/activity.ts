@@ -8,6 +8,7 @@
 
 import { z } from "zod";
 import { refusal } from "core/errors.ts";
+import { fingerprint } from "core/fingerprint.ts";
 import { TEAMCHAT_LIMITS } from "core/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isPathId } from "core/teamchat/path_id.ts";
@@ -163,8 +164,12 @@ export function deliveryKey(activity: Activity): string | undefined {
 export function invokeKey(activity: Activity): string {
   const { conversation, from, replyToId, name, value } = activity;
   const parts = [conversation.id, from?.id, replyToId, name].map((part) => part ?? "");
-  return `invoke|${parts.join("|")}|${JSON.stringify(value) ?? ""}`;
+  const said = JSON.stringify(value) ?? "";
+  // Presses are short; what is long would lie on the disk a minute, and its room in the file for ever.
+  const told = said.length <= VALUE_LENGTH_KEPT ? said : `${said.length}:${fingerprint(said)}`;
+  return `invoke|${parts.join("|")}|${told}`;
 }
+const VALUE_LENGTH_KEPT = 1_024;
 
 /** How many people are in a conversation. */
 export type ConversationType = "personal" | "groupChat" | "channel";
