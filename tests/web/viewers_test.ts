@@ -65,11 +65,29 @@ story("a page gives way when somebody else signs in on the same browser", async 
   assert.equal((await ada.takeTurn()).text, "mine");
 });
 
-story("what is written before a page notices another viewer is not sent for them", async (of) => {
+story("a page for nobody does not take the last viewer for somebody else", async (of) => {
   const { scene, page } = of;
   await playConversation(scene);
   await page.goto(scene.url);
   await page.locator(".outcome").waitFor();
+  scene.signIn("stranger@example.org");
+  await page.goto(scene.url);
+  await page.locator(".pill").waitFor();
+  await page.evaluate("dispatchEvent(new Event('focus'))");
+  assert.equal(await page.getByText("Somebody else has signed in").count(), 0);
+  scene.signIn("ada@example.org");
+  await page.reload();
+  await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
+});
+
+story("what is written before a page notices another viewer is not sent for them", async (of) => {
+  const { scene, page } = of;
+  await playConversation(scene);
+  // The last that a start asks for: nothing but the message tells the page who is signed in.
+  const asked = page.waitForResponse((answer) => answer.url().includes("/api/approvals"));
+  await page.goto(scene.url);
+  await page.locator(".outcome").waitFor();
+  await asked;
   scene.signIn("bob@example.org");
   await send(page, "for ada alone");
   await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();

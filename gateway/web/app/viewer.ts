@@ -14,7 +14,8 @@ const SIGNED_IN = "viewer";
 
 /** Starts to watch; says to other tabs whom this page is for. */
 export function watchViewer(): void {
-  if (VIEWER !== "") keepChoice(SIGNED_IN, VIEWER);
+  // A page for nobody takes it back: it is no viewer that others would have to give way to.
+  keepChoice(SIGNED_IN, VIEWER === "" ? undefined : VIEWER);
   addEventListener(OTHER_VIEWER, giveWay);
   addEventListener("storage", lookAgain);
   addEventListener("focus", lookAgain);
