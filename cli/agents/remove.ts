@@ -204,7 +204,13 @@ async function checkDown(context: VerbContext, agent: AgentName): Promise<Result
   return err(refusal(
     "agent-still-running",
     `Cannot finish the removal of agent "${agent}": its unit is ${unit.active}, must be stopped`,
-    { hints: [`systemctl stop ${dialUnit(agent)}`, `fleetctl agents remove ${agent} --yes`] },
+    {
+      hints: [
+        // Without systemd it is the planner that stops what nobody wants any more.
+        context.paths.root === "/" ? `systemctl stop ${dialUnit(agent)}` : "fleetctl apply",
+        `fleetctl agents remove ${agent} --yes`,
+      ],
+    },
   ));
 }
 

@@ -46,7 +46,11 @@ export async function spoolWaits(
         "the two addresses of roles.yaml cannot be told apart any more, so one process would listen",
       ],
       hints: [
-        ...(health === undefined ? [`systemctl start ${TEAMCHAT_RECEIVER_UNIT}`] : []),
+        ...(health !== undefined
+          ? []
+          : paths.root === "/"
+          ? [`systemctl start ${TEAMCHAT_RECEIVER_UNIT}`]
+          : ["fleetctl logs teamchat-receiver"]),
         "fleetctl teams-gateway status",
       ],
     },

@@ -166,6 +166,7 @@ async function reconcileLocked(
       isRecordLost: text !== undefined && record === undefined,
       isManagerRunning: observed.isManagerRunning,
       isDaemonStale: planned.units.isDaemonStale,
+      isRootless: facts.rootless,
     }),
   });
 }
@@ -226,6 +227,7 @@ function warningsOf(
     readonly isRecordLost: boolean;
     readonly isManagerRunning: boolean;
     readonly isDaemonStale: boolean;
+    readonly isRootless: boolean;
   },
 ): readonly string[] {
   return [
@@ -233,7 +235,11 @@ function warningsOf(
       ? ["the record of rendered files was unreadable: files of removed agents may be left"]
       : []),
     ...(seen.isDaemonStale
-      ? [`the daemon runs with older input until it is restarted: systemctl restart ${DAEMON_UNIT}`]
+      ? [
+        "the daemon runs with older input until " + (seen.isRootless
+          ? '"up" is ended and started again'
+          : `it is restarted: systemctl restart ${DAEMON_UNIT}`),
+      ]
       : []),
     ...(!seen.isManagerRunning && desired.units.length > 0
       ? ["no service manager is running: files were written, nothing was started"]
