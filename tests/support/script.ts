@@ -18,7 +18,7 @@
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
- * | `http 'text' [status 'header: value'…]` | whatever is asked by HTTP from now on is answered with this and its id; 200 if no other |
+ * | `http 'text' [status 'header: value'…]` | whatever is asked by HTTP from now on is answered with this and its id; 200 if no other. Until then nobody answers |
  *
  * `$ROOT`, `$HOST` and what was captured are replaced. Files after `-- path --` are written before
  * the first command.
@@ -68,11 +68,16 @@ export async function runScript(text: string, ports?: Partial<VerbPorts>): Promi
   const asks = scriptAsks(root);
   try {
     for (const [path, content] of script.files) await writeFile(`${root}/${path}`, content);
-    await new Runner(root, ports ?? {}, asks).run(script.lines);
+    await new Runner(root, { http: nobody(), ...ports }, asks).run(script.lines);
   } finally {
     await asks.close();
     await Deno.remove(root, { recursive: true });
   }
+}
+
+/** What listens on this machine's own ports is no part of a script. */
+function nobody(): VerbPorts["http"] {
+  return fakeHttp(() => Promise.reject(new TypeError("connection refused")));
 }
 
 function parseScript(text: string): Script {
