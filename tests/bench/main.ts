@@ -9,6 +9,7 @@ import { benchCalls } from "tests/bench/calls.ts";
 import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
+import { readTicks, stolenPercent } from "tests/bench/measure.ts";
 import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
@@ -51,5 +52,8 @@ for (const name of wanted) {
     Deno.exit(2);
   }
   console.log(`\n## ${name}\n`);
+  const before = await readTicks();
   await bench();
+  const stolen = stolenPercent(before, await readTicks()).toFixed(0);
+  console.log(`\nOther guests of the hardware took ${stolen} % of the processor time meanwhile.`);
 }

@@ -11,6 +11,25 @@ export function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))] ?? NaN;
 }
 
+/** Processor time since the machine was started, in ticks. */
+export interface Ticks {
+  readonly all: number;
+  /** What other guests of the same hardware took while this one had work (`proc_stat(5)`, `steal`). */
+  readonly stolen: number;
+}
+
+/** Reads it. */
+export async function readTicks(): Promise<Ticks> {
+  const [line = ""] = (await Deno.readTextFile("/proc/stat")).split("\n");
+  const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
+  return { all: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
+}
+
+/** Share of the processor time between two readings that others took, in percent. */
+export function stolenPercent(from: Ticks, to: Ticks): number {
+  return to.all === from.all ? 0 : (to.stolen - from.stolen) * 100 / (to.all - from.all);
+}
+
 /** A subject: a name and what is timed; returns nothing. */
 export interface Subject {
   readonly name: string;
