@@ -81,6 +81,9 @@ export interface TurnBook {
   sweep(before: number): void;
 }
 
+/** Turns that one look gives: each is a write of its own for whoever asked, and the rest is not forgotten. */
+const LOOKED_AT_MAX = 256;
+
 /** Opens the book over prepared tables; `writing` saves `rows` with each batch. */
 export function openTurnBook(
   db: Database,
@@ -108,8 +111,14 @@ export function openTurnBook(
     unanswered: () => readTurns(sql.unanswered.all()),
     open: () => readTurns(sql.allOpen.all()),
     expired: (now) => readTurns(sql.expired.all(now)),
-    waitingSince: (since) =>
-      open.oldest().flatMap((place) => readTurns(sql.waiting.all(place, since))),
+    waitingSince: (since) => {
+      const waiting: StoredTurn[] = [];
+      for (const place of open.oldest()) {
+        if (waiting.length === LOOKED_AT_MAX) break;
+        waiting.push(...readTurns(sql.waiting.all(place, since)));
+      }
+      return waiting;
+    },
     end: (turnId, { outcome, reason }, now) =>
       writeRow(db, rows, () => {
         const turn = rows.get(turnId);
@@ -298,7 +307,7 @@ function statements(db: Database) {
     ),
     expired: db.prepare(
       "select * from turns indexed by turns_open where state <> 'closed' and state = 'queued' " +
-        "and expires <= ? order by place limit 256",
+        `and expires <= ? order by place limit ${LOOKED_AT_MAX}`,
     ),
     waiting: db.prepare(
       `${turns} place = ? and created <= ? and agent not in (select agent from absences)`,

@@ -26,7 +26,9 @@ const step = fc.record({
   /** Which of the turns that were stored, counted from the last one. */
   back: fc.nat(4),
 });
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Step = Omit<typeof step extends fc.Arbitrary<infer T> ? T : never, "agent"> & {
+  readonly agent: string;
+};
 
 const batch = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 5 }),
@@ -87,6 +89,23 @@ Deno.test("a turn whose acceptance was undone is the next one again", async () =
     world.fail("no");
     world.compare();
     assert.equal(world.store.turns.nextFor("bea")?.turn.turnId, "t1");
+  } finally {
+    world.dispose();
+  }
+});
+
+Deno.test("owners of many agents that are away are told a part at a time", async () => {
+  const world = await open();
+  try {
+    const agents = Array.from({ length: 300 }, (_, n) => `agent-${n}`);
+    const stored = agents.map((agent) => world.run({ what: "store", agent, back: 0 }));
+    await world.clock.advance(0);
+    await Promise.all(stored);
+    const first = world.store.turns.waitingSince(9).map(({ agent }) => agent);
+    assert.deepEqual(first, agents.slice(0, 256));
+    for (const agent of first) assert.ok(world.store.absences.note(agent, 9).ok);
+    const rest = world.store.turns.waitingSince(9).map(({ agent }) => agent);
+    assert.deepEqual(rest, agents.slice(256));
   } finally {
     world.dispose();
   }
