@@ -5,6 +5,7 @@
  * @module
  */
 
+import { askedOnce } from "cli/asked_once.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
@@ -70,14 +71,17 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
 }
 
 /** Returns roles and agents as far as the caller may see them, and what is wrong with them. */
-export async function lookAround(context: VerbContext, gathered: Gathered): Promise<Shown> {
+export async function lookAround(outer: VerbContext, gathered: Gathered): Promise<Shown> {
+  const services = askedOnce(outer.ports.services(outer.paths));
+  const context = { ...outer, ports: { ...outer.ports, services: () => services } };
   const isHost = seesHost(context.caller);
   const own = callerAgent(context.caller);
   const agents = isHost
     ? gathered.facts.agents
     : gathered.facts.agents.filter((agent) => agent.name === own);
-  const services = context.ports.services(context.paths);
   const isManaged = await services.isRunning();
+  // The planner asks for every unit of this host, so what comes after it asks no more.
+  const pending = isHost ? await planProblems(context, gathered) : [];
   const roles = isHost && isManaged ? await roleLines(context, gathered) : [];
   const states = await agentStates(context, agents);
   const mcps = await wiredMcpsOf(context, gathered, agents);
@@ -93,7 +97,7 @@ export async function lookAround(context: VerbContext, gathered: Gathered): Prom
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
     ...(isHost ? [...await diskProblems(context), ...gathered.faults] : []),
-    ...(isHost ? await planProblems(context, gathered) : []),
+    ...pending,
     ...roles.flatMap((line) => roleProblem(line, context.paths)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),

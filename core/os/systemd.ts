@@ -6,8 +6,22 @@
  * @module
  */
 
-import { type Processes, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+import {
+  type Processes,
+  type ProcessExit,
+  ServiceFault,
+  type ServiceManager,
+  type UnitStatus,
+} from "core/ports.ts";
 import { awaitReady, isReady } from "core/os/systemd_ready.ts";
+import {
+  parseUnitList,
+  patternsFor,
+  readUnitFiles,
+  statusFromList,
+  UNIT_FOLDERS,
+  type UnitFileKind,
+} from "core/os/systemd_list.ts";
 import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
@@ -16,12 +30,25 @@ const COMMAND_MS_MAX = 180_000;
 const FAULT_LINES = 20;
 const UNIT_NAME = /^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}$/;
 
-/** Returns the service manager of this host; `booted` is the folder that exists under systemd. */
+/** Where systemd keeps what is read without asking it. */
+export interface SystemdFolders {
+  /** Exists where systemd is PID 1. */
+  readonly booted: string;
+  /** Folders of unit files, first match first. */
+  readonly units: readonly string[];
+}
+
+/** Starts one of systemd's programs; the answer as it is. */
+type Run = (program: "systemctl" | "journalctl", args: readonly string[]) => Promise<
+  ProcessExit & { readonly stdout: string; readonly stderr: string; readonly timedOut: boolean }
+>;
+
+/** Returns the service manager of this host. */
 export function systemdServices(
   processes: Processes,
-  booted = "/run/systemd/system",
+  folders: SystemdFolders = { booted: "/run/systemd/system", units: UNIT_FOLDERS },
 ): ServiceManager {
-  const run = (program: string, args: readonly string[]) =>
+  const run: Run = (program, args) =>
     processes.run({ command: program, args, env: ENV, timeoutMs: COMMAND_MS_MAX });
   const journal = async (unit: string, lines: number): Promise<readonly string[]> => {
     const answer = await run("journalctl", [
@@ -55,7 +82,7 @@ export function systemdServices(
   };
   return {
     name: "systemd",
-    isRunning: () => isFolder(booted),
+    isRunning: () => isFolder(folders.booted),
     reload: async () => {
       const answer = await run("systemctl", ["--no-ask-password", "daemon-reload"]);
       if (answer.code !== 0) {
@@ -67,25 +94,52 @@ export function systemdServices(
     restart: (unit) => act("restart", unit),
     enable: (unit) => act("enable", unit),
     disable: (unit) => act("disable", unit),
-    status: async (units) => {
-      if (units.length === 0) return [];
-      const names = units.map(checkUnit);
-      const answer = await run("systemctl", [
-        "show",
-        "--no-pager",
-        "--timestamp=us+utc",
-        `--property=${SHOWN_PROPERTIES.join(",")}`,
-        "--",
-        ...names,
-      ]);
-      if (answer.code !== 0) {
-        throw new ServiceFault(names[0] ?? "", `Cannot ask for units: ${reasonOf(answer)}`);
-      }
-      return matchUnits(names, parseUnitStatus(answer.stdout));
-    },
+    status: (units) => readStatus(units, run, folders.units),
     isReady: (unit) => isReady(checkUnit(unit), run),
     journal,
   };
+}
+
+/** One list for all units, and then properties of those alone that need them. */
+async function readStatus(
+  units: readonly string[],
+  run: Run,
+  folders: readonly string[],
+): Promise<readonly UnitStatus[]> {
+  if (units.length === 0) return [];
+  const names = units.map(checkUnit);
+  const answer = await run("systemctl", [
+    ...["list-units", "--all", "--full", "--no-pager", "--output=json", "--"],
+    ...patternsFor(names),
+  ]);
+  const listed = answer.code === 0 ? parseUnitList(answer.stdout) : undefined;
+  if (listed === undefined) {
+    const why = answer.code === 0 ? "its answer is unreadable" : reasonOf(answer);
+    throw new ServiceFault(names[0] ?? "", `Cannot list units: ${why}`);
+  }
+  let files: ReadonlyMap<string, UnitFileKind> | undefined;
+  const filesOnce = () => files ??= readUnitFiles(folders);
+  const known = new Map(names.map((unit) => [unit, statusFromList(unit, listed, filesOnce)]));
+  const asked = [...known.keys()].filter((unit) => known.get(unit) === undefined);
+  for (const status of await showUnits(asked, run)) known.set(status.unit, status);
+  return names.map((unit) => known.get(unit) as UnitStatus);
+}
+
+/** Asks for properties; PID 1 describes each of these units in full, which takes milliseconds. */
+async function showUnits(names: readonly string[], run: Run): Promise<readonly UnitStatus[]> {
+  if (names.length === 0) return [];
+  const answer = await run("systemctl", [
+    "show",
+    "--no-pager",
+    "--timestamp=us+utc",
+    `--property=${SHOWN_PROPERTIES.join(",")}`,
+    "--",
+    ...names,
+  ]);
+  if (answer.code !== 0) {
+    throw new ServiceFault(names[0] ?? "", `Cannot ask for units: ${reasonOf(answer)}`);
+  }
+  return matchUnits(names, parseUnitStatus(answer.stdout));
 }
 
 /** `systemctl show` answers in the order asked, one block per unit, but under its own name. */

@@ -10,6 +10,7 @@ import { ServiceFault } from "core/ports.ts";
 import { printEnvFile } from "core/env_file.ts";
 import { printExec, quoteAssignment } from "core/quote.ts";
 import { systemdServices } from "core/os/systemd.ts";
+import { UNIT_FOLDERS } from "core/os/systemd_list.ts";
 import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 
 const UNITS: Readonly<Record<string, string>> = {
@@ -44,8 +45,13 @@ function parseEnviron(text: string): ReadonlyMap<string, string> {
 Deno.test("systemdServices() and what we print agree with real systemd", async (t) => {
   const host = await bootHost();
   try {
-    const services = systemdServices(host.processes);
+    const services = systemdServices(host.processes, {
+      booted: host.path("/run/systemd/system"),
+      units: UNIT_FOLDERS.map((folder) => host.path(folder)),
+    });
     for (const [name, text] of Object.entries(UNITS)) await writeUnit(host, name, text);
+    await Deno.mkdir(`${host.root}/srv`, { recursive: true });
+    await Deno.writeTextFile(`${host.root}/srv/linked.service`, UNITS.good ?? "");
     await services.reload();
 
     await t.step("starts, restarts, enables, disables and stops a unit", async () => {
@@ -59,7 +65,9 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       await services.enable("good.service");
       await services.disable("good.service");
       await services.stop("good.service");
-      assert.equal((await services.status(["good.service"]))[0]?.active, "inactive");
+      // Stopped and disabled, so systemd has it no longer in memory.
+      const [stopped] = await services.status(["good.service"]);
+      assert.deepEqual([stopped?.load, stopped?.active], ["loaded", "inactive"]);
     });
 
     await t.step("tells why a unit failed, with its last words", async () => {
@@ -69,9 +77,14 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
         assert.ok(thrown.journal.includes("last words"), thrown.journal.join("\n"));
         return true;
       });
-      const [bad, none] = await services.status(["bad.service", "none.service"]);
+      await host.must("systemctl", "mask", "masked.service");
+      await host.must("systemctl", "link", "/srv/linked.service");
+      const asked = ["bad", "none", "masked", "linked"].map((name) => `${name}.service`);
+      const [bad, none, masked, linked] = await services.status(asked);
       assert.deepEqual([bad?.active, bad?.reason], ["failed", "exit-code 3"]);
       assert.deepEqual([none?.load, none?.active], ["not-found", "inactive"]);
+      assert.equal(masked?.load, "not-found");
+      assert.deepEqual([linked?.load, linked?.active], ["loaded", "inactive"]);
       await assert.rejects(services.start("none.service"), /none\.service not found/);
       assert.ok((await services.journal("bad.service", 50)).includes("last words"));
     });

@@ -50,14 +50,6 @@ MainPID=0
 Result=success
 `;
 
-const UNITS = [
-  "fleetctl-gateway.service",
-  "mcp-git-ada.socket",
-  "fleetctl-dial-ada.service",
-  "crashed.service",
-  "none.service",
-];
-
 Deno.test("parseUnitStatus() reads one state per block", () => {
   assert.deepEqual(parseUnitStatus(SHOWN), [
     {
@@ -108,23 +100,114 @@ Deno.test("parseUnitStatus() reads one state per block", () => {
   ]);
 });
 
-function open(table: Record<string, FakeProgram>) {
-  const processes = fakeProcesses(table);
-  return { processes, services: systemdServices(processes) };
+const LISTED = [
+  ["fleetctl-gateway.service", "loaded", "active"],
+  ["mcp-git-ada.socket", "loaded", "failed"],
+  ["mcp-git-bob.socket", "loaded", "active"],
+  ["broken.service", "bad-setting", "inactive"],
+  // Of others: not asked for.
+  ["fleetctl-gateway-of-others.service", "loaded", "active"],
+];
+
+function printList(rows: readonly (readonly string[])[]): string {
+  return JSON.stringify(rows.map(([unit, load, active]) => (
+    { unit, load, active, sub: "x", description: 'an "odd" one' }
+  )));
 }
 
-Deno.test("status() asks once for all units and answers under the names asked for", async () => {
-  const { processes, services } = open({ systemctl: (call) => call.print(SHOWN) });
-  const states = await services.status(UNITS);
-  assert.deepEqual(states.map((state) => state.unit), UNITS);
-  assert.equal(processes.calls.length, 1);
-  assert.deepEqual(processes.calls[0]?.args.slice(-UNITS.length - 1), ["--", ...UNITS]);
-  assert.deepEqual(await services.status([]), []);
-  assert.equal(processes.calls.length, 1);
+/** A folder of unit files that systemd has not loaded. */
+async function unitFolder(): Promise<string> {
+  const folder = await Deno.makeTempDir();
+  await Deno.writeTextFile(`${folder}/stopped.service`, "[Service]\n");
+  await Deno.writeTextFile(`${folder}/mcp@.service`, "[Service]\n");
+  await Deno.symlink("/dev/null", `${folder}/masked.service`);
+  await Deno.symlink("stopped.service", `${folder}/alias.service`);
+  return folder;
+}
+
+function open(table: Record<string, FakeProgram>, units: readonly string[] = []) {
+  const processes = fakeProcesses(table);
+  const folders = { booted: "/run/systemd/system", units };
+  return { processes, services: systemdServices(processes, folders) };
+}
+
+Deno.test("status() lists all units once and asks for properties where they matter", async () => {
+  const folder = await unitFolder();
+  try {
+    const { processes, services } = open({
+      systemctl: (call) => {
+        if (call.args[0] === "list-units") return call.print(printList(LISTED));
+        const blocks = SHOWN.split("\n\n");
+        const alias = "Id=stopped.service\nLoadState=loaded\nActiveState=inactive\n";
+        return call.print([blocks[0], blocks[1], alias].join("\n\n"));
+      },
+    }, [`${folder}/none`, folder]);
+    const units = [
+      ...["fleetctl-gateway.service", "mcp-git-ada.socket", "mcp-git-bob.socket"],
+      ...["broken.service", "stopped.service", "masked.service", "none.service"],
+      ...["mcp@0-1-2.service", "alias.service", "stopped.service"],
+    ];
+    const states = await services.status(units);
+    assert.deepEqual(states.map(({ unit, load, active }) => `${unit} ${load} ${active}`), [
+      "fleetctl-gateway.service loaded active",
+      "mcp-git-ada.socket loaded failed",
+      "mcp-git-bob.socket loaded active",
+      "broken.service not-found inactive",
+      "stopped.service loaded inactive",
+      "masked.service not-found inactive",
+      "none.service not-found inactive",
+      "mcp@0-1-2.service loaded inactive",
+      "alias.service loaded inactive",
+      "stopped.service loaded inactive",
+    ]);
+    assert.deepEqual(states[0]?.mainPid, 812);
+    assert.deepEqual(states[1]?.reason, "service-start-limit-hit");
+    const asked = processes.calls.map((call) => call.args.slice(call.args.indexOf("--") + 1));
+    assert.deepEqual(asked, [
+      units,
+      ["fleetctl-gateway.service", "mcp-git-ada.socket", "alias.service"],
+    ]);
+    assert.deepEqual(await services.status([]), []);
+    assert.equal(processes.calls.length, 2);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
-Deno.test("status() refuses an answer about other than the units asked for", async () => {
-  const { services } = open({ systemctl: (call) => call.print(SHOWN) });
+Deno.test("status() asks with as many programs for a thousand agents as for one", async () => {
+  const { processes, services } = open({ systemctl: (call) => call.print("[]") });
+  const agents = Array.from({ length: 1_000 }, (_, index) => `a${index}`);
+  const units = agents.flatMap((agent) => [
+    `fleetctl-dial-${agent}.service`,
+    `mcp-git-${agent}.socket`,
+    `mcp-shared@${agent}.service`,
+  ]);
+  const states = await services.status([...units, "plain.service"]);
+  assert.deepEqual(states.map((state) => state.unit), [...units, "plain.service"]);
+  assert.deepEqual(processes.calls.map((call) => call.args), [[
+    ...["list-units", "--all", "--full", "--no-pager", "--output=json", "--"],
+    ...["fleetctl-*.service", "mcp-*.socket", "mcp-*.service", "plain.service"],
+  ]]);
+});
+
+Deno.test("status() refuses an answer that is no list of units", async () => {
+  for (const said of ["", "[1]", "{}", '[{"unit":"x.service","load":"loaded"}]', "[] []"]) {
+    const { services } = open({ systemctl: (call) => call.print(said) });
+    await assert.rejects(services.status(["x.service"]), /Cannot list units: its answer/, said);
+  }
+  const { services } = open({
+    systemctl: async (call) => {
+      await call.warn("Failed to connect to bus: No such file or directory\n");
+      return 1;
+    },
+  });
+  await assert.rejects(services.status(["x.service"]), /Cannot list units: Failed to connect/);
+});
+
+Deno.test("status() refuses properties of other units than those asked for", async () => {
+  const { services } = open({
+    systemctl: (call) => call.print(call.args[0] === "show" ? SHOWN : printList(LISTED)),
+  });
   await assert.rejects(services.status(["fleetctl-gateway.service"]), /asked for 1, heard of 5/);
 });
 
@@ -277,8 +360,9 @@ Deno.test("isRunning() looks for the folder that only a booted systemd makes", a
   const root = await Deno.makeTempDir();
   try {
     const processes = fakeProcesses();
-    assert.equal(await systemdServices(processes, root).isRunning(), true);
-    assert.equal(await systemdServices(processes, `${root}/none`).isRunning(), false);
+    const services = (booted: string) => systemdServices(processes, { booted, units: [] });
+    assert.equal(await services(root).isRunning(), true);
+    assert.equal(await services(`${root}/none`).isRunning(), false);
   } finally {
     await Deno.remove(root);
   }

@@ -1,0 +1,22 @@
+/**
+ * A service manager that answers from memory what it was asked before. For verbs that look at the
+ * same units in several places and change none of them; after a change it would tell old states.
+ *
+ * @module
+ */
+
+import type { ServiceManager, UnitStatus } from "core/ports.ts";
+
+/** Returns the manager with an answer of its own for each unit that it told about before. */
+export function askedOnce(services: ServiceManager): ServiceManager {
+  const known = new Map<string, UnitStatus>();
+  return {
+    ...services,
+    status: async (units) => {
+      const unknown = [...new Set(units)].filter((unit) => !known.has(unit));
+      const told = unknown.length === 0 ? [] : await services.status(unknown);
+      for (const status of told) known.set(status.unit, status);
+      return units.flatMap((unit) => known.get(unit) ?? []);
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/**
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { askedOnce } from "cli/asked_once.ts";
+import { startsEverything } from "tests/support/no_services.ts";
+
+Deno.test("askedOnce() asks about each unit once and answers in the order asked", async () => {
+  const manager = startsEverything()();
+  await manager.start("b.service");
+  const asked: (readonly string[])[] = [];
+  const services = askedOnce({
+    ...manager,
+    status: (units) => {
+      asked.push(units);
+      return manager.status(units);
+    },
+  });
+  await services.status(["a.service", "b.service"]);
+  const again = await services.status(["b.service", "c.service", "a.service", "b.service"]);
+  assert.deepEqual(again.map(({ unit, active }) => `${unit} ${active}`), [
+    "b.service active",
+    "c.service inactive",
+    "a.service inactive",
+    "b.service active",
+  ]);
+  await services.status(["c.service"]);
+  assert.deepEqual(asked, [["a.service", "b.service"], ["c.service"]]);
+});
