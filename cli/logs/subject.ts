@@ -45,18 +45,16 @@ export function logUnits(word: string, site: LogSite): Result<readonly string[]>
     const unit = unitNameOf(file.path, site.paths);
     return unit === undefined ? [] : [{ ...file, unit }];
   });
-  const ofAgent = units.filter((file) => file.agent === name && file.mcp === undefined);
-  if (wanted.includes("agent") && ofAgent.length > 0) {
-    return isAll || own === name
-      ? ok(ofAgent.map((file) => file.unit).sort())
-      : err(denied(name, "it is the log of another agent"));
-  }
-  const ofMcp = units.filter((file) => file.mcp === name);
-  if (!wanted.includes("mcp") || ofMcp.length === 0) return err(unknown(word, site));
-  const readable = ofMcp.filter((file) => isAll || file.agent === own);
-  return readable.length > 0
-    ? ok(readable.map((file) => file.unit).sort())
-    : err(denied(name, "its servers do not run as the caller"));
+  const readable = units.filter((file) => isAll || file.agent === own);
+  const ofAgent = readable.filter((file) => file.agent === name && file.mcp === undefined);
+  const ofMcp = readable.filter((file) => file.mcp === name);
+  const found = wanted.includes("agent") && ofAgent.length > 0
+    ? ofAgent
+    : wanted.includes("mcp")
+    ? ofMcp
+    : [];
+  if (found.length > 0) return ok(found.map((file) => file.unit).sort());
+  return err(isAll ? unknown(word, site) : notOwn(word));
 }
 
 /** Templates are named here, unlike in `unitOfPath`: their instances have the logs. */
@@ -74,18 +72,28 @@ function denied(name: string, why: string) {
   });
 }
 
+/** One answer for what exists and for what does not, so that an agent learns neither. */
+function notOwn(word: string) {
+  return refusal(
+    "logs-denied",
+    `Cannot show the logs of ${JSON.stringify(word)}: it is neither the caller nor an MCP that ` +
+      "runs as the caller, must be one of them",
+    { kind: "denied", hints: ["fleetctl logs self", "fleetctl mcp wired self"] },
+  );
+}
+
+/** For operators, who may read all of them. */
 function unknown(word: string, site: LogSite) {
   const names = [
     ...new Set(site.files.flatMap((file) => [file.agent ?? [], file.mcp ?? []].flat())),
   ].sort();
-  const isAll = isOperator(site.caller);
   return refusal(
     "log-subject-unknown",
     `Cannot show the logs of ${JSON.stringify(word)}: no role, agent or MCP of that name was ` +
       "rendered on this host, must be one",
     {
-      details: isAll ? [`there are: ${[...Object.keys(ROLE_UNITS), ...names].join(", ")}`] : [],
-      hints: [isAll ? "fleetctl status" : "fleetctl mcp wired self"],
+      details: [`there are: ${[...Object.keys(ROLE_UNITS), ...names].join(", ")}`],
+      hints: ["fleetctl status"],
     },
   );
 }
