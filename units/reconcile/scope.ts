@@ -18,6 +18,8 @@ export interface Scope {
   readonly mcps: ReadonlySet<McpName>;
   /** Of those, the ones that another agent of this host keeps: their common parts stay. */
   readonly keptByOthers: ReadonlySet<McpName>;
+  /** Of the MCPs of the agent this one alone; all of them when absent. */
+  readonly only?: McpName;
 }
 
 /** Whose a thing is, in a record or in what is desired. */
@@ -36,9 +38,15 @@ export function scopeOf(facts: Facts, agent: AgentName, more: readonly McpName[]
   };
 }
 
+/** Returns the scope of one MCP of an agent: what that MCP needs, and what the agent itself needs. */
+export function scopeOfMcp(facts: Facts, agent: AgentName, mcp: McpName): Scope {
+  return { ...scopeOf(facts, agent), mcps: new Set([mcp]), only: mcp };
+}
+
 /** Tells whether a thing is left alone; without a scope nothing is. */
 export function isOutside(scope: Scope | undefined, owned: Owned): boolean {
   if (scope === undefined) return false;
+  if (scope.only !== undefined && owned.mcp !== undefined && owned.mcp !== scope.only) return true;
   if (owned.agent !== undefined) return owned.agent !== scope.agent;
   return owned.mcp === undefined || !(scope.mcps as ReadonlySet<string>).has(owned.mcp);
 }

@@ -31,7 +31,7 @@ import { decideTool } from "core/risk/decide.ts";
 import { gateOf } from "core/risk/rules.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
 import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
-import { scopeOf } from "units/reconcile/scope.ts";
+import { scopeOfMcp } from "units/reconcile/scope.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
@@ -170,7 +170,7 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
   const report = await reconcileFacts(quiet, gathered, {
     dryRun: true,
     restartAgents: false,
-    scope: scopeOf(gathered.facts, agent.name),
+    scope: scopeOfMcp(gathered.facts, agent.name, mcp),
   });
   if (!report.ok) return report;
   const [fault] = report.value.faults;
