@@ -8,6 +8,7 @@ import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Returns the record of the target; refuses an unknown agent and one that runs elsewhere. */
@@ -27,6 +28,12 @@ export async function agentHere(
     "agent-elsewhere",
     `Cannot reach agent "${name}" from host "${ports.hostname}": it runs on "${runOn}", ` +
       `must be asked there`,
-    { hints: [`ssh ${runOn} fleetctl mcp wired ${name}`] },
+    { hints: [commandOn(runOn, context.typed)] },
   ));
+}
+
+/** Returns the command line that runs a verb on another host; its shell splits the words again. */
+export function commandOn(host: string, typed: string): string {
+  const isPlain = /^[\w@%+=:,./ -]+$/.test(typed);
+  return `ssh ${host} ${isPlain ? `fleetctl ${typed}` : quoteShell(`fleetctl ${typed}`)}`;
 }

@@ -21,6 +21,8 @@ export interface VerbContext {
   readonly paths: Paths;
   readonly caller: Caller;
   readonly target: Target;
+  /** What was typed, as one line for a shell: no secret value, and an agent's name for `self`. */
+  readonly typed: string;
   readonly version: string;
   /** The environment of this program; what may not be read is absent. */
   readonly env: Readonly<Record<string, string>>;

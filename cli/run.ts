@@ -26,7 +26,12 @@ import { err, ok, type Result } from "core/result.ts";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import { type Caller, callerFor } from "core/verbs/caller.ts";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
-import { type Invocation, parseRequest, printInvocation } from "core/verbs/invocation.ts";
+import {
+  type Invocation,
+  parseRequest,
+  printInvocation,
+  printTyped,
+} from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
 import type { VerbPorts } from "core/verb_ports.ts";
@@ -79,6 +84,7 @@ export async function runVerb(
       paths: at.paths,
       caller: at.caller,
       target,
+      typed: printTyped(invocation),
       version: deps.version,
       env: deps.env,
       cwd: deps.cwd,
