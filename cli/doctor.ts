@@ -55,6 +55,7 @@ async function siteOf({ ports, paths }: VerbContext, gathered: Gathered) {
     markers,
     agents: [...ledger.agents.values()],
     wired: [...wired].sort().flatMap((name) => facts.catalog.get(name) ?? []),
+    hostname: ports.hostname,
     hosts: Math.max(1, hosts.length),
     basicUsers: shared("WEBVIEW_BASIC_USERS"),
     teamsRegisterToken: shared("TEAMS_REGISTER_TOKEN"),

@@ -13,6 +13,7 @@ import { reconcilePorts } from "cli/reconcile_ports.ts";
 import { sweepTempFiles } from "cli/sweep.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   type Caller,
@@ -31,6 +32,8 @@ export interface PlanOptions {
   readonly restartAgents: boolean;
   /** How far it reaches; the whole host when absent. */
   readonly scope?: Scope;
+  /** Agents whose accounts a dry run takes for made. */
+  readonly comingAccounts?: readonly AgentName[];
 }
 
 /** Steps that may take seconds. */

@@ -5,8 +5,10 @@
  * @module
  */
 
+import { ownerWarnings } from "cli/agents/owner_warnings.ts";
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
+import { collisionOf } from "cli/mcp/collision.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
@@ -16,7 +18,6 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
-import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
@@ -96,6 +97,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underVerbLock(context, async () => {
     const checked = await checkNewAgent(context, record);
     if (!checked.ok) return checked;
+    const gathered = await readFacts(context, { agent: record });
+    if (!gathered.ok) return gathered;
+    const collision = await collisionOf(context, gathered.value.facts, {
+      agent: record.name,
+      cannot: (mcp) => `Cannot add agent "${record.name}" with its MCP "${mcp}"`,
+    });
+    if (collision !== undefined) return err(collision);
     if (!options.isDryRun) {
       // The record goes first: a planner that is cut short is finished by the next apply.
       const added = await addAgent(context.ports, context.paths, { ...author, record });
@@ -103,15 +111,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       const user = await ensureUnixUser(context, record.name);
       if (!user.ok) return user;
     }
-    const gathered = await readFacts(context, { agent: record });
-    if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: options.isDryRun,
       restartAgents: false,
+      comingAccounts: [record.name],
     });
     if (!report.ok) return report;
     const tools = gathered.value.facts.wired.get(record.name) ?? [];
-    const ownerless = ownerMissing(record);
     const told = planReport(report.value, gathered.value, {
       json: { agent: record.name, run_on: site.hostname, tools, dry_run: options.isDryRun },
       last: [
@@ -119,8 +125,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         `with ${tools.length === 0 ? "no MCPs" : tools.join(", ")}`,
       ],
     });
-    if (ownerless === undefined) return ok(told);
-    return ok({ ...told, warnings: [...told.warnings ?? [], ownerless] });
+    return ok({ ...told, warnings: [...told.warnings ?? [], ...ownerWarnings(record)] });
   });
 }
 

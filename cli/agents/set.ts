@@ -1,21 +1,28 @@
 /**
- * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` is refused:
- * an agent moves by an edit of the ledger, because two hosts have to agree on it (spec
- * "Cross-host team-chat setup").
+ * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` can be set for
+ * an agent that has none. A pinned agent moves by an edit of the ledger, because two hosts have to
+ * agree on it.
  *
  * @module
  */
 
+import { commandOn } from "cli/agent_here.ts";
+import { ownerWarnings } from "cli/agents/owner_warnings.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
-import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
-import { CHANNELS } from "core/ledger/agent.ts";
+import { type AgentRecord, CHANNELS } from "core/ledger/agent.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import type { ShardEdit } from "core/ledger/shard.ts";
-import { type AgentName, parseAgentName, parseEmail, parseObjectId } from "core/names.ts";
+import {
+  type AgentName,
+  parseAgentName,
+  parseEmail,
+  parseHostName,
+  parseObjectId,
+} from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
@@ -32,7 +39,6 @@ export interface Options {
 /** Parses the arguments; every fault at once. An empty value takes an optional field away. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, options } = invocation;
-  if (options["run-on"] !== undefined) return err(runOnRefusal(args.name ?? ""));
   const faults: string[] = [];
   const changed: string[] = [];
   function read<T>(option: string, parse: (text: string) => Result<T>): T | undefined {
@@ -56,6 +62,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     model: { model: read("model", parseFieldText) },
   };
   const runtime = read("runtime", parseFieldText);
+  const runOn = read("run-on", parseHostName);
+  if (options["run-on"] === "") faults.push("--run-on: is empty, must name a host");
   if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
   if (name.ok && changed.length === 0) {
     faults.push("nothing to set is named, must be an option of it");
@@ -69,6 +77,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
       ...Object.assign({}, ...given.map(([, field]) => field)),
       ...(channel === undefined ? {} : { channel }),
       ...(runtime === undefined ? {} : { runtime }),
+      ...(runOn === undefined ? {} : { runOn }),
     },
   });
 }
@@ -84,6 +93,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       agent: name,
       summary: `${changed.join(", ")} of agent "${name}"`,
       decide: (record) => {
+        const pinned = checkRunOn(context, record, edit);
+        if (!pinned.ok) return pinned;
         if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
         const after = { ...record, ...edit };
         const runtime = findDefinition(definitions, after.runtime);
@@ -98,7 +109,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const { gathered, report } = followed.value;
     const isSame = recorded.value.changed.length === 0;
     const record = gathered.ledger.agents.get(name);
-    const ownerless = record === undefined ? undefined : ownerMissing(record);
+    const warnings = record === undefined ? [] : ownerWarnings(record);
     const told = planReport(report, gathered, {
       json: { agent: name, changed: isSame ? [] : changed },
       last: [
@@ -108,22 +119,38 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
             `fleetctl agents restart ${name}`,
       ],
     });
-    if (ownerless === undefined) return ok(told);
-    return ok({ ...told, warnings: [...told.warnings ?? [], ownerless] });
+    return ok({ ...told, warnings: [...told.warnings ?? [], ...warnings] });
   });
 }
 
-function runOnRefusal(name: string) {
-  return refusal(
+/**
+ * Lets an agent that is pinned nowhere be pinned to this host: it goes on here, and the other hosts
+ * stop it. To move a pinned one takes two hosts, which a verb on one of them cannot bring together.
+ */
+function checkRunOn(
+  { ports, typed }: VerbContext,
+  { name, runOn }: AgentRecord,
+  edit: ShardEdit,
+): Result<void> {
+  if (edit.runOn === undefined || edit.runOn === runOn) return ok(undefined);
+  const of = `Cannot set run_on of agent "${name}"`;
+  if (runOn !== undefined) {
+    return err(refusal(
+      "run-on-not-settable",
+      `${of}: it is pinned to "${runOn}", must be moved by an edit of its shard in the ledger`,
+      {
+        kind: "usage",
+        details: [`edit run_on in agents.d/${name}.yaml of the ledger first`],
+        hints: ["fleetctl apply"],
+      },
+    ));
+  }
+  if (edit.runOn === ports.hostname) return ok(undefined);
+  return err(refusal(
     "run-on-not-settable",
-    `Cannot set run_on of agent "${name}": an agent moves between hosts by an edit of its shard ` +
-      "in the ledger, on one host at a time",
-    {
-      kind: "usage",
-      details: [`edit run_on in agents.d/${name}.yaml of the ledger first`],
-      hints: ["fleetctl apply"],
-    },
-  );
+    `${of} to "${edit.runOn}" on host "${ports.hostname}": must be set on host "${edit.runOn}"`,
+    { kind: "usage", hints: [commandOn(edit.runOn, typed)] },
+  ));
 }
 
 function badOptions(faults: readonly string[]) {

@@ -11,6 +11,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { HostMarkers } from "core/ledger/markers.ts";
+import type { HostName } from "core/names.ts";
 import { startsPrograms } from "units/render/mcp/command.ts";
 
 /** One soft setting. */
@@ -30,6 +31,8 @@ export interface SoftSite {
   readonly agents: readonly AgentRecord[];
   /** MCPs that an agent of this host has. */
   readonly wired: readonly Manifest[];
+  /** The name of this host. */
+  readonly hostname: HostName;
   /** Hosts of the fleet that the ledger knows, this one included. */
   readonly hosts: number;
   /** Values of the shared shard that soften something by being there. */
@@ -110,7 +113,7 @@ function loginSettings(
   ];
 }
 
-function agentSettings({ agents, hosts }: SoftSite): readonly SoftSetting[] {
+function agentSettings({ agents, hosts, hostname }: SoftSite): readonly SoftSetting[] {
   const admins = agents.filter(({ isAdmin }) => isAdmin).map(({ name }) => name);
   const unpinned = agents.filter(({ runOn }) => runOn === undefined).map(({ name }) => name);
   return [
@@ -124,7 +127,7 @@ function agentSettings({ agents, hosts }: SoftSite): readonly SoftSetting[] {
       setting: "run_on",
       value: "empty",
       means: `run on each of ${hosts} hosts at once, as duplicate pollers: ${names(unpinned)}`,
-      run: unpinned.map((name) => `fleetctl agents set ${name} --run-on "$(hostname)"`),
+      run: unpinned.map((name) => `fleetctl agents set ${name} --run-on ${hostname}`),
     }]),
   ];
 }

@@ -10,6 +10,7 @@
 import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
+import { collisionOf } from "cli/mcp/collision.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
 import { wiredMcps } from "cli/mcp/wired.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -82,6 +83,12 @@ async function wire(
 ): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context, { agent: changed });
   if (!gathered.ok) return gathered;
+  const collision = await collisionOf(context, gathered.value.facts, {
+    agent: changed.name,
+    mcp: options.mcp,
+    cannot: (mcp) => `Cannot add MCP "${mcp}" to agent "${changed.name}"`,
+  });
+  if (collision !== undefined) return err(collision);
   const report = await reconcileFacts(context, gathered.value, {
     dryRun: options.isDryRun,
     restartAgents: false,
@@ -153,8 +160,6 @@ function lastLines(options: Options, { name }: AgentRecord, isLive: boolean): re
 /** The planner leaves out what it cannot put in place, and says why; an MCP by URL has no units. */
 function isInPlace(report: Report, manifest: Manifest, agent: AgentRecord): boolean {
   if (manifest.transport === "http") return report.faults.length === 0;
-  // The unit is there, but it is that of another MCP.
-  if (report.faults.some((fault) => fault.code === "mcp-names-collide")) return false;
   const owner = manifest.sharing === "shared" ? undefined : agent.name;
   const unit = `/${mcpSocketUnit(manifest.name, owner)}`;
   return report.files.some((file) => file.path.endsWith(unit) && file.change !== "removed");

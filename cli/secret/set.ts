@@ -12,6 +12,7 @@ import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
+import { unreadKey } from "cli/secret/unread.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
@@ -56,14 +57,16 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const files = await refreshEnvFiles(context, gathered.value.facts, [envPath(context, ref)]);
     const shard = ref.agent === undefined ? "shared" : `agents.${ref.agent}`;
     const isChanged = stored.value.changed.length > 0;
-    return ok(linesReport(
-      { key, shard, changed: isChanged, files },
+    const unread = unreadKey(ref, gathered.value.catalog.entries.values());
+    const told = linesReport(
+      { key, shard, changed: isChanged, files, read: unread === undefined },
       [
         `${isChanged ? "set" : "unchanged"}  ${key} in ${shardText(ref)}`,
         ...files.map((path) => `updated  ${path}`),
         ...(files.length === 0 ? [] : ["running programs read it after:", ...laterLines(context)]),
       ],
-    ));
+    );
+    return ok(unread === undefined ? told : { ...told, warnings: [unread] });
   });
 }
 

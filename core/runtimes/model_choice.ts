@@ -84,6 +84,12 @@ const OWN_KEYS: Readonly<Partial<Record<ModelProvider, string>>> = {
   anthropic: "ANTHROPIC_API_KEY",
   openai: "OPENAI_API_KEY",
 };
+/** Every variable that the built-in runtime reads from its agent's env file. */
+export const RUNTIME_VARIABLES: readonly string[] = [
+  ...["FLEETCTL_PROVIDER", "FLEETCTL_MODEL", "FLEETCTL_BASE_URL", "FLEETCTL_MODEL_KEY"],
+  ...["FLEETCTL_CONTEXT_TOKENS", "FLEETCTL_OUTPUT_TOKENS", "FLEETCTL_PROJECT"],
+  ...Object.values(OWN_KEYS),
+];
 /** Stands in the agent's shard for "no key", where the shared shard has one for all. */
 const NO_KEY = "none";
 /** A key shorter than this would lose too much with its last four characters. */

@@ -189,7 +189,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       {
         name: "run-on",
         value: "hostname",
-        summary: "Refused: an agent moves by an edit of the ledger",
+        summary: "This host, for an agent that has none; a pinned one moves by an edit",
       },
     ],
     scope: "operator",

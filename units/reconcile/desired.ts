@@ -14,6 +14,7 @@ import { desiredMcps } from "units/reconcile/desired_mcps.ts";
 import type { DesiredPart } from "units/reconcile/desired_part.ts";
 import { desiredRoles } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
+import type { UnitHolders } from "units/reconcile/server_claims.ts";
 
 /** Everything that is desired. */
 export interface Desired extends DesiredPart {
@@ -33,12 +34,21 @@ export interface Held {
 /** Characters that mean something in a unit, a permission list or a launcher. */
 const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
 
-/** Works out what is desired; `failed` are MCPs whose trees could not be put in place. */
-export function desire(facts: Facts, failed: ReadonlySet<McpName> = new Set()): Desired {
+/**
+ * Works out what is desired. `failed` are MCPs whose trees could not be put in place, `holders` are
+ * the owners of the socket units that are there.
+ */
+export function desire(
+  facts: Facts,
+  { failed = new Set(), holders = new Map() }: {
+    readonly failed?: ReadonlySet<McpName>;
+    readonly holders?: UnitHolders;
+  } = {},
+): Desired {
   const paths = [facts.paths.root, facts.workdir, facts.shape.dir, facts.shape.denoDir];
   const unusable = paths.filter((path) => UNUSABLE_IN_PATHS.test(path) || !path.startsWith("/"));
   if (unusable.length > 0) return nothing(unusable);
-  const mcps = desiredMcps(facts, failed);
+  const mcps = desiredMcps(facts, failed, holders);
   const agents = desiredAgents(facts, mcps.usable);
   const roles = desiredRoles(facts);
   const parts: readonly DesiredPart[] = [roles, mcps, agents];

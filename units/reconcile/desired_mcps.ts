@@ -17,10 +17,15 @@ import type { DesiredPart, DesiredUnit, Tag, TaggedFile } from "units/reconcile/
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
+import {
+  claimsOf,
+  lostClaims,
+  namesCollide,
+  type UnitHolders,
+} from "units/reconcile/server_claims.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
 import { mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
-import { mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** What `desiredMcps` finds out besides files and units. */
 export interface DesiredMcps extends DesiredPart {
@@ -31,7 +36,11 @@ export interface DesiredMcps extends DesiredPart {
 }
 
 /** Works out the MCP part; MCPs in `failed` are held without a further fault. */
-export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): DesiredMcps {
+export function desiredMcps(
+  facts: Facts,
+  failed: ReadonlySet<McpName>,
+  holders: UnitHolders,
+): DesiredMcps {
   const faults = new Map<Refusal, readonly Tag[]>();
   const heldBefore = new Set([...failed, ...facts.held?.mcps ?? []]);
   const held = new Set(heldBefore);
@@ -53,32 +62,32 @@ export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): Desired
   }
   const files: TaggedFile[] = [];
   const units: DesiredUnit[] = [];
-  const takenBy = new Map<string, McpName>();
   const usable = new Map<AgentName, Manifest[]>(facts.agents.map((agent) => [agent.name, []]));
-  for (const [name, { manifest, agents }] of [...wiring].sort(([a], [b]) => a < b ? -1 : 1)) {
-    const owners = manifest.sharing === "per_user" ? agents : [undefined];
-    const tooLong = manifest.transport === "http"
-      ? undefined
-      : owners.map((owner) => mcpSocketPath(facts.paths, name, owner)).find(isTooLong);
-    if (tooLong !== undefined) {
-      faults.set(socketTooLong(name, tooLong), [{ mcp: name }]);
-      held.add(name);
-    }
-    const collision = manifest.transport === "http" ? undefined : owners
-      .map((owner) => mcpSocketUnit(name, owner))
-      .map((unit) => ({ unit, other: takenBy.get(unit) }))
-      .find(({ other }) => other !== undefined);
-    if (collision?.other !== undefined) {
-      faults.set(namesCollide(name, collision.unit, collision.other), [{ mcp: name }]);
-      held.add(name);
-    }
-    if (held.has(name)) continue;
-    for (const agent of agents) usable.get(agent)?.push(manifest);
+  const ordered = [...wiring].sort(([a], [b]) => a < b ? -1 : 1);
+  for (const [name, { manifest, agents }] of ordered) {
+    const tooLong = claimsOf(manifest, agents)
+      .map(({ agent }) => mcpSocketPath(facts.paths, name, agent)).find(isTooLong);
+    if (tooLong === undefined) continue;
+    faults.set(socketTooLong(name, tooLong), [{ mcp: name }]);
+    held.add(name);
+  }
+  const wanted = ordered.filter(([name]) => !held.has(name));
+  const lost = lostClaims(
+    wanted.flatMap(([, { manifest, agents }]) => claimsOf(manifest, agents)),
+    holders,
+  );
+  for (const claim of lost) {
+    const { mcp, agent } = claim;
+    faults.set(namesCollide(claim), [agent === undefined ? { mcp } : { mcp, agent }]);
+  }
+  const hasLost = (mcp: McpName, agent: AgentName | undefined) =>
+    lost.some((claim) => claim.mcp === mcp && claim.agent === agent);
+  for (const [name, { manifest, agents }] of wanted) {
+    if (hasLost(name, undefined)) continue;
+    for (const agent of agents) if (!hasLost(name, agent)) usable.get(agent)?.push(manifest);
     files.push({ file: renderGate(manifest, facts.paths), mcp: name });
-    if (manifest.transport === "http") continue;
-    for (const owner of owners) {
-      addServer(manifest, owner, { facts, files, units });
-      takenBy.set(mcpSocketUnit(name, owner), name);
+    for (const { agent } of claimsOf(manifest, agents)) {
+      if (!hasLost(name, agent)) addServer(manifest, agent, { facts, files, units });
     }
   }
   return {
@@ -91,7 +100,7 @@ export function desiredMcps(facts: Facts, failed: ReadonlySet<McpName>): Desired
       { path: `${facts.paths.etc}/gate`, mode: 0o755, owner: ROOT_OWNER },
     ],
     clients: [],
-    usable: ordered(usable, facts),
+    usable: inToolOrder(usable, facts),
     heldMcps: held,
     vendors: [...wiring.values()].map((entry) => entry.manifest)
       .filter(needsVendoring)
@@ -148,7 +157,7 @@ function declaredValues(
 }
 
 /** Entries in the order in which the agent's tools were resolved. */
-function ordered(
+function inToolOrder(
   usable: ReadonlyMap<AgentName, readonly Manifest[]>,
   facts: Facts,
 ): ReadonlyMap<AgentName, readonly Manifest[]> {
@@ -168,18 +177,6 @@ function notCatalogued(mcp: McpName, agent: AgentName): Refusal {
     `Cannot wire MCP ${JSON.stringify(mcp)} for agent ${JSON.stringify(agent)}: ` +
       "it is not in the catalog, must be added or removed from the agent",
     { hints: ["fleetctl mcp catalog list", `fleetctl mcp remove ${mcp} ${agent}`] },
-  );
-}
-
-/** Names may hold the dash that joins them: `git` of `ada` and a shared `git-ada` are one unit. */
-function namesCollide(mcp: McpName, unit: string, other: McpName): Refusal {
-  return refusal(
-    "mcp-names-collide",
-    `Cannot render MCP ${JSON.stringify(mcp)}: its unit ${
-      JSON.stringify(unit)
-    } is already that of ` +
-      `MCP ${JSON.stringify(other)}, must have another name`,
-    { hints: ["fleetctl mcp catalog list"] },
   );
 }
 

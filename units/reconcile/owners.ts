@@ -35,7 +35,11 @@ export interface Owners {
 export async function findOwners(
   facts: Facts,
   users: Users,
-  scope?: Pick<Scope, "agent">,
+  { scope, coming = [] }: {
+    readonly scope?: Pick<Scope, "agent"> | undefined;
+    /** Agents whose accounts are not made yet and count as there. */
+    readonly coming?: readonly AgentName[];
+  } = {},
 ): Promise<Result<Owners>> {
   const ids = new Map<string, OwnerIds>();
   const found = new Map<AgentName, User>();
@@ -74,6 +78,7 @@ export async function findOwners(
     const user = await users.byName(name);
     const gid = await users.groupId(name) ?? user?.gid;
     if (user === undefined || gid === undefined) {
+      if (coming.includes(name)) continue;
       missing.add(name);
       faults.push(agentMissing(name));
       continue;

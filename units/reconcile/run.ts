@@ -28,6 +28,7 @@ import {
 } from "units/reconcile/record.ts";
 import type { Report, UnitLine } from "units/reconcile/report.ts";
 import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
+import { unitHolders } from "units/reconcile/server_claims.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
 import { stampWritten } from "units/reconcile/stamp_written.ts";
 import { vendorAll, type Vendored } from "units/reconcile/vendor_all.ts";
@@ -50,6 +51,8 @@ export interface ReconcileOptions {
   readonly keepDaemon?: boolean;
   /** How far this run reaches; the whole host when absent. */
   readonly scope?: Scope;
+  /** Agents whose accounts are made before the run that a dry run stands for. */
+  readonly comingAccounts?: readonly AgentName[];
 }
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
@@ -87,21 +90,26 @@ async function reconcileLocked(
 ): Promise<Result<Report>> {
   const { paths } = facts;
   const { scope } = options;
-  const owners = await findOwners(facts, ports.users, scope);
+  const owners = await findOwners(facts, ports.users, {
+    scope,
+    coming: options.dryRun === true ? options.comingAccounts ?? [] : [],
+  });
   if (!owners.ok) return owners;
   const here = withoutMissing(facts, owners.value.missing);
-  const first = desire(here);
+  const text = await ports.files.readText(recordPath(paths));
+  const record = text === undefined ? EMPTY_RECORD : parseRecord(text);
+  const holders = unitHolders(record ?? EMPTY_RECORD, paths);
+  const first = desire(here, { holders });
   const vendored = options.dryRun === true ? NOTHING_VENDORED : await vendorAll(
     narrow(first, here, scope).vendors,
     ports.vendor,
     (progress) => options.onStep?.(progress),
   );
-  const whole = vendored.failed.size === 0 ? first : desire(here, vendored.failed);
+  const { failed } = vendored;
+  const whole = failed.size === 0 ? first : desire(here, { failed, holders });
   const desired = narrow(whole, here, scope);
   const fatal = whole.faults.find((fault) => fault.code === "path-unusable");
   if (fatal !== undefined) return err(fatal);
-  const text = await ports.files.readText(recordPath(paths));
-  const record = text === undefined ? EMPTY_RECORD : parseRecord(text);
   const machine = {
     files: ports.files,
     services: ports.services,

@@ -25,6 +25,7 @@ const HARD: SoftSite = {
     manifest("notes"),
     manifest("agent-message", { source: { kind: "builtin", name: "agent-message" } }),
   ],
+  hostname: ATLAS,
   hosts: 2,
   basicUsers: undefined,
   teamsRegisterToken: undefined,

@@ -140,7 +140,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_sub
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l runtime -x -d 'Runtime definition'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l provider -x -d 'Model provider; empty for the runtime\'s own'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l model -x -d 'Model; empty for the runtime\'s own'
-complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l run-on -x -d 'Refused: an agent moves by an edit of the ledger'
+complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l run-on -x -d 'This host, for an agent that has none; a pinned one moves by an edit'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l dry-run -d 'Print the diff of units, client config and env, never the value of a key'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l steps -d 'Say each step that takes time as it begins, on stderr, also with --json'
 complete -c fleetctl -n '__fish_seen_subcommand_from approvals; and __fish_seen_subcommand_from approve' -l reason -x -d 'Why; a denial\'s reason reaches the model'

@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { readRuntimeSettings } from "units/agent_loop/settings.ts";
+import { RUNTIME_VARIABLES } from "core/runtimes/model_choice.ts";
+import { readRuntimeSettings, RUNTIME_SETTINGS } from "units/agent_loop/settings.ts";
 
 const GOOD: readonly (readonly [Record<string, string>, string, string | undefined])[] = [
   [{}, "demo", undefined],
@@ -74,4 +75,11 @@ Deno.test("readRuntimeSettings() takes a base URL without its last slash and the
   assert.ok(read.ok);
   assert.equal(read.value.model.baseUrl, "https://model.example/v1");
   assert.equal(read.value.model.contextTokens, 8_000);
+});
+
+Deno.test("RUNTIME_VARIABLES names every setting of the runtime", () => {
+  assert.deepEqual(
+    [...RUNTIME_VARIABLES].sort(),
+    Object.values(RUNTIME_SETTINGS).map(({ name }) => name).sort(),
+  );
 });

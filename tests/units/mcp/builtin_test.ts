@@ -66,20 +66,24 @@ function dialUnit(home: string, answer: (question: unknown) => string | undefine
   };
 }
 
-Deno.test("a channel server accepts a message and says so honestly", async () => {
+Deno.test("a channel server says that a message is shown, and not that it was sent", async () => {
   for (const channel of ["messenger", "workchat"]) {
     const at = endpoint(channel, "/nonexistent");
     const listed = await client().listTools(channel, at);
     assert.ok(listed.ok, JSON.stringify(listed));
     assert.deepEqual(listed.value.map((tool) => tool.name), ["send_message"]);
-    assert.match(listed.value[0]?.description ?? "", /accepted, not that it was read/);
+    assert.match(
+      listed.value[0]?.description ?? "",
+      /"shown" means that the cockpit shows the message, not that it was sent or read/,
+    );
     const answer = await client().callTool(channel, at, {
       tool: "send_message",
       arguments: { text: "Good evening", title: "News" },
     });
     assert.ok(answer.ok && !answer.value.isError, JSON.stringify(answer));
-    const { accepted, id } = JSON.parse(answer.value.text);
-    assert.ok(accepted === true && /^[0-9a-f-]{36}$/.test(id));
+    const { id, ...rest } = JSON.parse(answer.value.text);
+    assert.deepEqual(rest, { outcome: "shown" });
+    assert.match(id, /^[0-9a-f-]{36}$/);
   }
 });
 

@@ -1,9 +1,10 @@
 /**
- * The builtin servers of the channels that the cockpit and the outbound renderers serve: one tool, `send_message`, to the agent's owner.
+ * The builtin servers of the channels that no service is connected to: one tool, `send_message`, to
+ * the agent's owner.
  *
- * The tool needs no network. The call itself is a durable event of the turn, and the cockpit and
- * the outbound renderers paint a message bubble from that event by the tool's top-level name. So
- * the answer says "accepted", never "delivered", and the arguments must fit into the event whole.
+ * The tool needs no network. The call itself is a durable event of the turn, and the cockpit paints a
+ * message bubble from that event by the tool's top-level name. So the answer says "shown", and the
+ * arguments must fit into the event whole.
  *
  * @module
  */
@@ -38,20 +39,20 @@ export function createChannelServer(
     {
       title: `Send a message by ${title}`,
       description:
-        `Sends a message to your owner by ${title}. The message is taken from this call and shown ` +
-        `in the conversation; the answer means that it was accepted, not that it was read. ` +
+        `Leaves a message for your owner in the cockpit. No ${title} is connected: the answer ` +
+        `"shown" means that the cockpit shows the message, not that it was sent or read. ` +
         `Text and title together may have at most ${TURN_LIMITS.toolArgumentsBytesMax} bytes.`,
       inputSchema: z.object({
         text: z.string().describe("The message, Markdown"),
         title: z.string().max(TITLE_LENGTH_MAX).optional().describe("A short heading"),
       }),
-      outputSchema: z.object({ accepted: z.boolean(), id: z.string() }),
-      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
+      outputSchema: z.object({ outcome: z.literal("shown"), id: z.string() }),
+      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     },
     (args) => {
       const fault = checkMessage(args);
       if (fault !== undefined) return textResult(`Cannot send the message: ${fault}`, true);
-      const structuredContent = { accepted: true, id: ports.random.uuid() };
+      const structuredContent = { outcome: "shown", id: ports.random.uuid() };
       return { ...textResult(JSON.stringify(structuredContent), false), structuredContent };
     },
   );

@@ -1,0 +1,107 @@
+/**
+ * Which MCP gets which socket unit. Names of MCPs and agents may hold the dash that joins them: MCP
+ * `git` of agent `x-ada` and MCP `git-x` of agent `ada` have one unit and one socket path, and so have
+ * a shared `git-ada` and `git` of `ada`. The one that has the unit keeps it. Pure.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentName, McpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Facts } from "units/reconcile/facts.ts";
+import type { RenderRecord } from "units/reconcile/record.ts";
+import { mcpSocketUnit } from "units/render/unit_name.ts";
+
+/** An MCP for one agent, or for all of them. */
+export interface ServerOwner {
+  readonly mcp: string;
+  readonly agent: string | undefined;
+}
+
+/** An MCP that wants a unit, and whose it would be. */
+export interface Claim {
+  readonly mcp: McpName;
+  /** Undefined for a shared server. */
+  readonly agent: AgentName | undefined;
+}
+
+/** A claim that another one excludes. */
+export interface LostClaim extends Claim {
+  readonly unit: string;
+  readonly holder: ServerOwner;
+}
+
+/** Socket units that are rendered already, and whose they are. */
+export type UnitHolders = ReadonlyMap<string, ServerOwner>;
+
+/** Reads the holders from the record of what was rendered. */
+export function unitHolders(record: RenderRecord, paths: Paths): UnitHolders {
+  return new Map(record.files.flatMap(({ path, mcp, agent }) => {
+    const name = path.startsWith(`${paths.units}/`) ? path.slice(paths.units.length + 1) : "";
+    return mcp === undefined || !name.endsWith(".socket") ? [] : [[name, { mcp, agent }] as const];
+  }));
+}
+
+/** Returns what each manifest claims: nothing when it is reached by URL. */
+export function claimsOf(manifest: Manifest, agents: readonly AgentName[]): readonly Claim[] {
+  if (manifest.transport === "http") return [];
+  const owners = manifest.sharing === "per_user" ? agents : [undefined];
+  return owners.map((agent) => ({ mcp: manifest.name, agent }));
+}
+
+/** Returns what the agents of a host claim, by the names of the MCPs. */
+export function claimsOfHost(facts: Pick<Facts, "agents" | "catalog" | "wired">): readonly Claim[] {
+  const wiring = new Map<Manifest, AgentName[]>();
+  for (const { name } of facts.agents) {
+    for (const mcp of facts.wired.get(name) ?? []) {
+      const manifest = facts.catalog.get(mcp);
+      if (manifest !== undefined) wiring.set(manifest, [...wiring.get(manifest) ?? [], name]);
+    }
+  }
+  return [...wiring].sort(([a], [b]) => a.name < b.name ? -1 : 1)
+    .flatMap(([manifest, agents]) => claimsOf(manifest, agents));
+}
+
+/** Returns the claims that do not get their unit, in the order of the claims. */
+export function lostClaims(
+  claims: readonly Claim[],
+  holders: UnitHolders,
+): readonly LostClaim[] {
+  const winners = new Map<string, Claim>();
+  const isHolder = (claim: Claim, unit: string) => {
+    const holder = holders.get(unit);
+    return holder?.mcp === claim.mcp && holder.agent === claim.agent;
+  };
+  const units = claims.map((claim) => ({ claim, unit: mcpSocketUnit(claim.mcp, claim.agent) }));
+  for (const { claim, unit } of units) if (isHolder(claim, unit)) winners.set(unit, claim);
+  for (const { claim, unit } of units) if (!winners.has(unit)) winners.set(unit, claim);
+  return units.flatMap(({ claim, unit }) => {
+    const holder = winners.get(unit);
+    return holder === undefined || holder === claim ? [] : [{ ...claim, unit, holder }];
+  });
+}
+
+/** Names the owner of a unit for people. */
+export function ownerText({ mcp, agent }: ServerOwner): string {
+  return agent === undefined ? `MCP "${mcp}"` : `MCP "${mcp}" of agent "${agent}"`;
+}
+
+/** Says why an MCP does not get its unit. */
+export function namesCollide(claim: LostClaim): Refusal {
+  const { mcp, agent, unit, holder } = claim;
+  return refusal(
+    "mcp-names-collide",
+    `Cannot render ${ownerText({ mcp, agent })}: its unit "${unit}" is that of ` +
+      `${ownerText(holder)}, must be its own`,
+    { hints: [collisionHint(claim)] },
+  );
+}
+
+/** Returns the command that shows who has the unit. */
+export function collisionHint({ holder }: LostClaim): string {
+  return holder.agent === undefined
+    ? "fleetctl mcp catalog list"
+    : `fleetctl mcp wired ${holder.agent}`;
+}
