@@ -24,6 +24,7 @@ import { handleCallback, handleSignIn } from "login/routes/oidc.ts";
 import { handleLogout } from "login/routes/logout.ts";
 import { refreshed } from "login/routes/refresh.ts";
 import { busy, tooMany } from "login/routes/telling.ts";
+import type { Lease } from "login/session/leases.ts";
 import { isFromBrowser, isNavigation, pageProof } from "login/same_origin.ts";
 import { refuseInsecureOrigin } from "login/secure_origin.ts";
 import style from "login/pages/style.css" with { type: "text" };
@@ -124,7 +125,8 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   }
   const refused = refuse(login, asked, parts);
   if (refused !== undefined) return refused;
-  const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
+  const lease = await leaseFor(login, parts);
+  if (lease === "ended") return loginRequired(asked, parts, false);
   return await forward(asked, { principal: principalOf(login), lease }, parts);
 }
 
@@ -143,13 +145,29 @@ async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<ProxyUpgr
   if (refused !== undefined) return refused;
   const principal = principalOf(login);
   if (principal === undefined) return deny(REFUSALS.login(), how);
-  const lease = login.kind === "session" ? parts.leases.take(login.session) : undefined;
+  const lease = await leaseFor(login, parts);
+  if (lease === "ended") return loginRequired(asked, parts, true);
   try {
     return { accept: "tunnel", tunnel: await tunnelFor(asked, { principal, lease }, parts) };
   } catch (thrown) {
     lease?.release();
     throw thrown;
   }
+}
+
+/**
+ * Takes the lease that the end of a session cuts. The session may have ended between the check of
+ * its cookie and the lease, and that end found no lease to cut: so the session is checked again.
+ */
+async function leaseFor(
+  login: Login,
+  { leases, sessions }: LoginParts,
+): Promise<Lease | "ended" | undefined> {
+  if (login.kind !== "session") return undefined;
+  const lease = leases.take(login.session);
+  if (await sessions.holds(login.session)) return lease;
+  lease.release();
+  return "ended";
 }
 
 /** Refuses who may not pass: nobody, a client past its limit, a page of another site. */

@@ -65,6 +65,8 @@ export interface Sessions {
   /** Forgets sessions whose rows are gone, and cuts what is open for them. */
   ended(ids: readonly string[]): void;
   read(token: string): Promise<Result<Session, SessionFault>>;
+  /** Whether a session that was read earlier still holds. Ask this after taking a lease for it. */
+  holds(session: Session): Promise<boolean>;
   /** When a session ends if nothing more is asked; undefined when it has ended. */
   endOf(id: string): number | undefined;
   /** Ends a session and cuts what is open for it. */
@@ -191,6 +193,12 @@ export function createSessions(parts: SessionParts): Sessions {
       const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
       held.keep(id, { session, at: now }, until);
       return ok(session);
+    },
+    holds: async (session) => {
+      const now = clock.now();
+      if (held.get(session.id, now)?.session === session) return true;
+      const row = store.find(session.id);
+      return row !== undefined && idleEnd(row) > now && await isOfItsUser(row);
     },
     look,
     endOf: (id) => {

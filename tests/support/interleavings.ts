@@ -1,0 +1,54 @@
+/**
+ * Runs two asynchronous operations against each other at every await. The second one starts a given
+ * number of turns of the event loop and of microtasks after the first, so that each pause of the
+ * first operation is met by the start of the second.
+ *
+ * @module
+ */
+
+/** When the second operation starts. */
+export interface Offset {
+  /** Turns of the event loop, for awaits that wait for another thread or for a timer. */
+  readonly turns: number;
+  /** Microtasks after that, for every other await. */
+  readonly microtasks: number;
+}
+
+/** Microtasks that an operation of ours takes at most between two turns of the event loop. */
+const MICROTASKS_MAX = 80;
+const TURNS_MAX = 5;
+
+/** Every offset once, then the same again until there are `rounds`. */
+export function* offsets(rounds: number): Generator<Offset> {
+  for (let round = 0; round < rounds; round++) {
+    const at = round % (MICROTASKS_MAX * TURNS_MAX);
+    yield { microtasks: at % MICROTASKS_MAX, turns: Math.floor(at / MICROTASKS_MAX) };
+  }
+}
+
+/** Starts `first`, waits for the offset, runs `second`, and returns what `first` came to. */
+export async function interleave<T>(
+  offset: Offset,
+  first: () => Promise<T>,
+  second: () => unknown,
+): Promise<T> {
+  const running = first();
+  // A rejection belongs to the caller, who awaits it below.
+  running.catch(() => {});
+  for (let turn = 0; turn < offset.turns; turn++) await eventLoopTurn();
+  for (let task = 0; task < offset.microtasks; task++) await Promise.resolve();
+  await second();
+  return await running;
+}
+
+/** Resolves after the event loop has served what is ready now. */
+export function eventLoopTurn(): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  return new Promise((resolve) => {
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}
