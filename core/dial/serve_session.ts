@@ -36,6 +36,12 @@ export type Admission =
     readonly agent: string;
     /** The key that was proven, if any. */
     readonly provenKey: string | undefined;
+    /**
+     * Why the decision no longer stands, asked right before the session is registered; undefined
+     * while it stands. Only a role that ends sessions at the moment of a change needs it: a role
+     * that looks at all sessions again and again finds this one too.
+     */
+    readonly withdrawn?: () => string | undefined;
   }
   | { readonly accept: false; readonly reason: string };
 
@@ -166,6 +172,8 @@ class ServedSession {
     const acked = await ackedSeq(agent, epoch);
     // The peer may have gone, or said too much, while it was looked up.
     if (this.#isOver || this.#state.phase !== "checking") return;
+    const withdrawn = admission.withdrawn?.();
+    if (withdrawn !== undefined) return this.#refuse(withdrawn);
     this.#register(frame, { agent, provenKey, epoch, acked });
   }
 

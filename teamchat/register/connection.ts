@@ -47,14 +47,29 @@ export function serveAgent(
 
 function admit(frame: RegisterFrame, pass: GatePass, parts: AgentConnectionParts): Admission {
   const { agent } = frame;
-  if (pass.kind === "agent") {
-    if (agent !== pass.agent) return { accept: false, reason: "agent-mismatch" };
-    // The gate may have been passed a while ago, and its owner taken away since.
-    return parts.agents.get(pass.owner) === agent
-      ? { accept: true, agent, provenKey: pass.key }
-      : { accept: false, reason: "owner-mismatch" };
+  if (pass.kind === "agent" && agent !== pass.agent) {
+    return { accept: false, reason: "agent-mismatch" };
   }
-  return [...parts.agents.values()].some((name) => name === agent)
-    ? { accept: true, agent, provenKey: undefined }
-    : { accept: false, reason: "agent-unknown" };
+  // The owners may change at any time; a change ends only the sessions that are registered by then.
+  const withdrawn = () => ownerFault(agent, pass, parts.agents);
+  const reason = withdrawn();
+  if (reason !== undefined) return { accept: false, reason };
+  return {
+    accept: true,
+    agent,
+    provenKey: pass.kind === "agent" ? pass.key : undefined,
+    withdrawn,
+  };
+}
+
+/** Why an agent may not register by what the owners are now; undefined when it may. */
+function ownerFault(
+  agent: string,
+  pass: GatePass,
+  agents: ReadonlyMap<ObjectId, AgentName>,
+): "owner-mismatch" | "agent-unknown" | undefined {
+  if (pass.kind === "agent") {
+    return agents.get(pass.owner) === agent ? undefined : "owner-mismatch";
+  }
+  return [...agents.values()].some((name) => name === agent) ? undefined : "agent-unknown";
 }

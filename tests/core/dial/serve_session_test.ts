@@ -16,45 +16,11 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import { createMetricSet } from "core/metrics.ts";
 import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { FileFault, type FrameConnection } from "core/ports.ts";
+import { FileFault } from "core/ports.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
+import { fakePeer } from "tests/fakes/frame_peer.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { seededRandom } from "tests/fakes/random.ts";
-
-/** A peer whose answers the test gives. */
-function fakePeer() {
-  const sent: { readonly type: string }[] = [];
-  const ends: (number | "terminated")[] = [];
-  const flow: string[] = [];
-  let onText = (_text: string) => {};
-  let onGone = (_code: number, _reason: string) => {};
-  const connection: FrameConnection = {
-    protocol: "",
-    peer: "10.0.0.7:1",
-    bufferedBytes: () => 0,
-    send: (text) => void sent.push(JSON.parse(text)),
-    close: (code) => void ends.push(code),
-    terminate: () => {
-      ends.push("terminated");
-      onGone(1006, "");
-    },
-    ping: () => {},
-    pause: () => void flow.push("pause"),
-    resume: () => void flow.push("resume"),
-    onMessage: (handler) => onText = handler,
-    onAlive: () => {},
-    onClose: (handler) => onGone = handler,
-    setFrameBytesMax: () => {},
-  };
-  return {
-    connection,
-    sent,
-    ends,
-    flow,
-    say: (frame: unknown) => onText(JSON.stringify(frame)),
-    leave: (code: number) => onGone(code, ""),
-  };
-}
 
 function serve(admit: () => Promise<Admission>, receive = () => {}) {
   const clock = fakeClock();

@@ -1,6 +1,6 @@
 /**
  * A session that ends while a request, a stream or a socket opens for it: whichever comes first,
- * nothing stays open afterwards. 800 races each; `FLEETCTL_ROUNDS` sets another number.
+ * nothing stays open afterwards. 400 races each; `FLEETCTL_ROUNDS` sets another number.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
 } from "tests/support/login_fixture.ts";
 import { interleave, offsets } from "tests/support/interleavings.ts";
 
-const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "800");
+const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "400");
 const PEER = "127.0.0.1:40000";
 
 /** One session, by its cookie. */
