@@ -101,7 +101,11 @@ export interface LoginStore {
   add(row: SessionRow): Result<readonly string[]>;
   /** Writes down that there was a request. */
   touch(id: string, now: number): Result<void>;
-  end(id: string): Result<void>;
+  /**
+   * Ends a session with the refresh references of its login and the other sessions that came of
+   * them; returns the ids of all sessions that ended.
+   */
+  end(id: string): Result<readonly string[]>;
   /** Ends every session and refresh reference of a principal; returns how many sessions there were. */
   endAll(principal: string): Result<number>;
   /** Forgets what has expired. */
@@ -165,10 +169,11 @@ export async function openLoginStore(
   const dropRefreshes = db.prepare("delete from refreshes where expires <= ?");
   const all = db.prepare("select * from sessions order by created desc, id");
   const own = db.prepare("select * from sessions where principal = ? order by created desc, id");
+  const endFamily = familyEnder(db);
   const dataVersion = db.prepare("pragma data_version");
   return {
     pins: pinsOf(db),
-    refreshes: refreshesOf(db, insert),
+    refreshes: refreshesOf(db, insert, endFamily),
     list: (principal) => (principal === undefined ? all.all() : own.all(principal)).map(readRow),
     version: () => Number(dataVersion.get()?.data_version ?? 0),
     find: (id) => {
@@ -182,7 +187,9 @@ export async function openLoginStore(
       }),
     end: (id) =>
       writeSql(db, "the end of the session", () => {
+        const family = String(find.get(id)?.family ?? "");
         drop.run(id);
+        return [id, ...(family === "" ? [] : endFamily(family))];
       }),
     endAll: (principal) =>
       writeSql(db, "the end of the sessions", () => {
@@ -257,18 +264,29 @@ function pinsOf(db: Database): PinStore {
   };
 }
 
+/** Ends a family, within the transaction of its caller; returns its sessions. */
+function familyEnder(db: Database): (family: string) => readonly string[] {
+  const drop = db.prepare("delete from refreshes where family = ?");
+  const sessionsOf = db.prepare("select id from sessions where family = ?");
+  const dropSessions = db.prepare("delete from sessions where family = ?");
+  return (family) => {
+    drop.run(family);
+    const ended = sessionsOf.all(family).map((one) => String(one.id));
+    dropSessions.run(family);
+    return ended;
+  };
+}
+
 function refreshesOf(
   db: Database,
   open: (row: SessionRow) => readonly string[],
+  endFamily: (family: string) => readonly string[],
 ): RefreshStore {
   const find = db.prepare("select * from refreshes where digest = ?");
   const add = db.prepare("insert into refreshes values (?, ?, ?, ?, ?, ?)");
   const use = db.prepare(
     "update refreshes set used = 1, sealed = '' where digest = ? and used = 0",
   );
-  const drop = db.prepare("delete from refreshes where family = ?");
-  const sessionsOf = db.prepare("select id from sessions where family = ?");
-  const dropSessions = db.prepare("delete from sessions where family = ?");
   const insert = (row: RefreshRow) => {
     const { digest, family, principal, sealed, expires, isUsed } = row;
     add.run(digest, family, principal, sealed, Math.floor(expires), isUsed ? 1 : 0);
@@ -292,12 +310,6 @@ function refreshesOf(
         insert(next);
         return open(session);
       }),
-    endFamily: (family) =>
-      writeSql(db, "the end of a refresh reference", () => {
-        drop.run(family);
-        const ended = sessionsOf.all(family).map((one) => String(one.id));
-        dropSessions.run(family);
-        return ended;
-      }),
+    endFamily: (family) => writeSql(db, "the end of a refresh reference", () => endFamily(family)),
   };
 }

@@ -1,6 +1,6 @@
 /**
  * The cookies of the login proxy as one table (spec "Cookies"): exact names, one value each, and the
- * attributes that every one of them has. A name that is there twice is nobody's cookie.
+ * attributes that every one of them has. Duplicate cookie names are ignored.
  *
  * With the prefix `__Host-` browsers hold them to this host and to https; they all have the path `/` then.
  *
@@ -38,6 +38,8 @@ export type CookiePrefix = typeof COOKIE_PREFIXES[number];
 export interface CookieJar {
   /** Returns the value; undefined when it is not there exactly once. */
   read(header: string | null, cookie: CookieRow): string | undefined;
+  /** Returns every value, of duplicates too. For ending what they stand for, never to let in. */
+  readAll(header: string | null, cookie: CookieRow): readonly string[];
   /** Tells whether the name is there at all, good or not. */
   isIn(header: string | null, cookie: CookieRow): boolean;
   /** Prints a `Set-Cookie` header; `maxAgeSeconds` is for the session alone. */
@@ -51,11 +53,14 @@ export function createCookieJar(prefix: CookiePrefix): CookieJar {
   const print = (cookie: CookieRow, value: string, maxAgeSeconds: number) =>
     `${prefix}${cookie.name}=${value}; Path=${prefix === "" ? cookie.path : "/"}; ` +
     `Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`;
+  const readAll: CookieJar["readAll"] = (header, { name }) =>
+    pairsOf(header).filter((pair) => pair.name === prefix + name).map((pair) => pair.value);
   return {
-    read: (header, { name }) => {
-      const values = pairsOf(header).filter((pair) => pair.name === prefix + name);
-      return values.length === 1 ? values[0]?.value : undefined;
+    read: (header, cookie) => {
+      const values = readAll(header, cookie);
+      return values.length === 1 ? values[0] : undefined;
     },
+    readAll,
     isIn: (header, { name }) => pairsOf(header).some((pair) => pair.name === prefix + name),
     print: (cookie, value, maxAgeSeconds) => {
       const seconds = cookie.maxAgeSeconds ?? maxAgeSeconds;

@@ -13,6 +13,9 @@ import type { Asked, LoginParts } from "login/parts.ts";
 import { redirect } from "login/routes/open_session.ts";
 import { pageProof } from "login/same_origin.ts";
 
+/** A browser sends two at most: one for the host and one for its parent domain. */
+const REFERENCES_MAX = 4;
+
 /** Answers `/auth/logout`. */
 export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Response> {
   const { request, caller, requestId, isNavigation } = asked;
@@ -46,8 +49,9 @@ export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Res
   }
   const cookies = [parts.cookies.clear(COOKIES.session)];
   if (parts.driver.kind === "oidc") {
-    const reference = parts.cookies.read(headers.get("cookie"), COOKIES.refresh);
-    if (reference !== undefined) {
+    // Without a session only the references say what to end; several of them are all ended.
+    const references = parts.cookies.readAll(headers.get("cookie"), COOKIES.refresh);
+    for (const reference of references.slice(0, REFERENCES_MAX)) {
       const ended = await parts.driver.refreshes.end(reference);
       if (!ended.ok) {
         parts.log.error("refresh not ended", { why: ended.error.message });

@@ -69,7 +69,7 @@ export interface Sessions {
   holds(session: Session): Promise<boolean>;
   /** When a session ends if nothing more is asked; undefined when it has ended. */
   endOf(id: string): number | undefined;
-  /** Ends a session and cuts what is open for it. */
+  /** Ends a session and all that came of the same login, and cuts what is open for them. */
   end(session: Session): Result<void>;
   /** Looks whether another program has ended sessions, and cuts what was open for them. */
   look(): void;
@@ -207,8 +207,8 @@ export function createSessions(parts: SessionParts): Sessions {
     },
     end: (session) => {
       const done = store.end(session.id);
-      ended([session.id]);
-      return done;
+      ended(done.ok ? done.value : [session.id]);
+      return done.ok ? ok(undefined) : done;
     },
   };
 }
