@@ -137,6 +137,12 @@ export const REFUSALS = {
     ),
   provider: () =>
     refusal("provider-unreachable", "Cannot sign in: the identity provider does not answer"),
+  refreshAway: () =>
+    refusal(
+      "provider-unreachable",
+      "Cannot renew your session: the identity provider does not answer. You are still signed " +
+        "in: please try again in a moment",
+    ),
   internal: () =>
     refusal("internal-fault", "Cannot answer: the login proxy failed, its log says why"),
 } as const;

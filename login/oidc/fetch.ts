@@ -18,7 +18,7 @@ type Fetch = (
   },
 ) => Promise<Response>;
 
-/** There is no answer, or too much of one. */
+/** There is no answer, too much of one, or one that says that the provider cannot answer now. */
 export class ProviderAway extends Error {
   override readonly name = "ProviderAway";
 }
@@ -41,6 +41,9 @@ export function boundedFetch(
         signal: late.signal,
       });
       const bytes = await readBytes(response.body, late);
+      if (response.status >= 500 || response.status === 429) {
+        throw new RangeError(`the provider answers ${response.status}`);
+      }
       const isBodyless = [101, 204, 205, 304].includes(response.status);
       return new Response(isBodyless ? null : bytes, {
         status: response.status,

@@ -277,6 +277,13 @@ async function userInfo(
   return await oauth.processUserInfoResponse(server, client, claims.sub, response);
 }
 
+/** Something in front of the provider has answered, such as the error page of a proxy. */
+function isNoOAuthAnswer(thrown: unknown): boolean {
+  if (!(thrown instanceof oauth.OperationProcessingError)) return false;
+  return thrown.code === oauth.RESPONSE_IS_NOT_JSON || thrown.code === oauth.PARSE_ERROR ||
+    thrown.code === oauth.RESPONSE_IS_NOT_CONFORM;
+}
+
 function faultOf(thrown: unknown): ProviderFault {
   if (thrown instanceof oauth.ResponseBodyError) {
     // The code is of a fixed list; its description may hold anything and is not repeated.
@@ -288,6 +295,8 @@ function faultOf(thrown: unknown): ProviderFault {
     const code = /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : "an unknown error";
     return { kind: "refused", why: `the provider answers ${code}` };
   }
-  const kind = thrown instanceof ProviderAway ? "unreachable" : "refused";
+  const kind = thrown instanceof ProviderAway || isNoOAuthAnswer(thrown)
+    ? "unreachable"
+    : "refused";
   return { kind, why: errorText(thrown).slice(0, 200) };
 }

@@ -5,12 +5,15 @@
  * @module
  */
 
+import { LOGIN_LIMITS } from "core/limits.ts";
 import { COOKIES } from "login/cookies.ts";
+import { deny, REFUSALS } from "login/deny.ts";
 import type { Refreshed } from "login/oidc/refreshing.ts";
 import type { Asked, LoginParts, OidcDriver } from "login/parts.ts";
 import { loginPathFor, safeReturnPath } from "login/return_path.ts";
 import { acceptedPrincipal } from "login/routes/oidc.ts";
 import { redirect } from "login/routes/open_session.ts";
+import { telling } from "login/routes/telling.ts";
 
 /** Answers a navigation without a session; undefined when there is nothing to refresh by. */
 export async function refreshed(
@@ -27,7 +30,11 @@ export async function refreshed(
     () => refresh(reference, driver, { asked, parts }),
   );
   if (outcome.kind === "done") return redirect(safeReturnPath(path), outcome.cookies);
-  if (outcome.kind === "away") return undefined;
+  if (outcome.kind === "away") {
+    // Its cookies stay, so that the same request renews the session once the provider answers.
+    const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.providerRetrySeconds) });
+    return deny(REFUSALS.refreshAway(), telling(asked, headers));
+  }
   return redirect(loginPathFor(path), [
     parts.cookies.clear(COOKIES.refresh),
     parts.cookies.clear(COOKIES.session),
@@ -48,7 +55,7 @@ async function refresh(
   const proven = await driver.provider.refresh(kept.token);
   if (!proven.ok) {
     parts.log.warning("refresh failed", { request_id: requestId, ...proven.error });
-    // A provider that is away says nothing about anybody; everything else is a no.
+    // A provider that cannot answer has refused nothing.
     if (proven.error.kind === "unreachable") return { kind: "away" };
     await driver.refreshes.end(reference);
     return { kind: "refused" };

@@ -144,15 +144,15 @@ for (const [name, lies] of ROWS) {
   });
 }
 
-/** Ways of not answering; the page says that the provider is away, or that the account is not taken. */
+/** Answers that prove nothing: 503 where they are no answer of an OpenID provider, else 403. */
 const AWAY: readonly (readonly [string, Lies, number])[] = [
   [
     "metadata of another issuer",
     { metadata: (all) => ({ ...all, issuer: "https://e.example" }) },
     403,
   ],
-  ["metadata by redirect", answer("/.well-known/openid-configuration", redirected), 403],
-  ["metadata that are no JSON", answer("/.well-known/openid-configuration", page), 403],
+  ["metadata by redirect", answer("/.well-known/openid-configuration", redirected), 503],
+  ["metadata that are no JSON", answer("/.well-known/openid-configuration", page), 503],
   ["metadata of 10 MB", answer("/.well-known/openid-configuration", huge), 503],
   [
     "no PKCE",
@@ -162,8 +162,8 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
   ["a plain place to sign in", {
     metadata: (all) => ({ ...all, authorization_endpoint: "http://idp.example/authorize" }),
   }, 403],
-  ["tokens by redirect", answer("/token", redirected), 403],
-  ["tokens as a page", answer("/token", page), 403],
+  ["tokens by redirect", answer("/token", redirected), 503],
+  ["tokens as a page", answer("/token", page), 503],
   ["tokens of 10 MB", answer("/token", huge), 503],
   [
     "an error with a script in it",
@@ -173,9 +173,9 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
     ),
     403,
   ],
-  ["keys by redirect", answer("/keys", redirected), 403],
+  ["keys by redirect", answer("/keys", redirected), 503],
   ["keys of 10 MB", answer("/keys", huge), 503],
-  ["keys that are no JSON", answer("/keys", page), 403],
+  ["keys that are no JSON", answer("/keys", page), 503],
   ["keys at a plain address", {
     metadata: (all) => ({ ...all, jwks_uri: "http://169.254.169.254/keys" }),
   }, 403],

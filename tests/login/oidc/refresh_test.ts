@@ -151,15 +151,74 @@ test("a provider that says no ends it", async (rig, browser) => {
   assert.equal(browser.cookies.has("wv_refresh_ref"), false);
 });
 
-test("a provider that is away ends nothing", async (rig, browser) => {
-  rig.provider.lies.answer = { "/token": () => Promise.reject(new TypeError("no route")) };
-  const away = await browser.ask("/");
-  assert.match(away.headers.get("location") ?? "", /^\/auth\/login/);
-  assert.equal(browser.cookies.has("wv_refresh_ref"), true);
-  delete rig.provider.lies.answer;
-  await rig.host.clock.advance(60_000);
-  assert.equal((await browser.ask("/")).headers.get("location"), "/");
-  assert.equal(browser.cookies.has("wv_session"), true);
+const AWAY: readonly (readonly [string, () => Response | Promise<Response>])[] = [
+  ["cannot be reached", () => Promise.reject(new TypeError("no route"))],
+  ["answers 503", () => new Response("down", { status: 503 })],
+  ["answers 500 with an OAuth error", () => oauthError(500, "server_error")],
+  ["answers 429", () => oauthError(429, "slow_down")],
+  ["is hidden by the page of a proxy", () => htmlPage(200)],
+  ["is hidden by a proxy that forbids", () => htmlPage(403)],
+];
+
+function oauthError(status: number, error: string): Response {
+  return Response.json({ error }, { status });
+}
+
+function htmlPage(status: number): Response {
+  return new Response("<h1>Maintenance</h1>", {
+    status,
+    headers: { "content-type": "text/html" },
+  });
+}
+
+for (const [name, answer] of AWAY) {
+  test(`a provider that ${name} ends nothing, and the page says so`, async (rig, browser) => {
+    const reference = browser.cookies.get("wv_refresh_ref");
+    rig.provider.lies.answer = { "/token": () => answer() };
+    const away = await browser.ask("/");
+    assert.equal(away.status, 503);
+    assert.equal(away.headers.get("retry-after"), "10");
+    assert.match(await away.text(), /identity provider does not answer. You are still signed in/);
+    assert.equal(browser.cookies.get("wv_refresh_ref"), reference);
+    delete rig.provider.lies.answer;
+    await rig.host.clock.advance(60_000);
+    assert.equal((await browser.ask("/")).headers.get("location"), "/");
+    assert.equal(browser.cookies.has("wv_session"), true);
+  });
+}
+
+Deno.test("a logout ends the refresh references of its session, whatever the browser sends", async () => {
+  for (
+    const [name, refreshCookies] of [
+      ["without the refresh cookie", () => []],
+      ["with two refresh cookies", (own) => [own, "A".repeat(43)]],
+      ["with that of somebody else", () => ["A".repeat(43)]],
+    ] satisfies [string, (own: string) => string[]][]
+  ) {
+    const rig = await createOidcRig();
+    const browser = rig.browser();
+    await browser.signIn();
+    const session = browser.cookies.get("wv_session") ?? "";
+    const own = browser.cookies.get("wv_refresh_ref") ?? "";
+    const cookie = [
+      `wv_session=${session}`,
+      ...refreshCookies(own).map((one) => `wv_refresh_ref=${one}`),
+    ].join("; ");
+    const done = await rig.ask("/auth/logout", { headers: { cookie, "sec-fetch-site": "none" } });
+    assert.equal(done.status, 303, name);
+    const db = await rig.host.databases.open("/r/login.db");
+    assert.deepEqual(db.prepare("select * from refreshes").all(), [], name);
+  }
+});
+
+test("a logout without a session ends every reference that it brings", async (rig, browser) => {
+  const other = rig.browser();
+  await other.signIn();
+  const references = [browser, other].map((one) => one.cookies.get("wv_refresh_ref") ?? "");
+  const cookie = references.map((one) => `wv_refresh_ref=${one}`).join("; ");
+  await rig.ask("/auth/logout", { headers: { cookie, "sec-fetch-site": "none" } });
+  const db = await rig.host.databases.open("/r/login.db");
+  assert.deepEqual(db.prepare("select * from refreshes").all(), []);
 });
 
 for (
