@@ -242,9 +242,7 @@ export const LOGIN_LIMITS = {
   checksAtOnceMax: 4,
   /** Checks that wait for their turn; who comes then is asked to come again. */
   checksWaitingMax: 32,
-  checksRetrySeconds: 5,
-  /** A browser comes back after this while the identity provider does not answer. */
-  providerRetrySeconds: 10,
+  retrySeconds: 5,
   /** Believed Basic headers, so that a script does not pay for the hash at each request. */
   basicKept: 256,
   basicKeptSeconds: 300,

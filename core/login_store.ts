@@ -154,11 +154,14 @@ export async function openLoginStore(
         "a newer fleetctl-login wrote it",
     );
   }
-  db.transaction(() => {
-    if (version === 1 || version === 2) db.exec(SINCE_3);
-    db.exec(TABLES);
-    db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
-  });
+  // A file that is up to date is not written to, so that it opens on a full disk.
+  if (version !== SCHEMA_VERSION) {
+    db.transaction(() => {
+      if (version === 1 || version === 2) db.exec(SINCE_3);
+      db.exec(TABLES);
+      db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
+    });
+  }
   const find = db.prepare("select * from sessions where id = ?");
   const drop = db.prepare("delete from sessions where id = ?");
   const touch = db.prepare("update sessions set seen = ? where id = ?");

@@ -27,6 +27,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "internal-fault": 500,
   "storage-failed": 503,
   "storage-full": 507,
+  "logout-unstored": 507,
   "cockpit-unreachable": 502,
   "cockpit-silent": 504,
 };
@@ -142,6 +143,13 @@ export const REFUSALS = {
       "provider-unreachable",
       "Cannot renew your session: the identity provider does not answer. You are still signed " +
         "in: please try again in a moment",
+    ),
+  logoutUnstored: () =>
+    refusal(
+      "logout-unstored",
+      "Cannot store your logout: the disk of the server is full. You are logged out now, but a " +
+        "restart of the server may revive the session until there is room",
+      { hints: ["fleetctl status"] },
     ),
   internal: () =>
     refusal("internal-fault", "Cannot answer: the login proxy failed, its log says why"),

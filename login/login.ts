@@ -7,6 +7,7 @@
 
 import { canonicalName } from "core/basic_users.ts";
 import { createDeadlines } from "core/deadlines.ts";
+import { createDiskReserve, type DiskReserve, openWithReserve } from "core/disk_reserve.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import { type LoginStore, openLoginStore } from "core/login_store.ts";
 import type { Host, ListenAddress } from "core/ports.ts";
@@ -54,11 +55,17 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
   const { files, databases, proxying } = ports;
   const folder = config.paths.role("login");
   await files.ensureDir(folder, { mode: 0o700 });
-  const store = await openLoginStore(databases, `${folder}/login.db`);
+  const reserve = createDiskReserve(`${folder}/reserve`, ports);
+  const store = await openWithReserve(
+    reserve,
+    () => openLoginStore(databases, `${folder}/login.db`),
+  );
+  await reserve.fill();
   const upstream = proxying.open(config.cockpit);
   let { port } = config.listen;
   try {
-    const wired = await wireLogin(config, ports, { store, upstream, port: () => port });
+    const over = { store, reserve, upstream, port: () => port };
+    const wired = await wireLogin(config, ports, over);
     const listener = await proxying.serve(config.listen, wired.app);
     port = listener.address.port;
     return {
@@ -85,27 +92,32 @@ export async function wireLogin(
   ports: Omit<LoginPorts, "proxying" | "files" | "databases" | "hashes"> & {
     readonly hashes: HashWork;
   },
-  over: { readonly store: LoginStore; readonly upstream: Upstream; readonly port: () => number },
+  over: {
+    readonly store: LoginStore;
+    readonly reserve: DiskReserve;
+    readonly upstream: Upstream;
+    readonly port: () => number;
+  },
 ): Promise<Wired> {
   const { clock, random, log } = ports;
-  const { store, upstream } = over;
+  const { store, reserve, upstream } = over;
   const deadlines = createDeadlines(clock.monotonic, clock.after);
-  // While something is open nobody may ask, and its session can still be ended by another program.
+  // An open stream asks nothing, and its session can be ended by another program all the same.
   let isWatching = false;
   const watch = () => {
     if (isWatching) return;
     isWatching = true;
     deadlines.add(clock.monotonic() + LOGIN_LIMITS.storeLookMs, () => {
       isWatching = false;
-      if (leases.count() === 0) return;
-      sessions.look();
+      const unstored = sessions.storeEnds();
+      if (leases.count() > 0) sessions.look();
+      else if (unstored === 0) return;
       watch();
     });
   };
   const leases = createLeases(clock, watch, (id) => sessions.endOf(id));
   const sessions = createSessions({
-    store,
-    leases,
+    ...{ store, leases, reserve, onUnstored: watch },
     signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
     fingerprints: config.driver.kind === "basic"
       ? createFingerprints(config.driver.users)
@@ -125,7 +137,7 @@ export async function wireLogin(
     listen: { hostname: config.listen.hostname, port: over.port },
     cookies: createCookieJar(config.cookiePrefix),
     driver: await driverOf(config, ports, { store, onEnded: sessions.ended }),
-    ...{ sessions, leases, deadlines, clock, random, log },
+    ...{ sessions, leases, reserve, deadlines, clock, random, log },
   };
   return {
     app: createLogin(parts),

@@ -19,6 +19,7 @@ import type { Refreshes } from "login/oidc/refreshes.ts";
 import type { Refreshing } from "login/oidc/refreshing.ts";
 import type { IpNetwork } from "core/ip.ts";
 import type { Assertions } from "login/proxy/assertions.ts";
+import type { DiskReserve } from "core/disk_reserve.ts";
 import type { Leases } from "login/session/leases.ts";
 import type { Sessions } from "login/session/sessions.ts";
 import type { Deadlines } from "core/deadlines.ts";
@@ -60,6 +61,7 @@ export interface LoginParts {
   readonly listen: { readonly hostname: string; readonly port: () => number };
   readonly sessions: Sessions;
   readonly leases: Leases;
+  readonly reserve: DiskReserve;
   readonly cookies: CookieJar;
   readonly driver: Driver;
   /** Over the monotonic clock. */

@@ -129,7 +129,7 @@ async function formPage(
   const headers = new Headers();
   headers.append("set-cookie", parts.cookies.print(COOKIES.form, token));
   if (status === 401) headers.set("www-authenticate", SESSION_CHALLENGE);
-  if (status === 503) headers.set("retry-after", String(LOGIN_LIMITS.checksRetrySeconds));
+  if (status === 503) headers.set("retry-after", String(LOGIN_LIMITS.retrySeconds));
   return loginPage({ ...form, token }, { status, headers });
 }
 

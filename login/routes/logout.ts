@@ -6,11 +6,13 @@
  * @module
  */
 
+import type { Refusal } from "core/errors.ts";
 import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { logoutPage } from "login/pages/pages.ts";
 import type { Asked, LoginParts } from "login/parts.ts";
 import { redirect } from "login/routes/open_session.ts";
+import { telling } from "login/routes/telling.ts";
 import { pageProof } from "login/same_origin.ts";
 
 /** A browser sends two at most: one for the host and one for its parent domain. */
@@ -39,27 +41,39 @@ export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Res
     parts.log.warning("logout refused", { reason: "cross-site", client: caller.address });
     return deny(REFUSALS.crossSite(), { requestId, isPage: isNavigation });
   }
+  const unstored: Refusal[] = [];
   if (read?.ok === true) {
-    const ended = parts.sessions.end(read.value);
-    if (!ended.ok) {
-      parts.log.error("session not ended", { why: ended.error.message });
-      return deny(ended.error, { requestId, isPage: isNavigation });
-    }
+    const ended = await parts.sessions.end(read.value);
+    if (!ended.ok) unstored.push(ended.error);
     parts.log.info("logged out", { principal: read.value.principal, client: caller.address });
   }
   const cookies = [parts.cookies.clear(COOKIES.session)];
-  if (parts.driver.kind === "oidc") {
+  const { driver } = parts;
+  if (driver.kind === "oidc") {
     // Without a session only the references say what to end; several of them are all ended.
     const references = parts.cookies.readAll(headers.get("cookie"), COOKIES.refresh);
     for (const reference of references.slice(0, REFERENCES_MAX)) {
-      const ended = await parts.driver.refreshes.end(reference);
-      if (!ended.ok) {
-        parts.log.error("refresh not ended", { why: ended.error.message });
-        return deny(ended.error, { requestId, isPage: isNavigation });
-      }
+      const ended = await parts.reserve.retry(() => driver.refreshes.end(reference));
+      if (!ended.ok) unstored.push(ended.error);
     }
     cookies.push(parts.cookies.clear(COOKIES.refresh), parts.cookies.clear(COOKIES.oidcState));
   }
+  const [fault] = unstored;
+  if (fault !== undefined) return unstoredEnd(fault, cookies, { asked, parts });
   // At the provider somebody is still signed in: without a stop they would be back at once.
-  return redirect(parts.driver.kind === "oidc" ? "/auth/login?out=1" : "/auth/login", cookies);
+  return redirect(driver.kind === "oidc" ? "/auth/login?out=1" : "/auth/login", cookies);
+}
+
+/** The browser is logged out all the same, and learns that a restart may undo it on the server. */
+function unstoredEnd(
+  fault: Refusal,
+  cookies: readonly string[],
+  { asked, parts }: { readonly asked: Asked; readonly parts: LoginParts },
+): Response {
+  parts.log.error("end of a session not stored", {
+    request_id: asked.requestId,
+    why: fault.message,
+  });
+  const headers = new Headers(cookies.map((cookie): [string, string] => ["set-cookie", cookie]));
+  return deny(REFUSALS.logoutUnstored(), telling(asked, headers));
 }

@@ -40,7 +40,7 @@ export async function openSession(
     return deny(opened.error, telling(asked));
   }
   if (old?.ok === true) {
-    const ended = parts.sessions.end(old.value);
+    const ended = await parts.sessions.end(old.value);
     if (!ended.ok) parts.log.error("old session not ended", { why: ended.error.message });
   }
   parts.log.info("logged in", { principal, client: caller.address });

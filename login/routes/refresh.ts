@@ -32,7 +32,7 @@ export async function refreshed(
   if (outcome.kind === "done") return redirect(safeReturnPath(path), outcome.cookies);
   if (outcome.kind === "away") {
     // Its cookies stay, so that the same request renews the session once the provider answers.
-    const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.providerRetrySeconds) });
+    const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.retrySeconds) });
     return deny(REFUSALS.refreshAway(), telling(asked, headers));
   }
   return redirect(loginPathFor(path), [

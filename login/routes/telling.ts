@@ -18,7 +18,7 @@ export function telling(asked: Asked, headers?: Headers): Telling {
 
 /** Tells a client that its password was not looked at. */
 export function busy(asked: Asked): Response {
-  const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.checksRetrySeconds) });
+  const headers = new Headers({ "retry-after": String(LOGIN_LIMITS.retrySeconds) });
   return deny(REFUSALS.busy(), telling(asked, headers));
 }
 

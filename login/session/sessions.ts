@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { DiskReserve } from "core/disk_reserve.ts";
 import type { Clock, Random } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createRecent } from "core/recent.ts";
@@ -69,8 +70,13 @@ export interface Sessions {
   holds(session: Session): Promise<boolean>;
   /** When a session ends if nothing more is asked; undefined when it has ended. */
   endOf(id: string): number | undefined;
-  /** Ends a session and all that came of the same login, and cuts what is open for them. */
-  end(session: Session): Result<void>;
+  /**
+   * Ends a session and all that came of the same login, and cuts what is open for them. When the end
+   * cannot be stored it holds in this process all the same, and is stored as soon as that works.
+   */
+  end(session: Session): Promise<Result<void>>;
+  /** Stores the ends that could not be stored before; returns how many are left. */
+  storeEnds(): number;
   /** Looks whether another program has ended sessions, and cuts what was open for them. */
   look(): void;
 }
@@ -80,6 +86,9 @@ export interface SessionParts {
   readonly store: LoginStore;
   readonly signer: Signer;
   readonly leases: Leases;
+  readonly reserve: Pick<DiskReserve, "fill" | "retry">;
+  /** Called when an end could not be stored. */
+  readonly onUnstored?: () => void;
   readonly fingerprints: Fingerprints;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly random: Pick<Random, "bytes">;
@@ -92,7 +101,10 @@ const TOUCH_PART = 10;
 
 /** Creates the sessions over a store. */
 export function createSessions(parts: SessionParts): Sessions {
-  const { store, signer, leases, fingerprints, clock, random, ttlMs, idleMs } = parts;
+  const { store, signer, leases, reserve, fingerprints, clock, random, ttlMs, idleMs } = parts;
+  /** Sessions that ended here and whose rows are still in the store. */
+  const unstored = new Set<string>();
+  const find = (id: string) => unstored.has(id) ? undefined : store.find(id);
   let sweptAt = -Infinity;
   // A good signature stays good: keys do not change while the program runs. The row is always asked.
   const verified = createRecent<SignedFields>(LOGIN_LIMITS.signaturesKept);
@@ -120,7 +132,7 @@ export function createSessions(parts: SessionParts): Sessions {
     // A session that is still remembered could be taken again, and nothing would cut that lease.
     held.clear();
     for (const id of leases.sessions()) {
-      const row = store.find(id);
+      const row = find(id);
       if (row === undefined) leases.cut(id);
       else void isOfItsUser(row).then((isSo) => isSo ? undefined : leases.cut(id));
     }
@@ -168,6 +180,7 @@ export function createSessions(parts: SessionParts): Sessions {
       const added = store.add(made.value.row);
       if (!added.ok) return added;
       ended(added.value);
+      void reserve.fill();
       return made;
     },
     read: async (token) => {
@@ -181,13 +194,13 @@ export function createSessions(parts: SessionParts): Sessions {
       if (known !== undefined && known.session.principal === principal && known.at <= now) {
         return ok(known.session);
       }
-      const row = store.find(id);
+      const row = find(id);
       if (row === undefined || row.principal !== principal) return err("unknown");
       if (row.expires <= now) return err("expired");
       if (idleEnd(row) <= now) return err("idle");
       if (!await isOfItsUser(row)) return err("password-changed");
       // It may have ended meanwhile, and whoever ended it has cut and forgotten already.
-      if (store.find(id) === undefined) return err("unknown");
+      if (find(id) === undefined) return err("unknown");
       const end = idleEnd(touched(row, now));
       const session = { id: row.id, principal, expires: Math.min(end, expiresAt * 1000) };
       const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
@@ -197,18 +210,36 @@ export function createSessions(parts: SessionParts): Sessions {
     holds: async (session) => {
       const now = clock.now();
       if (held.get(session.id, now)?.session === session) return true;
-      const row = store.find(session.id);
+      const row = find(session.id);
       return row !== undefined && idleEnd(row) > now && await isOfItsUser(row);
     },
     look,
     endOf: (id) => {
-      const row = store.find(id);
+      const row = find(id);
       return row === undefined ? undefined : idleEnd(row);
     },
-    end: (session) => {
-      const done = store.end(session.id);
-      ended(done.ok ? done.value : [session.id]);
-      return done.ok ? ok(undefined) : done;
+    end: async (session) => {
+      const { id } = session;
+      // Before anything is awaited: nothing may open for it from here on.
+      unstored.add(id);
+      ended([id]);
+      const done = await reserve.retry(() => store.end(id));
+      if (!done.ok) {
+        parts.onUnstored?.();
+        return done;
+      }
+      unstored.delete(id);
+      ended(done.value);
+      return ok(undefined);
+    },
+    storeEnds: () => {
+      for (const id of unstored) {
+        const done = store.end(id);
+        if (!done.ok) break;
+        unstored.delete(id);
+        ended(done.value);
+      }
+      return unstored.size;
     },
   };
 }

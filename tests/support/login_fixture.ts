@@ -9,6 +9,7 @@
 
 import assert from "node:assert/strict";
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import { createDiskReserve } from "core/disk_reserve.ts";
 import { hashPassword } from "core/password.ts";
 import type { Host } from "core/ports.ts";
 import { systemHashThreads } from "core/os/slow_hashes.ts";
@@ -237,8 +238,9 @@ export async function createLoginRig(
   const store = await openLoginStore(host.databases, "/r/login.db");
   const http = options.provider ?? host.http;
   const { hashes = systemHashThreads() } = options;
+  const reserve = createDiskReserve("/r/reserve", host);
   const { app, parts } = await wireLogin(config, { ...host, http, hashes }, {
-    store,
+    ...{ store, reserve },
     upstream,
     port: () => 8736,
   });

@@ -177,7 +177,7 @@ for (const [name, answer] of AWAY) {
     rig.provider.lies.answer = { "/token": () => answer() };
     const away = await browser.ask("/");
     assert.equal(away.status, 503);
-    assert.equal(away.headers.get("retry-after"), "10");
+    assert.equal(away.headers.get("retry-after"), "5");
     assert.match(await away.text(), /identity provider does not answer. You are still signed in/);
     assert.equal(browser.cookies.get("wv_refresh_ref"), reference);
     delete rig.provider.lies.answer;

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { openSigner } from "core/signed_value.ts";
+import { createDiskReserve } from "core/disk_reserve.ts";
 import { createLeases } from "login/session/leases.ts";
 import { createSessions, SESSION_PURPOSE, type Sessions } from "login/session/sessions.ts";
 import { createLoginRig, MIA } from "tests/support/login_fixture.ts";
@@ -29,6 +30,7 @@ async function sceneOf(): Promise<Scene> {
     store: { ...store, version: () => version },
     signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
     leases: createLeases(host.clock),
+    reserve: createDiskReserve("/r/reserve", host),
     fingerprints: async () => {
       await hold();
       return "of mia";
@@ -67,14 +69,14 @@ Deno.test("a session that is remembered is unknown after the look that another p
   assert.deepEqual(await sessions.read(token), { ok: false, error: "unknown" });
 });
 
-const ENDS: readonly (readonly [string, (scene: Scene) => void])[] = [
+const ENDS: readonly (readonly [string, (scene: Scene) => unknown])[] = [
   ["by another process, before a look", ({ endElsewhere }) => endElsewhere()],
   ["by another process, with a look", ({ endElsewhere, sessions }) => {
     endElsewhere();
     sessions.look();
   }],
-  ["by its own logout", ({ sessions, id }) => {
-    assert.equal(sessions.end({ id, principal: MIA.name, expires: 0 }).ok, true);
+  ["by its own logout", async ({ sessions, id }) => {
+    assert.equal((await sessions.end({ id, principal: MIA.name, expires: 0 })).ok, true);
   }],
 ];
 
@@ -84,8 +86,9 @@ for (const [name, end] of ENDS) {
     const { asked, open } = scene.holdLookUp();
     const read = scene.sessions.read(scene.token);
     await asked;
-    end(scene);
+    const ended = end(scene);
     open();
+    await ended;
     assert.deepEqual(await read, { ok: false, error: "unknown" });
     assert.deepEqual(await scene.sessions.read(scene.token), { ok: false, error: "unknown" });
   });
