@@ -32,6 +32,22 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 /** Families that we alone speak for, folded. */
 const OURS = [IDENTITY_HEADER, ASSERTION_HEADER, REQUEST_ID_HEADER].map(folded);
 const FORWARDING = /^(?:x-forwarded(?:-.*)?|forwarded|x-real-ip|x-client-ip|true-client-ip)$/;
+/**
+ * Names by which some server, framework or proxy lets a client choose the path, the method or the
+ * user. The cockpit reads none of them, and nothing behind it shall either.
+ */
+const OVERRIDES = new RegExp(
+  "^(?:" + [
+    "x-original-(?:url|uri|host|method)",
+    "x-rewrite-ur[li]",
+    "x-(?:http-)?method(?:-override)?",
+    "(?:x-)?(?:remote|authenticated|webauth|auth)-user(?:-.*)?",
+    "x-(?:auth-request|goog-authenticated-user|ms-client-principal|amzn-oidc|pomerium)(?:-.*)?",
+    "(?:cf-access|tailscale-user)(?:-.*)?",
+    "(?:x-)?ssl-client(?:-.*)?",
+    "(?:x-)?client-cert(?:-.*)?",
+  ].join("|") + ")$",
+);
 /** Credentials and lengths that belong to this side. */
 const DROPPED: ReadonlySet<string> = new Set([
   "authorization",
@@ -71,7 +87,7 @@ function isKept(name: string): boolean {
   if (known !== undefined) return known;
   const fold = folded(name);
   const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || OURS.includes(fold) ||
-    FORWARDING.test(fold);
+    FORWARDING.test(fold) || OVERRIDES.test(fold);
   if (verdicts.size >= VERDICTS_MAX) verdicts.clear();
   verdicts.set(name, !isDropped);
   return !isDropped;
