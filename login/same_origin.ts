@@ -6,6 +6,7 @@
  * @module
  */
 
+import { isLoopbackName } from "core/host_name.ts";
 import type { HeaderReader } from "core/header_list.ts";
 import type { Caller } from "login/caller.ts";
 
@@ -31,8 +32,9 @@ export function isFromBrowser(headers: HeaderReader): boolean {
 }
 
 /**
- * Tells whether an `Origin` is ours. The scheme may differ: behind a front that ends TLS without
- * saying so, the page is https and we are asked by http.
+ * Tells whether an `Origin` is ours. Without `WEBVIEW_URL` the scheme may differ: behind a front that
+ * ends TLS without saying so, the page is https and the request http. Where `WEBVIEW_URL` is https, a
+ * plain page is ours only on this machine: anybody on the way can write any other one.
  */
 export function isOwnOrigin(
   origin: string,
@@ -43,7 +45,10 @@ export function isOwnOrigin(
   const { host } = caller;
   if (host === undefined || !/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false;
   const url = new URL(origin);
-  return url.origin === origin && url.host === new URL(`${url.protocol}//${host}`).host;
+  const isForgeable = url.protocol === "http:" && publicOrigin?.startsWith("https:") === true &&
+    !isLoopbackName(url.hostname) && !url.hostname.endsWith(".localhost");
+  return !isForgeable && url.origin === origin &&
+    url.host === new URL(`${url.protocol}//${host}`).host;
 }
 
 /** Tells whether a request is a person's: a page that is navigated to, not a part of one. */
