@@ -91,7 +91,7 @@ export function createProvider(settings: ProviderSettings, parts: Parts): Provid
     return {
       issuer: claims.iss,
       subject: claims.sub,
-      claims: { ...info, ...claims },
+      claims: joinClaims(claims, info),
       refreshToken: tokens.refresh_token,
     };
   };
@@ -275,6 +275,20 @@ async function userInfo(
   if (claims.email !== undefined || server.userinfo_endpoint === undefined) return {};
   const response = await oauth.userInfoRequest(server, client, accessToken, options);
   return await oauth.processUserInfoResponse(server, client, claims.sub, response);
+}
+
+/**
+ * Joins the claims of the ID token and of user info. An address and the word on whether it is verified
+ * come from the same source, because one source proves nothing about the other's address. A denial of
+ * either source counts.
+ */
+export function joinClaims(token: Claims, info: Claims): Claims {
+  const from = token.email === undefined ? info : token;
+  const isDenied = [token, info].some(({ email_verified: word }) =>
+    word !== undefined && word !== true && word !== "true"
+  );
+  const { email, email_verified } = isDenied ? { ...from, email_verified: false } : from;
+  return { ...info, ...token, email, email_verified };
 }
 
 /** Something in front of the provider has answered, such as the error page of a proxy. */

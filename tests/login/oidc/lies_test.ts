@@ -311,3 +311,37 @@ Deno.test("user info gives the address that the ID token leaves out (rp-scope-us
   await browser.ask("/x");
   assert.equal(rig.seen.at(-1)?.asserted, "ada@example.org");
 });
+
+for (
+  const [name, token, info, status] of [
+    [
+      "an address of user info on the word of the ID token",
+      { email_verified: true },
+      { email: "ada@example.org" },
+      403,
+    ],
+    [
+      "an address of user info against the word of the ID token",
+      { email_verified: false },
+      { email: "ada@example.org", email_verified: true },
+      403,
+    ],
+    [
+      "an address of user info on the word of user info",
+      {},
+      { email: "ada@example.org", email_verified: true },
+      303,
+    ],
+  ] as const
+) {
+  Deno.test(`a provider for everybody that gives ${name} ${status === 303 ? "logs in" : "does not"}`, async () => {
+    const rig = await createOidcRig({
+      env: { WEBVIEW_OIDC_TENANTS: "other.example" },
+      lies: {
+        claims: ({ email: _, email_verified: __, ...rest }) => ({ ...rest, ...token }),
+        userInfo: { sub: "ada-1", ...info },
+      },
+    });
+    assert.equal((await rig.browser().signIn()).status, status);
+  });
+}
