@@ -75,6 +75,8 @@ function proxyRequestOf(
   const { method, headers } = head;
   const whole = head.target.startsWith("/") ? undefined : ABSOLUTE_TARGET.exec(head.target);
   if (whole === null) return undefined;
+  // A target has no fragment (RFC 9112, 3.2): readers differ on where the path of this one ends.
+  if (head.target.includes("#")) return undefined;
   const [, host = headers.get("host") ?? authority, rest = head.target] = whole ?? [];
   if (!isAuthority(host)) return undefined;
   // A whole address outranks the `Host` header (RFC 9112, 3.2.2).
