@@ -54,6 +54,27 @@ export function holds(network: IpNetwork, address: IpAddress): boolean {
     masked(network.address, network.bits) === masked(address, network.bits);
 }
 
+/** Tells whether networks together hold every IPv4 or every IPv6 address. */
+export function holdEverything(networks: readonly IpNetwork[]): boolean {
+  return [4, 16].some((length) => {
+    const ranges = networks.filter(({ address }) => address.length === length).map(rangeOf)
+      .sort((left, right) => left.first < right.first ? -1 : 1);
+    let next = 0n;
+    for (const { first, end } of ranges) {
+      if (first > next) return false;
+      if (end > next) next = end;
+    }
+    return next === 1n << BigInt(length * 8);
+  });
+}
+
+function rangeOf({ address, bits }: IpNetwork): { readonly first: bigint; readonly end: bigint } {
+  const hostBits = BigInt(address.length * 8 - bits);
+  const value = address.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+  const first = (value >> hostBits) << hostBits;
+  return { first, end: first + (1n << hostBits) };
+}
+
 /** Returns one text for all addresses of one client: IPv4 as it is, IPv6 by its /64. */
 export function clientKey(address: IpAddress): string {
   return address.length === 4 ? masked(address, 32) : masked(address, CLIENT_BITS_V6);

@@ -39,7 +39,7 @@ import {
 } from "login/oidc/principal.ts";
 import type { ProviderSettings } from "login/oidc/provider.ts";
 import { type BasicUser, parseBasicUsers } from "core/basic_users.ts";
-import { type IpNetwork, parseIp, parseNetwork } from "core/ip.ts";
+import { holdEverything, type IpNetwork, parseIp, parseNetwork } from "core/ip.ts";
 
 const SESSION_DAYS_MAX = 400;
 const DAY_MS = 86_400_000;
@@ -173,7 +173,10 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     ...(read.ok && read.value.upstream.pathname + read.value.upstream.search !== "/"
       ? ["WEBVIEW_UPSTREAM: holds a path, must be http://host:port"]
       : []),
-    ...(isOidc ? addressFaults(env) : []),
+    ...(read.ok && holdEverything(read.value.trustedProxies)
+      ? ["WEBVIEW_TRUSTED_PROXIES: holds every address, which would trust everybody"]
+      : []),
+    ...(isOidc ? [...issuerFaults(env), ...publicUrlFaults(env)] : []),
   ];
   const isWhole = read.ok && hmacKeys?.ok === true && assertionKeys?.ok !== false;
   if (!isWhole || faults.length > 0) return err(settingsRefusal(faults));
@@ -195,6 +198,7 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     publicUrl,
     warnings: [
       ...warningsOf(listen, driver, assertionKeys !== undefined),
+      ...(isOidc ? [] : publicUrlFaults(env)),
       ...shortKeys("WEBVIEW_HMAC_KEY", hmac),
       ...shortKeys("WEBVIEW_ASSERTION_KEY", assertion),
     ],
@@ -229,8 +233,7 @@ function shortKeys(name: string, text: string | undefined): readonly string[] {
     : [];
 }
 
-/** Faults of addresses that only mean something together with the driver. */
-function addressFaults(env: Env): readonly string[] {
+function issuerFaults(env: Env): readonly string[] {
   const faults: string[] = [];
   const issuer = parsedUrl(env.WEBVIEW_OIDC_ISSUER);
   if (issuer !== undefined) {
@@ -244,6 +247,12 @@ function addressFaults(env: Env): readonly string[] {
       faults.push("WEBVIEW_OIDC_ISSUER: stands for every tenant, must name one tenant by its id");
     }
   }
+  return faults;
+}
+
+/** Why browsers could not use `WEBVIEW_URL`; with the driver basic only a warning. */
+function publicUrlFaults(env: Env): readonly string[] {
+  const faults: string[] = [];
   const publicUrl = parsedUrl(env.WEBVIEW_URL);
   if (publicUrl !== undefined) {
     const { protocol, hostname, pathname, search, hash } = publicUrl;

@@ -125,6 +125,16 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ["every proxy", { WEBVIEW_TRUSTED_PROXIES: "0.0.0.0/0" }, /would trust everybody/],
   ["every IPv6 proxy", { WEBVIEW_TRUSTED_PROXIES: "::/0" }, /would trust everybody/],
   ["every mapped proxy", { WEBVIEW_TRUSTED_PROXIES: "::ffff:0.0.0.0/96" }, /would trust everybody/],
+  [
+    "every proxy in two halves",
+    { WEBVIEW_TRUSTED_PROXIES: "128.0.0.0/1,10.0.0.0/8,0.0.0.0/1" },
+    /would trust everybody/,
+  ],
+  [
+    "every IPv6 proxy in parts",
+    { WEBVIEW_TRUSTED_PROXIES: "8000::/1,4000::/2,::/2" },
+    /would trust everybody/,
+  ],
   ["a proxy by name", { WEBVIEW_TRUSTED_PROXIES: "proxy.lan" }, /must be an address or a network/],
   [
     "an upstream with a path",
@@ -173,6 +183,9 @@ Deno.test("readLoginConfig() warns of what is soft", async () => {
   assert.match(await warned({}), /without TLS/);
   assert.doesNotMatch(await warned(local), /without TLS/);
   assert.match(await warned({ WEBVIEW_ASSERTION_KEY: "" }), /without a proof/);
+  assert.match(await warned({ WEBVIEW_URL: "http://cockpit.lan" }), /WEBVIEW_URL: is not https/);
+  assert.match(await warned({ WEBVIEW_URL: "https://a.example/x" }), /WEBVIEW_URL: holds a path/);
+  assert.doesNotMatch(await warned({ WEBVIEW_URL: "https://a.example" }), /WEBVIEW_URL/);
   const short = "new:16-characters-12,old:0123456789abcdef0123456789abcdef";
   for (const name of ["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]) {
     const long = "0123456789abcdef0123456789abcdef";
