@@ -160,6 +160,8 @@ export function loginOf(now: Login | undefined, options: Options): Result<Login>
     WEBVIEW_OIDC_CLIENT_ID: options.clientId,
   };
   for (const [name, value] of Object.entries(said)) if (value !== undefined) settings[name] = value;
+  // A proxy that is installed with an https address holds its cookies to that host and to https.
+  if (options.url?.startsWith("https://") === true) settings.WEBVIEW_COOKIE_PREFIX ??= "__Host-";
   const driver = options.driver ?? now?.driver ?? "oidc";
   const missing = driver === "basic"
     ? []
