@@ -50,7 +50,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     socket: paths.dialSocket(agent),
     connect: (path) => ports.sockets.connectUnix(path),
     clock: ports.clock,
-  }, { id, digest, decision, by: callerText(caller), ...(reason === undefined ? {} : { reason }) });
+  }, {
+    agent,
+    id,
+    digest,
+    decision,
+    by: callerText(caller),
+    ...(reason === undefined ? {} : { reason }),
+  });
   if (!sent.ok) return sent;
   const name = mcp === "" ? tool : `${mcp} ${tool}`;
   return ok(linesReport(sent.value, [`${decision}: ${name} of agent "${agent}" (${id})`]));

@@ -5,50 +5,95 @@
  * @module
  */
 
+import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import { listApprovals } from "core/dial/ask_human.ts";
 import type { ApprovalView } from "core/dial/local_frames.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { readLedger } from "core/ledger/ledger.ts";
+import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
+import { dialUnit } from "units/render/unit_name.ts";
 
 /** What was found. */
 export interface FoundApprovals {
   readonly approvals: readonly ApprovalView[];
-  /** Agents whose dial unit did not answer. */
-  readonly faults: readonly Refusal[];
+  /** Names of the agents that were asked, those in `unread` included. */
+  readonly asked: readonly AgentName[];
+  /** Why the approvals of an agent could not be read. */
+  readonly unread: ReadonlyMap<AgentName, Refusal>;
 }
 
 /** Fewer characters of an id name nothing. */
 const ID_LENGTH_MIN = 4;
 
-/** Reads the approvals that the caller may see; of one agent when it is named. */
-export async function readApprovals(
-  { ports, paths, caller }: VerbContext,
-  agent?: string,
-): Promise<Result<FoundApprovals>> {
+/** Reads the approvals that the caller may see; of one agent when that is the target. */
+export async function readApprovals(context: VerbContext): Promise<Result<FoundApprovals>> {
+  const names = await agentsToAsk(context);
+  if (!names.ok) return names;
+  const { ports, paths } = context;
+  const isOpen = await Promise.all(
+    names.value.map(async (name) => await ports.files.stat(paths.dialSocket(name)) !== undefined),
+  );
+  const absent = names.value.filter((_, at) => isOpen[at] !== true);
+  const found = await Promise.all(
+    names.value.filter((_, at) => isOpen[at]).map((name) => askAgent(context, name)),
+  );
+  const unread = new Map<AgentName, Refusal>();
+  for (const name of await runningWithoutSocket(context, absent)) {
+    unread.set(name, unreadApprovals(name, "its dial unit runs without its local socket"));
+  }
+  for (const { name, listed } of found) {
+    if (!listed.ok) unread.set(name, unreadApprovals(name, stateOf(listed.error)));
+  }
+  return ok({
+    asked: names.value,
+    unread,
+    approvals: found.flatMap(({ listed }) => listed.ok ? listed.value : []),
+  });
+}
+
+/** An agent whose shard cannot be read may still run, and is asked like any other. */
+async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentName[]>> {
+  const { ports, paths, caller, target } = context;
   const ledger = await readLedger(ports.files, paths);
   if (!ledger.ok) return ledger;
-  const own = callerAgent(caller);
-  const names = [...ledger.value.agents.values()]
+  const { agents, unreadable } = ledger.value;
+  if (target.kind === "agent") {
+    if (unreadable.includes(target.agent)) return ok([target.agent]);
+    const here = await agentHere(context, ledger.value);
+    return here.ok ? ok([here.value.name]) : here;
+  }
+  const here = [...agents.values()]
     .filter(({ runOn }) => runOn === undefined || runOn === ports.hostname)
-    .map(({ name }) => name)
-    .filter((name) => agent === undefined ? isOperator(caller) || name === own : name === agent);
-  const found = await Promise.all(names.map(async (name) => {
-    const socket = paths.dialSocket(name);
-    // An agent that does not run has nobody who waits.
-    if (await ports.files.stat(socket) === undefined) return ok([]);
-    const connect = (path: string) => ports.sockets.connectUnix(path);
-    const listed = await listApprovals({ socket, connect, clock: ports.clock });
-    // Whoever holds the socket speaks for this agent alone: under another name it could have its own
-    // call approved by itself, or lead the decision to another path.
-    return listed.ok ? ok(listed.value.filter(({ agent }) => agent === name)) : listed;
-  }));
-  return ok({
-    approvals: found.flatMap((each) => each.ok ? each.value : []),
-    faults: found.flatMap((each) => each.ok ? [] : [each.error]),
+    .map(({ name }) => name);
+  const own = callerAgent(caller);
+  return ok([...here, ...unreadable].filter((name) => isOperator(caller) || name === own));
+}
+
+async function askAgent({ ports, paths }: VerbContext, name: AgentName) {
+  const listed = await listApprovals({
+    socket: paths.dialSocket(name),
+    connect: (path) => ports.sockets.connectUnix(path),
+    clock: ports.clock,
   });
+  // The program behind the socket speaks for this agent only. With another agent's name it could
+  // get its own call approved, or send the decision to another path.
+  const own = listed.ok ? ok(listed.value.filter(({ agent }) => agent === name)) : listed;
+  return { name, listed: own };
+}
+
+/** No socket and no running unit means that no call waits: each one holds a connection. */
+async function runningWithoutSocket(
+  { ports, paths }: VerbContext,
+  names: readonly AgentName[],
+): Promise<readonly AgentName[]> {
+  if (names.length === 0) return [];
+  const services = ports.services(paths);
+  if (!await services.isRunning()) return [];
+  const units = await services.status(names.map((name) => dialUnit(name)));
+  return names.filter((_, at) => units[at]?.active === "active");
 }
 
 /** Returns the one approval whose id is, or begins with, `id`. */
@@ -58,17 +103,33 @@ export async function findApproval(
 ): Promise<Result<ApprovalView>> {
   const read = await readApprovals(context);
   if (!read.ok) return read;
-  const { approvals, faults } = read.value;
+  const { approvals, unread } = read.value;
   const exact = approvals.find((each) => each.id === id);
   const alike = id.length < ID_LENGTH_MIN ? [] : approvals.filter((each) => each.id.startsWith(id));
   const found = exact ?? (alike.length === 1 ? alike[0] : undefined);
   if (found !== undefined) return ok(found);
   const state = alike.length > 1
     ? `${alike.length} begin with it, must be one`
+    : unread.size > 0
+    ? `not every agent could be asked (${unread.size} of ${read.value.asked.length} did not answer)`
     : "there is none of that name on this host";
   return err(refusal(
     "approval-unknown",
     `Cannot find approval ${JSON.stringify(id.slice(0, 64))}: ${state}`,
-    { hints: ["fleetctl approvals list --all"], details: faults.map((fault) => fault.message) },
+    {
+      hints: ["fleetctl approvals list --all"],
+      details: [...unread.values()].map((fault) => fault.message),
+    },
   ));
+}
+
+/** The part of a refusal that says what was found. */
+function stateOf({ message }: Refusal): string {
+  return message.replace(/^Cannot [^:]*: /, "");
+}
+
+function unreadApprovals(agent: AgentName, state: string): Refusal {
+  return refusal("approvals-unread", `Cannot read the approvals of agent "${agent}": ${state}`, {
+    hints: [`fleetctl agents show ${agent}`, `fleetctl agents restart ${agent}`],
+  });
 }

@@ -4,11 +4,12 @@
  * @module
  */
 
-import { readApprovals } from "cli/approvals/find.ts";
+import { type FoundApprovals, readApprovals } from "cli/approvals/find.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import type { ApprovalView } from "core/dial/local_frames.ts";
 import { ok, type Result } from "core/result.ts";
+import type { Target } from "core/verbs/rewrite.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl approvals list` was asked for. */
@@ -23,20 +24,32 @@ export function parseOptions({ switches }: Invocation): Result<Options> {
 
 /** Asks the dial units. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const { target } = context;
-  const read = await readApprovals(context, target.kind === "agent" ? target.agent : undefined);
+  const read = await readApprovals(context);
   if (!read.ok) return read;
-  const shown = read.value.approvals.filter((each) => options.isAll || isWaiting(each));
+  const { approvals, unread } = read.value;
+  const shown = approvals.filter((each) => options.isAll || isWaiting(each));
   return ok({
-    json: { approvals: shown },
+    json: { approvals: shown, unread: [...unread.keys()] },
     blocks: [{
       kind: "table",
       columns: ["id", "agent", "tool", "origin", "state", "arguments"],
       rows: shown.map(row),
-      empty: "No call waits for a human",
+      empty: emptyText(context.target, read.value),
     }],
-    faults: read.value.faults,
+    faults: [...unread.values()],
   });
+}
+
+/** Says that nothing waits only about agents that answered. */
+function emptyText(target: Target, { asked, unread }: FoundApprovals): string {
+  if (unread.size === 0) {
+    return target.kind === "agent"
+      ? `No call of agent "${target.agent}" waits for a human`
+      : "No call waits for a human";
+  }
+  return unread.size === asked.length
+    ? "Whether a call waits for a human is unknown"
+    : "No call of the other agents waits for a human";
 }
 
 function isWaiting({ state }: ApprovalView): boolean {

@@ -76,6 +76,8 @@ export const localRequest = z.discriminatedUnion("type", [
   /** From root, or the owner of a root other than `/`; never from the agent itself. */
   z.object({
     type: z.literal("approval_decide"),
+    /** Whose approval is meant; an older command line leaves it out. */
+    agent: z.string().min(1).max(64).optional(),
     id,
     digest: z.string().max(128),
     decision: z.enum(["approved", "denied"]),

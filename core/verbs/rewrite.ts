@@ -9,7 +9,7 @@
 import { refusal } from "core/errors.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { type Caller, callerAgent, callerText } from "core/verbs/caller.ts";
+import { type Caller, callerAgent, callerText, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
@@ -41,7 +41,8 @@ export function addressFor(invocation: Invocation, caller: Caller): Result<Addre
   const own = callerAgent(caller);
   if (typed === undefined) {
     const isHost = rule.absent === "host" ||
-      (rule.absent === "caller_or_host" && (own === undefined || isHostKey(invocation, caller)));
+      (rule.absent === "caller_or_host" && (own === undefined || isHostKey(invocation, caller))) ||
+      (rule.absent === "agent_or_host" && (own === undefined || isOperator(caller)));
     if (isHost) return ok({ invocation, target: { kind: "host" } });
   }
   if (typed === undefined || typed === "self") {

@@ -40,7 +40,7 @@ export const APPROVAL_VERBS: readonly Verb[] = [
     args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
     options: [{ name: "all", summary: "Those that are over, too" }],
     scope: "self_or_host",
-    target: { from: "argument", name: "agent", absent: "caller_or_host" },
+    target: { from: "argument", name: "agent", absent: "agent_or_host" },
     runs: "root",
     mutates: false,
     summary: "List the calls that wait for a human",

@@ -72,8 +72,9 @@ export interface TargetRule {
    * - `host`: the whole host.
    * - `caller`: the calling agent; an operator must name one.
    * - `caller_or_host`: the calling agent, or for an operator the whole host.
+   * - `agent_or_host`: the calling agent, or for an operator and an admin agent the whole host.
    */
-  readonly absent: "required" | "host" | "caller" | "caller_or_host";
+  readonly absent: "required" | "host" | "caller" | "caller_or_host" | "agent_or_host";
 }
 
 /** One verb of the command line. */

@@ -38,7 +38,7 @@ export function scriptAsks(root: string): ScriptAsks {
       onWaiting: () => {},
     });
     const socket = await openLocalSocket(paths.dialSocket(agent), {
-      ...{ sockets: host.sockets, users: host.users, approvals, log: host.log },
+      ...{ agent, sockets: host.sockets, users: host.users, approvals, log: host.log },
       questions: {
         sendMessage: () => Promise.reject(new Error("no gateway in scripts")),
         agentNames: () => Promise.reject(new Error("no gateway in scripts")),

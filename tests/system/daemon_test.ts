@@ -17,6 +17,7 @@ import {
   reusedPid,
   rootProgram,
 } from "tests/system/daemon/promises.ts";
+import { approvals, unreadableApprovals } from "tests/system/daemon/approvals.ts";
 import { brokenStores, fullDisk, linksAndPipes, usedUp } from "tests/system/daemon/faults.ts";
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
@@ -40,6 +41,8 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
       () => operatorVerbs(scene),
     );
     await step("an operator runs them, and the audit tells it all", () => operator(scene));
+    await step("a waiting call is seen and decided by whom it should", () => approvals(scene));
+    await step("approvals that cannot be read are told", () => unreadableApprovals(scene));
     await step("any uid is who the kernel says", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a process number that is given out again is nobody else", () => reusedPid(scene));

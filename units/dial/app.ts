@@ -148,7 +148,8 @@ export async function startDialUnit(
   }
   const path = config.paths.dialSocket(config.agent);
   const local = await openLocalSocket(path, {
-    ...{ sockets, users: ports.users, questions, ownerFiles, approvals, log },
+    ...{ agent: config.agent, sockets, users: ports.users },
+    ...{ questions, ownerFiles, approvals, log },
     isRootless: config.paths.root !== "/",
   })
     .catch((thrown) => {

@@ -20,17 +20,24 @@ import type { Approvals, Outcome } from "units/dial/approvals.ts";
 type Ask = Extract<LocalRequest, { type: "approval_ask" }>;
 type Look = Extract<LocalRequest, { type: "approvals" | "approval_decide" }>;
 
+/** Whose dial unit is asked, and what the kernel says about the peer. */
+export interface Desk {
+  readonly agent: string;
+  readonly mayDecide: boolean;
+}
+
 /** Answers what is about approvals and waits for nobody. */
 export function answerApprovals(
   request: Look,
   approvals: Approvals,
-  mayDecide: boolean,
+  desk: Desk,
 ): LocalAnswer {
   if (request.type === "approvals") {
     return { type: "approvals_result", approvals: approvals.list().map(viewOf) };
   }
-  if (!mayDecide) return errorLine(notYours());
-  const { id, digest, decision, by, reason } = request;
+  if (!desk.mayDecide) return errorLine(notYours());
+  const { agent = desk.agent, id, digest, decision, by, reason } = request;
+  if (agent !== desk.agent) return errorLine(wrongAgent(agent, desk.agent));
   const decided = approvals.decide({
     ...{ id, digest, decision, by, surface: "cli" },
     ...(reason === undefined ? {} : { reason }),
@@ -96,5 +103,13 @@ function notYours() {
     "Cannot decide about the approval: the caller is the agent itself, must be root or the " +
       "agent's owner in the page",
     { kind: "denied" },
+  );
+}
+
+/** The folder of a socket belongs to its agent, which can put a link to another one there. */
+export function wrongAgent(wanted: string, agent: string): Refusal {
+  return refusal(
+    "agent-mismatch",
+    `Cannot take the request: it is for agent "${wanted}", this is the dial unit of "${agent}"`,
   );
 }

@@ -25,6 +25,8 @@ const ROOT_UID = 0;
 
 /** What the socket is made of. */
 export interface LocalSocketParts {
+  /** Whose dial unit this is. */
+  readonly agent: string;
   readonly sockets: Pick<Sockets, "serveUnix">;
   readonly users: Pick<Users, "currentUid">;
   readonly questions: GatewayQuestions;
@@ -89,7 +91,7 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
 
 async function handle(
   request: ReturnType<typeof localRequest.parse>,
-  { questions, ownerFiles, approvals, isRootless }: LocalSocketParts,
+  { agent, questions, ownerFiles, approvals, isRootless }: LocalSocketParts,
   uid: number,
 ): Promise<LocalAnswer> {
   switch (request.type) {
@@ -119,7 +121,10 @@ async function handle(
     }
     case "approvals":
     case "approval_decide":
-      return answerApprovals(request, approvals, uid === ROOT_UID || isRootless);
+      return answerApprovals(request, approvals, {
+        agent,
+        mayDecide: uid === ROOT_UID || isRootless,
+      });
     case "approval_ask":
     case "approval_use":
       return invalid("the connection has no open question");

@@ -33,6 +33,8 @@ export interface HostSite {
   readonly paths: Paths;
   readonly shape: LauncherShape;
   readonly workdir: string;
+  /** Agents of this host; absent before its ledger is read. */
+  readonly agents?: readonly Pick<AgentRecord, "name">[];
   readonly roles: {
     readonly gateway?: { readonly cockpitListen: string; readonly dialListen: string };
     readonly login?: {
@@ -195,6 +197,10 @@ function hostValues(site: HostSite): PermissionValues {
     writable: paths.root === "/"
       ? [paths.etc, paths.lib, paths.units, paths.state, paths.run, paths.logs, paths.mcpRun]
       : [paths.root],
+    // Verbs ask dial units. Their sockets are in homes, where verbs write nothing else.
+    dial_sockets: paths.root === "/"
+      ? (site.agents ?? []).map(({ name }) => paths.dialSocket(name))
+      : [],
     lib: paths.lib,
     etc: paths.etc,
     state: paths.state,

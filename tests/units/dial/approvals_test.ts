@@ -163,9 +163,14 @@ Deno.test("the agent itself decides about nothing", async () => {
     ...{ type: "approval_decide", id, digest, decision: "approved", by: "me" },
   });
   assert.ok(decide.type === "approval_decide");
-  const refused = answerApprovals(decide, approvals, false);
-  assert.ok(refused.type === "error" && refused.code === "approval-not-yours");
-  assert.equal(answerApprovals(decide, approvals, true).type, "approval_result");
+  const answerTo = (request: typeof decide, mayDecide: boolean) => {
+    const answer = answerApprovals(request, approvals, { agent: "mia", mayDecide });
+    return answer.type === "error" ? answer.code : answer.type;
+  };
+  assert.equal(answerTo(decide, false), "approval-not-yours");
+  // A link in a home can lead root to the dial unit of another agent.
+  assert.equal(answerTo({ ...decide, agent: "ada" }, true), "agent-mismatch");
+  assert.equal(answerTo({ ...decide, agent: "mia" }, true), "approval_result");
 
   // The same over the socket: the kernel says who the peer is.
   for (
@@ -208,7 +213,7 @@ async function overSocket(
       askAgain: () => {},
     },
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
-    ...{ approvals, isRootless, log: host.log },
+    ...{ agent: "mia", approvals, isRootless, log: host.log },
   });
   serve({
     ...{ readable: input.readable, writable: output.writable, close: () => {} },

@@ -35,6 +35,7 @@ async function withServer(
   const host = memoryHost({ users: { currentUid: Deno.uid() ?? 0 } });
   const sent: Sent[] = [];
   const socket = await openLocalSocket(path, {
+    agent: "mia",
     sockets: host.sockets,
     users: host.users,
     log: host.log,
