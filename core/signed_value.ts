@@ -44,6 +44,12 @@ export interface SignedFields {
   readonly id?: string;
 }
 
+/** A value that was verified. */
+export interface VerifiedFields extends SignedFields {
+  /** Another key than the first has signed it: it dies when that key leaves the ring. */
+  readonly isOldKey: boolean;
+}
+
 /** Why a value was not accepted. For logs; a peer is told one text for all of them. */
 export type SignedFault = "malformed" | "signature" | "purpose" | "expired" | "principal";
 
@@ -53,7 +59,7 @@ export interface Signer {
   /** Refuses a principal or id that the format cannot hold. */
   sign(fields: Omit<SignedFields, "purpose">): Promise<Result<string>>;
   /** Checks form, signature, purpose, expiry and principal, in this order. */
-  verify(value: string, nowMs: number): Promise<Result<SignedFields, SignedFault>>;
+  verify(value: string, nowMs: number): Promise<Result<VerifiedFields, SignedFault>>;
 }
 
 /** Parses `key` or `kid:key,kid:key`; `setting` names the secret in the refusal. */
@@ -145,7 +151,7 @@ export async function openSigner(ring: KeyRing, purpose: string): Promise<Signer
       if (!isEqualInConstantTime(fields.purpose, purpose)) return err("purpose");
       if (fields.expiresAt * 1000 <= nowMs) return err("expired");
       if (fields.principal.trim() === "") return err("principal");
-      return ok(fields);
+      return ok({ ...fields, isOldKey: hits[0] !== true });
     },
   };
 }

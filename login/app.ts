@@ -127,7 +127,25 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   if (refused !== undefined) return refused;
   const lease = await leaseFor(login, parts);
   if (lease === "ended") return loginRequired(asked, parts, false);
-  return await forward(asked, { principal: principalOf(login), lease }, parts);
+  const answer = await forward(asked, { principal: principalOf(login), lease }, parts);
+  if (login.kind === "session" && asked.isNavigation) await renewToken(answer, asked, parts);
+  return answer;
+}
+
+/** Lets a rotation of `WEBVIEW_HMAC_KEY` finish while people stay logged in. */
+async function renewToken(
+  answer: Response | ProxyAnswer,
+  { request }: Asked,
+  { cookies, sessions }: LoginParts,
+): Promise<void> {
+  const token = cookies.read(request.headers.get("cookie"), COOKIES.session);
+  const renewed = token === undefined ? undefined : await sessions.renew(token);
+  if (renewed === undefined) return;
+  const { headers } = answer;
+  headers.append(
+    "set-cookie",
+    cookies.print(COOKIES.session, renewed.token, renewed.maxAgeSeconds),
+  );
 }
 
 async function decideUpgrade(asked: Asked, parts: LoginParts): Promise<ProxyUpgrade | Response> {
@@ -163,6 +181,7 @@ async function leaseFor(
   login: Login,
   { leases, sessions }: LoginParts,
 ): Promise<Lease | "ended" | undefined> {
+  if (login.kind === "basic") return leases.take(sessions.boundsOfBasic(login.principal));
   if (login.kind !== "session") return undefined;
   const lease = leases.take(login.session);
   if (await sessions.holds(login.session)) return lease;

@@ -13,9 +13,9 @@ import { createRecent } from "core/recent.ts";
 import { LOGIN_LIMITS } from "core/limits.ts";
 import {
   isEqualInConstantTime,
-  type SignedFields,
   type Signer,
   toBase64Url,
+  type VerifiedFields,
 } from "core/signed_value.ts";
 import type { Fingerprints } from "login/session/fingerprint.ts";
 import type { Leases } from "login/session/leases.ts";
@@ -68,6 +68,10 @@ export interface Sessions {
   read(token: string): Promise<Result<Session, SessionFault>>;
   /** Whether a session that was read earlier still holds. Ask this after taking a lease for it. */
   holds(session: Session): Promise<boolean>;
+  /** Signs a token again that an old key has signed, so that the key can leave the ring. */
+  renew(token: string): Promise<SessionToken | undefined>;
+  /** What is open under a Basic header is bounded as a session is, without a row in the store. */
+  boundsOfBasic(principal: string): { readonly id: string; readonly expires: number };
   /** When a session ends if nothing more is asked; undefined when it has ended. */
   endOf(id: string): number | undefined;
   /**
@@ -107,7 +111,7 @@ export function createSessions(parts: SessionParts): Sessions {
   const find = (id: string) => unstored.has(id) ? undefined : store.find(id);
   let sweptAt = -Infinity;
   // A good signature stays good: keys do not change while the program runs. The row is always asked.
-  const verified = createRecent<SignedFields>(LOGIN_LIMITS.signaturesKept);
+  const verified = createRecent<VerifiedFields>(LOGIN_LIMITS.signaturesKept);
   const verify = async (token: string) => {
     const now = clock.now();
     const known = verified.get(token, now);
@@ -213,6 +217,24 @@ export function createSessions(parts: SessionParts): Sessions {
       const row = find(session.id);
       return row !== undefined && idleEnd(row) > now && await isOfItsUser(row);
     },
+    renew: async (token) => {
+      const fields = await verify(token);
+      if (!fields.ok || !fields.value.isOldKey) return undefined;
+      const { expiresAt, principal, id } = fields.value;
+      const signed = await signer.sign({
+        expiresAt,
+        principal,
+        ...(id === undefined ? {} : { id }),
+      });
+      if (!signed.ok) return undefined;
+      return {
+        token: signed.value,
+        maxAgeSeconds: expiresAt - Math.floor(clock.now() / 1000),
+      };
+    },
+    // No id of a session has a colon. Such an id is in no store, so a change of the store by another
+    // program cuts it: a script comes back with its next request, if it still may.
+    boundsOfBasic: (principal) => ({ id: `basic:${principal}`, expires: clock.now() + ttlMs }),
     look,
     endOf: (id) => {
       const row = find(id);

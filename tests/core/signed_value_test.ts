@@ -58,7 +58,7 @@ Deno.test("verify() reads back three and four fields", async () => {
     const value = await signer.sign(given);
     assert(value.ok);
     const read = await signer.verify(value.value, NOW_MS);
-    assert.deepEqual(read, { ok: true, value: { purpose: "csrf", ...given } });
+    assert.deepEqual(read, { ok: true, value: { purpose: "csrf", ...given, isOldKey: false } });
   }
 });
 
@@ -136,8 +136,11 @@ Deno.test("verify() accepts each key of a ring and sign() uses the first", async
   const old = "old-key-old-key-old-key";
   const next = "new-key-new-key-new-key";
   const both = await openSigner(ring(`n:${next},o:${old}`), "session");
-  assert((await both.verify(made(old, "session", good), NOW_MS)).ok);
-  assert((await both.verify(made(next, "session", good), NOW_MS)).ok);
+  for (const [key, isOldKey] of [[old, true], [next, false]] as const) {
+    const read = await both.verify(made(key, "session", good), NOW_MS);
+    assert(read.ok);
+    assert.equal(read.value.isOldKey, isOldKey);
+  }
   const value = await both.sign({
     expiresAt: 1_700_000_100,
     principal: "mia@example.org",

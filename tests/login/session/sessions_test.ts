@@ -15,6 +15,8 @@ import {
   KEYS,
   type LoginRig,
   MIA,
+  NAVIGATION,
+  OWN_SCRIPT,
 } from "tests/support/login_fixture.ts";
 
 async function statusOf(rig: LoginRig, cookie: string): Promise<number> {
@@ -105,6 +107,42 @@ Deno.test("a new key in front of the ring ends no session, taking the old one ou
   assert.equal(await statusOf(both, cookie), 200);
   const alone = await createLoginRig({ host, env: { WEBVIEW_HMAC_KEY: next } });
   assert.equal(await statusOf(alone, cookie), 401);
+});
+
+Deno.test("a token of an old key is signed again at the next page, so that a rotation can finish", async () => {
+  const host = memoryHost();
+  const old = KEYS.WEBVIEW_HMAC_KEY;
+  const next = "two:another-key-of-the-tests-00000000";
+  const rig = await createLoginRig({ host, env: { WEBVIEW_HMAC_KEY: `one:${old}` } });
+  const cookie = await rig.session();
+  const both = await createLoginRig({ host, env: { WEBVIEW_HMAC_KEY: `${next},one:${old}` } });
+  const script = await both.ask("/api/agents", { headers: { ...OWN_SCRIPT, cookie } });
+  assert.equal(cookieOf(script, "wv_session"), undefined, "only an answer that is not shared");
+  const page = await both.ask("/", { headers: { ...NAVIGATION, cookie } });
+  const renewed = cookieOf(page, "wv_session") ?? "";
+  assert.notEqual(renewed, cookie);
+  const again = await both.ask("/", { headers: { ...NAVIGATION, cookie: renewed } });
+  assert.equal(cookieOf(again, "wv_session"), undefined, "signed with the first key already");
+  const alone = await createLoginRig({ host, env: { WEBVIEW_HMAC_KEY: next } });
+  assert.deepEqual([await statusOf(alone, cookie), await statusOf(alone, renewed)], [401, 200]);
+  assert.equal(alone.store.list().length, 1, "the same session");
+});
+
+Deno.test("a stream under a Basic header ends with the lifetime of a session", async () => {
+  const rig = await createLoginRig({
+    env: { WEBVIEW_SESSION_TTL: "1h" },
+    cockpit: () => new Response(new ReadableStream({})),
+  });
+  const answer = await rig.ask("/events", { headers: { authorization: basicHeader(BOB) } });
+  assert.equal(answer.status, 200);
+  assert.equal(rig.leases.count(), 1);
+  const reader = answer.body!.getReader();
+  const cut = assert.rejects(reader.read());
+  await rig.host.clock.advance(3_599_000);
+  assert.equal(rig.leases.count(), 1);
+  await rig.host.clock.advance(2_000);
+  await cut;
+  assert.equal(rig.leases.count(), 0);
 });
 
 Deno.test("a session ends at its time, whatever the clock did before", async () => {
