@@ -327,7 +327,7 @@ function loginRole(
 function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): GatewayRole {
   const { roles, ledger, markers, secrets, hosts } = from;
   const agents = [...ledger.agents.values()];
-  const { agentStorageMib: storage, eventsDays: days } = roles.gateway ?? {};
+  const { agentStorageMib: storage, eventsDays: days, hosts: names } = roles.gateway ?? {};
   // With `header` no statement of the login proxy is looked at, and there may be no key for one.
   const assertionKey = roles.gateway?.trust === "header"
     ? secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName })
@@ -344,6 +344,7 @@ function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): Gate
       ),
     ]),
     settings: {
+      ...(names === undefined ? {} : { WEBVIEW_HOSTS: names.join(",") }),
       ...(storage === undefined ? {} : { WEBVIEW_AGENT_STORAGE_MIB: String(storage) }),
       ...(days === undefined ? {} : { WEBVIEW_EVENTS_DAYS: String(days) }),
       ...(markers.isDialKeyRequired ? { WEBVIEW_DIAL_REQUIRE_KEY: "true" } : {}),

@@ -76,6 +76,11 @@ export const GATEWAY_SETTINGS = {
   trust: optional("WEBVIEW_TRUST", oneOf(["assertion", "header"]), {
     doc: "assertion when a key is set, else header; header is for a site's own proxy.",
   }),
+  hosts: optional("WEBVIEW_HOSTS", list(text()), {
+    doc:
+      "Host names under which the cockpit answers besides loopback ones; without it all, unless " +
+      "WEBVIEW_TRUST is header.",
+  }),
 } as const;
 
 /** What the gateway runs with. */
@@ -91,6 +96,8 @@ export interface GatewayConfig {
   readonly eventsDays: number | undefined;
   readonly roster: Roster;
   readonly trust: Trust;
+  /** Names that `Host` may have besides loopback ones; undefined: any. */
+  readonly hosts: readonly string[] | undefined;
   /** Present whenever `trust` is "assertion". */
   readonly assertionKeys: AssertionKeys | undefined;
   /** Soft or rewritten settings, one sentence each; logged at start (decision 37). */
@@ -130,6 +137,14 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
       "X-User-Email is believed without an assertion: any local program can name any identity",
     );
   }
+  // A site that asked for the header by name also names its hosts. One with older settings goes on.
+  const hosts = values.hosts ?? (values.trust === "header" ? [] : undefined);
+  if (trust === "header" && hosts === undefined) {
+    warnings.push(
+      "the cockpit answers under any host name, so a page elsewhere can reach it by DNS rebinding: " +
+        "set WEBVIEW_TRUST=header and WEBVIEW_HOSTS to the names that your proxy passes on",
+    );
+  }
   return ok({
     paths: pathsUnder(values.root),
     cockpit: { hostname: COCKPIT_HOST, port: values.cockpit.port },
@@ -140,6 +155,7 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
     eventsDays: values.eventsDays,
     roster: { ledger: values.ledger, admins: new Set(values.admins) },
     trust,
+    hosts,
     assertionKeys: keys.keys,
     warnings,
   });

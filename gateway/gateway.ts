@@ -117,9 +117,10 @@ export async function startGateway(
       version,
     });
     const { trust, assertionKeys } = config;
+    const isOwnHost = config.hosts === undefined ? () => true : ownNames(config.hosts);
     const models = createModelDesk(options.verbs);
     const app = createCockpit(ROUTES, {
-      ...{ roster, trust, assertionKeys, store, hub, registry, router, streams, web },
+      ...{ roster, trust, isOwnHost, assertionKeys, store, hub, registry, router, streams, web },
       ...{ metrics, models, hosts, clock, random, log, version },
       hostname: options.hostNames[0] ?? "",
     });

@@ -1,5 +1,5 @@
 /**
- * `fleetctl webview-gateway install [--trust assertion|header]`: makes this host the one that runs the
+ * `fleetctl webview-gateway install [--trust assertion|header] [--hosts NAME,NAME]`: makes this host the one that runs the
  * gateway. It writes that into `roles.yaml` and runs the planner, so that `apply` keeps what it did
  * (decision 5). Without `--trust` a gateway that is there keeps what it trusts; a new one wants the
  * signed assertion of the login proxy (decision 18).
@@ -19,7 +19,7 @@ import {
   underVerbLock,
 } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { editHostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { editHostRoles, isHostText, parseHostRoles } from "core/ledger/host_roles.ts";
 import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
 import type { HostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -28,6 +28,8 @@ import type { Invocation } from "core/verbs/invocation.ts";
 /** What `fleetctl webview-gateway install` was asked for. */
 export interface Options {
   readonly trust: "assertion" | "header" | undefined;
+  /** Names under which the cockpit answers; undefined: as it was. */
+  readonly hosts: readonly string[] | undefined;
   readonly isDryRun: boolean;
 }
 
@@ -36,7 +38,21 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
   const trust = options.trust === "header" || options.trust === "assertion"
     ? options.trust
     : undefined;
-  return ok({ trust, isDryRun: switches.has("dry-run") });
+  const hosts = options.hosts?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  const bad = hosts?.find((name) => !isHostText(name));
+  if (bad !== undefined) return err(badHost(bad));
+  return ok({ trust, hosts, isDryRun: switches.has("dry-run") });
+}
+
+function badHost(name: string): Refusal {
+  return refusal(
+    "hosts-invalid",
+    `Cannot install the webview gateway: host ${
+      JSON.stringify(name)
+    } must be a name or an address ` +
+      "without a port",
+    { kind: "usage", hints: ["fleetctl webview-gateway install --help"] },
+  );
 }
 
 /** Writes the role and runs the planner. */
@@ -53,7 +69,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const current = parseHostRoles(before, paths.rolesFile);
     if (!current.ok) return current;
     const trust = options.trust ?? current.value.gateway?.trust ?? "assertion";
-    const edited = editHostRoles(before, { gateway: { trust } }, paths.rolesFile);
+    const edited = editHostRoles(before, {
+      gateway: { trust, ...(options.hosts === undefined ? {} : { hosts: options.hosts }) },
+    }, paths.rolesFile);
     if (!edited.ok) return edited;
     if (!options.isDryRun) {
       const state = await ensureState(

@@ -23,6 +23,7 @@ import { EVENT_LIMITS } from "core/event_limits.ts";
 import { fileOrigin } from "core/file_url.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
+import { parseIp } from "core/ip.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, parseYaml, printYaml, type YamlPath } from "core/yaml.ts";
 
@@ -32,6 +33,8 @@ export interface HostRoles {
     readonly cockpitListen: string;
     readonly dialListen: string;
     readonly trust: "assertion" | "header";
+    /** Host names under which the cockpit answers besides loopback ones; absent: the role's default. */
+    readonly hosts?: readonly string[];
     /** MiB that are kept of one agent; absent: the gateway's default. */
     readonly agentStorageMib?: number;
     /** Days after which the gateway takes events away by itself; absent: it does not. */
@@ -87,6 +90,15 @@ function listenRule(text: string): string | undefined {
   return LISTEN.test(text) ? undefined : "must be host:port";
 }
 
+/** Tells whether a text is a host name or an address, without a port. */
+export function isHostText(text: string): boolean {
+  return text.length <= 253 && (parseIp(text) !== undefined || /^[A-Za-z0-9.-]+$/.test(text));
+}
+
+function hostNameRule(text: string): string | undefined {
+  return isHostText(text) ? undefined : "must be a host name or an address, without a port";
+}
+
 function absoluteRule(text: string): string | undefined {
   return text.startsWith("/") ? undefined : "must be an absolute path";
 }
@@ -130,7 +142,9 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const eventsDays = read.integer(["gateway", "events_days"], EVENTS_DAYS_RANGE);
   const storage = agentStorageMib === undefined ? {} : { agentStorageMib };
   const days = eventsDays === undefined ? {} : { eventsDays };
-  const gateway = { cockpitListen, dialListen, trust, ...storage, ...days };
+  const names = read.strings(["gateway", "hosts"], hostNameRule);
+  const hosts = names.length === 0 ? {} : { hosts: names };
+  const gateway = { cockpitListen, dialListen, trust, ...hosts, ...storage, ...days };
   const hasLogin = read.has(["login"]);
   if (hasLogin) read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
   const login = {
@@ -171,7 +185,10 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   });
 }
 
-const GATEWAY_KEYS = ["cockpit_listen", "dial_listen", "trust", "agent_storage_mib", "events_days"];
+const GATEWAY_KEYS = [
+  ...["cockpit_listen", "dial_listen", "trust", "hosts"],
+  ...["agent_storage_mib", "events_days"],
+];
 const EVENTS_DAYS_RANGE = [EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax] as const;
 const AGENT_STORAGE_RANGE = [EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax] as const;
 
@@ -214,6 +231,7 @@ export function printHostRoles(roles: HostRoles): string {
         cockpit_listen: roles.gateway.cockpitListen,
         dial_listen: roles.gateway.dialListen,
         trust: roles.gateway.trust,
+        ...(roles.gateway.hosts === undefined ? {} : { hosts: roles.gateway.hosts }),
         ...(roles.gateway.agentStorageMib === undefined
           ? {}
           : { agent_storage_mib: roles.gateway.agentStorageMib }),
@@ -246,6 +264,7 @@ export interface RolesEdit {
     readonly cockpit_listen?: string;
     readonly dial_listen?: string;
     readonly trust?: "assertion" | "header";
+    readonly hosts?: readonly string[];
   };
   readonly login?: {
     readonly listen?: string;
@@ -285,7 +304,7 @@ export function editHostRoles(
         continue;
       }
       for (const [key, value] of Object.entries(keys)) {
-        if (typeof value === "object" && value !== null) {
+        if (typeof value === "object" && value !== null && !Array.isArray(value)) {
           for (const [name, text] of Object.entries(value)) yaml.set([section, key, name], text);
         } else set([section, key], value);
       }

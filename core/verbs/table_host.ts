@@ -223,6 +223,10 @@ export const HOST_VERBS: readonly Verb[] = [
       value: "mode",
       choices: ["assertion", "header"],
       summary: "What the cockpit believes about the user: a signed assertion, or the bare header",
+    }, {
+      name: "hosts",
+      value: "NAMES",
+      summary: "With header: names, with commas, that your own proxy passes on in Host",
     }, { name: "dry-run", summary: "Print what would change" }],
     summary: "Install the webview gateway on this host, or change what it trusts",
     example: "fleetctl webview-gateway install --trust assertion",

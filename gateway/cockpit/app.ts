@@ -10,6 +10,7 @@ import { decideGate, type GateDecision } from "core/access/gates.ts";
 import type { Viewer } from "core/access/viewer.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Result } from "core/result.ts";
+import { hostnameOf } from "core/host_name.ts";
 import { isCrossSite, isLocalProgram, isOfOtherViewer, viewerOf } from "gateway/cockpit/caller.ts";
 import { denial, problem } from "gateway/cockpit/deny.ts";
 import { readInput } from "gateway/cockpit/input.ts";
@@ -28,6 +29,14 @@ export interface CockpitEnv {
 /** Makes the application. */
 export function createCockpit(routes: readonly Route[], parts: CockpitParts): Hono<CockpitEnv> {
   const app = new Hono<CockpitEnv>();
+  // Before every route: who reaches us under a name that is not ours may be any page of the web.
+  app.use(async (context, next) => {
+    const host = hostnameOf(context.req.header("host") ?? "");
+    if (parts.isOwnHost(host)) return await next();
+    const id = requestId(context.req.raw, parts);
+    parts.log.warning("request refused", { request_id: id, reason: "host-unknown" });
+    return dress(problem(hostUnknown()), id);
+  });
   for (const route of routes) {
     app.on(route.method, route.path, (context) => {
       const peer = context.env?.peer ?? "";
@@ -125,6 +134,13 @@ function routeUnknown(path: string): Refusal {
   return refusal(
     "route-unknown",
     `Cannot answer: there is no route ${JSON.stringify(path.slice(0, 200))}`,
+  );
+}
+
+function hostUnknown(): Refusal {
+  return refusal(
+    "host-unknown",
+    "Cannot answer: the cockpit has other names, must be asked by one in WEBVIEW_HOSTS",
   );
 }
 

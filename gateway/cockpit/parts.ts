@@ -6,6 +6,7 @@
 
 import type { AssertionKeys } from "core/access/assertion.ts";
 import type { Roster, Trust } from "core/access/viewer.ts";
+import type { IsOwnName } from "core/host_name.ts";
 import type { Clock, Log, Random } from "core/ports.ts";
 import type { ModelDesk } from "gateway/cockpit/model_desk.ts";
 import type { HostDesk } from "gateway/hosts/desk.ts";
@@ -21,6 +22,8 @@ import type { Metrics } from "gateway/metrics.ts";
 export interface CockpitParts {
   readonly roster: Roster;
   readonly trust: Trust;
+  /** Tells whether the cockpit answers under this host name, without port and in lowercase. */
+  readonly isOwnHost: IsOwnName;
   readonly assertionKeys: AssertionKeys | undefined;
   readonly store: GatewayStore;
   readonly hub: Hub;

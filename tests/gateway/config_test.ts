@@ -12,7 +12,27 @@ Deno.test("readGatewayConfig() takes the described settings alone and warns of w
   assert.deepEqual(config.value.dial, { hostname: "0.0.0.0", port: 8735 });
   assert.deepEqual([...config.value.roster.ledger], [["mia@example.org", "mia"]]);
   assert.equal(config.value.trust, "header");
-  assert.equal(config.value.warnings.length, 1);
+  assert.equal(config.value.hosts, undefined, "any Host, as described");
+  assert.equal(config.value.warnings.length, 2);
+  assert.match(config.value.warnings[1] ?? "", /any host name.*DNS rebinding/);
+});
+
+Deno.test("readGatewayConfig() accepts loopback names and WEBVIEW_HOSTS where the header is asked for", async () => {
+  for (
+    const [env, hosts] of [
+      [{ WEBVIEW_TRUST: "header" }, []],
+      [{ WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example,10.0.0.5" }, [
+        "fleet.example",
+        "10.0.0.5",
+      ]],
+      [{ WEBVIEW_HOSTS: "fleet.example" }, ["fleet.example"]],
+    ] as const
+  ) {
+    const config = await readGatewayConfig({ ...GOOD, ...env });
+    assert.ok(config.ok);
+    assert.deepEqual(config.value.hosts, hosts);
+    assert.doesNotMatch(config.value.warnings.join("\n"), /DNS rebinding/);
+  }
 });
 
 Deno.test("readGatewayConfig() wants an assertion as soon as there is a key", async () => {

@@ -86,7 +86,7 @@ _fleetctl_at() {
     "teams-gateway status") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
     "webview-gateway") next="install status"; options="--json --as --help" ;;
-    "webview-gateway install") next=""; options="--trust --dry-run --json --as --help" ;;
+    "webview-gateway install") next=""; options="--trust --hosts --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
     "webview-login") next="doctor install pins sessions status"; options="--json --as --help" ;;
     "webview-login doctor") next=""; options="--public-url --json --as --help" ;;

@@ -215,6 +215,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from up' -l model-from -x -d 'Co
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l model -x -d 'Which model of it (default its newest or first)'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l teamchat -d 'Also run the team-chat gateway, in local mode'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-gateway; and __fish_seen_subcommand_from install' -l trust -x -a 'assertion header' -d 'What the cockpit believes about the user: a signed assertion, or the bare header'
+complete -c fleetctl -n '__fish_seen_subcommand_from webview-gateway; and __fish_seen_subcommand_from install' -l hosts -x -d 'With header: names, with commas, that your own proxy passes on in Host'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-gateway; and __fish_seen_subcommand_from install' -l dry-run -d 'Print what would change'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-login; and __fish_seen_subcommand_from doctor' -l public-url -x -d 'Where the HTTPS front is, when it is not at WEBVIEW_URL'
 complete -c fleetctl -n '__fish_seen_subcommand_from webview-login; and __fish_seen_subcommand_from install' -l driver -x -a 'basic oidc' -d 'How people log in'

@@ -1,0 +1,51 @@
+/**
+ * Under which host names the cockpit answers, byte by byte: a page elsewhere that DNS rebinding leads
+ * here has a name of its own in `Host`.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { startTestGateway } from "tests/support/gateway_fixture.ts";
+import { hear, say } from "tests/support/wire.ts";
+
+const ROWS: readonly [string, Readonly<Record<string, string>>, string, boolean][] = [
+  ["loopback", { WEBVIEW_TRUST: "header" }, "127.0.0.1:8731", true],
+  ["localhost", { WEBVIEW_TRUST: "header" }, "localhost", true],
+  ["IPv6 loopback", { WEBVIEW_TRUST: "header" }, "[::1]:8731", true],
+  ["a name of another site", { WEBVIEW_TRUST: "header" }, "evil.example", false],
+  [
+    "a name of ours",
+    { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
+    "Fleet.example:443",
+    true,
+  ],
+  [
+    "a name below ours",
+    { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
+    "x.fleet.example",
+    false,
+  ],
+  [
+    "a name that only begins as ours",
+    { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
+    "fleet.example.evil.example",
+    false,
+  ],
+  ["any name, with the older settings alone", {}, "evil.example", true],
+];
+for (const [name, env, host, answers] of ROWS) {
+  Deno.test(`the cockpit ${answers ? "answers" : "refuses"} ${name}`, async () => {
+    await using running = await startTestGateway({ env });
+    for (const path of ["/", "/api/agents", "/api/version", "/nowhere"]) {
+      const { hostname, port } = new URL(running.cockpitUrl);
+      using connection = await Deno.connect({ hostname, port: Number(port) });
+      await say(
+        connection,
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nX-User-Email: mia@example.org\r\nConnection: close\r\n\r\n`,
+      );
+      const text = await hear(connection);
+      assert.equal(/^HTTP\/1\.1 421 /.test(text), !answers, `${path}: ${text.slice(0, 80)}`);
+    }
+  });
+}
