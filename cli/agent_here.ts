@@ -7,9 +7,20 @@
 import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { findAgent, type Ledger } from "core/ledger/ledger.ts";
 import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
+
+/** Returns the record of a target whose shard will be edited; refuses one that cannot be read. */
+export async function agentToChange(
+  context: VerbContext,
+  ledger: Ledger,
+): Promise<Result<AgentRecord>> {
+  const agent = await agentHere(context, ledger);
+  const fault = agent.ok ? ledger.unreadable.get(agent.value.name) : undefined;
+  return fault === undefined ? agent : err(fault);
+}
 
 /** Returns the record of the target; refuses an unknown agent and one that runs elsewhere. */
 export async function agentHere(
@@ -18,7 +29,7 @@ export async function agentHere(
 ): Promise<Result<AgentRecord>> {
   const { ports, paths, target } = context;
   if (target.kind !== "agent") throw new Error("this verb needs an agent as its target");
-  const ledger = known === undefined ? await readLedger(ports.files, paths) : ok(known);
+  const ledger = known === undefined ? await readKeptLedger(ports, paths) : ok(known);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, target.agent);
   if (!agent.ok) return agent;

@@ -9,6 +9,7 @@
 import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
+import { keepCatalog } from "cli/kept_catalog.ts";
 import { ensureHostDialKey, readHostDialKey } from "cli/host_dial.ts";
 import { hostSession } from "core/dial/host_job.ts";
 import { registerUrl } from "core/dial/register_url.ts";
@@ -17,10 +18,12 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { type HostLedger, readHosts } from "core/ledger/hosts.ts";
-import { type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { keepHosts } from "core/ledger/kept_hosts.ts";
+import type { Ledger } from "core/ledger/ledger.ts";
 import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
 import { type HostMarkers, parseMarkers } from "core/ledger/markers.ts";
-import { initRepo } from "core/ledger/repository.ts";
+import { initRepo, recordHandEdits } from "core/ledger/repository.ts";
 import { type HostName, type KeyName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Random } from "core/ports.ts";
@@ -69,7 +72,10 @@ function hasHostUnit(paths: Paths): boolean {
   return paths.root === "/";
 }
 
-/** Creates the ledger, the secret store and the keys of this host where they are missing. */
+/**
+ * Creates the ledger, the secret store and the keys of this host where they are missing, and commits
+ * what a hand changed.
+ */
 export async function ensureState(
   ports: LedgerPorts & { readonly random: Random },
   site: HostSite,
@@ -78,6 +84,8 @@ export async function ensureState(
   const { paths, hostname } = site;
   const repo = await initRepo(ports, paths);
   if (!repo.ok) return repo;
+  const recorded = await recordHandEdits(ports, paths);
+  if (!recorded.ok) return recorded;
   const store = await initSecrets(ports, paths, { ...author, hostname });
   if (!store.ok || !hasHostUnit(paths)) return store;
   const key = await ensureHostDialKey(ports, paths, { ...author, hostname });
@@ -99,9 +107,10 @@ export async function gatherFacts(
   const { paths } = site;
   const changed = tried.agent;
   const { files } = ports;
-  const ledger = await readLedger(files, paths);
+  const ledger = await readKeptLedger(ports, paths);
   if (!ledger.ok) return ledger;
-  const catalog = await readCatalog(ports, paths);
+  const entries = await readCatalog(ports, paths);
+  const catalog = entries.ok ? await keepCatalog(ports, paths, entries.value) : entries;
   if (!catalog.ok) return catalog;
   const roles = parseHostRoles(await files.readText(paths.rolesFile), paths.rolesFile);
   if (!roles.ok) return roles;
@@ -113,7 +122,8 @@ export async function gatherFacts(
   const [damage] = defaults.faults;
   if (defaults.isDamaged === true && damage !== undefined) return err(damage);
   const definitions = await readDefinitions(files, paths);
-  const hosts = await readHosts(files, paths);
+  const records = await readHosts(files, paths);
+  const hosts = records.ok ? await keepHosts(ports, paths, records.value) : records;
   if (!hosts.ok) return hosts;
   const hostKey = hasHostUnit(paths) ? await readHostDialKey(files, paths) : ok(undefined);
   const sources = {
@@ -202,12 +212,12 @@ function buildFacts(
       shape: from.roles.shape,
       workdir: from.roles.workdir,
       ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
-      // What runs for a shard or manifest that cannot be read was taken away by nobody.
+      // These have no readable version at all. What runs for them was not taken away.
       held: {
-        agents: from.ledger.unreadable,
+        agents: [...from.ledger.unreadable.keys()].filter((name) => !from.ledger.agents.has(name)),
         mcps: from.catalog.faults.flatMap(({ name }) => {
           const parsed = parseMcpName(name);
-          return parsed.ok ? [parsed.value] : [];
+          return parsed.ok && !from.catalog.entries.has(parsed.value) ? [parsed.value] : [];
         }),
         paths: [...found.heldPaths, ...(hostKeys.ok ? [] : [paths.hostOpKeys])],
       },

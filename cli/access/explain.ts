@@ -8,7 +8,8 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
-import { findAgent, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { findAgent } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Caller, GATEWAY_USER, HOST_USER } from "core/verbs/caller.ts";
 import { explain, type Explanation } from "core/verbs/explain.ts";
@@ -74,7 +75,7 @@ async function callerNamed(context: VerbContext, name: string): Promise<Result<C
     const uid = Number(name);
     return uid <= UID_MAX ? await whoIs(ports, paths, { uid, as: undefined }) : err(noUid(name));
   }
-  const ledger = await readLedger(ports.files, paths);
+  const ledger = await readKeptLedger(ports, paths);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, name);
   if (!agent.ok) return agent;

@@ -23,7 +23,8 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
 import { addAgent } from "core/ledger/agents.ts";
-import { checkUnique, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { checkUnique } from "core/ledger/ledger.ts";
 import { DEFAULT_RUNTIME, parseShard, printShard, shardFile } from "core/ledger/shard.ts";
 import {
   type AgentName,
@@ -143,7 +144,7 @@ function recordOf(context: VerbContext, options: Options): AgentRecord {
 /** Asks everything that can be refused before anything is changed. */
 async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise<Result<void>> {
   const { ports, paths } = context;
-  const ledger = await readLedger(ports.files, paths);
+  const ledger = await readKeptLedger(ports, paths);
   if (!ledger.ok) return ledger;
   if (await ports.files.stat(paths.agentShard(record.name)) !== undefined) {
     return err(refusal("agent-exists", `Cannot add agent "${record.name}": it is in the ledger`, {

@@ -61,7 +61,7 @@ async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentN
   if (!ledger.ok) return ledger;
   const { agents, unreadable } = ledger.value;
   if (target.kind === "agent") {
-    if (unreadable.includes(target.agent)) return ok([target.agent]);
+    if (unreadable.has(target.agent)) return ok([target.agent]);
     const here = await agentHere(context, ledger.value);
     return here.ok ? ok([here.value.name]) : here;
   }
@@ -69,7 +69,7 @@ async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentN
     .filter(({ runOn }) => runOn === undefined || runOn === ports.hostname)
     .map(({ name }) => name);
   const own = callerAgent(caller);
-  return ok([...here, ...unreadable].filter((name) => isOperator(caller) || name === own));
+  return ok([...here, ...unreadable.keys()].filter((name) => isOperator(caller) || name === own));
 }
 
 async function askAgent({ ports, paths }: VerbContext, name: AgentName) {

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { agentHere } from "cli/agent_here.ts";
+import { agentToChange } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import { collisionOf } from "cli/mcp/collision.ts";
@@ -52,7 +52,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const before = await readFacts(context);
     if (!before.ok) return before;
     const { catalog, ledger, defaults, secrets } = before.value;
-    const agent = await agentHere(context, ledger);
+    const agent = await agentToChange(context, ledger);
     if (!agent.ok) return agent;
     const manifest = findEntry(catalog, options.mcp);
     if (!manifest.ok) return manifest;

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { agentHere } from "cli/agent_here.ts";
+import { agentToChange } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -37,7 +37,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underVerbLock(context, async () => {
     const before = await readFacts(context);
     if (!before.ok) return before;
-    const agent = await agentHere(context, before.value.ledger);
+    const agent = await agentToChange(context, before.value.ledger);
     if (!agent.ok) return agent;
     const { name } = agent.value;
     if (!before.value.facts.wired.get(name)?.includes(mcp)) return err(notWired(mcp, name));

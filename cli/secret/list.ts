@@ -8,7 +8,8 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { findAgent, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { findAgent } from "core/ledger/ledger.ts";
 import { type LedgerEntry, readHistory } from "core/ledger/history.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
@@ -48,7 +49,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
   const rows = await describe(store.value, history.value, agent);
   if (rows.length === 0 && agent !== undefined && seesHost(context.caller)) {
     // No secrets of an agent that is not there would read as one that needs some.
-    const ledger = await readLedger(ports.files, paths);
+    const ledger = await readKeptLedger(ports, paths);
     const known = ledger.ok ? findAgent(ledger.value, agent) : ledger;
     if (!known.ok) return known;
   }

@@ -13,7 +13,8 @@ import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { unreadKey } from "cli/secret/unread.ts";
-import { findAgent, readLedger } from "core/ledger/ledger.ts";
+import { readKeptLedger } from "core/ledger/kept.ts";
+import { findAgent } from "core/ledger/ledger.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { decidePlacement } from "core/secrets/placement.ts";
@@ -73,7 +74,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 /** A shard for an agent that nobody knows would be a secret that nobody can find. */
 async function checkAgent(context: VerbContext, ref: SecretRef): Promise<Result<void>> {
   if (ref.agent === undefined) return ok(undefined);
-  const ledger = await readLedger(context.ports.files, context.paths);
+  const ledger = await readKeptLedger(context.ports, context.paths);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, ref.agent);
   return agent.ok ? ok(undefined) : agent;

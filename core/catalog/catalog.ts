@@ -31,7 +31,10 @@ export interface CatalogFault {
   readonly refusal: Refusal;
 }
 
-/** What this host knows of MCPs. `entries` is sorted by name. */
+/**
+ * What this host knows of MCPs. `entries` is sorted by name. A name with a fault may have an entry
+ * from the history of the overlay, which is rendered and otherwise refused (`findEntry`).
+ */
 export interface Catalog {
   readonly entries: ReadonlyMap<McpName, Manifest>;
   readonly faults: readonly CatalogFault[];
@@ -63,10 +66,10 @@ export async function readCatalog(
 
 /** Returns the entry, or a refusal that says what the catalog knows of the name. */
 export function findEntry(catalog: Catalog, name: string): Result<Manifest> {
-  const entry = catalog.entries.get(name as McpName);
-  if (entry !== undefined) return ok(entry);
   const fault = catalog.faults.find((one) => one.name === name);
   if (fault !== undefined) return err(fault.refusal);
+  const entry = catalog.entries.get(name as McpName);
+  if (entry !== undefined) return ok(entry);
   return err(refusal(
     "mcp-not-catalogued",
     `Cannot find MCP ${JSON.stringify(name.slice(0, 60))}: the catalog has no such entry`,
@@ -130,13 +133,14 @@ async function readLayer(
   }
   const layer = new Map<string, Result<Manifest, CatalogFault>>();
   for (const name of names) {
-    const entry = await readEntry(files, { folder, name, origin });
+    const entry = await readCatalogEntry(files, { folder, name, origin });
     if (entry !== undefined) layer.set(name, entry);
   }
   return ok(layer);
 }
 
-async function readEntry(
+/** Reads one folder of a catalog; undefined when it is none. */
+export async function readCatalogEntry(
   files: Reader,
   at: { readonly folder: string; readonly name: string; readonly origin: "overlay" | "runtime" },
 ): Promise<Result<Manifest, CatalogFault> | undefined> {

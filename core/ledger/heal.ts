@@ -109,6 +109,8 @@ async function isReadable(ports: LedgerPorts, paths: Paths, name: string): Promi
   const path = `${paths.repo}/${name}`;
   if (path === paths.secretsFile) return false;
   if (!/^agents\.d\/[^/]+\.yaml$/.test(name)) return true;
+  const kind = (await ports.files.stat(path))?.kind;
+  if (kind !== undefined && kind !== "file") return false;
   const text = await ports.files.readText(path);
   return text === undefined || parseShard(text, name).ok;
 }

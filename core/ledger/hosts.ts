@@ -32,6 +32,8 @@ export interface HostRecord {
 export interface HostLedger {
   readonly hosts: ReadonlyMap<HostName, HostRecord>;
   readonly faults: readonly Refusal[];
+  /** Hosts whose file cannot be read, and why. */
+  readonly unreadable: ReadonlyMap<HostName, Refusal>;
 }
 
 /** Enrolled keys of one host: the one in use and its replacements. */
@@ -71,6 +73,7 @@ export async function readHosts(
 ): Promise<Result<HostLedger>> {
   const hosts = new Map<HostName, HostRecord>();
   const faults: Refusal[] = [];
+  const unreadable = new Map<HostName, Refusal>();
   try {
     for (const entry of [...await files.list(paths.hostsDir)].sort()) {
       if (!entry.endsWith(".yaml") || entry.startsWith(".")) continue;
@@ -83,13 +86,17 @@ export async function readHosts(
           ...broken(place, [`${file}:1: its name must be that of a host`]),
           hints: [`ls -l ${paths.hostsDir}`],
         });
-      if (record.ok) hosts.set(record.value.name, record.value);
-      else faults.push(record.error);
+      if (record.ok) {
+        hosts.set(record.value.name, record.value);
+        continue;
+      }
+      faults.push(record.error);
+      if (name.ok) unreadable.set(name.value, record.error);
     }
   } catch (thrown) {
     return err(fileRefusal(thrown, "read the hosts of the ledger"));
   }
-  return ok({ hosts, faults });
+  return ok({ hosts, faults, unreadable });
 }
 
 /** Changes the keys of a host, as one commit; comments of the file survive. */

@@ -27,10 +27,16 @@ export interface Ledger {
   /** One refusal per bad shard, then one per claim that two agents share. */
   readonly faults: readonly Refusal[];
   /**
-   * Agents whose shard cannot be read. They are no agents for any decision, but what runs for
-   * them was not taken away by anybody: whoever reconciles leaves it as it is.
+   * Agents whose shard cannot be read, and why. No verb changes them. One whose record stands in
+   * `agents` all the same has it from the history (`keepAgents`).
    */
-  readonly unreadable: readonly AgentName[];
+  readonly unreadable: ReadonlyMap<AgentName, Refusal>;
+}
+
+/** The record of an agent as a commit has it. */
+export interface KeptAgent {
+  readonly record: AgentRecord;
+  readonly commit: string;
 }
 
 /** One shard as it was found; `name` is that of its file. */
@@ -70,20 +76,47 @@ export function joinLedger(
 ): Ledger {
   const agents = new Map<AgentName, AgentRecord>();
   const faults: Refusal[] = [];
-  const unreadable: AgentName[] = [];
+  const unreadable = new Map<AgentName, Refusal>();
   for (const { name, record } of shards) {
     if (record.ok) agents.set(record.value.name, record.value);
     else {
       faults.push(record.error);
       const agent = parseAgentName(name);
-      if (agent.ok) unreadable.push(agent.value);
+      if (agent.ok) unreadable.set(agent.value, record.error);
     }
   }
-  faults.push(
-    ...sharedClaims(agents.values(), ["userEmail", "user_email"], pathOf),
-    ...sharedClaims(agents.values(), ["ownerAad", "owner_aad"], pathOf),
-  );
-  return { agents, faults, unreadable };
+  return { agents, faults: [...faults, ...claimFaults(agents, pathOf)], unreadable };
+}
+
+/**
+ * Adds the records that the history has of agents whose shards cannot be read. Each fault then says
+ * which commit counts. Claims are compared again, with these records among them.
+ */
+export function keepAgents(
+  ledger: Ledger,
+  kept: ReadonlyMap<AgentName, KeptAgent>,
+  pathOf: (agent: AgentName) => string = shardFile,
+): Ledger {
+  if (kept.size === 0) return ledger;
+  const records = [...kept].map(([name, { record }]) => [name, record] as const);
+  const agents = new Map([...ledger.agents, ...records].sort(([a], [b]) => a < b ? -1 : 1));
+  const unreadable = new Map([...ledger.unreadable].map(([name, fault]) => {
+    const commit = kept.get(name)?.commit;
+    return [name, commit === undefined ? fault : keptFault(fault, `agent "${name}"`, commit)];
+  }));
+  const changed = new Map([...ledger.unreadable].map(([name, fault]) => [
+    fault,
+    unreadable.get(name) ?? fault,
+  ]));
+  const faults = ledger.faults.filter(({ code }) => code !== "claim-shared")
+    .map((fault) => changed.get(fault) ?? fault);
+  return { agents, faults: [...faults, ...claimFaults(agents, pathOf)], unreadable };
+}
+
+/** Says in a fault that its subject goes on as a commit has it. */
+export function keptFault(fault: Refusal, subject: string, commit: string): Refusal {
+  const line = `${subject} goes on as commit ${commit.slice(0, 12)} has it`;
+  return { ...fault, details: [...fault.details, line] };
 }
 
 /** Finds one agent, or says why there is none: unknown, or its shard cannot be read. */
@@ -92,15 +125,12 @@ export function findAgent(ledger: Ledger, name: string): Result<AgentRecord> {
   if (!parsed.ok) return parsed;
   const agent = ledger.agents.get(parsed.value);
   if (agent !== undefined) return ok(agent);
-  const file = shardFile(parsed.value);
-  const fault = ledger.faults.find((each) =>
-    each.details.some((line) => line.startsWith(`${file}:`))
-  );
+  const fault = ledger.unreadable.get(parsed.value);
+  if (fault !== undefined) return err(fault);
   return err(
-    fault ??
-      refusal("agent-unknown", `Cannot find agent "${name}": it is not in the ledger`, {
-        hints: ["fleetctl agents list", `fleetctl agents add ${name} --channel webview`],
-      }),
+    refusal("agent-unknown", `Cannot find agent "${name}": it is not in the ledger`, {
+      hints: ["fleetctl agents list", `fleetctl agents add ${name} --channel webview`],
+    }),
   );
 }
 
@@ -151,6 +181,16 @@ async function readShard(
     if (!(thrown instanceof FileFault)) throw thrown;
     return bad(thrown.code === "EACCES" ? "permission denied" : thrown.message);
   }
+}
+
+function claimFaults(
+  agents: ReadonlyMap<AgentName, AgentRecord>,
+  pathOf: (agent: AgentName) => string,
+): readonly Refusal[] {
+  return [
+    ...sharedClaims(agents.values(), ["userEmail", "user_email"], pathOf),
+    ...sharedClaims(agents.values(), ["ownerAad", "owner_aad"], pathOf),
+  ];
 }
 
 function sharedClaims(

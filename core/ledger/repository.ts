@@ -110,6 +110,17 @@ export async function initRepo(ports: LedgerPorts, paths: Paths): Promise<Result
   });
 }
 
+/**
+ * Commits what a hand changed, as each recorded change does first. Whatever is rendered afterwards
+ * stands in the history, where it is found again when a later edit cannot be read.
+ */
+export async function recordHandEdits(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
+  return await underLock(ports, paths, "record the files of the ledger", async (git) => {
+    const healed = await heal(ports, paths, git);
+    return healed.ok ? ok(undefined) : healed;
+  });
+}
+
 /** Applies all edits of a change, or none, and commits them. */
 export async function commitChange(
   ports: LedgerPorts,

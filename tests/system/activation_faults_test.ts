@@ -13,6 +13,7 @@ import { buildPackage } from "tests/support/packaged_host.ts";
 import { setUp } from "tests/system/activation/host.ts";
 import { checkIdle, checkRelayed } from "tests/system/activation/calls.ts";
 import { checkKills, checkReboots } from "tests/system/activation/churn.ts";
+import { checkFaultyFacts } from "tests/system/activation/faulty_facts.ts";
 import { checkDefaults, checkHandEdits } from "tests/system/activation/files.ts";
 import {
   checkBrokenSocket,
@@ -44,6 +45,7 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
       "defaults written by hand are followed, faulty ones named",
       () => checkDefaults(host),
     );
+    await step("a typing error in the ledger takes nothing away", () => checkFaultyFacts(host));
     await step("a burst of connections leaves a shared socket in service", () => checkBurst(host));
     await step("verbs killed in the middle", () => checkKills(host));
     await step("reboots in the middle of verbs", () => checkReboots(host));

@@ -67,7 +67,7 @@ Deno.test("readLedger() lists a corrupt shard by file and line and hides no othe
     ["shard-invalid", 'Cannot read the shard "agents.d/cal.yaml": 1 fault'],
     ["shard-invalid", 'Cannot read the shard "agents.d/eve.yaml": it is not UTF-8 text'],
   ]);
-  assert.deepEqual(ledger.unreadable, ["bea", "cal", "eve"]);
+  assert.deepEqual([...ledger.unreadable.keys()], ["bea", "cal", "eve"]);
   for (const fault of ledger.faults) {
     assert.match(fault.details[0] ?? "", /^agents\.d\/\w+\.yaml:\d+: /);
     assert.notEqual(fault.hints.length, 0);

@@ -12,6 +12,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 const USERS = [
   { name: "ada", uid: 1002, gid: 1002, home: "/home/ada" },
   { name: "zoe", uid: 1001, gid: 1001, home: "/home/zoe" },
+  { name: "bad", uid: 1003, gid: 1003, home: "/home/bad" },
   { name: "fleetctl-gateway", uid: 990, gid: 990, home: "/var/lib/fleetctl/gateway" },
   { name: "mallory", uid: 1009, gid: 1009, home: "/home/mallory" },
 ];
@@ -24,7 +25,12 @@ async function who(uid: number, root: string, as?: string): Promise<string> {
   if (root === "/srv/here") await host.files.ensureDir(root, { uid: 1002 });
   if (root === "/srv/missing") await host.files.remove(root, { recursive: true });
   if (root !== "/srv/missing") {
-    for (const [name, more] of [["ada", ""], ["zoe", "admin: true\n"], ["bad", "tools: [\n"]]) {
+    for (
+      const [name, more] of [["ada", ""], ["zoe", "admin: true\n"], [
+        "bad",
+        "admin: true\ntools: [\n",
+      ]]
+    ) {
       await host.files.write(
         paths.agentShard(name ?? ""),
         `name: ${name}\nchannel: webview\nruntime: runtime-b\n${more}`,
@@ -46,6 +52,7 @@ const ROWS: readonly [
   ["root", 0, "/", undefined, "operator"],
   ["an agent's user", 1002, "/", undefined, "agent ada"],
   ["an admin's user", 1001, "/", undefined, "admin zoe"],
+  ["the user of an admin whose shard is broken", 1003, "/", undefined, "agent bad"],
   ["the gateway's user", 990, "/", undefined, "gateway"],
   ["the gateway's user as an agent", 990, "/", "ada", "act-as-denied"],
   ["the gateway's user at somebody's root folder", 990, "/srv/here", undefined, "other"],

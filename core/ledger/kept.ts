@@ -1,0 +1,40 @@
+/**
+ * Shards of agents that cannot be read: each agent goes on as its newest readable commit has it, and
+ * the fault says so. Reads git only where there is a fault; writes nothing.
+ *
+ * @module
+ */
+
+import type { LedgerPorts } from "core/ledger/git.ts";
+import { lastGood } from "core/ledger/last_good.ts";
+import { keepAgents, type KeptAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { parseShard, shardFile } from "core/ledger/shard.ts";
+import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** Reads all shards; those that cannot be read are as the history last had them. */
+export async function readKeptLedger(ports: LedgerPorts, paths: Paths): Promise<Result<Ledger>> {
+  const ledger = await readLedger(ports.files, paths);
+  return ledger.ok ? await keepLedger(ports, paths, ledger.value) : ledger;
+}
+
+/** Adds the last good records of agents whose shards cannot be read. */
+async function keepLedger(
+  ports: LedgerPorts,
+  paths: Paths,
+  ledger: Ledger,
+): Promise<Result<Ledger>> {
+  const kept = new Map<AgentName, KeptAgent>();
+  for (const name of ledger.unreadable.keys()) {
+    const file = shardFile(name);
+    const found = await lastGood(ports, paths, {
+      name: file,
+      read: (files) => parseShard(files.get(file) ?? "", file),
+    });
+    if (!found.ok) return found;
+    const { value } = found;
+    if (value.kind === "good") kept.set(name, { record: value.value, commit: value.commit });
+  }
+  return ok(keepAgents(ledger, kept, paths.agentShard));
+}
