@@ -62,6 +62,7 @@ export function desiredAgents(
     .filter((file) => DIAL_PROGRAMS.some((name) => file.path === facts.paths.program(name)))
     .map((file) => file.content);
   for (const agent of facts.agents) {
+    if (facts.held?.agents?.includes(agent.name)) continue;
     const manifests = usable.get(agent.name) ?? [];
     const part = desiredAgent(agent, { manifests, launchers, facts });
     if (!part.ok) {

@@ -87,6 +87,8 @@ export function desiredMcps(
     for (const agent of agents) if (!hasLost(name, agent)) usable.get(agent)?.push(manifest);
     files.push({ file: renderGate(manifest, facts.paths), mcp: name });
     for (const { agent } of claimsOf(manifest, agents)) {
+      // What belongs to a held agent alone stays as it is; the rules and shared servers go on.
+      if (agent !== undefined && facts.held?.agents?.includes(agent)) continue;
       if (!hasLost(name, agent)) addServer(manifest, agent, { facts, files, units });
     }
   }

@@ -137,8 +137,9 @@ export interface Facts {
   /** Folder that people mean by "this project"; `workdir` when absent. */
   readonly project?: string;
   /**
-   * Agents and MCPs about which the ledger or the catalog could not be read (a corrupt shard, a bad
-   * manifest): what was rendered for them stays as it is, neither changed nor removed.
+   * Agents and MCPs whose files have no readable version, and agents without an account: what was
+   * rendered for them stays as it is, neither changed nor removed. One that is in `agents` all the
+   * same keeps the rules and shared servers of its MCPs.
    */
   readonly held?: {
     readonly agents?: readonly AgentName[];

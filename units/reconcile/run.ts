@@ -179,12 +179,11 @@ async function reconcileLocked(
   });
 }
 
-/** Agents without an account are held, as if the ledger could not be read for them. */
+/** Agents without an account are held. What they share with others goes on. */
 function withoutMissing(facts: Facts, missing: ReadonlySet<AgentName>): Facts {
   if (missing.size === 0) return facts;
   return {
     ...facts,
-    agents: facts.agents.filter((agent) => !missing.has(agent.name)),
     held: { ...facts.held, agents: [...facts.held?.agents ?? [], ...missing] },
   };
 }

@@ -82,6 +82,19 @@ for (const row of FAULTY) {
   });
 }
 
+test("reconcile() keeps what a held agent alone has of shared servers and rules", async () => {
+  const rig = createRig();
+  await rig.done(facts(WIRED), { restartAgents: true });
+  const before = await rig.snapshot();
+  const wired = Object.keys(WIRED) as AgentName[];
+  const report = await rig.done(facts(WIRED, { held: { agents: wired } }), {
+    restartAgents: true,
+  });
+  assert.deepEqual(report.faults, []);
+  assert.deepEqual(await rig.snapshot(), before);
+  assert.deepEqual(rig.services.active(), ALL_UNITS);
+});
+
 test("reconcile() neither changes nor removes what belongs to a held agent or MCP", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
