@@ -312,7 +312,7 @@ export interface Sockets {
       readonly handler: (request: Request, peer: string) => Response | Promise<Response>;
     },
   ): Promise<Listener>;
-  /** Opens a WebSocket; rejects when the peer cannot be reached or refuses within `timeoutMs`. */
+  /** Opens a WebSocket; rejects when the peer is not reached in time, or refuses (`UpgradeFault`). */
   connectFrames(
     url: string,
     options: {

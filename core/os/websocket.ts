@@ -9,7 +9,9 @@
 
 import { type RawData, WebSocket } from "ws";
 import { Buffer } from "node:buffer";
+import type { IncomingMessage } from "node:http";
 import type { FrameConnection, Sockets } from "core/ports.ts";
+import { UpgradeFault } from "core/upgrade_fault.ts";
 import { shortTextSender } from "core/os/websocket_frame.ts";
 
 const NORMAL = 1000;
@@ -21,6 +23,9 @@ const INVALID_TEXT = 1007;
 const TOO_BIG = 1009;
 /** Longest reason that fits a close frame (RFC 6455, 5.5). */
 const REASON_BYTES_MAX = 123;
+/** How much of an answer that refuses is read, and for how long. */
+const ANSWER_BYTES_MAX = 256;
+const ANSWER_MS_MAX = 2_000;
 
 /** Wraps an open `ws` socket. Nothing is delivered before there is a handler for it. */
 export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
@@ -150,6 +155,14 @@ export async function connectFrames(
   socket.on("error", (error) => {
     reject(new Error(`Cannot connect to ${printTarget(url)}: ${error.message}`));
   });
+  socket.once("unexpected-response", (request, response) => {
+    const status = response.statusCode ?? 0;
+    readStart(response).then((text) => {
+      const message = `Cannot connect to ${printTarget(url)}: status ${status}`;
+      reject(new UpgradeFault(status, text, message));
+      request.destroy();
+    });
+  });
   socket.once("open", () => {
     try {
       resolve(connectionOf(socket, new URL(url).host));
@@ -158,6 +171,20 @@ export async function connectFrames(
     }
   });
   return await promise;
+}
+
+/** Reads the beginning of an answer; resolves at its end, its failure or the bound. */
+function readStart(response: IncomingMessage): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let bytes = Buffer.alloc(0);
+  const end = () => resolve(bytes.subarray(0, ANSWER_BYTES_MAX).toString("utf8"));
+  response.setTimeout(ANSWER_MS_MAX, end);
+  response.on("data", (chunk: Uint8Array) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    if (bytes.length >= ANSWER_BYTES_MAX) end();
+  });
+  for (const event of ["end", "error", "close"]) response.on(event, end);
+  return promise;
 }
 
 /** A query may hold a ticket, and user information a password. */

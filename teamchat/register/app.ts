@@ -12,6 +12,7 @@ import type { HeaderReader } from "core/header_list.ts";
 import type { IsOwnName } from "core/host_name.ts";
 import { isPrivate, parsePeer } from "core/ip.ts";
 import type { Log, UpgradeAnswer } from "core/ports.ts";
+import { refusalText } from "core/teamchat/refused_registration.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
 import { type GateParts, judgeRegistration } from "teamchat/register/gate.ts";
@@ -52,7 +53,7 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
       if (!pass.ok) {
         metrics.count("registers", { result: "rejected", reason: pass.why });
         log.warning("register rejected", { agent: pass.agent, reason: pass.why, peer });
-        return { accept: false, response: new Response("not authorized\n", { status: 401 }) };
+        return { accept: false, response: new Response(refusalText(pass.why), { status: 401 }) };
       }
       return {
         accept: true,

@@ -1,6 +1,7 @@
 /**
  * Who may open a connection at `/register`: decided before the upgrade, from the `Authorization`
- * header alone (decision 14). The peer learns nothing but "not authorized"; the log gets the reason.
+ * header alone (decision 14). The log gets the reason, and the peer
+ * what `core/teamchat/refused_registration.ts` tells of it.
  *
  * | Header | Decision |
  * |---|---|

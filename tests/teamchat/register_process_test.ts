@@ -9,6 +9,8 @@ import assert from "node:assert/strict";
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
 import { type Registration, signRegistration } from "core/teamchat/registration.ts";
+import { refusalReason } from "core/teamchat/refused_registration.ts";
+import { UpgradeFault } from "core/upgrade_fault.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
 import {
   BEA_OWNER,
@@ -27,6 +29,8 @@ interface Given {
   readonly header?: (token: string) => string | undefined;
   readonly more?: Readonly<Record<string, string>>;
   readonly path?: string;
+  /** What the answer tells; "not authorized" and no more when absent. */
+  readonly told?: string;
 }
 
 const stranger = async () => (await generateDialKey()).key;
@@ -37,15 +41,16 @@ const REFUSED: Readonly<Record<string, Given>> = {
   "a changed statement": {
     header: (token) => `Bearer ${token.replace(/.register.1.../, ".register.1.xx")}`,
   },
-  "a signature of another key": { key: stranger },
-  "another agent's name": { stated: { agent: "cal" } },
-  "another owner": { stated: { owner: CAL_OWNER } },
+  "a signature of another key": { key: stranger, told: "key-not-enrolled" },
+  "another agent's name": { stated: { agent: "cal" }, told: "owner-or-agent-unknown" },
+  "another owner": { stated: { owner: CAL_OWNER }, told: "owner-or-agent-unknown" },
   "an agent that nobody knows": {
     stated: { agent: "dan", owner: "00000000-0000-4000-8000-0000000000dd" },
+    told: "owner-or-agent-unknown",
   },
-  "another gateway": { stated: { gateway: "elsewhere.example:3978" } },
-  "a token of ten minutes ago": { offsetMs: -600_000 },
-  "a token of ten minutes ahead": { offsetMs: 600_000 },
+  "another gateway": { stated: { gateway: "elsewhere.example:3978" }, told: "other-gateway" },
+  "a token of ten minutes ago": { offsetMs: -600_000, told: "token-expired" },
+  "a token of ten minutes ahead": { offsetMs: 600_000, told: "token-from-the-future" },
   "a short nonce": { stated: { nonce: "x" } },
   "a proxy in between": { more: { "x-forwarded-for": "10.0.0.1" } },
   "a browser": { more: { "sec-fetch-mode": "websocket" } },
@@ -71,7 +76,13 @@ async function dial(at: TestTeamchat, given: Given) {
 
 for (const [name, given] of Object.entries(REFUSED)) {
   test(`a registration is refused: ${name}`, async (at) => {
-    await assert.rejects((await dial(at, given)).connect());
+    const fault = await (await dial(at, given)).connect().catch((thrown: unknown) => thrown);
+    assert.ok(fault instanceof UpgradeFault, String(fault));
+    // Who has no business here is told that there is nothing.
+    const words = given.told === undefined ? "" : `: ${given.told}`;
+    const wanted = fault.status === 404 ? "not found\n" : `not authorized${words}\n`;
+    assert.equal(fault.text, wanted);
+    assert.equal(refusalReason(fault.text), given.told);
     assert.equal(at.teamchat.metrics.value("registers", { result: "accepted", reason: "" }), 0);
   });
 }

@@ -11,6 +11,8 @@ import { type ClientFrame, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
 import { DIAL_LIMITS } from "core/limits.ts";
 import type { Sockets } from "core/ports.ts";
+import { refusalReason } from "core/teamchat/refused_registration.ts";
+import { UpgradeFault } from "core/upgrade_fault.ts";
 import {
   GatewaySession,
   type LinkIdentity,
@@ -61,7 +63,8 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
       if (stop.signal.aborted) return;
       const next = decideRetry(last, attempt, random.fraction());
       attempt = next.attempt;
-      log.info("gateway is not connected", { code: last.code, retry_ms: next.delayMs });
+      const why = last.refused ?? { code: last.code };
+      log.info("gateway is not connected", { ...why, retry_ms: next.delayMs });
       await clock.sleep(next.delayMs, stop.signal);
     }
   }
@@ -82,11 +85,24 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
       session.open();
       return await session.ended;
     } catch (thrown) {
+      if (thrown instanceof UpgradeFault) return refused(thrown);
       log.debug("gateway does not answer", { url, error: errorText(thrown) });
       return { code: 1006, registeredMs: 0 };
     } finally {
       session = undefined;
     }
+  }
+
+  function refused({ status, text }: UpgradeFault): LastTry {
+    const reason = refusalReason(text);
+    const shown = { status, ...(reason === undefined ? {} : { reason }) };
+    const isKey = reason === "key-not-enrolled";
+    const enroll = `fleetctl agents key enroll ${identity.agent} ${identity.key.publicKey}`;
+    log.warning("gateway refuses", {
+      ...shown,
+      ...(isKey ? { hint: `on the gateway's host: ${enroll}` } : {}),
+    });
+    return { code: 1006, registeredMs: 0, refused: shown };
   }
 
   const done = keepDialing();
