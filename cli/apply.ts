@@ -7,6 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
+import { enrollFirstKeys } from "cli/first_keys.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
@@ -61,9 +62,19 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ...(own === undefined ? {} : { scope: scopeOf(gathered.value.facts, own) }),
     });
     if (!report.ok) return report;
-    return ok(planReport(report.value, gathered.value, {
+    const first = { gathered: gathered.value, report: report.value };
+    const done = own === undefined && !isDryRun
+      ? await enrollFirstKeys(context, "apply", first)
+      : ok({ ...first, enrolled: [] });
+    if (!done.ok) return done;
+    const { enrolled } = done.value;
+    return ok(planReport(done.value.report, done.value.gathered, {
+      json: { enrolled },
       ...(own === undefined ? {} : { aboutOneFor: context.caller }),
-      ...(isNewStore ? { last: OFFER } : {}),
+      last: [
+        ...enrolled.map((name) => `enrolled   the first dial key of agent "${name}"`),
+        ...(isNewStore ? OFFER : []),
+      ],
     }));
   });
 }

@@ -7,7 +7,7 @@
 
 import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
-import { readHomeText } from "cli/home_text.ts";
+import { keyInHome } from "cli/first_keys.ts";
 import { attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -32,8 +32,6 @@ type Told =
 /** A gateway on this host that takes longer hangs. */
 const ANSWER_MS_MAX = 3_000;
 const PATH = "/api/agents";
-const KEY_FILE_BYTES_MAX = 16 * 1024;
-const PUBLIC_KEY = /^[A-Za-z0-9_-]{43}$/;
 
 /** Asks the gateway of this host for one agent; nobody else's gateway is asked. */
 export async function connectionOf(
@@ -96,7 +94,7 @@ async function readAnswer(
 async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Connection> {
   const { dialKeys } = agent;
   const state = "not connected";
-  const key = await publicKey(context, agent);
+  const key = await keyInHome(context, agent.name);
   if (dialKeys?.length === 0) {
     return { state, reason: "its dial keys are all revoked, must have one", key };
   }
@@ -104,19 +102,4 @@ async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Con
     return { state, reason: "its dial key is not enrolled, must be", key };
   }
   return { state, reason: "its dial unit must be" };
-}
-
-async function publicKey(
-  context: VerbContext,
-  { name }: AgentRecord,
-): Promise<string | undefined> {
-  const path = `${context.paths.dialState(name)}/key.json`;
-  const text = await readHomeText(context, name, { path, bytesMax: KEY_FILE_BYTES_MAX });
-  try {
-    const { public: key } = JSON.parse(text ?? "null") as { readonly public?: unknown };
-    return typeof key === "string" && PUBLIC_KEY.test(key) ? key : undefined;
-  } catch {
-    // A damaged key file is told by the dial unit itself, which does not start with it.
-    return undefined;
-  }
 }

@@ -12,6 +12,7 @@ import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
+import { dials } from "cli/first_keys.ts";
 import { withLocalHints } from "core/local_hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
@@ -205,9 +206,9 @@ function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly
     const why = state.reason === undefined ? "" : ` (${state.reason})`;
     problems.push(
       refusal("agent-down", `Agent "${name}" is ${state.state}${why}, must be running`, {
-        // Without a login identity it has no dial unit, and applying makes none.
-        hints: agent.userEmail === undefined
-          ? [`fleetctl agents set ${name} --user-email EMAIL`]
+        // Without an owner it has no dial unit, and applying makes none.
+        hints: !dials(agent)
+          ? [`fleetctl agents set ${name} --help`]
           : state.state === "stopped"
           ? ["fleetctl apply"]
           : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],

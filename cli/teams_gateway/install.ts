@@ -109,7 +109,7 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
         "for cloud mode: fleetctl secret set TEAMS_APP_ID, TEAMS_APP_PASSWORD and " +
         "TEAMS_APP_TENANT_ID, then fleetctl apply",
       ]),
-      "agents read where it is at their start: fleetctl agents restart <agent>",
+      "its agents register after: fleetctl apply",
       "see it with: fleetctl teams-gateway status",
     ],
   }));

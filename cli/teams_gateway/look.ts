@@ -7,9 +7,11 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
+import { keyInHome } from "cli/first_keys.ts";
 import { readFacts } from "cli/planner.ts";
 import { parseEnvFile } from "core/env_file.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
+import type { AgentName } from "core/names.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { withSettingFile } from "core/setting_files.ts";
@@ -30,6 +32,8 @@ export interface TeamsLook {
   readonly rendered: ReadonlyMap<string, string> | undefined;
   /** `TEAMS_AGENTS` as it should be. */
   readonly wanted: ReturnType<typeof renderTeamsAgents>;
+  /** Public halves of the dial keys in the homes of this host's agents of channel teamchat. */
+  readonly homeKeys: ReadonlyMap<AgentName, string>;
   /** `/healthz` of the running gateway; undefined when it does not answer. */
   readonly health: Readonly<Record<string, unknown>> | undefined;
 }
@@ -57,8 +61,21 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
       ? await withSettingFile(parsed.value, "TEAMS_AGENTS", ports.files)
       : undefined,
     wanted: renderTeamsAgents(gathered.value.ledger.agents.values()),
+    homeKeys: await homeKeysOf(context, gathered.value),
     health: teamchat === undefined ? undefined : await healthAt(context, teamchat.listen),
   });
+}
+
+async function homeKeysOf(
+  context: VerbContext,
+  { facts }: Gathered,
+): Promise<ReadonlyMap<AgentName, string>> {
+  const found = new Map<AgentName, string>();
+  for (const { name, channel } of facts.agents) {
+    const key = channel === "teamchat" ? await keyInHome(context, name) : undefined;
+    if (key !== undefined) found.set(name, key);
+  }
+  return found;
 }
 
 /** Longest wait for an answer on this machine. */

@@ -9,6 +9,7 @@ import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
+import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { agentsDigest } from "core/teamchat/agents_digest.ts";
@@ -52,7 +53,7 @@ function unitProblems(
     : unit.active;
   return [
     refusal("teams-gateway-down", `Unit "${name}" is ${state}, must be active`, {
-      hints: unit?.load === "loaded" ? [logHint(paths, name)] : ["fleetctl apply"],
+      hints: ["fleetctl apply", ...(unit?.load === "loaded" ? [logHint(paths, name)] : [])],
     }),
   ];
 }
@@ -96,7 +97,6 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const inTeams = [...gathered.ledger.agents.values()].filter(({ channel }) =>
     channel === "teamchat"
   );
-  const keyless = inTeams.filter(({ dialKeys }) => (dialKeys ?? []).length === 0);
   return [
     ...(isDifferent
       ? [refusal(
@@ -122,12 +122,34 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
       )]
       : []),
     ...inTeams.map(ownerMissing).filter((each) => each !== undefined),
-    ...keyless.map(({ name }) =>
-      refusal("teams-key-missing", `Agent "${name}" has no enrolled dial key: it cannot register`, {
-        hints: [`fleetctl agents key list ${name}`, `fleetctl agents restart ${name}`],
-      })
-    ),
+    ...inTeams.flatMap((agent) => keyProblem(look, agent)),
   ];
+}
+
+/** An agent whose key the gateway does not take, and the command that has it taken. */
+function keyProblem(
+  { gathered: { facts }, homeKeys }: TeamsLook,
+  { name, dialKeys, stopped, runOn }: AgentRecord,
+): readonly Refusal[] {
+  const key = homeKeys.get(name);
+  const isHere = runOn === undefined || runOn === facts.hostname;
+  if (key === undefined ? (dialKeys ?? []).length > 0 : dialKeys?.includes(key)) return [];
+  // One that is stopped on purpose registers nowhere, and its start says what is wrong.
+  if (stopped !== undefined) return [];
+  const state = dialKeys === undefined
+    ? "has no enrolled dial key"
+    : dialKeys.length === 0
+    ? "has no dial key any more, all were revoked"
+    : "has a dial key that is not enrolled";
+  const enroll = `fleetctl agents key enroll ${name}`;
+  const hints = !isHere
+    ? [`ssh ${runOn} fleetctl agents key list ${name}`, `${enroll} --help`]
+    : dialKeys === undefined
+    ? ["fleetctl apply"]
+    : key === undefined
+    ? [`fleetctl agents restart ${name}`, "fleetctl teams-gateway doctor"]
+    : [`${enroll} ${key}`];
+  return [refusal("teams-key-missing", `Agent "${name}" ${state}: it cannot register`, { hints })];
 }
 
 /** Keys that cloud mode needs. */

@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import type { PackagedHost } from "tests/support/packaged_host.ts";
 
 const OWNER = "00000000-0000-4000-8000-0000000000be";
+const DIAL_BEA = "fleetctl-dial-bea.service";
 const SENDER = "fleetctl-teamchat.service";
 const RECEIVER = "fleetctl-teamchat-receiver.service";
 
@@ -19,6 +20,7 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
   );
   await scene.must("fleetctl", "teams-gateway", "install", "--register-listen", "127.0.0.2:3978");
   await scene.said(RECEIVER, '"event":"sending half connected"');
+  await checkFirstKey(scene);
   const wanted: Readonly<Record<string, string>> = {
     "/etc/fleetctl/env/teams-gateway.env": "640 root:fleetctl-teamchat",
     "/etc/fleetctl/env/teams-receiver.env": "640 root:fleetctl-teamchat-receiver",
@@ -54,14 +56,39 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
   const said = await scene.run(["fleetctl", "teams-gateway", "status", "--json"]);
   const status = JSON.parse(said.out);
   assert.deepEqual([status.state, status.receiver.state], ["active", "active"]);
-  // Her unit has not run here, so her key is nobody's yet; nothing else is wrong.
-  assert.deepEqual(status.problems.map(({ code }: { code: string }) => code), [
-    "teams-key-missing",
-  ]);
+  assert.deepEqual(status.problems, []);
   await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, roles);
   await scene.must("fleetctl", "agents", "remove", "bea", "--yes");
   await scene.must("fleetctl", "apply");
   assert.notEqual((await scene.run(["systemctl", "is-active", RECEIVER])).code, 0);
+}
+
+/** Her first key is enrolled by `apply`; after a revoke none is, and each step says what to run. */
+async function checkFirstKey(scene: PackagedHost): Promise<void> {
+  const accepted = '"event":"register accepted".*"agent":"bea".*"proven":true';
+  const doctor = async () => {
+    const { out } = await scene.run(["fleetctl", "teams-gateway", "doctor", "--json"]);
+    const found = JSON.parse(out).problems as { code: string; message: string; hints: string[] }[];
+    return found.map(({ code, message, hints }) => ({ code, message, hint: hints[0] ?? "" }));
+  };
+  await scene.said(DIAL_BEA, '"event":"gateway refuses","status":401,"reason":"key-not-enrolled"');
+  const [missing, ...others] = await doctor();
+  assert.deepEqual([missing?.code, others], ["teams-key-missing", []]);
+  assert.equal(missing?.hint, "fleetctl apply");
+  const applied = await scene.must("fleetctl", "apply");
+  assert.match(applied, /^enrolled +the first dial key of agent "bea"$/m);
+  await scene.said(SENDER, accepted);
+  assert.deepEqual(await doctor(), []);
+  assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
+  await scene.must("fleetctl", "agents", "key", "revoke", "bea");
+  assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
+  const [revoked] = await doctor();
+  assert.match(revoked?.message ?? "", /all were revoked: it cannot register$/);
+  assert.match(revoked?.hint ?? "", /^fleetctl agents key enroll bea [A-Za-z0-9_-]{43}$/);
+  await scene.must("sh", "-c", revoked?.hint ?? "");
+  await scene.must("systemctl", "restart", DIAL_BEA);
+  await scene.said(DIAL_BEA, '"event":"gateway connected"');
+  assert.deepEqual(await doctor(), []);
 }
 
 /** Posts a message of bea's owner to the public address; the status of the answer. */
