@@ -17,9 +17,11 @@ export async function confirm(
   deps: Pick<CliDeps, "promptLine">,
 ): Promise<Result<Invocation>> {
   const { verb, args, switches } = invocation;
-  if (verb.confirms !== true || switches.has("yes")) return ok(invocation);
-  const name = args[verb.target?.name ?? ""] ?? "";
-  const command = `fleetctl ${verbName(verb)} ${name}`;
+  const { confirms } = verb;
+  if (confirms === undefined || switches.has("yes")) return ok(invocation);
+  if (confirms !== true && !switches.has(confirms.withSwitch)) return ok(invocation);
+  const name = confirms === true ? args[verb.target?.name ?? ""] ?? "" : confirms.word;
+  const command = `fleetctl ${printTyped(invocation)}`;
   const answer = await deps.promptLine(`"${command}" cannot be undone. Type "${name}" to go on: `);
   if (answer?.trim() === name) {
     return ok({ ...invocation, switches: new Set([...switches, "yes"]) });

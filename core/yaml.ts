@@ -46,6 +46,8 @@ export interface YamlEditor {
   set(path: YamlPath, value: unknown): void;
   /** Removes the key or item; absence is no fault. */
   remove(path: YamlPath): void;
+  /** Removes a top key; the comment above it stays, because it may be about more than that key. */
+  removeSection(name: string): void;
   /** Adds to the list at `path`, creating it, unless it already holds the scalar. */
   addToList(path: YamlPath, item: string): void;
   /** Takes every equal scalar out of the list at `path`. */
@@ -181,6 +183,11 @@ function createEditor(document: Document): YamlEditor {
     remove: (path) => {
       if (document.hasIn([...path])) document.deleteIn([...path]);
     },
+    removeSection: (name) => {
+      if (!document.has(name)) return;
+      keepCommentAbove(document, name);
+      document.delete(name);
+    },
     addToList: (path, item) => {
       if (list(path).includes(item)) return;
       if (Array.isArray(plain(path))) document.addIn([...path], item);
@@ -193,6 +200,20 @@ function createEditor(document: Document): YamlEditor {
       }
     },
   };
+}
+
+/** Moves the comment above a top key to what follows it. */
+function keepCommentAbove({ contents: parent }: Document, name: string): void {
+  if (!isMap(parent)) return;
+  const at = parent.items.findIndex(({ key }) => (isScalar(key) ? key.value : key) === name);
+  const key: unknown = parent.items[at]?.key;
+  const comment = isScalar(key) ? key.commentBefore : undefined;
+  if (comment === undefined || comment === null) return;
+  const next: unknown = parent.items[at + 1]?.key;
+  const join = (after: string | null | undefined) =>
+    after === undefined || after === null ? comment : `${comment}\n${after}`;
+  if (isScalar(next)) next.commentBefore = join(next.commentBefore);
+  else parent.comment = join(parent.comment);
 }
 
 /** Like `document.setIn`, but a parent that is empty (`tools:`) becomes a mapping. */

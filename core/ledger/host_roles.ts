@@ -315,6 +315,20 @@ export function editHostRoles(
   return after.ok ? edited : after;
 }
 
+/** A role that verbs install and remove, as a section of `roles.yaml`. */
+export type RoleSection = "gateway" | "login" | "teamchat";
+
+/** Takes the section of a role out of `roles.yaml`; comments outside of it and order survive. */
+export function dropHostRole(
+  text: string | undefined,
+  section: RoleSection,
+  file: string,
+): Result<string> {
+  const before = parseHostRoles(text, file);
+  if (!before.ok) return before;
+  return editYaml(text ?? "", (yaml) => yaml.removeSection(section), file);
+}
+
 function loginFields({ listen, driver, settings, providerHosts }: NonNullable<HostRoles["login"]>) {
   return {
     listen,

@@ -4,13 +4,25 @@
  * @module
  */
 
-import type { Verb } from "core/verbs/verb.ts";
+import type { Option, Verb } from "core/verbs/verb.ts";
 
 type Row = Omit<Verb, "args" | "options" | "runs" | "mutates"> & Partial<Verb>;
 
 /** An operator's verb that changes the host; fields of the row win. */
 function operatorRow(row: Omit<Row, "scope">): Verb {
   return { args: [], options: [], scope: "operator", runs: "root", mutates: true, ...row };
+}
+
+/** Options of a verb that takes a role off this host. */
+function removalOptions(waiting?: "waiting"): readonly Option[] {
+  return [
+    { name: "delete-state", summary: "Also delete what it keeps, for good" },
+    ...(waiting === undefined
+      ? []
+      : [{ name: "despite-waiting", summary: "Although turns or messages wait there" }]),
+    { name: "yes", summary: "Do not ask" },
+    { name: "dry-run", summary: "Print what would change" },
+  ];
 }
 
 /** Verbs about the host, the fleet and the roles. */
@@ -190,6 +202,13 @@ export const HOST_VERBS: readonly Verb[] = [
     example: "fleetctl teams-gateway install --cloud public",
   }),
   operatorRow({
+    path: ["teams-gateway", "remove"],
+    options: removalOptions("waiting"),
+    confirms: { withSwitch: "delete-state", word: "teams-gateway" },
+    summary: "Take the team-chat gateway off this host; what it keeps stays unless told otherwise",
+    example: "fleetctl teams-gateway remove --dry-run",
+  }),
+  operatorRow({
     path: ["teams-gateway", "status"],
     mutates: false,
     summary: "Show the unit and the count of agents in the ledger",
@@ -230,6 +249,13 @@ export const HOST_VERBS: readonly Verb[] = [
     }, { name: "dry-run", summary: "Print what would change" }],
     summary: "Install the webview gateway on this host, or change what it trusts",
     example: "fleetctl webview-gateway install --trust assertion",
+  }),
+  operatorRow({
+    path: ["webview-gateway", "remove"],
+    options: removalOptions("waiting"),
+    confirms: { withSwitch: "delete-state", word: "webview-gateway" },
+    summary: "Take the webview gateway off this host; what it keeps stays unless told otherwise",
+    example: "fleetctl webview-gateway remove --dry-run",
   }),
   operatorRow({
     path: ["webview-gateway", "status"],
@@ -278,6 +304,13 @@ export const HOST_VERBS: readonly Verb[] = [
     mutates: false,
     summary: "List the pinned issuer and subject of each address",
     example: "fleetctl webview-login pins list",
+  }),
+  operatorRow({
+    path: ["webview-login", "remove"],
+    options: removalOptions(),
+    confirms: { withSwitch: "delete-state", word: "webview-login" },
+    summary: "Take the login proxy off this host; what it keeps stays unless told otherwise",
+    example: "fleetctl webview-login remove --dry-run",
   }),
   operatorRow({
     path: ["webview-login", "sessions", "end"],

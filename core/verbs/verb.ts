@@ -95,7 +95,12 @@ export interface Verb {
    * Takes away what does not come back: on a terminal the name of the target has to be typed, and
    * elsewhere the switch `--yes` is needed.
    */
-  readonly confirms?: true;
+  readonly confirms?: true | {
+    /** Asked only with this switch; without it nothing is lost. */
+    readonly withSwitch: string;
+    /** What has to be typed where the verb has no target. */
+    readonly word: string;
+  };
   /** One line that can be pasted. */
   readonly example: string;
   /** Described, and not built yet: hidden, and refused with `verb-not-available`. */

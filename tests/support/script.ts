@@ -11,6 +11,7 @@
  * | `mode path 0640` | its permission bits |
  * | `write path 'text'`, `append path 'text'` | writes a file under the root; `\\n` is a line break |
  * | `forget KEY …` | takes keys out of the shared shard, as of a store that lost them |
+ * | `sql path 'statements'` | runs SQL in a database under the root; a backtick is a quote of SQL |
  * | `socket path 0600` | stands in for a socket on which nobody listens |
  * | `age path days` | makes a file or folder that old |
  * | `remove path` | takes a file under the root away |
@@ -27,6 +28,7 @@
  */
 
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { runCli } from "cli/run.ts";
 import type { HostName } from "core/names.ts";
 import { splitArguments } from "core/os/argv.ts";
@@ -170,6 +172,12 @@ class Runner {
         return await forgetKeys(this.root, args);
       case "remove":
         return await Deno.remove(`${this.root}/${args[0]}`);
+      case "sql": {
+        const path = `${this.root}/${args[0]}`;
+        await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+        using database = new DatabaseSync(path);
+        return database.exec((args[1] ?? "").replaceAll("`", "'"));
+      }
       case "socket": {
         const path = `${this.root}/${args[0]}`;
         await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import {
   DEFAULT_ROLES,
+  dropHostRole,
   type HostRoles,
   parseHostRoles,
   printHostRoles,
@@ -44,3 +45,36 @@ Deno.test("parseHostRoles() reports every fault with its line", () => {
   const lines = read.error.details.map((line) => line.split(":")[1]).sort();
   assert.deepEqual(lines, ["2", "3", "4", "5", "6", "7", "8"]);
 });
+
+const FILE = "/etc/fleetctl/roles.yaml";
+const WRITTEN = `# This host.
+
+# Where agents dial in.
+gateway:
+  trust: header # our own front signs people in
+# The proxy, by Mia.
+login:
+  driver: basic
+  # Asked for on Monday.
+  listen: 127.0.0.1:8736
+# Runs here, too.
+teamchat:
+  listen: 127.0.0.1:3978
+  register_listen: 127.0.0.1:3978
+`;
+
+for (const section of ["gateway", "login", "teamchat"] as const) {
+  Deno.test(`dropHostRole() takes ${section} and no comment outside of it`, () => {
+    const dropped = dropHostRole(WRITTEN, section, FILE);
+    assert.ok(dropped.ok);
+    const comments = (text: string) => text.split("\n").filter((line) => line.startsWith("#"));
+    assert.deepEqual(comments(dropped.value), comments(WRITTEN), dropped.value);
+    const before = parseHostRoles(WRITTEN, FILE);
+    const after = parseHostRoles(dropped.value, FILE);
+    assert.ok(before.ok && after.ok);
+    const { [section]: _, ...rest } = before.value;
+    assert.deepEqual(after.value, rest);
+    const again = dropHostRole(dropped.value, section, FILE);
+    assert.deepEqual(again, dropped, "taking it again changes nothing");
+  });
+}

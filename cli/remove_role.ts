@@ -1,0 +1,216 @@
+/**
+ * What `webview-gateway remove`, `teams-gateway remove` and `webview-login remove` share: the role leaves
+ * `roles.yaml`, the marker that names this host leaves `host.yaml`, and the planner takes units and
+ * rendered files away. What the role keeps stays and is named, unless its deletion is asked for.
+ * Running the verb again finishes one that was cut short.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { refusalOfFault } from "cli/exit.ts";
+import type { VerbReport } from "cli/output.ts";
+import { planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import {
+  dropHostRole,
+  type HostRoles,
+  parseHostRoles,
+  type RoleSection,
+} from "core/ledger/host_roles.ts";
+import {
+  editMarkers,
+  type HostMarkers,
+  isGatewayHost,
+  type Marker,
+  parseMarkers,
+} from "core/ledger/markers.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What a verb of this kind was asked for. */
+export interface Options {
+  readonly isStateDeleted: boolean;
+  readonly isDespiteWaiting: boolean;
+  readonly isDryRun: boolean;
+}
+
+/** A role as far as removing it goes. */
+export interface RemovableRole {
+  readonly section: RoleSection;
+  /** First word of its verbs. */
+  readonly command: string;
+  /** As a sentence names it. */
+  readonly noun: string;
+  readonly marker?: Marker;
+  readonly units: readonly string[];
+  /** Files and folders that a later install goes on with. */
+  readonly state: readonly string[];
+  /** What is in them, for people. */
+  readonly holds: string;
+  /** Why it cannot go now, read from what is there. */
+  readonly refusal: (roles: HostRoles) => Promise<Refusal | undefined>;
+}
+
+/** Parses the options; without `--yes` no state is deleted, whoever asks in whatever way. */
+export function parseRemoval({ switches, verb }: Invocation): Result<Options> {
+  const isStateDeleted = switches.has("delete-state");
+  const isDryRun = switches.has("dry-run");
+  if (isStateDeleted && !isDryRun && !switches.has("yes")) {
+    const name = verb.path.join(" ");
+    return err(refusal("not-confirmed", `Cannot run "${name}": must be told --yes`, {
+      kind: "usage",
+      hints: [`fleetctl ${name} --help`],
+    }));
+  }
+  return ok({ isStateDeleted, isDespiteWaiting: switches.has("despite-waiting"), isDryRun });
+}
+
+/** Removes the role, or goes on with a removal that was cut short. */
+export async function removeRole(
+  context: VerbContext,
+  role: RemovableRole,
+  options: Options,
+): Promise<Result<VerbReport>> {
+  return await underVerbLock(context, async () => {
+    const edits = await editFiles(context, role);
+    if (!edits.ok) return edits;
+    const { roles, markers, texts, before } = edits.value;
+    // A role that is not here keeps what waits in its state, as long as that stays.
+    const isAtStake = before[role.section] !== undefined || options.isStateDeleted;
+    const waits = isAtStake ? await role.refusal(before) : undefined;
+    if (waits !== undefined) return err(waits);
+    const gathered = await readFacts(context, { roles, markers });
+    if (!gathered.ok) return gathered;
+    if (!options.isDryRun) {
+      for (const { path, text } of texts) {
+        await context.ports.files.write(path, text, { mode: 0o644 });
+      }
+    }
+    const report = await reconcileFacts(context, gathered.value, {
+      dryRun: options.isDryRun,
+      restartAgents: false,
+    });
+    if (!report.ok) return report;
+    const isChanged = texts.length > 0;
+    const left = await stateThere(context, role);
+    if (options.isStateDeleted && !options.isDryRun) {
+      const deleted = await deleteState(context, role, left);
+      if (!deleted.ok) return deleted;
+    }
+    return ok(planReport(report.value, gathered.value, {
+      json: {
+        state: options.isDryRun ? "planned" : "removed",
+        changed: isChanged,
+        kept: options.isStateDeleted ? [] : left,
+        deleted: options.isStateDeleted ? left : [],
+      },
+      last: closingLines(context, role, { options, isChanged, left }),
+    }));
+  });
+}
+
+interface FileEdits {
+  readonly before: HostRoles;
+  readonly roles: HostRoles;
+  readonly markers: HostMarkers;
+  /** Files that change, the roles first: a planner that is cut short is finished by the next run. */
+  readonly texts: readonly { readonly path: string; readonly text: string }[];
+}
+
+async function editFiles(
+  { ports: { files, hostname }, paths }: VerbContext,
+  { section, marker }: RemovableRole,
+): Promise<Result<FileEdits>> {
+  const rolesText = await files.readText(paths.rolesFile);
+  const before = parseHostRoles(rolesText, paths.rolesFile);
+  if (!before.ok) return before;
+  const dropped = dropHostRole(rolesText, section, paths.rolesFile);
+  if (!dropped.ok) return dropped;
+  const roles = parseHostRoles(dropped.value, paths.rolesFile);
+  if (!roles.ok) return roles;
+  const hostText = await files.readText(paths.hostFile);
+  const named = parseMarkers(hostText, paths.hostFile);
+  if (!named.ok) return named;
+  const host = marker === "webview_gateway" ? named.value.webviewGateway : named.value.teamsGateway;
+  const isOwn = marker !== undefined && host !== undefined && isGatewayHost(host, hostname);
+  const unmarked = isOwn
+    ? editMarkers(hostText, { [marker]: undefined }, paths.hostFile)
+    : ok(hostText ?? "");
+  if (!unmarked.ok) return unmarked;
+  const markers = parseMarkers(unmarked.value, paths.hostFile);
+  if (!markers.ok) return markers;
+  const texts = [
+    { path: paths.rolesFile, text: dropped.value, old: rolesText },
+    { path: paths.hostFile, text: unmarked.value, old: hostText },
+  ].filter(({ text, old }) => text !== (old ?? ""));
+  return ok({ before: before.value, roles: roles.value, markers: markers.value, texts });
+}
+
+async function stateThere(
+  { ports }: VerbContext,
+  { state }: RemovableRole,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const path of state) if (await ports.files.stat(path) !== undefined) found.push(path);
+  return found;
+}
+
+/** Deletes only what no process of the role has open any more. */
+async function deleteState(
+  { ports, paths }: VerbContext,
+  { command, noun, units }: RemovableRole,
+  left: readonly string[],
+): Promise<Result<void>> {
+  const services = ports.services(paths);
+  const up = await services.isRunning()
+    ? (await services.status(units)).filter(({ active }) =>
+      !["inactive", "failed"].includes(active)
+    )
+    : [];
+  const [unit] = up;
+  if (unit !== undefined) {
+    return err(refusal(
+      "role-still-runs",
+      `Cannot delete what ${noun} keeps: ${unit.unit} is ${unit.active}, must have ended`,
+      { hints: [`fleetctl ${command} remove --delete-state --yes`] },
+    ));
+  }
+  try {
+    for (const path of left) await ports.files.remove(path, { recursive: true });
+    return ok(undefined);
+  } catch (thrown) {
+    return err(refusalOfFault(thrown, `delete what ${noun} keeps`));
+  }
+}
+
+function closingLines(
+  { ports: { hostname } }: VerbContext,
+  { command, noun, marker, holds }: RemovableRole,
+  done: {
+    readonly options: Options;
+    readonly isChanged: boolean;
+    readonly left: readonly string[];
+  },
+): readonly string[] {
+  const { options: { isDryRun, isStateDeleted }, isChanged, left } = done;
+  const on = `host "${hostname}"`;
+  const would = isDryRun ? "would be" : "is";
+  const what = isChanged
+    ? `${noun} ${would} removed from ${on}`
+    : `unchanged  ${noun} is not installed on ${on}`;
+  const state = left.map((path) =>
+    isStateDeleted ? `deleted  ${path} (${holds})` : `kept  ${path} (${holds})`
+  );
+  return [
+    what,
+    ...(isDryRun && isStateDeleted ? state.map((line) => `would be ${line}`) : state),
+    ...(isStateDeleted || left.length === 0 ? [] : [
+      `a later "fleetctl ${command} install" goes on with it; to delete it for good:`,
+      `  fleetctl ${command} remove --delete-state`,
+    ]),
+    ...(marker === undefined || !isChanged
+      ? []
+      : [`hosts whose marker names this one need another: fleetctl host set ${marker} <host>`]),
+  ];
+}
