@@ -16,7 +16,7 @@ import { registerUrl } from "core/dial/register_url.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { DEFAULT_ROLES, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { type HostLedger, readHosts } from "core/ledger/hosts.ts";
 import { readKeptLedger } from "core/ledger/kept.ts";
 import { keepHosts } from "core/ledger/kept_hosts.ts";
@@ -96,6 +96,7 @@ export async function ensureState(
 export interface TriedFacts {
   readonly agent?: AgentRecord;
   readonly roles?: HostRoles;
+  readonly markers?: HostMarkers;
 }
 
 /** Reads every source and builds the facts; `tried` stands in for what is on disk. */
@@ -133,7 +134,7 @@ export async function gatherFacts(
     },
     catalog: catalog.value,
     roles: tried.roles ?? roles.value,
-    markers: markers.value,
+    markers: tried.markers ?? markers.value,
     secrets: secrets.value,
     defaults,
     definitions,
@@ -209,7 +210,8 @@ function buildFacts(
       runtimes: from.definitions.byName,
       env: hostKeys.ok ? [...env, hostKeys.value] : env,
       roles: found.roles,
-      shape: from.roles.shape,
+      // A host of its own runs the programs of its package.
+      shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
       workdir: from.roles.workdir,
       ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
       // These have no readable version at all. What runs for them was not taken away.

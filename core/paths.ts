@@ -22,8 +22,8 @@ export function pathsUnder(root: string) {
     /** The page of the cockpit, built. */
     web: at("/usr/lib/fleetctl/web"),
     program: (name: string) => at(`/usr/lib/fleetctl/${name}`),
-    /** Permission sets with this root's paths filled in. */
-    permissions: at("/usr/lib/fleetctl/permissions.json"),
+    /** Permission sets that no setting of a host changes: they belong to the programs. */
+    programPermissions: at("/usr/lib/fleetctl/permissions.json"),
 
     etc: at("/etc/fleetctl"),
     hostFile: at("/etc/fleetctl/host.yaml"),
@@ -57,6 +57,10 @@ export function pathsUnder(root: string) {
     units: at("/etc/systemd/system"),
 
     state: at("/var/lib/fleetctl"),
+    /** Rendered permission sets: those of the host's roles, and one file for each agent. */
+    permissionsDir: at("/var/lib/fleetctl/permissions"),
+    permissions: at("/var/lib/fleetctl/permissions/host.json"),
+    agentPermissions: (agent: string) => at(`/var/lib/fleetctl/permissions/agent-${agent}.json`),
     repo: at("/var/lib/fleetctl/repo"),
     agentsDir: at("/var/lib/fleetctl/repo/agents.d"),
     agentShard: (agent: string) => at(`/var/lib/fleetctl/repo/agents.d/${agent}.yaml`),

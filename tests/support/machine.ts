@@ -60,6 +60,7 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["caddy", "caddy"],
   ["curl", "curl"],
   ["openssl", "openssl"],
+  ["lintian", "lintian"],
 ];
 
 /** The same for packages without a program, by a file of theirs. */

@@ -27,6 +27,7 @@ import {
   checkTmpWithoutEntries,
   checkUnreadable,
 } from "tests/system/package/confinement.ts";
+import { checkOlderLayout, checkReadOnlyUsr, checkRoleRemoval } from "tests/system/package/usr.ts";
 import {
   checkGatewayRestart,
   checkRemoval,
@@ -87,7 +88,13 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       () => checkTeamchatHalves(scene, ROLES),
     );
     await step("the same package again restarts no agent", () => checkUpgrade(scene, out));
+    await step(
+      "what an older version rendered beside the programs moves away",
+      () => checkOlderLayout(scene, out, hash),
+    );
     await step("a restart of the gateway restarts no agent", () => checkGatewayRestart(scene));
+    await step("every role runs with /usr read-only", () => checkReadOnlyUsr(scene));
+    await step("each role goes and names what it leaves", () => checkRoleRemoval(scene));
     await step("a reboot brings everything back", async () => {
       await host.reboot();
       const { answer } = await scene.turn(`last commit of ${REPOSITORY}`);

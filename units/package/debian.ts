@@ -8,7 +8,10 @@
  * @module
  */
 
-import { DAEMON_UNIT } from "units/render/unit_name.ts";
+import postinst from "units/package/maintainer/postinst.sh" with { type: "text" };
+import postrm from "units/package/maintainer/postrm.sh" with { type: "text" };
+import preinst from "units/package/maintainer/preinst.sh" with { type: "text" };
+import prerm from "units/package/maintainer/prerm.sh" with { type: "text" };
 
 /** Names of Debian's architectures. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
@@ -18,6 +21,9 @@ export function debianArchitecture(arch: string): string {
   return ARCHITECTURES[arch] ?? arch;
 }
 
+/** Who is asked about the package; the changelog ends with the same line. */
+export const MAINTAINER = "fleetctl maintainers <fleetctl@fleetctl.invalid>";
+
 /** Renders `control`. */
 export function controlText(
   about: { readonly version: string; readonly arch: string; readonly kilobytes: number },
@@ -25,10 +31,10 @@ export function controlText(
   return `Package: fleetctl
 Version: ${about.version}
 Architecture: ${debianArchitecture(about.arch)}
-Maintainer: fleetctl maintainers <fleetctl@localhost>
+Maintainer: ${MAINTAINER}
 Installed-Size: ${about.kilobytes}
 Depends: libc6 (>= 2.31), libgcc-s1, git, passwd, procps
-Recommends: systemd, dbus, util-linux, iproute2, bash-completion
+Recommends: systemd, dbus, iproute2, bash-completion
 Suggests: chromium, python3-pip
 Section: admin
 Priority: optional
@@ -38,81 +44,20 @@ Description: fleet of long-lived agents on your own hosts
 `;
 }
 
-const POSTINST = `#!/bin/sh
-set -e
-[ "$1" = configure ] || exit 0
-
-if command -v systemd-sysusers >/dev/null 2>&1; then
-  systemd-sysusers fleetctl.conf
-else
-  getent group agents >/dev/null || groupadd --system agents
-  for user in fleetctl-gateway fleetctl-host fleetctl-login fleetctl-teamchat fleetctl-teamchat-receiver; do
-    getent passwd "$user" >/dev/null || useradd --system --user-group --no-create-home \\
-      --home-dir "/var/lib/fleetctl/\${user#fleetctl-}" --shell /usr/sbin/nologin "$user"
-  done
-fi
-# The folders of tmpfiles.d, also where systemd is not there to make them.
-for folder in /etc/fleetctl /etc/fleetctl/env /var/lib/fleetctl /var/cache/fleetctl \\
-  /var/cache/fleetctl/deno /run/fleetctl /run/mcp; do
-  install -d -o root -g root -m 755 "$folder"
-done
-install -d -o root -g root -m 750 /var/log/fleetctl
-
-# Only on a host that runs: an image must not carry keys that all its copies would share.
-if [ -d /run/systemd/system ]; then
-  systemctl daemon-reload
-  env -u FLEETCTL_ROOT /usr/lib/fleetctl/fleetctl apply || {
-    echo "fleetctl is installed, but this host is not as it should be yet; run: fleetctl apply" >&2
-  }
-  systemctl enable --quiet ${DAEMON_UNIT}
-  # Without the key that signs grants the daemon could only refuse, and root would not be heard.
-  [ ! -s /etc/fleetctl/host-op.env ] || systemctl start ${DAEMON_UNIT}
-fi
-`;
-
-const PRERM = `#!/bin/sh
-set -e
-[ -d /run/systemd/system ] || exit 0
-case "$1" in
-  remove)
-    systemctl stop 'fleetctl-*.service' 'mcp-*.socket' 'mcp-*.service'
-    systemctl disable --quiet ${DAEMON_UNIT}
-    for unit in /etc/systemd/system/fleetctl-*.service /etc/systemd/system/mcp-*.socket; do
-      # Rendered units stay for the next install, and must not start without their programs.
-      [ ! -f "$unit" ] || systemctl disable --quiet "\${unit##*/}"
-    done
-    ;;
-  # Agents go on; the daemon must not run verbs of two versions at once.
-  upgrade | deconfigure) systemctl stop ${DAEMON_UNIT} ;;
-esac
-`;
-
-const POSTRM = `#!/bin/sh
-set -e
-case "$1" in
-  purge)
-    rm -rf /etc/fleetctl /var/lib/fleetctl /var/cache/fleetctl /var/log/fleetctl /run/fleetctl /run/mcp
-    # What was rendered beside the package's files.
-    rm -rf /usr/lib/fleetctl
-    for unit in /etc/systemd/system/fleetctl-*.service /etc/systemd/system/mcp-*.service \\
-      /etc/systemd/system/mcp-*.socket; do
-      [ -f "$unit" ] || continue
-      head -n 1 "$unit" | grep -q '^# Rendered by fleetctl' || continue
-      find /etc/systemd/system -mindepth 2 -name "\${unit##*/}" -type l -delete
-      rm -f "$unit"
-    done
-    # Accounts stay: a later user must never get their numbers together with files they left.
-    ;;
-esac
-if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
-`;
-
 /** The maintainer scripts, by name. */
 export const SCRIPTS: Readonly<Record<string, string>> = {
-  postinst: POSTINST,
-  prerm: PRERM,
-  postrm: POSTRM,
+  preinst,
+  postinst,
+  prerm,
+  postrm,
 };
+
+/** What the checker of Debian packages says of files that are shipped as they were made elsewhere. */
+export const LINTIAN_OVERRIDES =
+  `# Deno is shipped as its authors built it: it links its libraries statically.
+fleetctl: embedded-library *
+fleetctl: hardening-no-relro *
+`;
 
 /** A package inside the programs, with the terms it came with. */
 export interface Ingredient {
@@ -143,9 +88,20 @@ export function copyrightText(ingredients: readonly Ingredient[]): string {
     `usr/lib/fleetctl/deno\nCopyright: the Deno authors\n\n${MIT}`,
     ...ingredients.map(({ name, license }) =>
       `usr/lib/fleetctl/programs: ${name}\n\n${
-        license?.trim() ?? "No file with terms came with it."
+        license === undefined ? "No file with terms came with it." : termsOf(license)
       }`
     ),
   ];
   return `${parts.join(`\n\n${"-".repeat(72)}\n\n`)}\n`;
+}
+
+/** Debian has the text of this license on every host, so a package names that file. */
+function termsOf(license: string): string {
+  if (!/Apache License\s+Version 2\.0, January 2004/.test(license)) return license.trim();
+  const owners = license.split("\n").map((line) => line.trim())
+    .filter((line) => /^Copyright (?!\[yyyy\])/.test(line));
+  return [
+    ...owners,
+    "Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0",
+  ].join("\n");
 }

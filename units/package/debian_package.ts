@@ -8,12 +8,14 @@
 import type { RenderedFile } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
+import changelog from "units/package/changelog.txt" with { type: "text" };
 import type { Bundle } from "units/package/bundle.ts";
 import {
   controlText,
   copyrightText,
   debianArchitecture,
   type Ingredient,
+  LINTIAN_OVERRIDES,
   SCRIPTS,
 } from "units/package/debian.ts";
 import { packageFiles, plain } from "units/package/package_files.ts";
@@ -37,6 +39,8 @@ const SAID = [
   ["/usr/share/man/man1/fleetctl.1", "help", "--man"],
 ] as const;
 
+const CHANGELOG = "/usr/share/doc/fleetctl/changelog";
+
 /** Writes everything of the package besides the programs into the stage. */
 export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<void>> {
   const rendered = packageFiles();
@@ -57,6 +61,11 @@ export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<voi
     if (!said.ok) return said;
     files.push(plain(path, said.value));
   }
+  files.push(
+    ...await documents(shop),
+    plain("/usr/share/lintian/overrides/fleetctl", LINTIAN_OVERRIDES),
+    plain(CHANGELOG, changelog),
+  );
   const ingredients = await ingredientsOf(shop, staged.bundles);
   files.push(plain("/usr/share/doc/fleetctl/copyright", copyrightText(ingredients)));
   for (const file of files) {
@@ -66,15 +75,27 @@ export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<voi
   }
   await shop.files.ensureDir(`${staged.stage}/usr/bin`);
   await shop.files.symlink("../lib/fleetctl/fleetctl", `${staged.stage}/usr/bin/fleetctl`);
-  const zipped = await runStep(shop, "compress the manual page", [
-    "gzip",
-    "-9nf",
-    `${staged.stage}/usr/share/man/man1/fleetctl.1`,
+  const zipped = await runStep(shop, "compress the manual page and the changelog", [
+    ...["gzip", "-9nf"] as const,
+    ...["/usr/share/man/man1/fleetctl.1", CHANGELOG].map((path) => `${staged.stage}${path}`),
   ]);
   if (!zipped.ok) return zipped;
   // Modes are what is meant here, whatever the umask of the builder is.
   const modes = await runStep(shop, "set modes", ["chmod", "-R", "u+rwX,go=rX", staged.stage]);
   return modes.ok ? ok(undefined) : modes;
+}
+
+/** What a host has to read: the tree's own documents, with the links between them. */
+async function documents({ files, tree }: Shop): Promise<readonly RenderedFile[]> {
+  const found: RenderedFile[] = [];
+  for (const folder of ["", "/docs", "/docs/adr"]) {
+    for (const name of await files.list(`${tree}${folder}`)) {
+      if (!name.endsWith(".md") || (folder === "" && name !== "README.md")) continue;
+      const text = await files.readText(`${tree}${folder}/${name}`) ?? "";
+      found.push(plain(`/usr/share/doc/fleetctl${folder}/${name}`, text));
+    }
+  }
+  return found;
 }
 
 /** Builds the package of a complete stage; returns its path. */

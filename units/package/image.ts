@@ -14,7 +14,7 @@ import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { VERSION } from "core/version.ts";
 import type { Bundle } from "units/package/bundle.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
-import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
 
 /** Name of the image and of its program. */
 export const IMAGE = "fleetctl-teamchat";
@@ -122,7 +122,7 @@ function imagePermissions(): Result<string> {
   if (teamchat === undefined) {
     return err(refusal("build-failed", "Cannot build the image: there is no set teamchat"));
   }
-  return ok(renderHostPermissions(site, { teamchat }).content);
+  return ok(printPermissions(site, { teamchat }));
 }
 
 /** Paths of the shared libraries of a program, as the loader of this machine finds them. */

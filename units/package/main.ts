@@ -22,7 +22,7 @@ import { buildImage, IMAGE } from "units/package/image.ts";
 import type { Shop } from "units/package/shop.ts";
 import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
-import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
 
 /** Starts `fleetctl` from wherever the build was put. */
 const FRONT = `#!/bin/sh
@@ -88,7 +88,7 @@ async function compileConfig(path: string): Promise<string> {
     workdir: DEFAULT_ROLES.workdir,
     roles: { gateway: GATEWAY, login: LOGIN, teamchat: TEAMCHAT },
   };
-  await files.write(path, renderHostPermissions(site, need(hostPermissions(site))).content);
+  await files.write(path, printPermissions(site, need(hostPermissions(site))));
   return path;
 }
 

@@ -12,7 +12,7 @@ import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { unitFile } from "units/reconcile/desired_part.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
-import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import { hostPermissions, renderProgramPermissions } from "units/render/permission_files.ts";
 import { renderDaemon } from "units/render/roles/daemon.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
@@ -31,6 +31,7 @@ const TMPFILES = `# Folders of fleetctl; see tmpfiles.d(5).
 d /etc/fleetctl 0755 root root -
 d /etc/fleetctl/env 0755 root root -
 d /var/lib/fleetctl 0755 root root -
+d /var/lib/fleetctl/permissions 0755 root root -
 d /var/log/fleetctl 0750 root root -
 d /var/cache/fleetctl 0755 root root -
 d /var/cache/fleetctl/deno 0755 root root -
@@ -47,7 +48,7 @@ export function packageFiles(): Result<readonly RenderedFile[]> {
   if (!sets.ok) return sets;
   return ok([
     ...renderLaunchers(shape, paths),
-    renderHostPermissions(site, sets.value),
+    renderProgramPermissions(site, sets.value),
     // The package's own place for units: what an operator or `apply` writes to /etc wins.
     { ...unitFile(renderDaemon(paths), paths), path: `/usr/lib/systemd/system/${DAEMON_UNIT}` },
     plain("/usr/lib/sysusers.d/fleetctl.conf", SYSUSERS),

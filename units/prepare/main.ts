@@ -24,7 +24,11 @@ import { ok } from "core/result.ts";
 import { checkRootFolder, rootRefusal } from "core/root_refusal.ts";
 import { knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
-import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import {
+  hostPermissions,
+  renderHostPermissions,
+  renderProgramPermissions,
+} from "units/render/permission_files.ts";
 
 function fail(lines: readonly string[], code: number): never {
   for (const line of lines) console.error(line);
@@ -52,6 +56,7 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   if (!owned.ok) failWith(owned.error);
   await files.ensureDir(paths.etc, { mode: 0o755 });
   await files.ensureDir(paths.lib, { mode: 0o755 });
+  await files.ensureDir(paths.permissionsDir, { mode: 0o755 });
   const before = await files.readText(paths.rolesFile);
   const parsed = parseHostRoles(before, paths.rolesFile);
   if (!parsed.ok) failWith(parsed.error);
@@ -75,7 +80,11 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   const sets = hostPermissions(site);
   if (!sets.ok) failWith(sets.error);
   for (
-    const file of [...renderLaunchers(roles.shape, paths), renderHostPermissions(site, sets.value)]
+    const file of [
+      ...renderLaunchers(roles.shape, paths),
+      renderProgramPermissions(site, sets.value),
+      renderHostPermissions(site, sets.value),
+    ]
   ) {
     if (await files.readText(file.path) === file.content) continue;
     await files.write(file.path, file.content, { mode: file.mode });

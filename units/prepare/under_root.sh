@@ -73,7 +73,7 @@ if [ ! -x "$launcher" ]; then
   exit 2
 fi
 # A role that this root does not have has no permission set here.
-sets=$root/usr/lib/fleetctl/permissions.json
+sets=$root/var/lib/fleetctl/permissions/host.json
 case "$program" in
   fleetctl-gateway) verb=webview-gateway ;;
   fleetctl-login) verb=webview-login ;;

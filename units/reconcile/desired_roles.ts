@@ -19,7 +19,11 @@ import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { desiredTeamchat } from "units/reconcile/desired_teamchat.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
-import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
+import {
+  hostPermissions,
+  renderHostPermissions,
+  renderProgramPermissions,
+} from "units/render/permission_files.ts";
 import { renderDaemon } from "units/render/roles/daemon.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";
 import { renderGateway } from "units/render/roles/gateway.ts";
@@ -45,11 +49,14 @@ export function desiredRoles(facts: Facts): DesiredPart {
     heldPaths.add(path);
   };
   const launchers = renderLaunchers(facts.shape, facts.paths);
-  files.push(...launchers.map((file) => ({ file })));
   const sets = hostPermissions(facts);
-  const permissions = sets.ok ? renderHostPermissions(facts, sets.value) : undefined;
   if (!sets.ok) faults.push(sets.error);
-  if (permissions !== undefined) files.push({ file: permissions });
+  else files.push({ file: renderHostPermissions(facts, sets.value) });
+  // On a host of its own the programs and what belongs to them are the package's, and /usr read-only.
+  if (facts.paths.root !== "/") {
+    files.push(...launchers.map((file) => ({ file })));
+    if (sets.ok) files.push({ file: renderProgramPermissions(facts, sets.value) });
+  }
   if (!facts.env.some((file) => file.path === facts.paths.sharedEnv)) {
     files.push({ file: renderEmptySharedEnv(facts.paths) });
   }
@@ -159,11 +166,12 @@ function hostFolders(facts: Facts): readonly DesiredFolder[] {
     owner,
   });
   return [
-    folder(paths.lib, 0o755),
+    ...(paths.root === "/" ? [] : [folder(paths.lib, 0o755)]),
     folder(paths.etc, 0o755),
     folder(paths.envDir, 0o755),
     folder(paths.units, 0o755),
     folder(paths.state, 0o755),
+    folder(paths.permissionsDir, 0o755),
     folder(paths.run, 0o755),
     folder(paths.logs, 0o750),
     ...(facts.roles.gateway === undefined ? [] : [

@@ -217,7 +217,8 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
 
 /** The record is ours, but a path in it is believed only where we ever write. */
 function isOurs(path: string, paths: Paths): boolean {
-  const isBelow = [paths.units, paths.etc, paths.lib].some((folder) =>
+  const ours = [paths.units, paths.etc, paths.permissionsDir];
+  const isBelow = [...ours, ...(paths.root === "/" ? [] : [paths.lib])].some((folder) =>
     path.startsWith(`${folder}/`)
   );
   return isBelow && !path.split("/").includes("..");

@@ -19,7 +19,6 @@ import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { editJson, readJsonObject } from "units/render/json_edit.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
-import { agentPermissionsPath } from "units/render/permissions.ts";
 
 type ClientShape = RuntimeDefinition["clientConfig"]["shape"];
 
@@ -88,7 +87,7 @@ export function renderClientEntry(
     env: {
       FLEETCTL_ROOT: site.paths.root,
       FLEETCTL_AGENT: site.agent,
-      FLEETCTL_PERMISSIONS: agentPermissionsPath(site.paths, site.agent),
+      FLEETCTL_PERMISSIONS: site.paths.agentPermissions(site.agent),
     },
     ...exposure,
   };

@@ -134,7 +134,7 @@ export function agentHardening(): readonly UnitEntry[] {
  * Returns the block of the daemon: its children are whole verbs that run as root. `writable` are the
  * folders below /usr that verbs render into.
  */
-export function daemonHardening(writable: readonly string[]): readonly UnitEntry[] {
+export function daemonHardening(): readonly UnitEntry[] {
   return [
     ...COMMON,
     VERB_CAPABILITIES,
@@ -144,12 +144,7 @@ export function daemonHardening(writable: readonly string[]): readonly UnitEntry
     { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
     { key: "PrivateDevices", value: "yes", why: "No raw device" },
     { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
-    { key: "ProtectSystem", value: "yes", why: "No verb changes the programs of the host …" },
-    {
-      key: "ReadWritePaths",
-      value: writable.map((path) => `-${path}`).join(" "),
-      why: "… except for its own launchers and permission sets",
-    },
+    { key: "ProtectSystem", value: "yes", why: "No verb changes the programs of the host" },
     families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw or packet sockets"),
     { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
     ...NO_OWN_SANDBOX,

@@ -9,6 +9,7 @@ import type { Paths } from "core/paths.ts";
 import { printShell, quoteShell } from "core/quote.ts";
 import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { checkedText } from "units/render/checked.ts";
+import { EXEC_SET, PROGRAM_SETS } from "units/render/permissions.ts";
 import underRoot from "units/prepare/under_root.sh" with { type: "text" };
 
 /** One program: its launcher's name, its entry in the tree and its permission set. */
@@ -114,7 +115,12 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
   const isDial = program.name === "fleetctl-dial";
   const entry = entryPath(program, shape);
   const isAgents = program.isAgents === true;
-  const config = isAgents ? '"$FLEETCTL_PERMISSIONS"' : quoteShell(paths.permissions);
+  const isExec = program.set === EXEC_SET;
+  const config = isAgents
+    ? '"$FLEETCTL_PERMISSIONS"'
+    : isFleetctl || isExec
+    ? '"$sets"'
+    : quoteShell(PROGRAM_SETS.includes(program.set) ? paths.programPermissions : paths.permissions);
   const lines = [
     "#!/bin/sh",
     `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are overwritten.`,
@@ -126,21 +132,28 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     ...(isFleetctl && !isUnderRoot ? otherRoot(shape, paths) : []),
     ...unlessSet("FLEETCTL_ROOT", quoteShell(paths.root)),
     ...(isDial ? hostMode(paths) : []),
-    ...(isAgents
-      ? unlessSet(
-        "FLEETCTL_PERMISSIONS",
-        `${quoteShell(`${paths.lib}/permissions-`)}"\${FLEETCTL_AGENT:-$(id -un)}".json`,
-      )
-      : []),
+    ...(isAgents ? choiceOfAgent(paths) : []),
     ...(isAgents ? unlessAgent(program.name) : []),
     "export DENO_NO_UPDATE_CHECK=1",
     ...(isFleetctl ? choiceOfSet(paths) : []),
+    ...(isExec ? execSets(paths) : []),
     `exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only${
       // Else Deno reads the code of all verbs before one of them runs.
       isFleetctl ? " --unstable-lazy-dynamic-imports" : ""} --config ${config} \\`,
     `  -P=${isFleetctl || isDial ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** What began before an upgrade may name a set where older versions kept it, beside the programs. */
+function choiceOfAgent(paths: Paths): readonly string[] {
+  const own = `${quoteShell(`${paths.permissionsDir}/agent-`)}"\${FLEETCTL_AGENT:-$(id -un)}".json`;
+  return [
+    'case "${FLEETCTL_PERMISSIONS:-}" in',
+    `  "" | ${quoteShell(`${paths.lib}/permissions`)}*) FLEETCTL_PERMISSIONS=${own} ;;`,
+    "esac",
+    "export FLEETCTL_PERMISSIONS",
+  ];
 }
 
 /** A program of an agent has nothing to start with for a user who is none. */
@@ -178,7 +191,7 @@ function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
     "done",
     'if [ -n "$help" ]; then',
     `  DENO_NO_UPDATE_CHECK=1 exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only \\`,
-    `    --config ${quoteShell(paths.permissions)} -P=fleetctl ${quoteShell(entry)} "$@"`,
+    `    --config ${quoteShell(paths.programPermissions)} -P=fleetctl ${quoteShell(entry)} "$@"`,
     "fi",
   ];
 }
@@ -189,9 +202,24 @@ function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
  * without one, as it must before the first daemon has a key.
  */
 function choiceOfSet(paths: Paths): readonly string[] {
+  const own = `sets=${quoteShell(paths.programPermissions)}`;
   return paths.root === "/"
-    ? ["set=fleetctl", `[ ! -w ${quoteShell(paths.etc)} ] || set=fleetctl-exec`]
-    : ["set=fleetctl-exec", '[ "${1:-}" != up ] || set=fleetctl-up'];
+    ? [
+      `set=fleetctl ${own}`,
+      `if [ -w ${quoteShell(paths.etc)} ]; then`,
+      `  set=${EXEC_SET}`,
+      ...execSets(paths).map((line) => `  ${line}`),
+      "fi",
+    ]
+    : [`set=${EXEC_SET} ${own}`, '[ "${1:-}" != up ] || set=fleetctl-up'];
+}
+
+/** The rendered set reaches the agents of this host; the shipped one can render it again. */
+function execSets(paths: Paths): readonly string[] {
+  return [
+    `sets=${quoteShell(paths.permissions)}`,
+    `grep -qs '"${EXEC_SET}": {' "$sets" || sets=${quoteShell(paths.programPermissions)}`,
+  ];
 }
 
 /** The host's own unit is no agent's: its set is one of the host's. */

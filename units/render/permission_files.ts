@@ -18,11 +18,12 @@ import { isReceiverApart } from "core/teamchat/halves.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import {
-  agentPermissionsPath,
+  EXEC_SET,
   expandSet,
   type PermissionSet,
   permissionTemplates,
   type PermissionValues,
+  PROGRAM_SETS,
   projectImports,
 } from "units/render/permissions.ts";
 
@@ -140,9 +141,26 @@ function teamchatValues(
   };
 }
 
-/** Renders the host's file; readable by all, because every user's `fleetctl` starts with it. */
+/** Renders the file of the host's roles, and of verbs that run as root: they reach its agents. */
 export function renderHostPermissions(site: HostSite, sets: Sets): RenderedFile {
-  return configFile(site.paths.permissions, site, sets);
+  const isRendered = (name: string) => name === EXEC_SET || !isProgramSet(name);
+  return configFile(site.paths.permissions, site, chooseSets(sets, isRendered));
+}
+
+/**
+ * Renders the sets that the package ships with its programs: a host whose rendered files are lost or
+ * damaged still starts `fleetctl` and its daemon. Every user's `fleetctl` reads it.
+ */
+export function renderProgramPermissions(site: HostSite, sets: Sets): RenderedFile {
+  return configFile(site.paths.programPermissions, site, chooseSets(sets, isProgramSet));
+}
+
+function isProgramSet(name: string): boolean {
+  return PROGRAM_SETS.includes(name);
+}
+
+function chooseSets(sets: Sets, isChosen: (name: string) => boolean): Sets {
+  return Object.fromEntries(Object.entries(sets).filter(([name]) => isChosen(name)));
 }
 
 /** Renders the file of one agent. */
@@ -184,9 +202,7 @@ export function renderAgentPermissions(
     mcp_env_files: urlHosts.length === 0 ? [] : [paths.sharedEnv, paths.agentEnv(agent.name)],
   };
   const sets = expandAll(AGENT_SETS, values);
-  return sets.ok
-    ? ok(configFile(agentPermissionsPath(paths, agent.name), facts, sets.value))
-    : sets;
+  return sets.ok ? ok(configFile(paths.agentPermissions(agent.name), facts, sets.value)) : sets;
 }
 
 function hostValues(site: HostSite): PermissionValues {
@@ -195,7 +211,7 @@ function hostValues(site: HostSite): PermissionValues {
     root: paths.root === "/" ? "" : paths.root,
     // Where verbs may write: all of a root of its own, our own folders of a real host.
     writable: paths.root === "/"
-      ? [paths.etc, paths.lib, paths.units, paths.state, paths.run, paths.logs, paths.mcpRun]
+      ? [paths.etc, paths.units, paths.state, paths.run, paths.logs, paths.mcpRun]
       : [paths.root],
     // Verbs ask dial units. Their sockets are in homes, where verbs write nothing else.
     dial_sockets: paths.root === "/"
@@ -232,6 +248,12 @@ function expandAll(names: readonly string[], values: PermissionValues): Result<S
 }
 
 function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
+  const content = printPermissions(site, sets);
+  return { path, content, mode: 0o644, owner: ROOT_OWNER, secret: false };
+}
+
+/** Prints a Deno config with these sets, and what a program of the tree needs beside its set. */
+export function printPermissions(site: Pick<HostSite, "shape">, sets: Sets): string {
   const { shape } = site;
   const source = shape.kind === "bundle" ? { lock: false } : {
     imports: Object.fromEntries(
@@ -243,13 +265,7 @@ function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
     lock: { path: `${shape.dir}/deno.lock`, frozen: true },
   };
   const config = { nodeModulesDir: "none", ...source, permissions: sets };
-  return {
-    path,
-    content: `${JSON.stringify(config, null, 2)}\n`,
-    mode: 0o644,
-    owner: ROOT_OWNER,
-    secret: false,
-  };
+  return `${JSON.stringify(config, null, 2)}\n`;
 }
 
 function fileUrl(path: string): string {

@@ -9,7 +9,6 @@
  */
 
 import { refusal } from "core/errors.ts";
-import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import projectConfig from "deno.json" with { type: "json" };
 
@@ -25,6 +24,17 @@ export type PermissionSet = Readonly<Record<string, PermissionValue>>;
 /** Values of placeholders. */
 export type PermissionValues = Readonly<Record<string, string | readonly string[]>>;
 
+/** The set of verbs that run as root. */
+export const EXEC_SET = "fleetctl-exec";
+
+/** Sets that are shipped with the programs. */
+export const PROGRAM_SETS: readonly string[] = [
+  "fleetctl",
+  "fleetctl-exec",
+  "fleetctl-up",
+  "daemon",
+];
+
 /** Returns the templates of every set of the product, as `deno.json` states them. */
 export function permissionTemplates(): Readonly<Record<string, PermissionSet>> {
   return projectConfig.permissions;
@@ -33,11 +43,6 @@ export function permissionTemplates(): Readonly<Record<string, PermissionSet>> {
 /** Returns the import map of the tree, as `deno.json` states it. */
 export function projectImports(): Readonly<Record<string, string>> {
   return projectConfig.imports;
-}
-
-/** Returns where the sets of an agent's programs are. */
-export function agentPermissionsPath(paths: Paths, agent: string): string {
-  return `${paths.lib}/permissions-${agent}.json`;
 }
 
 /** Fills in one set; refuses an unknown placeholder and a value that Deno would split. */

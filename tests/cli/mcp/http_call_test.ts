@@ -265,7 +265,7 @@ Deno.test("a wrong key, a key that no header may hold and no server at all are e
 Deno.test("an agent's own proxy reaches the URL within its permission set, and no other host", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);
-  const rendered = await Deno.readTextFile(`${host.paths.lib}/permissions-ada.json`);
+  const rendered = await Deno.readTextFile(host.paths.agentPermissions("ada"));
   const { mcp } = JSON.parse(rendered).permissions;
   // The program of this tree with the set as it was rendered.
   const imports = importsOfTree();

@@ -24,7 +24,7 @@ async function install(host: CatalogHost): Promise<void> {
     await Deno.writeTextFile(file.path, file.content);
     await Deno.chmod(file.path, file.mode);
   }
-  const rendered = await Deno.readTextFile(`${host.paths.lib}/permissions-ada.json`);
+  const rendered = await Deno.readTextFile(host.paths.agentPermissions("ada"));
   const { mcp } = JSON.parse(rendered).permissions;
   const imports = importsOfTree();
   const config = `${host.root}/deno.json`;

@@ -19,7 +19,7 @@ export async function checkHandEdits(host: BootedHost): Promise<void> {
     "/etc/systemd/system/mcp-keyed-ada@.service": "[Service]\nExecStart=/bin/false\n",
     "/etc/fleetctl/env/agent-ada.env": "KEYED_TOKEN=stolen\n",
     "/etc/fleetctl/gate/keyed.json": "{}",
-    "/usr/lib/fleetctl/permissions-ada.json": "{}",
+    "/var/lib/fleetctl/permissions/agent-ada.json": "{}",
   };
   for (const [path, text] of Object.entries(edits)) {
     await Deno.writeTextFile(`${host.root}${path}`, text);

@@ -101,7 +101,7 @@ export async function remove(scene: DaemonScene): Promise<void> {
     "find",
     "/etc/fleetctl",
     "/run/mcp",
-    "/usr/lib/fleetctl",
+    "/var/lib/fleetctl/permissions",
     "-name",
     "*bob*",
   );

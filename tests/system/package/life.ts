@@ -15,6 +15,9 @@ import {
   ROLES,
 } from "tests/support/packaged_host.ts";
 
+/** Undoes `checkReadOnlyUsr`: dpkg takes files of /usr away. */
+const USR_WRITABLE = "systemctl disable --quiet read-only-usr && mount -o remount,bind,rw /usr";
+
 /** Two agents and an MCP, after which nothing is left to do. */
 export async function setUp(scene: PackagedHost): Promise<void> {
   assert.match(await scene.must("fleetctl", "--version"), /^fleetctl \d+\.\d+\.\d+\n$/);
@@ -56,6 +59,7 @@ export async function checkGatewayRestart(scene: PackagedHost): Promise<void> {
 
 /** Removing stops everything, purging leaves the homes. */
 export async function checkRemoval(scene: PackagedHost): Promise<void> {
+  await scene.must("sh", "-c", USR_WRITABLE);
   const running = async () => {
     const units = await scene.must(
       ...["systemctl", "list-units", "--plain", "--no-legend", "--state=active,activating,failed"],

@@ -73,7 +73,7 @@ export async function checkModelFromPage(scene: PackagedHost): Promise<void> {
   const env = "/etc/fleetctl/env/agent-ada.env";
   assert.match(await scene.host.read(env), new RegExp(`^FLEETCTL_MODEL_KEY="?${key}"?$`, "m"));
   assert.equal(await scene.modeOf(env), "640 root:ada");
-  const sets = await scene.host.read("/usr/lib/fleetctl/permissions-ada.json");
+  const sets = await scene.host.read("/var/lib/fleetctl/permissions/agent-ada.json");
   assert.ok(sets.includes("127.0.0.1:9"), "the runtime may reach the endpoint");
   const journal = await scene.must("journalctl", "--no-pager", "-o", "cat");
   assert.ok(!journal.includes(key), "no journal holds a key");

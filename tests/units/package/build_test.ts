@@ -12,7 +12,7 @@ import { VERSION } from "core/version.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { makeRoot } from "tests/support/up_process.ts";
 import { agent } from "tests/units/reconcile/fixture.ts";
-import { debianArchitecture, SCRIPTS } from "units/package/debian.ts";
+import { debianArchitecture, MAINTAINER, SCRIPTS } from "units/package/debian.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { renderAgentPermissions } from "units/render/permission_files.ts";
 import { permissionTemplates } from "units/render/permissions.ts";
@@ -99,7 +99,7 @@ await prepareRoot();
 /** Runs a program of the root the way its unit does. */
 function program(name: string, args: readonly string[], env: Record<string, string> = {}) {
   return run(paths.program(name), args, {
-    env: { FLEETCTL_PERMISSIONS: `${paths.lib}/permissions-ada.json`, ...env },
+    env: { FLEETCTL_PERMISSIONS: paths.agentPermissions("ada"), ...env },
   });
 }
 
@@ -209,6 +209,21 @@ Deno.test("fleetctl up of the build sends a turn through every real part", async
 const deb = `${out}/fleetctl_${VERSION}_${debianArchitecture(Deno.build.arch)}.deb`;
 const hasDpkg = (await run("sh", ["-c", "command -v dpkg-deb"])).code === 0;
 
+const hasLintian = (await run("sh", ["-c", "command -v lintian"])).code === 0;
+
+if (hasDpkg && hasLintian) {
+  Deno.test("the checker of Debian packages finds no error", async () => {
+    const checked = await run("lintian", ["--no-cfg", "--fail-on", "error", deb]);
+    assert.equal(checked.code, 0, checked.stdout + checked.stderr);
+  });
+}
+
+Deno.test("the changelog of the package begins with the version that is built", async () => {
+  const text = await Deno.readTextFile(`${TREE}/units/package/changelog.txt`);
+  assert.equal(/^fleetctl \(([^)]+)\)/.exec(text)?.[1], VERSION);
+  assert.ok(text.includes(`\n -- ${MAINTAINER}  `), "its last line names who maintains it");
+});
+
 if (hasDpkg) {
   Deno.test("the package lists what a host needs, with modes and owner root", async () => {
     const listed = await run("dpkg-deb", ["-c", deb]);
@@ -235,6 +250,9 @@ if (hasDpkg) {
       "./usr/share/fish/vendor_completions.d/fleetctl.fish": plain,
       "./usr/share/man/man1/fleetctl.1.gz": plain,
       "./usr/share/doc/fleetctl/copyright": plain,
+      "./usr/share/doc/fleetctl/changelog.gz": plain,
+      "./usr/share/doc/fleetctl/README.md": plain,
+      "./usr/share/doc/fleetctl/docs/recovery.md": plain,
       ...Object.fromEntries(PROGRAMS.flatMap(({ name }) => [
         [`${lib}/${name}`, program],
         [`${lib}/${name}.js`, plain],
@@ -259,6 +277,9 @@ if (hasDpkg) {
   });
 }
 
+/** A root without programs: no package is there, and scripts run outside of it. */
+const FORCED = ["--force-depends", "--force-script-chrootless"];
+
 // dpkg wants to be root even for another root.
 if (hasDpkg && Deno.uid() === 0) {
   Deno.test({
@@ -268,7 +289,7 @@ if (hasDpkg && Deno.uid() === 0) {
       await Deno.mkdir(`${host}/var/lib/dpkg/updates`, { recursive: true });
       await Deno.mkdir(`${host}/var/lib/dpkg/info`);
       await Deno.writeTextFile(`${host}/var/lib/dpkg/status`, "");
-      const done = await run("dpkg", [`--root=${host}`, "--force-depends", "--unpack", deb], {
+      const done = await run("dpkg", [`--root=${host}`, ...FORCED, "--unpack", deb], {
         env: { PATH: `/usr/sbin:/sbin:${PLAIN.PATH}` },
       });
       assert.equal(done.code, 0, done.stderr);

@@ -6,8 +6,10 @@
  */
 
 import assert from "node:assert/strict";
+import type { RenderedFile } from "core/rendered_file.ts";
 import { assertGolden } from "tests/support/golden.ts";
 import { facts } from "tests/units/reconcile/fixture.ts";
+import { packageFiles } from "units/package/package_files.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
 import { editClientConfig } from "units/render/client_config.ts";
 
@@ -22,8 +24,17 @@ interface Given {
 const FOLDER = new URL("../../golden/units/", import.meta.url);
 const SEPARATOR = "----\n";
 
-function printFiles(desired: Desired, only: readonly string[]): string {
-  const files = desired.files.map(({ file }) => ({
+/** Files that a host of its own has from its package. */
+function packaged({ root, only }: Given): readonly RenderedFile[] {
+  if (root !== "/" || only.length === 0) return [];
+  const files = packageFiles();
+  assert.ok(files.ok);
+  return files.value;
+}
+
+function printFiles(desired: Desired, given: Given): string {
+  const { only } = given;
+  const files = [...desired.files.map(({ file }) => file), ...packaged(given)].map((file) => ({
     head: `${file.path} ${file.mode.toString(8)} ${file.owner.user}:${file.owner.group}`,
     text: file.content,
   }));
@@ -49,7 +60,7 @@ for (const entry of [...Deno.readDirSync(FOLDER)].sort((a, b) => a.name < b.name
     assert.deepEqual(desired.faults, []);
     await assertGolden(
       `units/${entry.name}`,
-      `${head}${SEPARATOR}${printFiles(desired, given.only)}`,
+      `${head}${SEPARATOR}${printFiles(desired, given)}`,
     );
   });
 }

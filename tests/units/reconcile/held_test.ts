@@ -31,8 +31,8 @@ test("reconcile() leaves a running MCP alone when its tree can no longer be had"
   rig.broken.add("git");
   const report = await rig.done(facts(WIRED), { restartAgents: true });
   assert.deepEqual(report.faults.map((fault) => fault.code), ["package-missing"]);
-  const { ["/r/usr/lib/fleetctl/permissions-ada.json"]: _, ...now } = await rig.snapshot();
-  const { ["/r/usr/lib/fleetctl/permissions-ada.json"]: __, ...then } = before;
+  const { ["/r/var/lib/fleetctl/permissions/agent-ada.json"]: _, ...now } = await rig.snapshot();
+  const { ["/r/var/lib/fleetctl/permissions/agent-ada.json"]: __, ...then } = before;
   assert.deepEqual(now, then);
   assert.ok(rig.services.active().includes("mcp-git-ada.socket"));
 });

@@ -75,7 +75,7 @@ Deno.test("reconcile() gives each file the owner that its readers need", async (
   assert.deepEqual(await owner("/etc/fleetctl/env/mcp-shared.env"), [0, 500, "640"]);
   assert.deepEqual(await owner("/etc/fleetctl/env/webview-gateway.env"), [0, 1000, "640"]);
   assert.deepEqual(await owner("/var/lib/fleetctl/gateway"), [1000, 1000, "700"]);
-  assert.deepEqual(await owner("/usr/lib/fleetctl/fleetctl-exec"), [0, 0, "755"]);
+  assert.deepEqual(await owner("/var/lib/fleetctl/permissions/host.json"), [0, 0, "644"]);
   assert.deepEqual(await owner("/var/lib/fleetctl/rendered.json"), [0, 0, "600"]);
   assert.ok(isUnchanged(await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true })));
 });

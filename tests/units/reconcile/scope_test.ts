@@ -30,7 +30,7 @@ async function changedBy(rig: Rig, given: Facts, agent: AgentName, more: readonl
 /** Whether a path is one of ada's, or a common part of an MCP that she has. */
 function isAdas(path: string, mcps: readonly string[]): boolean {
   return /^\/r\/home\/ada(\/|$)/.test(path) ||
-    ["agent-ada.env", "permissions-ada.json", "fleetctl-dial-ada.service"]
+    ["agent-ada.env", "agent-ada.json", "fleetctl-dial-ada.service"]
       .some((name) => path.endsWith(`/${name}`)) ||
     /\/mcp-[a-z-]+-ada(@)?\.(service|socket)$/.test(path) ||
     /\/env\/mcp-shared\.env$/.test(path) ||
@@ -54,7 +54,7 @@ Deno.test("reconcile() with a scope writes what an added MCP of that agent needs
     "/r/etc/systemd/system/mcp-notes@.service",
     "/r/etc/systemd/system/sockets.target.wants/mcp-notes.socket",
     "/r/home/ada/.runtime-b/agent/mcp.json",
-    "/r/usr/lib/fleetctl/permissions-ada.json",
+    "/r/var/lib/fleetctl/permissions/agent-ada.json",
   ]);
   assert.deepEqual(report.units, [{ unit: "mcp-notes.socket", change: "started" }]);
   assert.deepEqual([report.vendored, report.restartPending], [["notes"], ["ada"]]);
@@ -76,7 +76,7 @@ Deno.test("reconcile() with a scope takes a shared server away with its last age
   const first = await changedBy(rig, facts({ ada: [], bea: ["notes"] }), ada, [notes]);
   assert.deepEqual(first.paths, [
     "/r/home/ada/.runtime-b/agent/mcp.json",
-    "/r/usr/lib/fleetctl/permissions-ada.json",
+    "/r/var/lib/fleetctl/permissions/agent-ada.json",
   ]);
   assert.ok(rig.services.active().includes("mcp-notes.socket"));
   await changedBy(rig, facts({ ada: [], bea: [] }), "bea" as AgentName, [notes]);

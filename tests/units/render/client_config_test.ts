@@ -27,7 +27,7 @@ function entry(name: string, shape: "runtime-a" | "runtime-b") {
 const ENV = {
   FLEETCTL_ROOT: "/",
   FLEETCTL_AGENT: "ada",
-  FLEETCTL_PERMISSIONS: "/usr/lib/fleetctl/permissions-ada.json",
+  FLEETCTL_PERMISSIONS: "/var/lib/fleetctl/permissions/agent-ada.json",
 };
 const command = "/usr/lib/fleetctl/fleetctl-mcp";
 const ROWS = [

@@ -28,7 +28,9 @@ async function withRoot(
   const root = `${await Deno.makeTempDir()}/a root's folder`;
   const paths = pathsUnder(root);
   try {
-    await Deno.mkdir(paths.lib, { recursive: true });
+    for (const folder of [paths.lib, paths.permissionsDir]) {
+      await Deno.mkdir(folder, { recursive: true });
+    }
     for (const file of renderLaunchers(shape(root), paths)) {
       await Deno.writeTextFile(file.path, file.content);
       await Deno.chmod(file.path, file.mode);
@@ -81,7 +83,7 @@ Deno.test("a launcher of the tree starts the pinned Deno with set, lock-bearing 
       "--no-prompt",
       "--cached-only",
       "--config",
-      `${root}/usr/lib/fleetctl/permissions.json`,
+      `${root}/var/lib/fleetctl/permissions/host.json`,
       "-P=gateway",
       "/srv/the tree/gateway/main.ts",
       "--check-config",
@@ -112,9 +114,21 @@ Deno.test("an agent's program takes the sets that its unit names, and no other p
   });
 });
 
+Deno.test("a set that an older version kept beside the programs is taken from where it is now", async () => {
+  await withRoot(tree, async (run, root) => {
+    const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
+    await Deno.writeTextFile(sets, "{}");
+    const env = {
+      FLEETCTL_AGENT: "ada",
+      FLEETCTL_PERMISSIONS: `${root}/usr/lib/fleetctl/permissions-ada.json`,
+    };
+    assert.ok(words(await run("fleetctl-mcp", ["check", "git"], env)).includes(sets));
+  });
+});
+
 Deno.test("an agent's program started by hand takes the sets of that agent, or says who is none", async () => {
   await withRoot(tree, async (run, root) => {
-    const sets = `${root}/usr/lib/fleetctl/permissions-ada.json`;
+    const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
     await Deno.writeTextFile(sets, "{}");
     const env = { FLEETCTL_AGENT: "ada" };
     assert.ok(words(await run("fleetctl-mcp", ["check", "git"], env)).includes(sets));
@@ -142,7 +156,7 @@ Deno.test("fleetctl starts with the set of what it is about to do", async () => 
   });
   const real = renderLaunchers(bundle(), pathsUnder("/"));
   const text = real.find((file) => file.path === "/usr/lib/fleetctl/fleetctl")?.content ?? "";
-  assert.match(text, /^set=fleetctl$/m);
+  assert.match(text, /^set=fleetctl sets=/m);
 });
 
 Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look like", async () => {

@@ -53,7 +53,12 @@ Deno.test("under systemd a Python server sees programs, its tree and what is gra
   ) assert.ok(shown.includes(path), path);
   const own = /^-?\/(usr|bin|sbin|lib\d*|etc\/[\w.-]+|etc\/fleetctl\/gate\/wiki\.json)$/;
   const rest = shown.filter((path) => !own.test(path)).sort();
-  assert.deepEqual(rest, ["-/home/ada/notes", "-/srv/wiki", "/var/lib/fleetctl/deploy/wiki"]);
+  assert.deepEqual(rest, [
+    "-/home/ada/notes",
+    "-/srv/wiki",
+    "-/var/lib/fleetctl/permissions/agent-ada.json",
+    "/var/lib/fleetctl/deploy/wiki",
+  ]);
   assert.ok(!shown.some((path) => /shadow|sudoers|\/etc\/fleetctl$|\/etc$/.test(path)));
   assert.deepEqual(lists(unit, "BindPaths"), [
     "-/home/ada/drafts",

@@ -25,7 +25,6 @@ import {
   startsPrograms,
 } from "units/render/mcp/command.ts";
 import { pythonEntries } from "units/render/mcp/python.ts";
-import { agentPermissionsPath } from "units/render/permissions.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** Where programs are looked for by servers that start some. */
@@ -89,10 +88,15 @@ function viewEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry
   const view = pythonView(manifest, place);
   return pythonEntries({
     ...view,
-    // `fleetctl-checked` looks whether the whole MCP is held back.
-    reads: [...view.reads, place.paths.gate(manifest.name)],
+    // `fleetctl-checked` looks whether the whole MCP is held back, and may start `fleetctl-mcp`.
+    reads: [...view.reads, place.paths.gate(manifest.name), permissionsOf(place)],
     writes: writableFolders(manifest, place),
   });
+}
+
+/** Returns the file with the permission sets of what runs here. */
+function permissionsOf({ paths, agent }: ServerPlace): string {
+  return agent === undefined ? paths.permissions : paths.agentPermissions(agent);
 }
 
 function userEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
@@ -137,12 +141,7 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
     ["DENO_DIR", denoCache(manifest, place)],
     ["DENO_NO_UPDATE_CHECK", "1"],
     ["FLEETCTL_ROOT", place.paths.root],
-    [
-      "FLEETCTL_PERMISSIONS",
-      place.agent === undefined
-        ? place.paths.permissions
-        : agentPermissionsPath(place.paths, place.agent),
-    ],
+    ["FLEETCTL_PERMISSIONS", permissionsOf(place)],
     ...(place.agent === undefined ? [] : [["FLEETCTL_AGENT", place.agent] as const]),
     ...Object.entries(manifest.environment).map(([name, value]) =>
       [name, expandPlaceholders(value, manifest, place)] as const

@@ -43,7 +43,7 @@ export function renderDaemon(paths: Paths): Unit {
             why: "The daemon lets running verbs end before it ends itself",
           },
           { key: "TimeoutStopSec", value: "30" },
-          ...daemonHardening([escapeSpecifiers(paths.lib)]),
+          ...daemonHardening(),
         ],
       },
       { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },

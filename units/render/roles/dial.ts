@@ -12,7 +12,6 @@ import { quoteAssignment } from "core/quote.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { agentHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
-import { agentPermissionsPath } from "units/render/permissions.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
@@ -37,7 +36,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
     ["FLEETCTL_PROVIDER", agent.provider],
     ["FLEETCTL_MODEL", agent.model],
     ["FLEETCTL_PROJECT", site.project],
-    ["FLEETCTL_PERMISSIONS", agentPermissionsPath(paths, agent.name)],
+    ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
     ["DENO_DIR", `${home}/.cache/fleetctl/deno`],

@@ -1,0 +1,122 @@
+/**
+ * What is below /usr belongs to the package: nothing is rendered there, it may be mounted read-only, and
+ * what older versions rendered there moves away at an upgrade.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { DIAL, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
+import { REPOSITORY } from "tests/system/package/servers.ts";
+
+const SETS = "/var/lib/fleetctl/permissions";
+
+/** Puts every rendered file that names a permission set back to what an older version wrote. */
+const TO_OLDER_LAYOUT = `
+set -e
+cd ${SETS}
+cp host.json /usr/lib/fleetctl/permissions.json
+for file in agent-*.json; do cp "$file" "/usr/lib/fleetctl/permissions-\${file#agent-}"; done
+sed -i -e 's#${SETS}/host.json#/usr/lib/fleetctl/permissions.json#g' \\
+  -e 's#${SETS}/agent-#/usr/lib/fleetctl/permissions-#g' \\
+  /etc/systemd/system/*.service /var/lib/fleetctl/rendered.json /home/*/.runtime-b/agent/mcp.json
+systemctl daemon-reload
+`;
+
+/** Agents work after the upgrade, and no file of the older layout stays. */
+export async function checkOlderLayout(
+  scene: PackagedHost,
+  out: string,
+  hash: string,
+): Promise<void> {
+  await scene.must("sh", "-c", TO_OLDER_LAYOUT);
+  // Its environment and its client entries name the older place from here on.
+  await scene.must("systemctl", "restart", DIAL);
+  await scene.said(DIAL, "gateway connected");
+  await scene.must("rm", "-r", SETS);
+  await installPackage(scene.host, out);
+  const { answer } = await scene.turn(`last commit of ${REPOSITORY}`);
+  assert.ok(answer.includes(hash), answer);
+  assert.equal(await verified(scene), "");
+  assert.deepEqual(await names(scene, "/usr/lib/fleetctl/permissions*"), ["permissions.json"]);
+  assert.deepEqual(await names(scene, `${SETS}/*`), [
+    "agent-ada.json",
+    "agent-bob.json",
+    "host.json",
+  ]);
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
+}
+
+/** Mounts /usr read-only from here on, also after a reboot. */
+const READ_ONLY_USR = `
+cat > /etc/systemd/system/read-only-usr.service <<'UNIT'
+[Unit]
+DefaultDependencies=no
+Before=sysinit.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'mountpoint -q /usr || mount --bind /usr /usr; mount -o remount,bind,ro /usr'
+[Install]
+WantedBy=sysinit.target
+UNIT
+systemctl enable --quiet read-only-usr
+systemctl start read-only-usr
+`;
+
+/** Every role is installed and taken away again, an agent comes and goes; /usr stays as shipped. */
+export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
+  await scene.must("sh", "-c", READ_ONLY_USR);
+  assert.notEqual((await scene.run(["touch", "/usr/lib/fleetctl/x"])).code, 0);
+  const users = ["secret", "set", "WEBVIEW_BASIC_USERS", "--value", "ada@example.org:a long one"];
+  await scene.must("fleetctl", ...users);
+  await scene.must("fleetctl", "webview-login", "install", "--driver", "basic");
+  await scene.must("fleetctl", "teams-gateway", "install");
+  await scene.must(
+    ...["fleetctl", "agents", "add", "eva", "--channel", "webview"],
+    ...["--user-email", "eva@example.org"],
+  );
+  await scene.must("fleetctl", "mcp", "add", "git", "eva");
+  await scene.must("fleetctl", "apply");
+  for (const role of ["gateway", "login", "teamchat", "host", "daemon", "dial-eva"]) {
+    const unit = `fleetctl-${role}.service`;
+    assert.equal(await scene.property(unit, "ActiveState"), "active", unit);
+  }
+  // The daemon, for an agent: its unit may write nothing below /usr in any case.
+  for (const line of ["mcp remove git self", "mcp add git self"]) {
+    const ended = await scene.ada(line);
+    assert.equal(ended.code, 0, ended.err);
+  }
+  assert.equal(await verified(scene), "");
+  await scene.must("fleetctl", "agents", "remove", "eva", "--yes");
+}
+
+/** Each role goes and leaves what it keeps; the gateway comes back with its transcripts. */
+export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
+  const gateway = await scene.run(["fleetctl", "webview-gateway", "remove"]);
+  assert.match(gateway.err, /the login proxy of this host stands before it/);
+  await scene.must("fleetctl", "webview-login", "remove", "--delete-state", "--yes");
+  await scene.must("fleetctl", "teams-gateway", "remove");
+  await scene.must("fleetctl", "webview-gateway", "remove", "--despite-waiting");
+  const units = ["fleetctl-gateway", "fleetctl-login", "fleetctl-teamchat"];
+  const left = await scene.must(
+    ...["systemctl", "list-units", "--all", "--plain", "--no-legend", ...units.map((u) => `${u}*`)],
+  );
+  assert.equal(left, "");
+  const state = (role: string) => scene.run(["test", "-d", `/var/lib/fleetctl/${role}`]);
+  const codes = await Promise.all(["gateway", "login", "teamchat"].map(state));
+  assert.deepEqual(codes.map(({ code }) => code), [0, 1, 0]);
+  assert.equal((await scene.must("fleetctl", "apply")).split(/\s/)[0], "unchanged");
+  await scene.must("fleetctl", "webview-gateway", "install");
+  await scene.must("fleetctl", "apply");
+}
+
+/** What dpkg finds changed of the package. */
+async function verified(scene: PackagedHost): Promise<string> {
+  const { out, err } = await scene.run(["dpkg", "--verify", "fleetctl"]);
+  return out + err;
+}
+
+async function names(scene: PackagedHost, pattern: string): Promise<readonly string[]> {
+  const found = await scene.must("sh", "-c", `ls -d ${pattern}`);
+  return found.trim().split("\n").map((path) => path.slice(path.lastIndexOf("/") + 1)).sort();
+}
