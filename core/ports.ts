@@ -1,7 +1,6 @@
 /**
- * Everything the rest of the tree may ask of the machine, as small interfaces.
- * The real ones are in `core/os/`, the fakes in `tests/fakes/`, and `tests/contract/` runs one
- * suite against both. Only `main.ts` files build a `Host`; a function takes the ports it needs.
+ * What the tree may ask of the machine. Real ones: `core/os/`, fakes: `tests/fakes/`, one suite for
+ * both: `tests/contract/`. Only `main.ts` files build a `Host`; a function takes what it needs.
  *
  * @module
  */
@@ -81,7 +80,7 @@ export interface Files {
   rename(from: string, to: string): Promise<void>;
   /** Removes a file or, when `recursive`, a tree; absence is no fault. */
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
-  chmod(path: string, mode: number): Promise<void>;
+  setMeta(path: string, options: WriteOptions): Promise<void>; // By descriptor; no link.
   /** Waits for the exclusive lock on `path` (a lock file, created 0600); other processes see it. */
   lock(path: string, signal?: AbortSignal): Promise<Lock>;
   /** Takes the lock at once, or returns undefined when someone else holds it. */
@@ -166,6 +165,8 @@ export interface ServiceManager {
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
   /** Whether an active service serves by now. Absent where one that is not ready is not active. */
   isReady?(unit: string): Promise<boolean>;
+  /** How many unix sockets of the host listen on each path; undefined where that is not known. */
+  listeners?(): Promise<ReadonlyMap<string, number> | undefined>;
   /** The last lines of the unit's log, oldest first. */
   journal(unit: string, lines: number): Promise<readonly string[]>;
 }

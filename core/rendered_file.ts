@@ -10,6 +10,12 @@ export interface FileOwner {
   readonly group: string;
 }
 
+/** Owner by number. */
+export interface OwnerIds {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** One desired file. `secret` files are never printed: a diff shows the names of their keys. */
 export interface RenderedFile {
   readonly path: string;

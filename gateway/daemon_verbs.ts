@@ -50,7 +50,7 @@ export function daemonVerbs(
           refusal(
             "daemon-not-running",
             `Cannot ${call.what}: nobody answers on "${socket}", the daemon must be running`,
-            { hints: ["systemctl start fleetctl-daemon.service"] },
+            { hints: ["systemctl restart fleetctl-daemon.service"] },
           ),
         )
         : await ask(stream, call, ports.clock);

@@ -21,6 +21,8 @@ import { ok, type Result } from "core/result.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
+import { observeSockets } from "units/reconcile/observe_sockets.ts";
+import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** A client config of hundreds of servers is smaller. */
@@ -99,11 +101,24 @@ export async function wiredMcpsOf(
   const services: ServiceManager = ports.services(paths);
   const statuses = await services.isRunning() ? await services.status([...asked]) : [];
   const units = new Map(statuses.map((status) => [status.unit, status]));
+  const sockets = agents.flatMap((agent) =>
+    namesOf(agent).flatMap((name) => {
+      const manifest = gathered.catalog.entries.get(name);
+      if (manifest === undefined || manifest.transport === "http") return [];
+      const owner = manifest.sharing === "shared" ? undefined : agent.name;
+      return [{
+        unit: socketUnit(manifest, agent),
+        path: mcpSocketPath(paths, manifest.name, owner),
+      }];
+    })
+  );
+  const lost = await observeSockets(sockets, units, { files: ports.files, services });
   const record = parseRecord(await ports.files.readText(recordPath(paths)) ?? "");
   const found = new Map<AgentName, readonly WiredMcp[]>();
   for (const agent of agents) {
     const observed: Observed = {
       units,
+      lost,
       agent,
       configText: await readClientConfig(context, gathered, agent),
       recorded: record?.units[dialUnit(agent.name)],
@@ -139,6 +154,8 @@ function versionOf(manifest: Manifest | undefined): string {
 interface Observed {
   /** By unit: dial units and sockets. */
   readonly units: ReadonlyMap<string, UnitStatus>;
+  /** Sockets that clients cannot reach although their unit is active, by unit. */
+  readonly lost: ReadonlyMap<string, string>;
   readonly configText: string | undefined;
   /** What the planner wrote down of the dial unit when it last ran. */
   readonly recorded: RecordedUnit | undefined;
@@ -188,8 +205,10 @@ function faultOf(
   if (of.state === "catalogued") return "not applied";
   if (of.missingKeys.length > 0) return "keys missing";
   if (manifest.transport === "http") return undefined;
-  const socket = of.observed.units.get(socketUnit(manifest, of.observed.agent));
-  return socket !== undefined && socket.active !== "active" ? "socket down" : undefined;
+  const unit = socketUnit(manifest, of.observed.agent);
+  const socket = of.observed.units.get(unit);
+  const isDown = socket !== undefined && socket.active !== "active";
+  return isDown || of.observed.lost.has(unit) ? "socket down" : undefined;
 }
 
 function wiredJson(mcp: WiredMcp) {

@@ -264,7 +264,7 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
   const sealed = isNpm ? await ports.trees.summarize(tree) : installed;
   const version = "version" in manifest.source ? manifest.source.version : "0";
   const name = `${version.replace(/[^\w.-]/g, "_")}-${ports.random.uuid().slice(0, 8)}`;
-  await ports.files.chmod(tree, 0o755);
+  await ports.files.setMeta(tree, { mode: 0o755 });
   await ports.files.rename(tree, `${job.folder}/${name}`);
   const record: TreeRecord = {
     mcp: manifest.name,

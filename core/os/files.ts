@@ -46,7 +46,7 @@ export function denoFiles(): Files {
     symlink,
     rename,
     remove,
-    chmod,
+    setMeta: changeMeta,
     ...fileLocks(),
   };
 }
@@ -322,12 +322,10 @@ async function remove(path: string, options?: { readonly recursive?: boolean }):
   });
 }
 
-async function chmod(path: string, mode: number): Promise<void> {
-  await guard("change the mode of", path, async () => {
-    // NOTE: by path, because sockets cannot be opened; a link is refused, not followed.
-    if ((await Deno.lstat(path)).isSymlink) {
-      throw linkFault("change the mode of", path);
-    }
-    await Deno.chmod(path, mode);
+async function changeMeta(path: string, options: WriteOptions): Promise<void> {
+  await guard("change the mode and owner of", path, async () => {
+    const info = await Deno.lstat(path);
+    if (info.isSymlink) throw linkFault("change the mode and owner of", path);
+    await setMeta(path, info, options);
   });
 }

@@ -23,6 +23,7 @@ import {
   type UnitFileKind,
 } from "core/os/systemd_list.ts";
 import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
+import { readUnixListeners } from "core/os/unix_listeners.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
 /** Longer than any start time-out of our units, so that systemd is the one who decides. */
@@ -96,6 +97,7 @@ export function systemdServices(
     disable: (unit) => act("disable", unit),
     status: (units) => readStatus(units, run, folders.units),
     isReady: (unit) => isReady(checkUnit(unit), run),
+    listeners: () => readUnixListeners(processes),
     journal,
   };
 }

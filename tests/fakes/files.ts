@@ -109,7 +109,7 @@ function readingOf(
 function writingOf(
   tree: FileTree,
   change: Change,
-): Pick<Files, "write" | "append" | "appendDurably" | "ensureDir" | "chmod"> {
+): Pick<Files, "write" | "append" | "appendDurably" | "ensureDir" | "setMeta"> {
   return {
     write: (path, data, given = {}) =>
       change("write", path, () => {
@@ -121,12 +121,12 @@ function writingOf(
     appendDurably: (path, data, mode) =>
       change("append", path, () => append(tree, path, { data, mode })),
     ensureDir: (path, given = {}) => change("ensureDir", path, () => ensureDir(tree, path, given)),
-    chmod: (path, mode) =>
-      change("chmod", path, () => {
+    setMeta: (path, given) =>
+      change("setMeta", path, () => {
         const node = tree.find(path, false);
-        if (node === undefined) throw tree.fault("ENOENT", path, "change the mode of");
-        if (node.kind === "symlink") throw tree.fault("ELOOP", path, "change the mode of");
-        node.mode = mode;
+        if (node === undefined) throw tree.fault("ENOENT", path, "change the owner of");
+        if (node.kind === "symlink") throw tree.fault("ELOOP", path, "change the owner of");
+        Object.assign(node, defined(given));
       }),
   };
 }

@@ -12,8 +12,15 @@ import { parseEnvFile } from "core/env_file.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { DAEMON_LIMITS } from "core/limits.ts";
 import type { AgentName, McpName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
 import { ROOT_OWNER } from "core/rendered_file.ts";
-import type { DesiredPart, DesiredUnit, Tag, TaggedFile } from "units/reconcile/desired_part.ts";
+import type {
+  DesiredPart,
+  DesiredSocket,
+  DesiredUnit,
+  Tag,
+  TaggedFile,
+} from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -24,7 +31,7 @@ import {
   type UnitHolders,
 } from "units/reconcile/server_claims.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
-import { mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
+import { AGENTS_GROUP, mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
 
 /** What `desiredMcps` finds out besides files and units. */
@@ -128,6 +135,7 @@ function addServer(
     ...tag,
     name: socket.name,
     kind: "mcp",
+    socket: desiredSocket(manifest.name, agent, facts.paths),
     inputs: [
       ...files.map((file) => file.content),
       ...declaredValues(manifest, agent, facts),
@@ -137,6 +145,14 @@ function addServer(
     links: needsVendoring(manifest) ? [treePath(facts.paths, manifest.name)] : [],
     wantedBy: wantedBy(socket),
   });
+}
+
+/** The same path, mode and owner that `renderMcpSocket` gives the unit. */
+function desiredSocket(mcp: McpName, agent: AgentName | undefined, paths: Paths): DesiredSocket {
+  const path = mcpSocketPath(paths, mcp, agent);
+  return agent === undefined
+    ? { path, mode: 0o660, owner: { user: "root", group: AGENTS_GROUP } }
+    : { path, mode: 0o600, owner: { user: agent, group: agent } };
 }
 
 /** The values of the declared keys: a server that runs with an old key is bounced. */

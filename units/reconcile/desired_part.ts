@@ -55,8 +55,18 @@ export interface DesiredUnit extends Tag {
   readonly links: readonly string[];
   /** Stopped on purpose: its file is there, it is neither enabled nor running. */
   readonly isStopped?: boolean;
+  /** The socket on which it serves, while it is active. */
+  readonly socket?: DesiredSocket;
   /** Target that wants it: `multi-user.target` or `sockets.target`. */
   readonly wantedBy: string;
+}
+
+/** Where clients reach a unit. */
+export interface DesiredSocket {
+  readonly path: string;
+  /** Undefined where the program that listens sets mode and owner. */
+  readonly mode?: number;
+  readonly owner?: FileOwner;
 }
 
 /** One part of what is desired. */

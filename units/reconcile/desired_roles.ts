@@ -76,6 +76,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
     units.push({
       name: unit.name,
       kind: "daemon",
+      socket: { path: facts.paths.daemonSocket, mode: 0o666 },
       inputs: [file.content, ...inputsOf("fleetctld", "daemon")],
       softInputs: [],
       programs: ["fleetctld"],

@@ -12,6 +12,7 @@ import { isReceiverApart } from "core/teamchat/halves.ts";
 import type { Unit } from "core/unit_file.ts";
 import {
   type DesiredFolder,
+  type DesiredSocket,
   type DesiredUnit,
   type TaggedFile,
   unitFile,
@@ -58,6 +59,7 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
         kind: "teamchat-receiver",
         inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
         ...{ program: "fleetctl-teamchat-receiver", paths },
+        socket: { path: paths.teamchatHandover },
         folder: {
           path: paths.role("teamchat-receiver"),
           mode: 0o710,
@@ -92,8 +94,9 @@ function partOf(of: {
   readonly program: string;
   readonly folder: DesiredFolder;
   readonly paths: Paths;
+  readonly socket?: DesiredSocket;
 }): TeamchatPart {
-  const { unit, kind, env, inputs, program, folder, paths } = of;
+  const { unit, kind, env, inputs, program, folder, paths, socket } = of;
   const file = unitFile(unit, paths);
   if (!env.ok) return { files: [{ file }], folders: [folder], units: [], faults: [env.error] };
   return {
@@ -102,6 +105,7 @@ function partOf(of: {
     units: [{
       name: unit.name,
       kind,
+      ...(socket === undefined ? {} : { socket }),
       inputs: [file.content, env.value.content, ...inputs],
       softInputs: [],
       programs: [program],

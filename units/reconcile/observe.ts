@@ -9,11 +9,12 @@ import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
-import type { FileOwner } from "core/rendered_file.ts";
+import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
 import { sha256, stampOf } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
+import { observeSockets, type WantedSocket } from "units/reconcile/observe_sockets.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
 
 /** A file or folder as it is. */
@@ -38,12 +39,6 @@ export interface ObservedClient {
   readonly isSettled: boolean;
 }
 
-/** Numeric owner. */
-export interface OwnerIds {
-  readonly uid: number;
-  readonly gid: number;
-}
-
 /** Hashes of what a unit is given. */
 export interface InputHashes {
   readonly inputs: string;
@@ -63,6 +58,8 @@ export interface Observed {
   readonly isManagerRunning: boolean;
   /** Active units whose last start failed and that do not serve yet. */
   readonly unready: ReadonlySet<string>;
+  /** What is wrong with the sockets of active units, by unit. */
+  readonly socketFaults: ReadonlyMap<string, string>;
   readonly hashes: ReadonlyMap<string, InputHashes>;
   /** Homes that could not be read. */
   readonly faults: readonly Refusal[];
@@ -112,6 +109,9 @@ export async function observe(
     // Where a manager cannot be asked, an active unit is a ready one.
     if (await site.ports.services.isReady?.(unit) === false) unready.add(unit);
   });
+  const units = new Map(statuses.map((status) => [status.unit, status]));
+  const sockets = wantedSockets(desired, site.owners);
+  const socketFaults = await observeSockets(sockets, units, site.ports);
   const enabled = new Set<string>();
   await inParallel(desired.units, async (unit) => {
     const link = `${site.paths.units}/${unit.wantedBy}.wants/${unit.name}`;
@@ -127,12 +127,24 @@ export async function observe(
     entries,
     ...homes,
     owners: site.owners,
-    units: new Map(statuses.map((status) => [status.unit, status])),
+    units,
     enabled,
     isManagerRunning,
     unready,
+    socketFaults,
     hashes,
   };
+}
+
+function wantedSockets(
+  desired: Desired,
+  owners: ReadonlyMap<string, OwnerIds>,
+): readonly WantedSocket[] {
+  return desired.units.flatMap(({ name, socket, isStopped }) => {
+    if (socket === undefined || isStopped === true) return [];
+    const owner = socket.owner === undefined ? undefined : owners.get(ownerKey(socket.owner));
+    return [{ unit: name, path: socket.path, mode: socket.mode, owner }];
+  });
 }
 
 /** Returns the key of an owner in `Observed.owners`. */

@@ -13,6 +13,7 @@ import type { Paths } from "core/paths.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredFolder, TaggedFile } from "units/reconcile/desired_part.ts";
 import { diffKeys, diffLines } from "units/reconcile/diff.ts";
+import { findings } from "units/reconcile/findings.ts";
 import { type Observed, ownerKey, unitOfPath } from "units/reconcile/observe.ts";
 import { planClients } from "units/reconcile/plan_clients.ts";
 import { planUnits, type UnitPlan } from "units/reconcile/plan_units.ts";
@@ -37,6 +38,8 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly files: readonly FileLine[];
   readonly faults: readonly Refusal[];
+  /** What was found wrong and is put right by the steps. */
+  readonly found: readonly Refusal[];
   readonly units: UnitPlan;
   /** What is ours when every step has been done. */
   readonly owned: readonly RecordedFile[];
@@ -79,6 +82,7 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
     ],
     files: files.sort((a, b) => a.path < b.path ? -1 : 1),
     faults: [...observed.faults, ...clients.faults],
+    found: findings(desired, observed),
     units,
     owned,
     clients: clients.recorded,

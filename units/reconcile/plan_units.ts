@@ -140,8 +140,10 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   const before = record.units[unit.name];
   const isRunning = isUp(status);
   const isUnready = isRunning && observed.unready.has(unit.name);
+  // Only a new start makes the socket again.
+  const isCutOff = observed.socketFaults.has(unit.name);
   const isHardStale = isRunning &&
-    (isUnready || before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
+    (isUnready || isCutOff || before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
   const isSoftStale = isRunning &&
     (before?.softInputs !== hashes.softInputs || isSameRun(before.softStale, run));
   const isStale = isHardStale || isSoftStale;

@@ -37,6 +37,8 @@ export interface Report {
   /** What could not be done; everything else was. */
   readonly faults: readonly Refusal[];
   readonly warnings: readonly string[];
+  /** What was found wrong and was put right, or would be. */
+  readonly found: readonly Refusal[];
 }
 
 /** Tells whether a report states that nothing had to be done. */
@@ -48,7 +50,8 @@ export function isUnchanged(report: Report): boolean {
 /** Prints a report as lines: changed files, units, what is pending; one line when all is unchanged. */
 export function printReport(report: Report): readonly string[] {
   const would = report.dryRun ? "would be " : "";
-  const lines: string[] = report.vendored.map((mcp) => `vendored   ${mcp}`);
+  const lines: string[] = report.found.map(({ message }) => `found      ${message}`);
+  lines.push(...report.vendored.map((mcp) => `vendored   ${mcp}`));
   for (const file of report.files) {
     if (file.change === "unchanged") continue;
     lines.push(`${file.change.padEnd(10)} ${file.path}`);
@@ -77,5 +80,6 @@ export function reportJson(report: Report): Readonly<Record<string, unknown>> {
     restart_pending: report.restartPending,
     faults: report.faults,
     warnings: report.warnings,
+    found: report.found,
   };
 }

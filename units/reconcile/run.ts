@@ -163,6 +163,7 @@ async function reconcileLocked(
     units: executed.value.units,
     vendored: [...vendored.changed].sort(),
     restartPending: planned.units.restartPending,
+    found: planned.found,
     faults: [
       ...owners.value.faults,
       ...vendored.faults,

@@ -213,7 +213,7 @@ async function writeRuntime(
     await files.ensureDir(folder.slice(0, slash), { mode: 0o755 });
     if (await files.stat(folder) !== undefined) await files.rename(folder, aside);
     if (await files.stat(stage) !== undefined) {
-      await files.chmod(stage, 0o755);
+      await files.setMeta(stage, { mode: 0o755 });
       await files.rename(stage, folder);
     }
     await files.remove(aside, { recursive: true });

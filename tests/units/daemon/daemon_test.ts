@@ -331,7 +331,7 @@ Deno.test("startDaemon() finishes a change although its client does not read", a
 
 Deno.test("startDaemon() refuses when the key file is open to others", async () => {
   await withDaemon(echo, async ({ host, paths }) => {
-    await host.files.chmod(paths.hostOpKeys, 0o644);
+    await host.files.setMeta(paths.hostOpKeys, { mode: 0o644 });
     const [frame] = await ask(host, paths, request(["apply"]));
     assert.ok(frame?.type === "refused");
     assert.equal(frame.error.code, "grant-key-unusable");

@@ -115,7 +115,7 @@ Deno.test("reconcile() makes the folders that a server may write to, and leaves 
     assert.ok(rig.children.includes(`--reuid=1001 ${folder}`), rig.children.join("\n"));
     assert.equal((await rig.files.stat(folder))?.mode, 0o700);
   }
-  await rig.files.chmod("/home/ada/repos", 0o755);
+  await rig.files.setMeta("/home/ada/repos", { mode: 0o755 });
   const again = await rig.done(facts(WIRED, { root: "/" }));
   assert.ok(isUnchanged(again));
   assert.equal((await rig.files.stat("/home/ada/repos"))?.mode, 0o755);

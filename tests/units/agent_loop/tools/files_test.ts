@@ -71,7 +71,7 @@ Deno.test("read bounds what it returns", async () => {
 
 Deno.test("edit replaces one exact, unique text and keeps the mode", async () => {
   const { run, files } = make({ "/home/ada/a.sh": "#!/bin/sh\necho one\necho two\n" });
-  await files.chmod("/home/ada/a.sh", 0o750);
+  await files.setMeta("/home/ada/a.sh", { mode: 0o750 });
   const outcome = await run("edit", { path: "a.sh", old_text: "echo two", new_text: "echo $2" });
   assert.equal(outcome.status, "completed", outcome.text);
   assert.equal(files.text("/home/ada/a.sh"), "#!/bin/sh\necho one\necho $2\n");

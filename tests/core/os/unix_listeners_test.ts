@@ -1,0 +1,39 @@
+/**
+ * Which unix sockets listen, from the table of the kernel and from the kernel itself.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { systemProcesses } from "core/os/processes.ts";
+import { parseUnixListeners, readUnixListeners } from "core/os/unix_listeners.ts";
+
+const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
+00000000a775e3a8: 00000003 00000000 00000000 0001 03 96331
+000000008e89031f: 00000002 00000000 00010000 0001 01 110046 /run/mcp/git-ada.sock
+000000008e890320: 00000002 00000000 00010000 0001 01 110050 /run/mcp/git-ada.sock
+000000004de2deb8: 00000003 00000000 00000000 0001 03 98753 /run/fleetctl/fleetctl.sock
+000000004de2deb9: 00000002 00000000 00010000 0001 01 98754 /srv/with blank/a.sock
+000000004de2deba: 00000002 00000000 00010000 0001 01 98755 @/abstract
+`;
+
+Deno.test("only sockets that listen on a path count, each time that they do", () => {
+  assert.deepEqual([...parseUnixListeners(TABLE)], [
+    ["/run/mcp/git-ada.sock", 2],
+    ["/srv/with blank/a.sock", 1],
+  ]);
+  assert.equal(parseUnixListeners("no table").size, 0);
+});
+
+Deno.test("a removed file does not end its listener", async () => {
+  const folder = await Deno.makeTempDir();
+  const path = `${folder}/a.sock`;
+  const listener = Deno.listen({ transport: "unix", path });
+  await Deno.remove(path);
+  const found = await readUnixListeners(systemProcesses());
+  listener.close();
+  const after = await readUnixListeners(systemProcesses());
+  await Deno.remove(folder, { recursive: true });
+  assert.equal(found?.get(path), 1);
+  assert.equal(after?.get(path), undefined);
+});

@@ -1,0 +1,71 @@
+/**
+ * Whether clients can reach the sockets of active units: the file at the path, its owner and mode,
+ * and the listener behind it. A unit stays active when its socket file is removed, so the service
+ * manager alone cannot tell. Reads only; asks the kernel once for all sockets.
+ *
+ * @module
+ */
+
+import type { FileStat } from "core/file_stat.ts";
+import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
+import type { OwnerIds } from "core/rendered_file.ts";
+
+/** A socket that should be there while its unit is active. */
+export interface WantedSocket {
+  readonly unit: string;
+  readonly path: string;
+  /** Undefined where the program that listens sets it. */
+  readonly mode?: number | undefined;
+  /** Undefined where owners are left alone. */
+  readonly owner?: OwnerIds | undefined;
+}
+
+/** What observing needs. */
+export interface SocketPorts {
+  readonly files: Pick<Files, "stat">;
+  readonly services: Pick<ServiceManager, "listeners" | "isReady">;
+}
+
+/** Returns what is wrong with each socket, by unit; sockets of units that are not active are left out. */
+export async function observeSockets(
+  wanted: readonly WantedSocket[],
+  statuses: ReadonlyMap<string, UnitStatus>,
+  { files, services }: SocketPorts,
+): Promise<ReadonlyMap<string, string>> {
+  const faults = new Map<string, string>();
+  const active = wanted.filter(({ unit }) => statuses.get(unit)?.active === "active");
+  if (active.length === 0) return faults;
+  const listeners = await services.listeners?.();
+  if (listeners === undefined) return faults;
+  await Promise.all(active.map(async (socket) => {
+    const stat = await files.stat(socket.path);
+    const fault = socketFault(socket, { stat, count: listeners.get(socket.path) ?? 0 });
+    if (fault === undefined) return;
+    // A service is active before it listens.
+    if (socket.unit.endsWith(".service") && await services.isReady?.(socket.unit) === false) return;
+    faults.set(socket.unit, fault);
+  }));
+  return faults;
+}
+
+/** Returns what is wrong with one socket; undefined when clients can reach it. */
+export function socketFault(
+  { mode, owner }: WantedSocket,
+  seen: { readonly stat: FileStat | undefined; readonly count: number },
+): string | undefined {
+  const { stat, count } = seen;
+  if (stat === undefined) return "its file is gone";
+  if (stat.kind !== "other") return `a ${stat.kind} is in its place`;
+  if (count === 0) return "nothing listens on it";
+  // The first listener kept its path when the file was replaced; the file is of the second.
+  if (count > 1) return `${count} programs listen on its path`;
+  const isMode = mode === undefined || stat.mode === mode;
+  const isOwner = owner === undefined || (stat.uid === owner.uid && stat.gid === owner.gid);
+  if (isMode && isOwner) return undefined;
+  return `its file is ${stat.uid}:${stat.gid} ${octal(stat.mode)}, must be ` +
+    `${owner?.uid ?? stat.uid}:${owner?.gid ?? stat.gid} ${octal(mode ?? stat.mode)}`;
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
