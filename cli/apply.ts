@@ -20,6 +20,7 @@ import {
 import { spoolWaits } from "cli/teams_gateway/join.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { describeState, repairPaths, wrongPaths } from "units/reconcile/own_state.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
 /** What `fleetctl apply` was asked for; how far it goes is the context's target. */
@@ -43,6 +44,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const { isDryRun } = options;
   const { ports, paths, target } = context;
   return await underVerbLock(context, async () => {
+    // Before anything else: what is read, rendered or started stands on these files.
+    const owned = target.kind === "agent"
+      ? []
+      : isDryRun
+      ? await describeState(ports, await wrongPaths(ports, paths))
+      : await repairPaths(ports, paths);
     const isNewStore = await ports.files.stat(paths.secretsFile) === undefined;
     if (!isDryRun) {
       const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
@@ -68,7 +75,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       : ok({ ...first, enrolled: [] });
     if (!done.ok) return done;
     const { enrolled } = done.value;
-    return ok(planReport(done.value.report, done.value.gathered, {
+    const found = [...owned, ...done.value.report.found];
+    return ok(planReport({ ...done.value.report, found }, done.value.gathered, {
       json: { enrolled },
       ...(own === undefined ? {} : { aboutOneFor: context.caller }),
       last: [

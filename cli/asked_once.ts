@@ -10,8 +10,11 @@ import type { ServiceManager, UnitStatus } from "core/ports.ts";
 /** Returns the manager with an answer of its own for each unit that it told about before. */
 export function askedOnce(services: ServiceManager): ServiceManager {
   const known = new Map<string, UnitStatus>();
+  const { listeners } = services;
+  let heard: ReturnType<NonNullable<typeof listeners>> | undefined;
   return {
     ...services,
+    ...(listeners === undefined ? {} : { listeners: () => heard ??= listeners() }),
     status: async (units) => {
       const unknown = [...new Set(units)].filter((unit) => !known.has(unit));
       const told = unknown.length === 0 ? [] : await services.status(unknown);

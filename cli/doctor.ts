@@ -11,6 +11,7 @@ import type { Gathered } from "cli/facts.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import { lookAround } from "cli/status.ts";
+import { exitOf, problemJson } from "cli/status/level.ts";
 import type { KeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -32,16 +33,12 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   return ok({
     json: {
       ok: problems.length === 0,
-      problems: problems.map(({ code, message, details, hints }) => ({
-        code,
-        message,
-        details,
-        hints,
-      })),
+      problems: problems.map(problemJson),
       soft_settings: soft,
     },
     blocks: [softBlock(soft), commandsBlock(soft)],
     faults: problems,
+    exit: exitOf(problems),
   });
 }
 

@@ -8,8 +8,11 @@
 import { errorText, type Refusal, refusal, type RefusalKind } from "core/errors.ts";
 import { FileFault, ServiceFault } from "core/ports.ts";
 
-/** 0 done, 1 refused or failed, 2 usage or settings, 4 denied. */
-export type ExitCode = 0 | 1 | 2 | 4;
+/**
+ * 0 done, 1 refused or failed, 2 usage or settings, 3 all works and something waits for an operator
+ * (`status` and `doctor` alone), 4 denied.
+ */
+export type ExitCode = 0 | 1 | 2 | 3 | 4;
 
 const CODES: Readonly<Record<RefusalKind, ExitCode>> = {
   refused: 1,

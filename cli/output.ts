@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { ExitCode } from "cli/exit.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Terminal } from "core/verbs/daemon_frames.ts";
 
@@ -41,6 +42,8 @@ export interface VerbReport {
   readonly warnings?: readonly Refusal[];
   /** What could not be done although the verb went on; the exit code is 1. */
   readonly faults?: readonly Refusal[];
+  /** The exit code, where it does not follow from the faults. */
+  readonly exit?: ExitCode;
 }
 
 const TONES: Readonly<Record<Tone, string>> = {

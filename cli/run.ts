@@ -250,7 +250,8 @@ function noDaemon(invocation: Invocation, paths: Paths): Refusal {
     "daemon-not-running",
     `Cannot run "${verbName(invocation.verb)}": nobody answers on "${paths.daemonSocket}", ` +
       `the daemon must be running or the caller root`,
-    { hints: ["systemctl start fleetctl-daemon.service"] },
+    // A daemon whose socket file is gone is active, and starting it again changes nothing.
+    { hints: ["systemctl restart fleetctl-daemon.service"] },
   );
 }
 
@@ -284,6 +285,7 @@ async function printReport(
     ];
     if (lines.length > 0) await deps.err(`${lines.join("\n")}\n`);
   }
+  if (report.exit !== undefined) return report.exit;
   const [first] = faults;
   return first === undefined ? 0 : exitCode(first);
 }

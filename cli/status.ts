@@ -12,31 +12,41 @@ import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
-import { dials } from "cli/first_keys.ts";
 import { withLocalHints } from "core/local_hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
-import { editHint } from "core/edit_hint.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { logHint } from "core/log_hint.ts";
-import type { Paths } from "core/paths.ts";
-import type { HostState } from "core/dial/host_state.ts";
-import type { AgentRecord } from "core/ledger/agent.ts";
 import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { type Cause, findCauses } from "cli/status/causes.ts";
+import { exitOf, problemJson } from "cli/status/level.ts";
+import {
+  type AgentLine,
+  agentProblem,
+  connectionProblem,
+  hostKeyProblem,
+  isRoleDown,
+  noManager,
+  type RoleLine,
+  roleProblem,
+  unreachedUnits,
+} from "cli/status/problems.ts";
+import { describeState, wrongPaths } from "units/reconcile/own_state.ts";
 import {
   DAEMON_UNIT,
-  dialUnit,
   GATEWAY_UNIT,
   HOST_UNIT,
   LOGIN_UNIT,
   TEAMCHAT_RECEIVER_UNIT,
   TEAMCHAT_UNIT,
 } from "units/render/unit_name.ts";
+
+/** A service that has run for so long does not end at once any more. */
+const STEADY_MS = 30_000;
 
 /** `fleetctl status` takes no options. */
 export type Options = Readonly<Record<never, never>>;
@@ -46,28 +56,15 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-interface RoleLine {
-  readonly role: string;
-  readonly unit: string;
-  readonly state: string;
-  readonly reason: string;
-}
-
-interface AgentLine {
-  readonly agent: AgentRecord;
-  readonly state: HostState;
-  readonly connection: Connection;
-  readonly mcps: readonly WiredMcp[];
-}
-
 /** Reads facts and units, and tries the planner. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
-  if (!gathered.ok) return ok(unreadable(context, gathered.error));
+  if (!gathered.ok) return ok(await unreadable(context, gathered.error));
   const shown = await lookAround(context, gathered.value);
   return ok({
     json: statusJson(context, shown),
     blocks: statusBlocks(context, { ...shown, isHost: seesHost(context.caller) }),
+    exit: exitOf(shown.problems),
   });
 }
 
@@ -95,14 +92,19 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
     mcps: mcps.get(agent.name) ?? [],
   })));
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
+  const down = [...roles.filter(isRoleDown).map(({ unit }) => unit), ...unreachedUnits(lines)];
+  const causes = isManaged ? await findCauses(context, down) : new Map<string, Cause>();
+  const site = { paths: context.paths, causes };
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
-    ...(isHost ? [...await diskProblems(context), ...gathered.faults] : []),
+    ...(isHost
+      ? [...await diskProblems(context), ...await stateProblems(context), ...gathered.faults]
+      : []),
     ...pending,
-    ...roles.flatMap((line) => roleProblem(line, context.paths)),
+    ...roles.flatMap((line) => roleProblem(line, site)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
-    ...lines.flatMap((line) => isManaged ? agentProblem(line, context.paths) : []),
-    ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, context.paths)),
+    ...lines.flatMap((line) => isManaged ? agentProblem(line, site) : []),
+    ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, site)),
     ...lines.flatMap(({ agent, connection: { storage } }) =>
       storage === undefined ? [] : storageProblem(context, { agent: agent.name, storage })
     ),
@@ -111,15 +113,24 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
 }
 
 /** A host whose facts cannot be read still has a status: why, and what to run. */
-function unreadable(context: VerbContext, why: Refusal): VerbReport {
-  const shown = { roles: [], lines: [], problems: [why] };
+async function unreadable(context: VerbContext, why: Refusal): Promise<VerbReport> {
+  const isHost = seesHost(context.caller);
+  const around = isHost ? [...await diskProblems(context), ...await stateProblems(context)] : [];
+  const problems = [...around, why];
+  const shown = { roles: [], lines: [], problems };
   return {
+    exit: exitOf(problems),
     json: statusJson(context, shown),
     blocks: [
       { kind: "lines", lines: [headLine(context)] },
-      { kind: "lines", lines: problemLines([why], context) },
+      { kind: "lines", lines: problemLines(problems, context) },
     ],
   };
+}
+
+/** Owners and modes of the product's own files. */
+async function stateProblems({ ports, paths }: VerbContext): Promise<readonly Refusal[]> {
+  return await describeState(ports, await wrongPaths(ports, paths));
 }
 
 async function roleLines(
@@ -137,19 +148,21 @@ async function roleLines(
       : []),
   ];
   if (wanted.length === 0) return [];
-  const statuses = await context.ports.services(context.paths).status(
-    wanted.map(([, unit]) => unit),
-  );
-  return wanted.map(([role, unit]) => {
+  const services = context.ports.services(context.paths);
+  const statuses = await services.status(wanted.map(([, unit]) => unit));
+  return await Promise.all(wanted.map(async ([role, unit]) => {
     const status: UnitStatus | undefined = statuses.find((one) => one.unit === unit);
-    const isThere = status !== undefined && status.load === "loaded";
-    return {
-      role,
-      unit,
-      state: isThere ? status.active : "not installed",
-      reason: isThere ? status.reason ?? "" : "",
-    };
-  });
+    if (status === undefined || status.load !== "loaded") {
+      return { role, unit, state: "not installed", reason: "" };
+    }
+    const { active, reason = "" } = status;
+    // One that ends again and again is active in between.
+    const isDoubtful = active === "active" && status.restarts > 0 &&
+      context.ports.clock.now() - (status.since ?? 0) < STEADY_MS;
+    return isDoubtful && await services.isReady?.(unit) === false
+      ? { role, unit, state: "starting", reason: `started again ${status.restarts} times` }
+      : { role, unit, state: active, reason };
+  }));
 }
 
 /** What the planner would do, and what it could not: a host that differs from its ledger. */
@@ -157,10 +170,11 @@ async function planProblems(context: VerbContext, gathered: Gathered): Promise<r
   const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, { dryRun: true, restartAgents: false });
   if (!report.ok) return [report.error];
-  const { files, units, vendored, faults } = report.value;
+  const { files, units, vendored, faults, found } = report.value;
   const count = files.filter((file) => file.change !== "unchanged").length + units.length +
     vendored.length;
   return [
+    ...found,
     ...faults,
     ...(count === 0 ? [] : [refusal(
       "host-differs",
@@ -168,112 +182,6 @@ async function planProblems(context: VerbContext, gathered: Gathered): Promise<r
       { hints: ["fleetctl apply --dry-run", "fleetctl apply"] },
     )]),
   ];
-}
-
-function roleProblem(
-  { role, unit, state, reason }: RoleLine,
-  paths: Paths,
-): readonly Refusal[] {
-  if (state === "active") return [];
-  const why = reason === "" ? "" : ` (${reason})`;
-  return [refusal("role-down", `The ${role} is ${state}${why}, must be active`, {
-    hints: state === "not installed" ? ["fleetctl apply"] : [
-      logHint(paths, unit),
-      // A program ends with 2 when a setting of it is unusable: its log names which.
-      ...(reason.endsWith("exit-code 2") ? [editHint(paths.rolesFile)] : []),
-    ],
-  })];
-}
-
-/** The own unit of a host is let in with an enrolled key only, which nobody enrolls twice by itself. */
-function hostKeyProblem(context: VerbContext, gathered: Gathered): readonly Refusal[] {
-  const { hostname } = context.ports;
-  const { hosts, hostDialKey: key, facts } = gathered;
-  const enrolled = hosts.hosts.get(hostname)?.dialKeys;
-  if (facts.roles.host === undefined || key === undefined || enrolled?.includes(key)) return [];
-  const found = enrolled?.length === 0 ? "its keys are revoked" : "its key is not enrolled";
-  return [refusal("host-key-not-enrolled", `Host "${hostname}" is not let in: ${found}`, {
-    hints: [`fleetctl host key enroll ${hostname} ${key}`],
-  })];
-}
-
-function agentProblem({ agent, state, mcps }: AgentLine, paths: Paths): readonly Refusal[] {
-  const { name } = agent;
-  const problems: Refusal[] = [];
-  const isMeant = state.state === "stopped" && agent.stopped !== undefined;
-  const isUp = isRunning(state);
-  if (!isUp && !isMeant) {
-    const why = state.reason === undefined ? "" : ` (${state.reason})`;
-    problems.push(
-      refusal("agent-down", `Agent "${name}" is ${state.state}${why}, must be running`, {
-        // Without an owner it has no dial unit, and applying makes none.
-        hints: !dials(agent)
-          ? [`fleetctl agents set ${name} --help`]
-          : state.state === "stopped"
-          ? ["fleetctl apply"]
-          : [`fleetctl agents restart ${name}`, logHint(paths, dialUnit(name))],
-      }),
-    );
-  }
-  for (const mcp of mcps) {
-    const at = `MCP "${mcp.name}" of agent "${name}"`;
-    if (mcp.fault === "keys missing") {
-      problems.push(refusal("keys-unresolved", `${at} lacks ${mcp.missingKeys.join(", ")}`, {
-        hints: mcp.missingKeys.map((key) =>
-          `fleetctl secret set ${key}` +
-          (mcp.sharing === "shared" ? "" : ` --agent ${name}`)
-        ),
-      }));
-    } else if (mcp.fault === "socket down" || mcp.fault === "not applied") {
-      problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.fault}`, {
-        hints: ["fleetctl apply", `fleetctl mcp doctor ${mcp.name} ${name}`],
-      }));
-    } else if (mcp.state === "wired" && isUp) {
-      problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
-        hints: [`fleetctl agents restart ${name}`],
-      }));
-    }
-  }
-  return problems;
-}
-
-function isRunning({ state }: HostState): boolean {
-  return !["stopped", "failed", "stopping"].includes(state);
-}
-
-/** A unit that is down has its own line. */
-function connectionProblem(
-  { agent, state, connection }: AgentLine,
-  paths: Paths,
-): readonly Refusal[] {
-  const { name } = agent;
-  if (connection.state === "unknown") {
-    return connection.fault === undefined ? [] : [refusal(
-      "gateway-not-asked",
-      `Cannot ask the gateway who is connected: ${connection.fault}`,
-      { hints: [logHint(paths, GATEWAY_UNIT)] },
-    )];
-  }
-  if (connection.state !== "not connected" || !isRunning(state)) return [];
-  const { reason, key } = connection;
-  return [refusal(
-    "agent-not-connected",
-    `Agent "${name}" is not connected to the gateway: ${reason}`,
-    {
-      hints: [
-        ...(key === undefined ? [] : [`fleetctl agents key enroll ${name} ${key}`]),
-        logHint(paths, dialUnit(name)),
-      ],
-    },
-  )];
-}
-
-function noManager({ paths }: VerbContext): Refusal {
-  return refusal(
-    "manager-not-running",
-    "No service manager runs on this root, must be running for agents to work",
-    { hints: [paths.root === "/" ? "systemctl status" : "fleetctl up"] },
-  );
 }
 
 /** What was seen. */
@@ -302,12 +210,7 @@ function statusJson(context: VerbContext, { roles, lines, problems }: Shown) {
         fault: fault ?? null,
       })),
     })),
-    problems: problems.map(({ code, message, details, hints }) => ({
-      code,
-      message,
-      details,
-      hints,
-    })),
+    problems: problems.map(problemJson),
     ok: problems.length === 0,
   };
 }

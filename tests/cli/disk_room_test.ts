@@ -117,7 +117,7 @@ Deno.test({
         // None is left.
       }
       const told = await run("doctor");
-      assert.equal(told.code, 1);
+      assert.equal(told.code, 3);
       assert.match(told.stderr, /The disk at ".*fctl.*" has 0 entries \(inodes\) left of 2000/);
       assert.match(told.stderr, /^hint: du -xd2 --inodes .*fctl/m);
       assert.match((await run("status")).stdout, /! The disk at .* has 0 entries/);

@@ -18,7 +18,7 @@ const CALL = new RegExp(
 const HEAD = `# Refusal codes
 
 Scripts match the code (\`--json\` prints it as \`error.code\`, the HTTP routes as \`code\`); people read the sentence. Exit codes: 1 refused or
-failed, 2 usage or settings, 4 denied. A dot stands for what the situation fills in. Written by \`./dev golden\` from the source.
+failed, 2 usage or settings, 4 denied; \`status\` and \`doctor\` end with 3 where all works and something waits for an operator. A dot stands for what the situation fills in. Written by \`./dev golden\` from the source.
 
 | Code | Says | Where |
 |---|---|---|

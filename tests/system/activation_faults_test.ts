@@ -15,6 +15,7 @@ import { checkIdle, checkRelayed } from "tests/system/activation/calls.ts";
 import { checkKills, checkReboots } from "tests/system/activation/churn.ts";
 import { checkFaultyFacts } from "tests/system/activation/faulty_facts.ts";
 import { checkDefaults, checkHandEdits } from "tests/system/activation/files.ts";
+import { checkOperatorFaults } from "tests/system/activation/operator_faults.ts";
 import {
   checkBrokenSocket,
   checkBurst,
@@ -47,6 +48,10 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
     );
     await step("a typing error in the ledger takes nothing away", () => checkFaultyFacts(host));
     await step("a burst of connections leaves a shared socket in service", () => checkBurst(host));
+    await step(
+      "status names the cause of each fault and the commands that mend it",
+      () => checkOperatorFaults(host),
+    );
     await step("verbs killed in the middle", () => checkKills(host));
     await step("reboots in the middle of verbs", () => checkReboots(host));
     await step(

@@ -33,7 +33,9 @@ export async function linksAndPipes(scene: DaemonScene): Promise<void> {
     ]]
   ) {
     const ended = await scene.run(["timeout", "50", "fleetctl", ...words]);
-    assert.equal(ended.code, 0, words.join(" ") + ended.err);
+    // What stands in the way of the agent is a fault of its own, which the exit code tells.
+    const isSeen = ended.code === 0 || (words[0] === "status" && ended.code === 1);
+    assert.ok(isSeen, `${words.join(" ")} ended with ${ended.code}: ${ended.err}`);
   }
   await asAda(`cd ~/.fleetctl/dial && rm key.json && mv key.kept key.json
     cd ~/.runtime-b/agent && rm mcp.json && mv mcp.kept mcp.json`);

@@ -123,8 +123,10 @@ export async function checkStore(scene: PackagedHost): Promise<void> {
 export async function checkWithoutDaemon(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "stop", DAEMON);
   const ended = await scene.ada("status");
-  assert.match(ended.err, /nobody answers on .*\nhint: systemctl start fleetctl-daemon\.service/);
+  assert.match(ended.err, /nobody answers on .*\nhint: systemctl restart fleetctl-daemon\.service/);
   assert.equal(ended.code, 1);
-  assert.equal((await scene.run(["fleetctl", "status", "--json"])).code, 0, "an operator reads");
+  const read = await scene.run(["fleetctl", "status", "--json"]);
+  assert.equal(read.code, 1, "an operator reads, and the exit code tells of the daemon");
+  assert.match(read.out, /"code":"role-down"/);
   await scene.must("systemctl", "start", DAEMON);
 }

@@ -121,7 +121,7 @@ const STARTS: readonly (readonly [string, string[], Record<string, string>, numb
   ["fleetctl", ["--version"], {}, 0, new RegExp(`^fleetctl ${VERSION}\n$`)],
   ["fleetctl", ["--help"], {}, 0, /^fleetctl keeps a fleet of agents/],
   ["fleetctl-help", [], {}, 0, /^fleetctl keeps a fleet of agents/],
-  ["fleetctl", ["status", "--json"], {}, 0, /^\{/],
+  ["fleetctl", ["status", "--json"], {}, 1, /^\{/],
   ["fleetctl", ["nothing"], {}, 2, /^fleetctl: Cannot run/],
   ["fleetctl-exec", [], {}, 2, /^fleetctl: Cannot run a verb as root: .* it is not JSON/],
   ["fleetctld", ["--check-config"], {}, 0, /^ok$/m],

@@ -1,0 +1,126 @@
+/**
+ * Why units do not serve: the last error of each one's log, what stands behind it, and the commands
+ * that mend it. Changes nothing. Logs of a few units are read, however many are down: one cause
+ * often takes down many.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { lastWords, type NamedFault } from "cli/status/last_words.ts";
+import { portHolder } from "cli/status/port_holder.ts";
+import { quoteShell } from "core/quote.ts";
+import { mendDatabase } from "units/reconcile/damaged_database.ts";
+
+/** Why a unit does not serve. */
+export interface Cause {
+  /** The last error first. */
+  readonly details: readonly string[];
+  /** Commands that mend it, in their order; empty where only a person can tell. */
+  readonly hints: readonly string[];
+}
+
+const UNITS_MAX = 8;
+const LINES = 60;
+const DIAL = /^fleetctl-dial-(.+)\.service$/;
+
+/** Returns what the logs of units tell, by unit; the first few of them are asked. */
+export async function findCauses(
+  context: VerbContext,
+  units: readonly string[],
+): Promise<ReadonlyMap<string, Cause>> {
+  const asked = [...new Set(units)].slice(0, UNITS_MAX);
+  const causes = await Promise.all(asked.map(async (unit) => {
+    const cause = await findCause(context, unit);
+    return cause === undefined ? [] : [[unit, cause] as const];
+  }));
+  return new Map(causes.flat());
+}
+
+async function findCause(context: VerbContext, unit: string): Promise<Cause | undefined> {
+  const services = context.ports.services(context.paths);
+  let lines: readonly string[];
+  try {
+    lines = await services.journal(unit, LINES);
+  } catch (thrown) {
+    // A host without a readable journal still has a status; the reason stands in the line itself.
+    return { details: [`its log cannot be read: ${String(thrown)}`], hints: [] };
+  }
+  const words = lastWords(lines);
+  if (words === undefined) return undefined;
+  const said = `last error: ${words.line}`;
+  const restart = services.name === "systemd" ? `systemctl restart ${unit}` : "fleetctl apply";
+  const mending = mendDatabase([words.line], restart);
+  if (mending !== undefined) return { details: [said, ...mending.details], hints: mending.hints };
+  const more = words.fault === undefined
+    ? { details: [], hints: [] }
+    : await behind(context, { unit, fault: words.fault, restart });
+  return { details: [said, ...more.details], hints: more.hints };
+}
+
+interface Behind {
+  readonly unit: string;
+  readonly fault: NamedFault;
+  readonly restart: string;
+}
+
+async function behind(context: VerbContext, { unit, fault, restart }: Behind): Promise<Cause> {
+  switch (fault.kind) {
+    case "port-taken":
+      return await takenPort(context, fault.port, restart);
+    case "file-denied":
+      return await deniedFile(context, { unit, path: fault.path, restart });
+    case "disk-full":
+      return { details: [], hints: ["fleetctl gc"] };
+  }
+}
+
+async function takenPort(
+  { ports, paths }: VerbContext,
+  port: number,
+  restart: string,
+): Promise<Cause> {
+  const holder = await portHolder(ports, port);
+  if (holder === undefined) {
+    return { details: [`port ${port} is free by now`], hints: [restart] };
+  }
+  const { user, process } = holder;
+  const elsewhere = `or have ours listen elsewhere: ${paths.rolesFile}, then fleetctl apply`;
+  if (process === undefined) {
+    return {
+      details: [`port ${port} is held by a program of user ${user}`, elsewhere],
+      hints: [`ss -tlnp 'sport = :${port}'`],
+    };
+  }
+  const { pid, name, unit } = process;
+  const where = unit === undefined ? "" : `, which is of ${unit}`;
+  return {
+    details: [
+      `port ${port} is held by ${name} (pid ${pid}) of user ${user}${where}`,
+      elsewhere,
+    ],
+    hints: [unit === undefined ? `kill ${pid}` : `systemctl stop ${quoteShell(unit)}`, restart],
+  };
+}
+
+/** A role's own folder is put right by `apply`; in a home root changes nothing unasked. */
+async function deniedFile(
+  { ports, paths }: VerbContext,
+  of: { readonly unit: string; readonly path: string; readonly restart: string },
+): Promise<Cause> {
+  const agent = DIAL.exec(of.unit)?.[1];
+  const home = agent === undefined ? undefined : paths.home(agent);
+  if (agent === undefined || home === undefined || !of.path.startsWith(`${home}/`)) {
+    return { details: [], hints: ["fleetctl apply", of.restart] };
+  }
+  const stat = await ports.files.stat(of.path);
+  const owner = stat === undefined ? undefined : await ports.users.byUid(stat.uid);
+  const belongs = stat === undefined
+    ? []
+    : [`"${of.path}" belongs to ${owner?.name ?? stat.uid}, must belong to ${agent}`];
+  const folder = quoteShell(`${home}/.fleetctl`);
+  return {
+    details: belongs,
+    hints: [`chown -R -h -P ${agent}:${agent} ${folder}`, of.restart],
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * What the log of a unit that does not serve says last, and the kind of fault that it names. Pure.
+ *
+ * @module
+ */
+
+import { parseJsonObject } from "core/json_object.ts";
+
+/** A fault that a line of a log names. */
+export type NamedFault =
+  | { readonly kind: "port-taken"; readonly host: string; readonly port: number }
+  | { readonly kind: "file-denied"; readonly path: string }
+  | { readonly kind: "disk-full"; readonly path: string };
+
+/** The last error of a unit. */
+export interface LastWords {
+  readonly line: string;
+  readonly fault: NamedFault | undefined;
+}
+
+const LEVELS = ["error", "warn"] as const;
+const LINE_LENGTH_MAX = 400;
+/** Words of the service manager about the unit's coming and going, which tell no cause. */
+const CHATTER =
+  /^(?:(?:Start|Stopp)(?:ing|ed) |[\w@.:\\-]+\.(?:service|socket): (?:Main process exited|Failed with result|Scheduled restart|Deactivated|Consumed|Control process exited|Start request repeated))/;
+
+/** Returns the last error of a log, oldest line first; undefined where nothing is one. */
+export function lastWords(lines: readonly string[]): LastWords | undefined {
+  const all = lines.map(parseJsonObject);
+  // What went wrong before the last good start is no cause any more.
+  const ready = all.findLastIndex((fields) => fields?.event === "ready");
+  const logged = all.slice(ready + 1);
+  for (const level of LEVELS) {
+    const found = logged.findLast((fields) => fields?.level === level);
+    if (found !== undefined) return wordsOf(sentence(found));
+  }
+  const plain = lines.slice(ready + 1).findLast((line, at) =>
+    logged[at] === undefined && !CHATTER.test(line)
+  );
+  return plain === undefined ? undefined : wordsOf(plain);
+}
+
+/** `cannot serve: Cannot listen on 127.0.0.1:8735: the port is taken` */
+function sentence(fields: Readonly<Record<string, unknown>>): string {
+  const words = [fields.event, fields.error, fields.reason, fields.code]
+    .filter((word) => typeof word === "string" && word !== "");
+  return words.join(": ");
+}
+
+function wordsOf(line: string): LastWords {
+  const short = line.length > LINE_LENGTH_MAX ? `${line.slice(0, LINE_LENGTH_MAX)}…` : line;
+  return { line: short, fault: faultIn(line) };
+}
+
+function faultIn(line: string): NamedFault | undefined {
+  const [, host, port] = /Cannot listen on (\S+):(\d+): the port is taken/.exec(line) ?? [];
+  if (host !== undefined) return { kind: "port-taken", host, port: Number(port) };
+  const [, path, state] = /"(\/[^"]+)": (.*)$/.exec(line) ?? [];
+  if (path === undefined || state === undefined) return undefined;
+  if (/no space left/.test(state)) return { kind: "disk-full", path };
+  const isDenied = /permission denied|unable to open database file|readonly database/i.test(state);
+  return isDenied ? { kind: "file-denied", path } : undefined;
+}

@@ -1,0 +1,43 @@
+/**
+ * How bad a problem of `fleetctl status` is, and the exit code that follows. Pure.
+ *
+ * | Exit code | Means |
+ * |-----------|-------|
+ * | 0 | nothing is wrong |
+ * | 1 | something does not work, or something secret is open to others |
+ * | 3 | all works, and something waits for an operator |
+ *
+ * @module
+ */
+
+import type { ExitCode } from "cli/exit.ts";
+import type { Refusal } from "core/errors.ts";
+
+/** `fault` does not work now; `attention` works and should not stay as it is. */
+export type Level = "fault" | "attention";
+
+const ATTENTION: ReadonlySet<string> = new Set([
+  "agent-storage-filling",
+  "certificate-ends-soon",
+  "disk-entries-nearly-gone",
+  "disk-nearly-full",
+  "host-differs",
+  "restart-pending",
+]);
+
+/** Returns the level of a problem; a code that is not known here is a fault. */
+export function levelOf({ code }: Pick<Refusal, "code">): Level {
+  return ATTENTION.has(code) ? "attention" : "fault";
+}
+
+/** Returns the exit code of a host with these problems. */
+export function exitOf(problems: readonly Pick<Refusal, "code">[]): ExitCode {
+  if (problems.length === 0) return 0;
+  return problems.some((one) => levelOf(one) === "fault") ? 1 : 3;
+}
+
+/** Returns a problem as `--json` prints it. */
+export function problemJson(problem: Refusal) {
+  const { code, message, details, hints } = problem;
+  return { code, level: levelOf(problem), message, details, hints };
+}

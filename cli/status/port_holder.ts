@@ -1,0 +1,68 @@
+/**
+ * Which program listens on a TCP port of this host: from the tables of the kernel, because no other
+ * program is sure to be installed. Changes nothing. Asked only where a port is known to be taken.
+ *
+ * @module
+ */
+
+import type { Processes, Users } from "core/ports.ts";
+
+/** The program at a port, as far as it can be seen. */
+export interface PortHolder {
+  readonly user: string;
+  /** Undefined where this process may not look into others. */
+  readonly process:
+    | { readonly pid: number; readonly name: string; readonly unit: string | undefined }
+    | undefined;
+}
+
+const ANSWER_MS_MAX = 10_000;
+/** State of a listening socket in `/proc/net/tcp`. */
+const LISTEN = "0A";
+/** Folders of a process that hold no descriptors, and much else of /proc. */
+const PASSED = ["task", "net", "map_files", "ns", "attr", "fdinfo", "sys", "irq", "fs", "bus"];
+
+/** Returns who holds a port; undefined when nobody listens on it. */
+export async function portHolder(
+  { processes, users }: { readonly processes: Pick<Processes, "run">; readonly users: Users },
+  port: number,
+): Promise<PortHolder | undefined> {
+  const run = async (command: string, args: readonly string[]) =>
+    (await processes.run({ command, args, env: { LC_ALL: "C" }, timeoutMs: ANSWER_MS_MAX })).stdout;
+  const tables = await run("/bin/cat", ["/proc/net/tcp", "/proc/net/tcp6"]);
+  const socket = parseListener(tables, port);
+  if (socket === undefined) return undefined;
+  const user = (await users.byUid(socket.uid))?.name ?? `uid ${socket.uid}`;
+  const passed = PASSED.flatMap((name, at) => [...(at === 0 ? [] : ["-o"]), "-name", name]);
+  const found = await run("/usr/bin/find", [
+    ...["/proc", "-mindepth", "2", "-maxdepth", "3", "(", ...passed, ")", "-prune", "-o"],
+    ...["-path", "/proc/[0-9]*/fd/*", "-lname", `socket:\\[${socket.inode}\\]`, "-print", "-quit"],
+  ]);
+  const pid = /^\/proc\/(\d+)\/fd\//.exec(found)?.[1];
+  if (pid === undefined) return { user, process: undefined };
+  const name = (await run("/bin/cat", [`/proc/${pid}/comm`])).trim();
+  const unit = parseUnit(await run("/bin/cat", [`/proc/${pid}/cgroup`]));
+  return { user, process: { pid: Number(pid), name, unit } };
+}
+
+/** Finds the listening socket of a port in `/proc/net/tcp` and `/proc/net/tcp6`. */
+export function parseListener(
+  tables: string,
+  port: number,
+): { readonly uid: number; readonly inode: number } | undefined {
+  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
+  for (const line of tables.split("\n")) {
+    // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+    const [, local = "", , state, , , , uid, , inode] = line.trim().split(/\s+/);
+    if (state !== LISTEN || !local.endsWith(`:${wanted}`)) continue;
+    return { uid: Number(uid), inode: Number(inode) };
+  }
+  return undefined;
+}
+
+/** Returns the service of a process from `/proc/<pid>/cgroup`; undefined for a login session. */
+export function parseUnit(cgroups: string): string | undefined {
+  const path = /^(?:0:|\d+:name=systemd):(.*)$/m.exec(cgroups)?.[1] ?? "";
+  const last = path.split("/").findLast((part) => /\.(service|scope)$/.test(part));
+  return last?.endsWith(".service") === true ? last : undefined;
+}

@@ -1,0 +1,53 @@
+/**
+ * What the log of a unit says last, and which kind of fault that is.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { lastWords } from "cli/status/last_words.ts";
+
+function logged(event: string, error: string, level = "error"): string {
+  return JSON.stringify({ at: "2026-01-01T00:00:00.000Z", level, program: "x", event, error });
+}
+
+const READY = JSON.stringify({ level: "info", event: "ready" });
+
+Deno.test("the last error counts, before warnings and before words of the service manager", () => {
+  const words = lastWords([
+    logged("cannot serve", "Cannot listen on 127.0.0.1:8735: the port is taken"),
+    logged("slow", "late", "warn"),
+    "fleetctl-gateway.service: Main process exited, code=exited, status=1/FAILURE",
+    "Stopped fleetctl-gateway.service - fleetctl gateway.",
+  ]);
+  assert.deepEqual(words, {
+    line: "cannot serve: Cannot listen on 127.0.0.1:8735: the port is taken",
+    fault: { kind: "port-taken", host: "127.0.0.1", port: 8735 },
+  });
+});
+
+Deno.test("what went wrong before the last good start is no cause", () => {
+  assert.equal(lastWords([logged("cannot serve", "gone by"), READY]), undefined);
+  assert.equal(lastWords([READY, logged("ended", "of this run")])?.line, "ended: of this run");
+});
+
+Deno.test("a line that is no JSON is told when there is no better one", () => {
+  const failed = "fleetctl-gateway.service: Failed at step EXEC spawning /usr/lib/x: No such file";
+  assert.equal(lastWords(["Started a.", failed, "Stopped a."])?.line, failed);
+  assert.equal(lastWords(["Started a.", "Stopped a."]), undefined);
+});
+
+Deno.test("files that cannot be opened, and full disks, are known", () => {
+  const faultOf = (error: string) => lastWords([logged("cannot serve", error)])?.fault;
+  for (const state of ["permission denied", "unable to open database file: /a/b.db"]) {
+    assert.deepEqual(faultOf(`Cannot open "/a/b.db": ${state}`), {
+      kind: "file-denied",
+      path: "/a/b.db",
+    });
+  }
+  assert.deepEqual(faultOf('Cannot write "/a/b.db": no space left on the disk'), {
+    kind: "disk-full",
+    path: "/a/b.db",
+  });
+  assert.equal(faultOf('Cannot open "/a/b.db": it is a folder'), undefined);
+});

@@ -1,0 +1,144 @@
+/**
+ * Faults as an operator meets them at night. For each, `fleetctl status` must name the cause and the
+ * commands that mend it; the commands are run as they stand, and then nothing is wrong any more.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type BootedHost, poll } from "tests/support/booted_host.ts";
+
+/** One fault. */
+interface OperatorFault {
+  readonly name: string;
+  /** Shell script that makes it. */
+  readonly inject: string;
+  /** Code of the problem that names the cause. */
+  readonly code: string;
+  /** What its message or its details must say. */
+  readonly says: RegExp;
+}
+
+/** One problem of `status --json`. */
+interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly details: readonly string[];
+  readonly hints: readonly string[];
+}
+
+const GATEWAY_DB = "/var/lib/fleetctl/gateway/gateway.db";
+const DIAL_DB = "/home/ada/.fleetctl/dial/dial.db";
+const DAMAGE = "dd if=/dev/urandom bs=4096 count=3 conv=notrunc status=none";
+
+const FAULTS: readonly OperatorFault[] = [
+  {
+    name: "the socket file of an MCP is removed",
+    inject: "rm /run/mcp/keyed-ada.sock",
+    code: "socket-lost",
+    says: /"\/run\/mcp\/keyed-ada\.sock" of mcp-keyed-ada\.socket .*its file is gone/,
+  },
+  {
+    name: "the socket file of the daemon is removed",
+    inject: "rm /run/fleetctl/fleetctl.sock",
+    code: "socket-lost",
+    says: /"\/run\/fleetctl\/fleetctl\.sock" of fleetctl-daemon\.service .*its file is gone/,
+  },
+  {
+    name: "the socket file of an MCP is open to everybody",
+    inject: "chmod 0666 /run/mcp/keyed-ada.sock",
+    code: "socket-lost",
+    says: /its file is \d+:\d+ 0666, must be \d+:\d+ 0600/,
+  },
+  {
+    name: "another service took the port of the gateway",
+    inject: `systemctl stop fleetctl-gateway.service
+      systemd-run -q --unit=squatter socat TCP-LISTEN:8735,fork,reuseaddr /dev/null
+      until grep -q :221F /proc/net/tcp; do :; done
+      systemctl start fleetctl-gateway.service`,
+    code: "role-down",
+    says: /port 8735 is held by socat \(pid \d+\) of user root, which is of squatter\.service/,
+  },
+  {
+    name: "a program that somebody started by hand has the port",
+    inject: `systemctl stop fleetctl-gateway.service
+      setsid socat TCP-LISTEN:8735,fork,reuseaddr /dev/null >/dev/null 2>&1 &
+      until grep -q :221F /proc/net/tcp; do :; done
+      systemctl start fleetctl-gateway.service`,
+    code: "role-down",
+    says: /the port is taken\nport 8735 is held by socat \(pid \d+\) of user root$/m,
+  },
+  {
+    name: "the database of the gateway was restored as root",
+    inject: `systemctl stop fleetctl-gateway.service
+      chown root:root ${GATEWAY_DB}*; systemctl start fleetctl-gateway.service`,
+    code: "state-owner-wrong",
+    says: /gateway\.db.*" is root:root 0600, must be fleetctl-gateway:fleetctl-gateway/,
+  },
+  {
+    name: "the database of the gateway is damaged",
+    inject: `systemctl stop fleetctl-gateway.service
+      ${DAMAGE} of=${GATEWAY_DB}; systemctl start fleetctl-gateway.service`,
+    code: "role-down",
+    says: /last error: .*gateway\.db.*\nWithout it: transcripts and waiting turns are gone/,
+  },
+  {
+    name: "the database of an agent is damaged",
+    inject: `systemctl stop fleetctl-dial-ada.service
+      ${DAMAGE} of=${DIAL_DB}; systemctl start fleetctl-dial-ada.service`,
+    code: "agent-not-connected",
+    says: /last error: .*dial\.db.*\nWithout it: events/,
+  },
+  {
+    name: "the home of an agent was restored as root",
+    inject: `systemctl stop fleetctl-dial-ada.service
+      chown -R root:root /home/ada/.fleetctl; systemctl start fleetctl-dial-ada.service`,
+    code: "agent-not-connected",
+    says: /permission denied\n"\/home\/ada\/\S+" belongs to root, must belong to ada/,
+  },
+  {
+    name: "the secrets of an agent were restored with a foreign group",
+    inject: "chgrp games /etc/fleetctl/env/agent-ada.env",
+    code: "state-exposed",
+    says: /agent-ada\.env" is root:games 0640, must be root:ada 0640.*\n.*could read the secrets/,
+  },
+];
+
+/** Makes each fault, runs what `status` says, and looks whether it helped. */
+export async function checkOperatorFaults(host: BootedHost): Promise<void> {
+  await untilFine(host, "before the first fault");
+  for (const fault of FAULTS) await checkFault(host, fault);
+}
+
+async function checkFault(host: BootedHost, fault: OperatorFault): Promise<void> {
+  await host.must("sh", "-c", fault.inject);
+  const problem = await poll(`${fault.code} of: ${fault.name}`, async () => {
+    const { problems, exit } = await look(host);
+    assert.equal(exit === 0, problems.length === 0, "the exit code says whether all is well");
+    return problems.find(({ code, message, details }) =>
+      code === fault.code && fault.says.test([message, ...details].join("\n"))
+    );
+  });
+  assert.ok(problem.hints.length > 0, `${fault.name}: no command`);
+  for (const hint of problem.hints) {
+    const ended = await host.exec(["sh", "-c", hint]);
+    assert.equal(ended.code, 0, `${fault.name}: ${hint}\n${ended.out}${ended.err}`);
+  }
+  await untilFine(host, `after ${problem.hints.join("; ")}`);
+}
+
+async function look(host: BootedHost) {
+  const { out, code } = await host.exec(["fleetctl", "status", "--json"]);
+  const { problems } = JSON.parse(out) as { readonly problems: readonly Problem[] };
+  return { problems, exit: code };
+}
+
+/** A service that was started again takes a moment. */
+async function untilFine(host: BootedHost, when: string): Promise<void> {
+  let last = "";
+  await poll(`host without a problem ${when}`, async () => {
+    const { problems } = await look(host);
+    last = JSON.stringify(problems);
+    return problems.length === 0 ? true : undefined;
+  }).catch((thrown) => assert.fail(`${thrown}\n${last}`));
+}

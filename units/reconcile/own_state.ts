@@ -1,0 +1,257 @@
+/**
+ * Owners and modes of the product's own state, as docs/storage.md gives them. A backup that was
+ * restored by another user, or a hand, leaves files that a role cannot open, or that others can read
+ * or change. Looked at by `status`, and put right by `apply` before anything else reads, renders or
+ * starts. Only on a host of its own (`/`, as root): elsewhere everything belongs to one user.
+ *
+ * Folders come before what is in them, and only folders of root are listed: what a role or an agent
+ * may change meanwhile is never followed by name.
+ *
+ * @module
+ */
+
+import type { FileStat } from "core/file_stat.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import { type Files, type Processes, ServiceFault, type Users } from "core/ports.ts";
+import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
+import { GATEWAY_USER } from "core/verbs/caller.ts";
+import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
+import { LOGIN_ENV, LOGIN_USER } from "units/render/roles/login_env.ts";
+import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
+import {
+  RECEIVER_ENV,
+  RECEIVER_USER,
+  TEAMCHAT_ENV,
+  TEAMCHAT_USER,
+} from "units/render/roles/teamchat_env.ts";
+
+/** What looking needs. */
+export interface OwnStatePorts {
+  readonly files: Files;
+  readonly users: Users;
+  readonly processes: Pick<Processes, "run">;
+}
+
+/** A file or folder of ours, and who may do what with it at most. */
+export interface OwnPath {
+  readonly path: string;
+  readonly owner: FileOwner;
+  /** No more than these bits may be set. */
+  readonly modeMax: number;
+  /** Reading it gives away a secret. */
+  readonly isSecret?: boolean;
+  /** What is directly in the folder has the same owner. */
+  readonly isTree?: boolean;
+}
+
+/** One that is not as it must be. */
+export interface WrongPath {
+  readonly own: OwnPath;
+  readonly stat: FileStat;
+  readonly ids: OwnerIds;
+  /** An entry of the folder is wrong, the folder itself may be right. */
+  readonly entry?: { readonly path: string; readonly stat: FileStat };
+}
+
+const ROOT: FileOwner = { user: "root", group: "root" };
+const GROUP_BITS = 3;
+const CHOWN_MS_MAX = 60_000;
+
+/** Returns what is not as it must be, folders first; nothing where owners are left alone. */
+export async function wrongPaths(
+  { files, users }: OwnStatePorts,
+  paths: Paths,
+): Promise<readonly WrongPath[]> {
+  if (paths.root !== "/" || users.currentUid() !== 0) return [];
+  const owners = new Map<string, OwnerIds | undefined>();
+  const idsOf = async (owner: FileOwner) => {
+    const key = `${owner.user}:${owner.group}`;
+    if (!owners.has(key)) owners.set(key, await findIds(users, owner));
+    return owners.get(key);
+  };
+  const found: WrongPath[] = [];
+  for (const own of await ownPaths(files, paths)) {
+    const stat = await files.stat(own.path);
+    // What an operator has put behind a link is the operator's.
+    if (stat === undefined || stat.kind === "symlink") continue;
+    const ids = await idsOf(own.owner);
+    // An account that is missing is told by whoever needs it.
+    if (ids === undefined) continue;
+    if (isWrong(stat, ids, own.modeMax)) found.push({ own, stat, ids });
+    else if (own.isTree === true && stat.kind === "directory") {
+      const entry = await foreignEntry(files, own.path, ids);
+      if (entry !== undefined) found.push({ own, stat, ids, entry });
+    }
+  }
+  return found;
+}
+
+/** Gives everything that is wrong its owner and mode; returns what it was. */
+export async function repairPaths(
+  ports: OwnStatePorts,
+  paths: Paths,
+): Promise<readonly Refusal[]> {
+  const wrong = await wrongPaths(ports, paths);
+  const found = await describeState(ports, wrong);
+  for (const { own, stat, ids } of wrong) {
+    await ports.files.setMeta(own.path, { mode: stat.mode & own.modeMax, ...ids });
+    if (own.isTree !== true || stat.kind !== "directory") continue;
+    // Below a folder that a role may write to, names cannot be trusted: this follows no link.
+    const done = await ports.processes.run({
+      command: "/bin/chown",
+      args: ["-R", "-h", "-P", `${ids.uid}:${ids.gid}`, "--", own.path],
+      env: { LC_ALL: "C" },
+      timeoutMs: CHOWN_MS_MAX,
+    });
+    if (done.code !== 0) {
+      throw new ServiceFault("chown", `Cannot set owners in ${own.path}: ${done.stderr.trim()}`);
+    }
+  }
+  return found;
+}
+
+/** Says what is wrong, for people. */
+export async function describeState(
+  { files, users }: OwnStatePorts,
+  wrong: readonly WrongPath[],
+): Promise<readonly Refusal[]> {
+  if (wrong.length === 0) return [];
+  const groups = await files.readText("/etc/group") ?? "";
+  const nameOf = async ({ uid, gid }: OwnerIds) => {
+    const user = (await users.byUid(uid))?.name ?? String(uid);
+    return `${user}:${groupName(groups, gid)}`;
+  };
+  return await Promise.all(wrong.map(async ({ own, stat, entry, ids }) => {
+    const { path, stat: seen } = entry ?? { path: own.path, stat };
+    const is = `${await nameOf(seen)} ${octal(seen.mode)}`;
+    const must = `${own.owner.user}:${own.owner.group}` +
+      (entry === undefined ? ` ${octal(own.modeMax)} at most` : "");
+    const isExposed = own.isSecret === true && isReadableByOthers(seen, ids);
+    return refusal(
+      isExposed ? "state-exposed" : "state-owner-wrong",
+      `${JSON.stringify(path)} is ${is}, must be ${must}`,
+      {
+        details: isExposed
+          ? ["Others than its owner could read the secrets in it. Replace those that matter."]
+          : [],
+        hints: ["fleetctl apply"],
+      },
+    );
+  }));
+}
+
+/** Whether a file has another owner, or lets more people in than it may. */
+export function isWrong(
+  stat: Pick<FileStat, "mode" | "uid" | "gid">,
+  ids: OwnerIds,
+  modeMax: number,
+): boolean {
+  if (stat.uid !== ids.uid || (stat.mode & ~modeMax & 0o777) !== 0) return true;
+  return stat.gid !== ids.gid && groupMatters(stat.mode);
+}
+
+/** Whether the group may do what others may not. */
+function groupMatters(mode: number): boolean {
+  return ((mode >> GROUP_BITS) & 0o7 & ~mode) !== 0;
+}
+
+function isReadableByOthers(stat: FileStat, ids: OwnerIds): boolean {
+  return stat.uid !== ids.uid || (stat.mode & 0o004) !== 0 ||
+    ((stat.mode & 0o040) !== 0 && stat.gid !== ids.gid);
+}
+
+async function foreignEntry(files: Files, folder: string, ids: OwnerIds) {
+  for (const name of await files.list(folder)) {
+    const path = `${folder}/${name}`;
+    const stat = await files.stat(path);
+    if (stat !== undefined && stat.uid !== ids.uid) return { path, stat };
+  }
+  return undefined;
+}
+
+async function findIds(users: Users, { user, group }: FileOwner): Promise<OwnerIds | undefined> {
+  const uid = (await users.byName(user))?.uid;
+  const gid = await users.groupId(group);
+  return uid === undefined || gid === undefined ? undefined : { uid, gid };
+}
+
+/** Every path of ours that exists by name, folders first. */
+async function ownPaths(files: Files, paths: Paths): Promise<readonly OwnPath[]> {
+  const inside = async (folder: string, of: (path: string, name: string) => OwnPath | undefined) =>
+    (await files.list(folder)).flatMap((name) => of(`${folder}/${name}`, name) ?? []);
+  const rootFile = (path: string): OwnPath => ({ path, owner: ROOT, modeMax: 0o644 });
+  const rootSecret = (path: string): OwnPath => ({
+    ...{ path, owner: ROOT, modeMax: 0o600, isSecret: true },
+  });
+  return [
+    ...folders(paths),
+    ...[paths.hostKey, paths.hostOpKeys, paths.hostDialKey, paths.loginAccount].map(rootSecret),
+    ...[paths.rolesFile, paths.hostFile, paths.defaultsFile, paths.teamsCloudFile, paths.dialKeys]
+      .map(rootFile),
+    ...await inside(paths.envDir, (path, name) => envFile(path, name)),
+    ...await inside(paths.gates, rootFile),
+    ...await inside(paths.runtimesDir, rootFile),
+    rootSecret(paths.secretsFile),
+    rootFile(paths.recipientsFile),
+    ...await inside(paths.agentsDir, (path) => ({ path, owner: ROOT, modeMax: 0o600 })),
+    ...await inside(paths.hostsDir, rootFile),
+  ];
+}
+
+function folders(paths: Paths): readonly OwnPath[] {
+  const root = (path: string, modeMax = 0o755, isTree = false): OwnPath => ({
+    ...{ path, owner: ROOT, modeMax, isTree },
+  });
+  const ofRole = (role: string, user: string, modeMax = 0o700): OwnPath => ({
+    ...{ path: paths.role(role), owner: { user, group: user }, modeMax, isTree: true },
+  });
+  return [
+    root(paths.etc),
+    root(paths.envDir),
+    root(paths.gates),
+    root(paths.runtimesDir),
+    root(paths.state),
+    root(paths.repo),
+    root(`${paths.repo}/.git`, 0o700, true),
+    root(paths.agentsDir, 0o700),
+    root(paths.hostsDir),
+    root(paths.overlayCatalog, 0o755, true),
+    root(paths.deployDir, 0o755, true),
+    root(paths.locks, 0o700, true),
+    root(paths.role("daemon"), 0o700, true),
+    root(paths.archiveDir, 0o700, true),
+    ofRole("gateway", GATEWAY_USER),
+    ofRole("login", LOGIN_USER),
+    ofRole("teamchat", TEAMCHAT_USER),
+    ofRole("teamchat-receiver", RECEIVER_USER, 0o710),
+  ];
+}
+
+const ROLE_ENVS: Readonly<Record<string, string>> = {
+  [GATEWAY_ENV]: GATEWAY_USER,
+  [LOGIN_ENV]: LOGIN_USER,
+  [TEAMCHAT_ENV]: TEAMCHAT_USER,
+  [RECEIVER_ENV]: RECEIVER_USER,
+  "mcp-shared": AGENTS_GROUP,
+};
+
+/** The service manager reads env files as root; the group is that of who runs the unit. */
+function envFile(path: string, name: string): OwnPath | undefined {
+  const [, stem = ""] = /^([^.].*)\.env$/.exec(name) ?? [];
+  if (stem === "") return undefined;
+  const agent = /^agent-(.+)$/.exec(stem)?.[1];
+  const group = agent ?? ROLE_ENVS[stem];
+  return group === undefined
+    ? { path, owner: ROOT, modeMax: 0o600, isSecret: true }
+    : { path, owner: { user: "root", group }, modeMax: 0o640, isSecret: true };
+}
+
+function groupName(groups: string, gid: number): string {
+  const line = groups.split("\n").find((one) => one.split(":")[2] === String(gid));
+  return line?.split(":")[0] ?? String(gid);
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
