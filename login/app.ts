@@ -21,6 +21,7 @@ import { loginPathFor } from "login/return_path.ts";
 import { BASIC_CHALLENGE, SESSION_CHALLENGE } from "login/challenges.ts";
 import { handleForm } from "login/routes/login_form.ts";
 import { handleCallback, handleSignIn } from "login/routes/oidc.ts";
+import { handleOwnSessions, SESSIONS_PATH } from "login/routes/own_sessions.ts";
 import { handleLogout } from "login/routes/logout.ts";
 import { refreshed } from "login/routes/refresh.ts";
 import { busy, tooMany } from "login/routes/telling.ts";
@@ -112,7 +113,7 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   }
   if (pathname === "/auth/logout") return await handleLogout(asked, parts);
   if (pathname === STYLE_PATH) return styleSheet(request.method);
-  if (pathname === "/auth" || pathname.startsWith("/auth/")) {
+  if (pathname !== SESSIONS_PATH && (pathname === "/auth" || pathname.startsWith("/auth/"))) {
     return deny(REFUSALS.path(), { requestId, isPage: asked.isNavigation });
   }
   if (isExempt(request.method, pathname)) {
@@ -125,6 +126,9 @@ async function answer(asked: Asked, parts: LoginParts): Promise<Response | Proxy
   }
   const refused = refuse(login, asked, parts);
   if (refused !== undefined) return refused;
+  if (pathname === SESSIONS_PATH && (login.kind === "session" || login.kind === "basic")) {
+    return await handleOwnSessions(asked, login, parts);
+  }
   const lease = await leaseFor(login, parts);
   if (lease === "ended") return loginRequired(asked, parts, false);
   const answer = await forward(asked, { principal: principalOf(login), lease }, parts);

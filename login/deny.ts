@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "path-unknown": 404,
   "method-not-allowed": 405,
   "body-too-large": 413,
+  "end-missing": 400,
   "form-invalid": 415,
   "host-unknown": 421,
   "sign-in-failed": 403,
@@ -109,6 +110,11 @@ export const REFUSALS = {
     refusal(
       "form-invalid",
       "Cannot read the login: its body must be application/x-www-form-urlencoded",
+    ),
+  endMissing: () =>
+    refusal(
+      "end-missing",
+      'Cannot end a session: the form must have one field "end" with a session or "all"',
     ),
   tooMany: (seconds: number) =>
     refusal("too-many-logins", `Cannot check the password: too many were wrong, wait ${seconds} s`),

@@ -65,7 +65,7 @@ export async function handleLogout(asked: Asked, parts: LoginParts): Promise<Res
 }
 
 /** The browser is logged out all the same, and learns that a restart may undo it on the server. */
-function unstoredEnd(
+export function unstoredEnd(
   fault: Refusal,
   cookies: readonly string[],
   { asked, parts }: { readonly asked: Asked; readonly parts: LoginParts },

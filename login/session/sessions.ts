@@ -74,6 +74,8 @@ export interface Sessions {
   boundsOfBasic(principal: string): { readonly id: string; readonly expires: number };
   /** When a session ends if nothing more is asked; undefined when it has ended. */
   endOf(id: string): number | undefined;
+  /** Sessions of somebody that hold now, newest first. */
+  list(principal: string): readonly SessionRow[];
   /**
    * Ends a session and all that came of the same login, and cuts what is open for them. When the end
    * cannot be stored it holds in this process all the same, and is stored as soon as that works.
@@ -102,6 +104,8 @@ export interface SessionParts {
 
 /** A use of a session is written down when this part of its idle time has passed since the last. */
 const TOUCH_PART = 10;
+/** The same where a session may rest as long as it lasts: its owner reads when it was last seen. */
+const TOUCH_MS = 300_000;
 
 /** Creates the sessions over a store. */
 export function createSessions(parts: SessionParts): Sessions {
@@ -145,7 +149,8 @@ export function createSessions(parts: SessionParts): Sessions {
     Math.min(row.expires, idleMs === undefined ? Infinity : row.seen + idleMs);
   /** Takes a request for a use; what is open is none, however much passes through it. */
   const touched = (row: SessionRow, now: number): SessionRow => {
-    if (idleMs === undefined || now - row.seen < idleMs / TOUCH_PART) return row;
+    const pace = idleMs === undefined ? TOUCH_MS : Math.min(TOUCH_MS, idleMs / TOUCH_PART);
+    if (now - row.seen < pace) return row;
     // When it cannot be written the session ends sooner, which is the safe side.
     return store.touch(row.id, now).ok ? { ...row, seen: now } : row;
   };
@@ -239,6 +244,10 @@ export function createSessions(parts: SessionParts): Sessions {
     endOf: (id) => {
       const row = find(id);
       return row === undefined ? undefined : idleEnd(row);
+    },
+    list: (principal) => {
+      const now = clock.now();
+      return store.list(principal).filter((row) => !unstored.has(row.id) && idleEnd(row) > now);
     },
     end: async (session) => {
       const { id } = session;

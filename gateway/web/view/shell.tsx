@@ -113,7 +113,12 @@ function Account() {
     <footer class="account">
       <span class="account-name" title={VIEWER}>{VIEWER}</span>
       {document.documentElement.dataset.logout === "yes"
-        ? <a href="/auth/logout">Log out</a>
+        ? (
+          <>
+            <a href="/auth/sessions">Sessions</a>
+            <a href="/auth/logout">Log out</a>
+          </>
+        )
         : null}
     </footer>
   );
