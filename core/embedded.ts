@@ -64,6 +64,8 @@ export interface EmbeddedManager extends ServiceManager {
   readonly name: "embedded";
   /** What an earlier manager left behind and this one ended. */
   readonly leftovers: readonly Leftover[];
+  enable(unit: string): Promise<void>;
+  disable(unit: string): Promise<void>;
   /** Unit files that cannot be used, as of the last reload. */
   faults(): readonly UnitFault[];
   /** Keys that the loaded units set and an ordinary user cannot have, sorted. */

@@ -150,6 +150,9 @@ export interface UnitStatus {
   readonly restarts: number;
 }
 
+/** What can be done to many units at once. */
+export type UnitVerb = "start" | "stop" | "enable" | "disable";
+
 /** The service manager: systemd, or the embedded one of `fleetctl up`. Unit names carry their suffix. */
 export interface ServiceManager {
   readonly name: "systemd" | "embedded";
@@ -160,8 +163,11 @@ export interface ServiceManager {
   start(unit: string): Promise<void>;
   stop(unit: string): Promise<void>;
   restart(unit: string): Promise<void>;
-  enable(unit: string): Promise<void>;
-  disable(unit: string): Promise<void>;
+  /**
+   * Does the same to units that do not wait for one another; resolves with the fault of each that
+   * failed. What is enabled or disabled is known to a boot at once, to the manager after `reload`.
+   */
+  each(verb: UnitVerb, units: readonly string[]): Promise<readonly ServiceFault[]>;
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
   /** Whether an active service serves by now. Absent where one that is not ready is not active. */
   isReady?(unit: string): Promise<boolean>;

@@ -12,8 +12,10 @@ import {
   ServiceFault,
   type ServiceManager,
   type UnitStatus,
+  type UnitVerb,
 } from "core/ports.ts";
 import { awaitReady, isReady } from "core/os/systemd_ready.ts";
+import { actOnEach } from "core/os/systemd_each.ts";
 import {
   parseUnitList,
   patternsFor,
@@ -64,8 +66,16 @@ export function systemdServices(
     }
     return answer.stdout.split("\n").filter((line) => line !== "");
   };
-  const act = async (verb: string, unit: string): Promise<void> => {
-    const answer = await run("systemctl", ["--no-ask-password", verb, "--", checkUnit(unit)]);
+  const status = (units: readonly string[]) => readStatus(units, run, folders.units);
+  // Each reload costs PID 1 milliseconds for every unit that it has in memory.
+  const systemctl = (verb: UnitVerb | "restart", units: readonly string[]) =>
+    run("systemctl", [
+      "--no-ask-password",
+      ...(verb === "enable" || verb === "disable" ? ["--no-reload"] : []),
+      ...[verb, "--", ...units],
+    ]);
+  const act = async (verb: UnitVerb | "restart", unit: string): Promise<void> => {
+    const answer = await systemctl(verb, [checkUnit(unit)]);
     const isStart = verb === "start" || verb === "restart";
     if (answer.code === 0) {
       if (!isStart || !unit.endsWith(".service")) return;
@@ -93,9 +103,13 @@ export function systemdServices(
     start: (unit) => act("start", unit),
     stop: (unit) => act("stop", unit),
     restart: (unit) => act("restart", unit),
-    enable: (unit) => act("enable", unit),
-    disable: (unit) => act("disable", unit),
-    status: (units) => readStatus(units, run, folders.units),
+    each: (verb, units) =>
+      actOnEach(verb, units.map(checkUnit), {
+        group: async (verb, group) => (await systemctl(verb, group)).code === 0,
+        one: act,
+        status,
+      }),
+    status,
     isReady: (unit) => isReady(checkUnit(unit), run),
     listeners: () => readUnixListeners(processes),
     journal,

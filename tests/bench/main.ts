@@ -9,6 +9,7 @@ import { benchCalls } from "tests/bench/calls.ts";
 import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchHelp } from "tests/bench/help.ts";
+import { benchHosts } from "tests/bench/hosts.ts";
 import { readTicks, stolenPercent } from "tests/bench/measure.ts";
 import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
@@ -29,6 +30,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   calls: benchCalls,
   catalog: benchCatalog,
   help: benchHelp,
+  hosts: benchHosts,
   page: benchPage,
   socket: benchSocket,
   login: benchLogin,

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { eachUnit } from "core/each_unit.ts";
 import { type Files, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
 
 /** The fake and what was done to it. */
@@ -65,6 +66,21 @@ export function memoryServices(
   const targetOf = async (unit: string) =>
     /^WantedBy=(.+)$/m.exec(await files.readText(`${folder}/${unit}`) ?? "")?.[1] ?? "";
 
+  const acts = {
+    start: (unit: string) => change("start", unit, () => start(unit)),
+    stop: (unit: string) => change("stop", unit, () => void running.delete(unit)),
+    enable: (unit: string) =>
+      change("enable", unit, async () => {
+        const wants = `${folder}/${await targetOf(unit)}.wants`;
+        await files.ensureDir(wants);
+        await files.symlink(`../${unit}`, `${wants}/${unit}`);
+      }),
+    disable: (unit: string) =>
+      change("disable", unit, async () => {
+        await files.remove(`${folder}/${await targetOf(unit)}.wants/${unit}`);
+      }),
+  };
+
   return {
     name: options.name ?? "systemd",
     changes,
@@ -84,23 +100,14 @@ export function memoryServices(
           if (/\.(service|socket)$/.test(name)) loaded.add(name);
         }
       }),
-    start: (unit) => change("start", unit, () => start(unit)),
-    stop: (unit) => change("stop", unit, () => void running.delete(unit)),
+    start: acts.start,
+    stop: acts.stop,
     restart: (unit) =>
       change("restart", unit, () => {
         running.delete(unit);
         start(unit);
       }),
-    enable: (unit) =>
-      change("enable", unit, async () => {
-        const wants = `${folder}/${await targetOf(unit)}.wants`;
-        await files.ensureDir(wants);
-        await files.symlink(`../${unit}`, `${wants}/${unit}`);
-      }),
-    disable: (unit) =>
-      change("disable", unit, async () => {
-        await files.remove(`${folder}/${await targetOf(unit)}.wants/${unit}`);
-      }),
+    each: (verb, units) => eachUnit(units, (unit) => acts[verb](unit)),
     status: async (units) => units.map((unit) => statusOf(unit, loaded, running.get(unit))),
     journal: async () => [],
   };

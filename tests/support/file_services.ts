@@ -6,6 +6,7 @@
  * @module
  */
 
+import { eachUnit } from "core/each_unit.ts";
 import type { Paths } from "core/paths.ts";
 import { ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
 
@@ -37,6 +38,21 @@ export function fileServices(paths: Paths): ServiceManager {
     const target = /^WantedBy=(.+)$/m.exec(text)?.[1] ?? "";
     return `${paths.units}/${target}.wants`;
   };
+  const acts = {
+    start,
+    stop,
+    enable: async (unit: string) => {
+      const target = await wants(unit);
+      await Deno.mkdir(target, { recursive: true });
+      await Deno.remove(`${target}/${unit}`).catch(() => {});
+      await Deno.symlink(`../${unit}`, `${target}/${unit}`);
+    },
+    disable: async (unit: string) => {
+      for (const { name, isDirectory } of Deno.readDirSync(paths.units)) {
+        if (isDirectory) await Deno.remove(`${paths.units}/${name}/${unit}`).catch(() => {});
+      }
+    },
+  };
   return {
     name: "embedded",
     isRunning: async () => true,
@@ -50,17 +66,7 @@ export function fileServices(paths: Paths): ServiceManager {
       await stop(unit);
       await start(unit);
     },
-    enable: async (unit) => {
-      const target = await wants(unit);
-      await Deno.mkdir(target, { recursive: true });
-      await Deno.remove(`${target}/${unit}`).catch(() => {});
-      await Deno.symlink(`../${unit}`, `${target}/${unit}`);
-    },
-    disable: async (unit) => {
-      for (const { name, isDirectory } of Deno.readDirSync(paths.units)) {
-        if (isDirectory) await Deno.remove(`${paths.units}/${name}/${unit}`).catch(() => {});
-      }
-    },
+    each: (verb, units) => eachUnit(units, (unit) => acts[verb](unit)),
     status: async (units) => {
       const known = await readLoaded();
       return await Promise.all(units.map(async (unit): Promise<UnitStatus> => {

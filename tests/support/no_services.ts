@@ -5,6 +5,7 @@
  * @module
  */
 
+import { eachUnit } from "core/each_unit.ts";
 import { ServiceFault, type ServiceManager } from "core/ports.ts";
 
 /** Returns the manager that is not there. */
@@ -19,8 +20,7 @@ export function noServices(): ServiceManager {
     start: refuse,
     stop: refuse,
     restart: refuse,
-    enable: refuse,
-    disable: refuse,
+    each: (_verb, units) => eachUnit(units, refuse),
     status: async (units) =>
       units.map((unit) => ({
         unit,
@@ -47,8 +47,8 @@ export function startsEverything(): () => ServiceManager {
     start: note,
     restart: note,
     stop: drop,
-    enable: async () => {},
-    disable: async () => {},
+    each: (verb, units) =>
+      eachUnit(units, verb === "start" ? note : verb === "stop" ? drop : async () => {}),
     status: async (units) =>
       units.map((unit) => ({
         unit,

@@ -62,13 +62,46 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       await services.restart("good.service");
       const [after] = await services.status(["good.service"]);
       assert.notEqual(after?.mainPid, before?.mainPid);
-      await services.enable("good.service");
-      await services.disable("good.service");
+      const link = `${host.root}/etc/systemd/system/multi-user.target.wants/good.service`;
+      assert.deepEqual(await services.each("enable", ["good.service"]), []);
+      assert.ok((await Deno.lstat(link)).isSymlink);
+      assert.deepEqual(await services.each("disable", ["good.service"]), []);
+      await assert.rejects(Deno.lstat(link), Deno.errors.NotFound);
+      await services.reload();
       await services.stop("good.service");
       // Stopped and disabled, so systemd has it no longer in memory.
       const [stopped] = await services.status(["good.service"]);
       assert.deepEqual([stopped?.load, stopped?.active], ["loaded", "inactive"]);
     });
+
+    await t.step(
+      "starts and stops many sockets at once, and names the one that fails",
+      async () => {
+        const names = Array.from({ length: 30 }, (_, index) => `many-${index}.socket`);
+        for (const [index, name] of names.entries()) {
+          const path = `${host.root}/etc/systemd/system/${name}`;
+          // A socket cannot be where a folder is.
+          const at = index === 7 ? "/run" : `/run/many-${index}.sock`;
+          await Deno.writeTextFile(path, `[Socket]\nAccept=yes\nListenStream=${at}\n`);
+          await Deno.writeTextFile(
+            path.replace(".socket", "@.service"),
+            "[Service]\nExecStart=/bin/cat\nStandardInput=socket\n",
+          );
+        }
+        const faults = await services.each("start", names);
+        assert.deepEqual(faults.map(({ unit }) => unit), ["many-7.socket"]);
+        assert.match(faults[0]?.message ?? "", /^Cannot start many-7\.socket: /);
+        const states = await services.status(names);
+        assert.deepEqual(
+          states.map(({ active }) => active),
+          names.map((_, index) => (
+            index === 7 ? "failed" : "active"
+          )),
+        );
+        assert.deepEqual(await services.each("stop", names), []);
+        assert.ok((await services.status(names)).every(({ active }) => active !== "active"));
+      },
+    );
 
     await t.step("tells why a unit failed, with its last words", async () => {
       await assert.rejects(services.start("bad.service"), (thrown: unknown) => {

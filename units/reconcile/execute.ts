@@ -15,6 +15,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { printRecord, recordPath } from "units/reconcile/record.ts";
 import type { UnitLine } from "units/reconcile/report.ts";
+import { type Batch, batchesOf, type PlacedStep } from "units/reconcile/batches.ts";
 import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
 
 /** What executing needs. */
@@ -32,8 +33,6 @@ export interface Executed {
   readonly failed: ReadonlySet<string>;
 }
 
-/** Dial units that are started at once. */
-const PARALLEL_STARTS = 8;
 const UNIT_CHANGES = {
   start: "started",
   restart: "restarted",
@@ -53,52 +52,58 @@ export async function execute(
   const units: UnitLine[] = [];
   const faults: Refusal[] = [];
   const failed = new Set<string>();
-  const one = async (step: Step, index: number): Promise<Refusal | undefined> => {
-    // A unit that could not be enabled is not started, one that could not be stopped not removed.
-    const unit = "unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "";
-    if (failed.has(unit)) return undefined;
+  const fail = (step: Step, fault: ServiceFault | FileFault) => {
+    failed.add(stepSubject(step));
+    faults.push(faultOfOne(step, fault, ports.services));
+  };
+  const note = (step: Step) => {
+    if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
+    const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
+    units.push({ unit: step.unit, change });
+  };
+  // A unit that could not be enabled is not started, one that could not be stopped not removed.
+  const isOff = (step: Step) =>
+    failed.has("unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "");
+  const one = async ([step, index]: PlacedStep): Promise<Refusal | undefined> => {
+    if (isOff(step)) return undefined;
     site.onStep(step, index, "begin");
     try {
       await act(step, ports, site.paths);
-      if ("unit" in step && step.kind in UNIT_CHANGES) {
-        const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
-        units.push({ unit: step.unit, change });
-      }
+      note(step);
       site.onStep(step, index, "done");
       return undefined;
     } catch (thrown) {
       site.onStep(step, index, "failed");
-      if (isOfOne(step, thrown)) {
-        failed.add(stepSubject(step));
-        faults.push(faultOfOne(step, thrown, ports.services));
-        return undefined;
-      }
-      return stopsAll(step, thrown, site.paths);
+      if (!isOfOne(step, thrown)) return stopsAll(step, thrown, site.paths);
+      fail(step, thrown as ServiceFault | FileFault);
+      return undefined;
     }
   };
-  for (const batch of batches(steps)) {
-    const stopped = await Promise.all(batch.map(([step, index]) => one(step, index)));
+  const together = async (batch: Batch & { readonly how: "together" }) => {
+    const todo = batch.steps.filter(([step]) => !isOff(step));
+    for (const [step, index] of todo) site.onStep(step, index, "begin");
+    const bad = new Map<string, ServiceFault>();
+    for (const verb of batch.verbs) {
+      const left = todo.map(([step]) => step.unit).filter((unit) => !bad.has(unit));
+      for (const fault of await ports.services.each(verb, left)) bad.set(fault.unit, fault);
+    }
+    for (const [step, index] of todo) {
+      const fault = bad.get(step.unit);
+      if (fault === undefined) note(step);
+      else fail(step, fault);
+      site.onStep(step, index, fault === undefined ? "done" : "failed");
+    }
+  };
+  for (const batch of batchesOf(steps)) {
+    if (batch.how === "together") {
+      await together(batch);
+      continue;
+    }
+    const stopped = await Promise.all(batch.steps.map(one));
     const refused = stopped.find((each) => each !== undefined);
     if (refused !== undefined) return err(refused);
   }
   return ok({ units, faults, failed });
-}
-
-/** Groups neighbours that may run together. */
-function batches(steps: readonly Step[]): readonly (readonly (readonly [Step, number])[])[] {
-  const groups: (readonly [Step, number])[][] = [];
-  for (const [index, step] of steps.entries()) {
-    const last = groups.at(-1);
-    const isBeside = isParallel(step) && last !== undefined && last.length < PARALLEL_STARTS &&
-      last.every(([other]) => isParallel(other));
-    if (isBeside) last.push([step, index]);
-    else groups.push([[step, index]]);
-  }
-  return groups;
-}
-
-function isParallel(step: Step): boolean {
-  return "unit" in step && step.isIndependent === true;
 }
 
 async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void> {
@@ -123,12 +128,11 @@ async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void>
       return await files.remove(step.path);
     case "reload":
       return await services.reload();
-    case "bounce":
-      // Stopping ends the servers of the old tree with the socket (`PartOf=`).
-      await services.stop(step.unit);
-      return await services.start(step.unit);
-    default:
+    case "start":
+    case "restart":
       return await services[step.kind](step.unit);
+    default:
+      throw new Error(`"${step.kind}" is done for many units at once`);
   }
 }
 

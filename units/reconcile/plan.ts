@@ -3,7 +3,7 @@
  * somebody meant to do before. A second plan after all steps is empty.
  *
  * Order: note what will be ours · folders and files, units last · client configs · stop and remove
- * what nobody wants · tell the service manager · enable and start (see `plan_units.ts`).
+ * what nobody wants · enable and disable · tell the service manager · start (see `plan_units.ts`).
  *
  * @module
  */
@@ -63,7 +63,8 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
   });
   const isUnitFile = (step: Step) =>
     "path" in step && step.path.startsWith(`${site.paths.units}/`) && step.kind !== "folder";
-  const changesUnits = [...writes.steps, ...removals.steps].some(isUnitFile);
+  const changesUnits = [...writes.steps, ...removals.steps].some(isUnitFile) ||
+    units.enabling.some((step) => step.kind !== "stop");
   const isReloadDue = changesUnits || site.record.isReloadDue;
   const owned = sorted([...desired.files.map(recordedFile), ...removals.kept]);
   const files = [...writes.files, ...clients.files, ...removals.files];
@@ -77,6 +78,7 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
     steps: [
       ...intent(site.record, { owned, clients: clients.recorded, isReloadDue, changes }),
       ...changes,
+      ...units.enabling,
       ...(isReloadDue && observed.isManagerRunning ? [{ kind: "reload" } as const] : []),
       ...units.steps,
     ],
@@ -202,16 +204,13 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
   const gone = unwanted.filter((file) =>
     !isHeld(file) && isOurs(file.path, site.paths) && observed.entries.has(file.path)
   );
-  const stops = gone.flatMap((file): readonly Step[] => {
-    const unit = unitOfPath(file.path, site.paths);
-    if (unit === undefined || !observed.isManagerRunning) return [];
-    const isThere = observed.units.get(unit)?.load === "loaded";
-    return isThere ? [{ kind: "stop", unit }, { kind: "disable", unit }] : [];
-  });
+  const units = gone.flatMap((file) => unitOfPath(file.path, site.paths) ?? [])
+    .filter((unit) => observed.isManagerRunning && observed.units.get(unit)?.load === "loaded");
   return {
     steps: [
       // A socket goes before its servers: nothing may start while the rest is taken away.
-      ...stops,
+      ...units.map((unit) => ({ kind: "stop", unit }) as const),
+      ...units.map((unit) => ({ kind: "disable", unit }) as const),
       ...gone.map((file) => ({ kind: "remove", path: file.path }) as const),
     ],
     files: gone.map((file) => ({ path: file.path, change: "removed" as const })),

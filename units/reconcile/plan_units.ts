@@ -31,6 +31,8 @@ import type { UnitStep } from "units/reconcile/step.ts";
 
 /** Steps for units, and what the record should say after them. */
 export interface UnitPlan {
+  /** What comes before the reload: stopping, and what a boot starts. */
+  readonly enabling: readonly UnitStep[];
   readonly steps: readonly UnitStep[];
   /** By unit; holds when none of the unit's steps failed. */
   readonly recorded: ReadonlyMap<string, RecordedUnit>;
@@ -69,6 +71,8 @@ export function planUnits(
     readonly changedEntries: ReadonlyMap<AgentName, readonly string[]>;
   },
 ): UnitPlan {
+  const stops: UnitStep[] = [];
+  const links: UnitStep[] = [];
   const steps: UnitStep[] = [];
   const recorded = new Map<string, RecordedUnit>();
   const restartPending: AgentName[] = [];
@@ -79,12 +83,16 @@ export function planUnits(
   for (const unit of units) {
     if (!observed.isManagerRunning) continue;
     if (unit.isStopped === true) {
-      steps.push(...stopSteps(unit, observed));
+      if (!isDown(unit, observed)) {
+        stops.push({ kind: "stop", unit: unit.name, isIndependent: true });
+      }
+      // A boot starts what is enabled.
+      if (observed.enabled.has(unit.name)) links.push({ kind: "disable", unit: unit.name });
       const stopped = stateOf(unit, observed, site.record);
       recorded.set(unit.name, recordOf(stopped, { isFresh: true, before: undefined, changed: [] }));
       continue;
     }
-    if (!observed.enabled.has(unit.name)) steps.push({ kind: "enable", unit: unit.name });
+    if (!observed.enabled.has(unit.name)) links.push({ kind: "enable", unit: unit.name });
     const state = stateOf(unit, observed, site.record);
     const isUnsettled = unit.agent !== undefined && unit.kind === "dial" &&
       site.unsettled.has(unit.agent);
@@ -107,18 +115,24 @@ export function planUnits(
       restartPending.push(unit.agent);
     }
   }
-  return { steps, recorded, restartPending, isDaemonStale };
+  return {
+    enabling: [...stops, ...byKind(links)],
+    steps,
+    recorded,
+    restartPending,
+    isDaemonStale,
+  };
 }
 
-/** A boot starts what is enabled, so both are taken away. */
-function stopSteps(unit: DesiredUnit, observed: Observed): readonly UnitStep[] {
+/** Neighbours of one kind are one call. */
+function byKind(steps: readonly UnitStep[]): readonly UnitStep[] {
+  return [...steps].sort((a, b) => a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0);
+}
+
+function isDown(unit: DesiredUnit, observed: Observed): boolean {
   const status = observed.units.get(unit.name);
-  const isDown = status === undefined || status.load === "not-found" ||
+  return status === undefined || status.load === "not-found" ||
     status.active === "inactive" || status.active === "failed";
-  return [
-    ...(isDown ? [] : [{ kind: "stop", unit: unit.name, isIndependent: true } as const]),
-    ...(observed.enabled.has(unit.name) ? [{ kind: "disable", unit: unit.name } as const] : []),
-  ];
 }
 
 interface UnitState {

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { eachUnit } from "core/each_unit.ts";
 import { ServiceFault, type ServiceManager, type Sockets, type UnitStatus } from "core/ports.ts";
 import type { Paths } from "core/paths.ts";
 import {
@@ -14,6 +15,9 @@ import {
   parseAnswer,
   readBoundedLines,
 } from "core/os/embedded/control_frames.ts";
+
+/** A program may take seconds to end, and the others do not wait for it. */
+const STOPS_AT_ONCE = 8;
 
 /** Returns the manager of `fleetctl up` under this root. */
 export function embeddedServices(
@@ -42,8 +46,7 @@ export function embeddedServices(
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    enable: act("enable"),
-    disable: act("disable"),
+    each: (verb, units) => eachUnit(units, act(verb), verb === "stop" ? STOPS_AT_ONCE : 1),
     async status(units) {
       return await ask({ verb: "status", units }) as readonly UnitStatus[];
     },

@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Clock, Log, PeerStream, ServiceManager, Sockets } from "core/ports.ts";
+import type { EmbeddedManager } from "core/embedded.ts";
+import type { Clock, Log, PeerStream, Sockets } from "core/ports.ts";
 import { errorText } from "core/errors.ts";
 import {
   CONTROL_LIMITS,
@@ -25,7 +26,10 @@ export interface ControlDeps {
   readonly sockets: Pick<Sockets, "serveUnix">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly manager: Omit<ServiceManager, "name" | "isRunning">;
+  readonly manager: Pick<
+    EmbeddedManager,
+    "start" | "stop" | "restart" | "enable" | "disable" | "reload" | "status" | "journal"
+  >;
 }
 
 /** Starts to answer on the control socket. */

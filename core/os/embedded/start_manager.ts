@@ -5,6 +5,7 @@
  * @module
  */
 
+import { eachUnit } from "core/each_unit.ts";
 import process from "node:process";
 import type { Clock, Files, Lock, Log, Random, Sockets } from "core/ports.ts";
 import { errorText, refusal } from "core/errors.ts";
@@ -199,8 +200,13 @@ function createManager(
     start: (unit) => supervisor.start(unit),
     stop: (unit) => supervisor.stop(unit),
     restart: (unit) => supervisor.restart(unit),
-    enable: (unit) => store.enable(unit),
+    enable: async (unit) => {
+      // A unit that is enabled before it was loaded is loaded now.
+      if (store.find(unit) === undefined) await manager.reload();
+      await store.enable(unit);
+    },
     disable: (unit) => store.disable(unit),
+    each: (verb, units) => eachUnit(units, (unit) => manager[verb](unit)),
     status: (units) => Promise.resolve(supervisor.status(units)),
     journal: async (unit, lines) => supervisor.journal(unit, lines),
     startEnabled: async () => await supervisor.startEach(await store.enabled()),

@@ -216,8 +216,6 @@ Deno.test("start() runs systemctl for exactly one unit, with no environment of o
   await services.start("fleetctl-gateway.service");
   await services.stop("fleetctl-gateway.service");
   await services.restart("fleetctl-gateway.service");
-  await services.enable("mcp-git-ada.socket");
-  await services.disable("mcp-git-ada.socket");
   await services.reload();
   assert.deepEqual(processes.calls.map((call) => call.args.join(" ")), [
     "--no-ask-password start -- fleetctl-gateway.service",
@@ -225,8 +223,6 @@ Deno.test("start() runs systemctl for exactly one unit, with no environment of o
     "--no-ask-password stop -- fleetctl-gateway.service",
     "--no-ask-password restart -- fleetctl-gateway.service",
     "cat --no-pager -- fleetctl-gateway.service",
-    "--no-ask-password enable -- mcp-git-ada.socket",
-    "--no-ask-password disable -- mcp-git-ada.socket",
     "--no-ask-password daemon-reload",
   ]);
   assert.deepEqual(Object.keys(processes.calls[0]?.env ?? {}), [
@@ -234,6 +230,61 @@ Deno.test("start() runs systemctl for exactly one unit, with no environment of o
     "LC_ALL",
     "SYSTEMD_COLORS",
   ]);
+});
+
+Deno.test("each() needs one program for many units, and reloads nothing", async () => {
+  const { processes, services } = open({ systemctl: () => 0 });
+  const units = Array.from({ length: 150 }, (_, index) => `mcp-git-a${index}.socket`);
+  for (const verb of ["enable", "disable", "start", "stop"] as const) {
+    assert.deepEqual(await services.each(verb, units), []);
+  }
+  assert.deepEqual(await services.each("start", []), []);
+  assert.deepEqual(
+    processes.calls.map((call) => call.args),
+    [["--no-reload", "enable"], ["--no-reload", "disable"], ["start"], ["stop"]].map((words) => [
+      ...["--no-ask-password", ...words, "--", ...units],
+    ]),
+  );
+});
+
+Deno.test("each() names the one unit that fails, and starts no other twice", async () => {
+  const { processes, services } = open({
+    systemctl: async (call) => {
+      const [verb] = call.args;
+      const rows = [["a.socket", "loaded", "active"], ["b.socket", "not-found", "inactive"]];
+      if (verb === "list-units") return await call.print(printList(rows));
+      if (!call.args.includes("b.socket")) return 0;
+      await call.warn("Unit b.socket not found.\n");
+      return 1;
+    },
+  });
+  for (const verb of ["start", "enable"] as const) {
+    const faults = await services.each(verb, ["a.socket", "b.socket"]);
+    assert.deepEqual(faults.map(({ unit, message }) => [unit, message]), [
+      ["b.socket", `Cannot ${verb} b.socket: Unit b.socket not found.`],
+    ]);
+  }
+  const words = (args: readonly string[]) => args.filter((arg) => !arg.startsWith("--")).join(" ");
+  assert.deepEqual(
+    processes.calls.filter(({ command }) => command === "systemctl").map(({ args }) => words(args)),
+    [
+      "start a.socket b.socket",
+      "list-units a.socket b.socket",
+      "start b.socket",
+      "enable a.socket b.socket",
+      "enable a.socket",
+      "enable b.socket",
+    ],
+  );
+});
+
+Deno.test("each() refuses what is no unit name before anything runs", async () => {
+  const { processes, services } = open({ systemctl: () => 0 });
+  await assert.rejects(
+    async () => await services.each("stop", ["a.socket", "--all"]),
+    ServiceFault,
+  );
+  assert.deepEqual(processes.calls, []);
 });
 
 Deno.test("start() rejects with what systemd said and the tail of the journal", async () => {

@@ -31,8 +31,8 @@ leakless(
     assert.equal(await client.isRunning(), true);
     await client.start("a.service");
     await client.restart("a.service");
-    await client.enable("a.service");
-    await client.disable("a.service");
+    assert.deepEqual(await client.each("enable", ["a.service"]), []);
+    assert.deepEqual(await client.each("disable", ["a.service"]), []);
     assert.equal((await client.status(["a.service"]))[0]?.active, "active");
     assert.deepEqual((await client.status([])).map((one) => one.unit), [
       "a.service",

@@ -1,0 +1,54 @@
+/**
+ * The same for many units with few `systemctl` calls: enabling without a reload each, starting and
+ * stopping in groups. Where a group fails, its units are tried one by one, so that the fault of each
+ * is known and one bad unit holds up no other.
+ *
+ * @module
+ */
+
+import { eachUnit } from "core/each_unit.ts";
+import type { ServiceFault, UnitStatus, UnitVerb } from "core/ports.ts";
+
+/** Names in one call: far below the kernel's bound on arguments, and seconds of work at most. */
+const GROUP_MAX = 200;
+
+/** The calls that this is made of. */
+export interface SystemdCalls {
+  /** Runs `systemctl` on some units; false when it says that one of them failed. */
+  group(verb: UnitVerb, units: readonly string[]): Promise<boolean>;
+  /** Acts on one unit, and rejects with its `ServiceFault`. */
+  one(verb: UnitVerb, unit: string): Promise<void>;
+  status(units: readonly string[]): Promise<readonly UnitStatus[]>;
+}
+
+/** Acts on all units; returns the fault of each that failed. */
+export async function actOnEach(
+  verb: UnitVerb,
+  units: readonly string[],
+  calls: SystemdCalls,
+): Promise<readonly ServiceFault[]> {
+  // Only one start at a time can wait for a service to say that it is ready.
+  const isAlone = (unit: string) => verb === "start" && unit.endsWith(".service");
+  const grouped = units.filter((unit) => !isAlone(unit));
+  const faults: ServiceFault[] = [];
+  for (let start = 0; start < grouped.length; start += GROUP_MAX) {
+    const group = grouped.slice(start, start + GROUP_MAX);
+    if (group.length > 1 && await calls.group(verb, group)) continue;
+    faults.push(
+      ...await eachUnit(await left(verb, group, calls), (unit) => calls.one(verb, unit)),
+    );
+  }
+  const alone = units.filter(isAlone);
+  return [...faults, ...await eachUnit(alone, (unit) => calls.one(verb, unit))];
+}
+
+/** Of a group that failed, the units that still need what was asked for. */
+async function left(
+  verb: UnitVerb,
+  group: readonly string[],
+  calls: SystemdCalls,
+): Promise<readonly string[]> {
+  if (verb !== "start" || group.length === 1) return group;
+  const states = await calls.status(group);
+  return states.filter(({ active }) => active !== "active").map(({ unit }) => unit);
+}

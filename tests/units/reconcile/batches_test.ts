@@ -1,0 +1,64 @@
+/**
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { batchesOf } from "units/reconcile/batches.ts";
+import type { Step } from "units/reconcile/step.ts";
+
+const unit = (kind: "start" | "stop" | "enable" | "bounce" | "restart", name: string): Step => ({
+  kind,
+  unit: name,
+  ...(name.startsWith("dial") ? { isIndependent: true } : {}),
+});
+
+function shape(steps: readonly Step[]): readonly string[] {
+  return batchesOf(steps).map((batch) => {
+    const [first] = batch.steps[0] ?? [];
+    return `${batch.how} ${first?.kind} ${batch.steps.length}`;
+  });
+}
+
+const many = (count: number, kind: "start" | "stop" | "enable", name: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => unit(kind, name(index)));
+
+Deno.test("batchesOf() puts neighbours of one kind into one call, in the order of the plan", () => {
+  assert.deepEqual(
+    shape([
+      { kind: "remove", path: "/a" },
+      { kind: "remove", path: "/b" },
+      ...many(3, "stop", (index) => `dial-${index}.service`),
+      ...many(450, "enable", (index) => `${index}.socket`),
+      { kind: "reload" },
+      ...many(2, "start", (index) => `${index}.socket`),
+      unit("bounce", "x.socket"),
+      unit("bounce", "y.socket"),
+      unit("start", "gateway.service"),
+      unit("restart", "login.service"),
+      ...many(10, "start", (index) => `dial-${index}.service`),
+    ]),
+    [
+      "beside remove 1",
+      "beside remove 1",
+      "together stop 3",
+      "together enable 200",
+      "together enable 200",
+      "together enable 50",
+      "beside reload 1",
+      "together start 2",
+      "together bounce 2",
+      "beside start 1",
+      "beside restart 1",
+      "beside start 8",
+      "beside start 2",
+    ],
+  );
+});
+
+Deno.test("batchesOf() keeps each step with its place in the plan", () => {
+  const steps = [...many(3, "enable", (index) => `${index}.socket`), unit("start", "a.service")];
+  assert.deepEqual(
+    batchesOf(steps).flatMap((batch) => batch.steps.map(([step, index]) => [step, index])),
+    steps.map((step, index) => [step, index]),
+  );
+});
