@@ -14,6 +14,7 @@ import { withLocalCommand, withLocalHints } from "core/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
 import { recordDirectly, type Settled } from "cli/record_directly.ts";
+import { withKeptYaml } from "cli/kept_yaml.ts";
 import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
@@ -79,23 +80,25 @@ export async function runVerb(
     if (!options.ok) {
       return await printRefusal(withHelp(options.error, invocation), invocation.json, deps);
     }
-    outcome = await command.run({
-      ports: at.ports,
-      paths: at.paths,
-      caller: at.caller,
-      target,
-      typed: printTyped(invocation),
-      version: deps.version,
-      env: deps.env,
-      cwd: deps.cwd,
-      terminal: deps.terminal,
-      progress,
-      tokenize: deps.tokenize,
-      write: (text) => deps.out(text),
-      takeOverStop: () => deps.takeOverStop(),
-      promptLine: (label) => deps.promptLine(label),
-      secretValue: deps.secretValue,
-    }, options.value);
+    const site = { ports: at.ports, paths: at.paths, version: deps.version };
+    outcome = await withKeptYaml(site, () =>
+      command.run({
+        ports: at.ports,
+        paths: at.paths,
+        caller: at.caller,
+        target,
+        typed: printTyped(invocation),
+        version: deps.version,
+        env: deps.env,
+        cwd: deps.cwd,
+        terminal: deps.terminal,
+        progress,
+        tokenize: deps.tokenize,
+        write: (text) => deps.out(text),
+        takeOverStop: () => deps.takeOverStop(),
+        promptLine: (label) => deps.promptLine(label),
+        secretValue: deps.secretValue,
+      }, options.value));
   } catch (thrown) {
     outcome = err(refusalOfFault(thrown, `run "${name}"`));
   } finally {

@@ -73,6 +73,8 @@ export function pathsUnder(root: string) {
     deploy: (mcp: string) => at(`/var/lib/fleetctl/deploy/${mcp}`),
     deployDir: at("/var/lib/fleetctl/deploy"),
     vendorCache: at("/var/lib/fleetctl/vendor-cache"),
+    /** Parsed YAML of the ledger and the catalog, kept from one verb to the next. */
+    keptYaml: at("/var/lib/fleetctl/kept-yaml.json"),
     /** Where versions of servers are tried out; one folder a try, gone when it has ended. */
     tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),

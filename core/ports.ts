@@ -8,6 +8,7 @@
 import type { FileStat } from "core/file_stat.ts";
 import type { HttpCall } from "core/http_call.ts";
 import type { PlainHandler } from "core/plain_http.ts";
+import type { UnitVerb } from "core/unit_verb.ts";
 
 /** Wall clock, monotonic clock and timers. */
 export interface Clock {
@@ -150,9 +151,6 @@ export interface UnitStatus {
   readonly restarts: number;
 }
 
-/** What can be done to many units at once. */
-export type UnitVerb = "start" | "stop" | "enable" | "disable";
-
 /** The service manager: systemd, or the embedded one of `fleetctl up`. Unit names carry their suffix. */
 export interface ServiceManager {
   readonly name: "systemd" | "embedded";
@@ -163,10 +161,7 @@ export interface ServiceManager {
   start(unit: string): Promise<void>;
   stop(unit: string): Promise<void>;
   restart(unit: string): Promise<void>;
-  /**
-   * Does the same to units that do not wait for one another; resolves with the fault of each that
-   * failed. What is enabled or disabled is known to a boot at once, to the manager after `reload`.
-   */
+  /** For units that do not wait for one another; resolves with the fault of each that failed. */
   each(verb: UnitVerb, units: readonly string[]): Promise<readonly ServiceFault[]>;
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
   /** Whether an active service serves by now. Absent where one that is not ready is not active. */

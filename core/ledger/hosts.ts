@@ -19,7 +19,8 @@ import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports.ts";
 import type { Refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, parseYaml } from "core/yaml.ts";
+import { editYaml } from "core/yaml.ts";
+import { parseKeptYaml } from "core/yaml_kept.ts";
 
 /** One host of the fleet. */
 export interface HostRecord {
@@ -52,7 +53,7 @@ export function parseHostShard(
   place: HostPlace,
 ): Result<HostRecord> {
   if (text === undefined) return ok({ name: host, dialKeys: undefined });
-  const yaml = parseYaml(text, place.file);
+  const yaml = parseKeptYaml(text, place.file);
   if (!yaml.ok) return err(broken(place, yaml.error.details));
   if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
   const read = createFieldReader(yaml.value);

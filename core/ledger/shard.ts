@@ -24,7 +24,8 @@ import {
   parseObjectId,
 } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, parseYaml, printYaml, type YamlEditor } from "core/yaml.ts";
+import { editYaml, printYaml, type YamlEditor } from "core/yaml.ts";
+import { parseKeptYaml } from "core/yaml_kept.ts";
 import { isRecord } from "core/json_object.ts";
 
 /** Runtime of a shard that names none: the one that ships with a program of its own. */
@@ -88,7 +89,7 @@ export function shardFile(agent: AgentName): string {
  */
 export function parseShard(text: string, file: string, path = file): Result<AgentRecord> {
   const place = { file, path };
-  const yaml = parseYaml(text, file);
+  const yaml = parseKeptYaml(text, file);
   if (!yaml.ok) {
     return err(
       shardRefusal(

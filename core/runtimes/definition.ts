@@ -9,7 +9,8 @@
 import { refusal } from "core/errors.ts";
 import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseYaml, type YamlFile } from "core/yaml.ts";
+import type { YamlFile } from "core/yaml.ts";
+import { parseKeptYaml } from "core/yaml_kept.ts";
 
 /** Wire protocols that a definition may name. */
 export const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl"] as const;
@@ -61,7 +62,7 @@ export function parseDefinition(
   base?: RuntimeDefinition,
 ): Result<RuntimeDefinition> {
   const name = file.split("/").at(-1)?.replace(/\.ya?ml$/, "") ?? "";
-  const parsed = parseYaml(text, file);
+  const parsed = parseKeptYaml(text, file);
   if (!parsed.ok) return parsed;
   const faults: string[] = [];
   if (!RUNTIME_NAME.test(name)) {

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { UnitVerb } from "core/ports.ts";
+import type { UnitVerb } from "core/unit_verb.ts";
 import type { Step, UnitStep } from "units/reconcile/step.ts";
 
 /** A step and its place in the plan. */
