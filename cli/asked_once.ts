@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { ServiceManager, UnitStatus } from "core/ports.ts";
+import type { ServiceManager } from "core/ports.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** Returns the manager with an answer of its own for each unit that it told about before. */
 export function askedOnce(services: ServiceManager): ServiceManager {

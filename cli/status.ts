@@ -17,7 +17,6 @@ import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
@@ -44,6 +43,7 @@ import {
   TEAMCHAT_RECEIVER_UNIT,
   TEAMCHAT_UNIT,
 } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** A service that has run for so long does not end at once any more. */
 const STEADY_MS = 30_000;

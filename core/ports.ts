@@ -8,7 +8,7 @@
 import type { FileStat } from "core/file_stat.ts";
 import type { HttpCall } from "core/http_call.ts";
 import type { PlainHandler } from "core/plain_http.ts";
-import type { UnitVerb } from "core/unit_verb.ts";
+import type { UnitStatus, UnitVerb } from "core/unit.ts";
 
 /** Wall clock, monotonic clock and timers. */
 export interface Clock {
@@ -136,19 +136,6 @@ export interface Processes {
   spawn(spec: ProcessSpec & { readonly group?: boolean }): Promise<Child>;
   /** Names the first of `names` found on the PATH of this process, as an absolute path. */
   which(...names: readonly string[]): Promise<string | undefined>;
-}
-
-/** State of one unit, in the words of `systemctl show`. */
-export interface UnitStatus {
-  readonly unit: string;
-  readonly load: "loaded" | "not-found";
-  readonly active: "active" | "activating" | "deactivating" | "inactive" | "failed";
-  readonly mainPid: number | undefined;
-  /** Milliseconds since the epoch. */
-  readonly since: number | undefined;
-  /** `exit-code 1`, `signal SIGKILL`, … when the last run failed. */
-  readonly reason: string | undefined;
-  readonly restarts: number;
 }
 
 /** The service manager: systemd, or the embedded one of `fleetctl up`. Unit names carry their suffix. */

@@ -20,8 +20,8 @@ import {
 import type { AgentState } from "core/dial/event.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { dialUnit } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 const TONES: Readonly<Record<AgentState, Tone>> = {
   "idle": "good",

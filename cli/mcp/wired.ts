@@ -16,7 +16,7 @@ import { readFacts } from "cli/planner.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName, McpName } from "core/names.ts";
-import type { ServiceManager, UnitStatus } from "core/ports.ts";
+import type { ServiceManager } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -24,6 +24,7 @@ import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/rec
 import { observeSockets } from "units/reconcile/observe_sockets.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** A client config of hundreds of servers is smaller. */
 const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;

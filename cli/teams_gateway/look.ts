@@ -12,12 +12,12 @@ import { readFacts } from "cli/planner.ts";
 import { parseEnvFile } from "core/env_file.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { AgentName } from "core/names.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { withSettingFile } from "core/setting_files.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** What was found. */
 export interface TeamsLook {

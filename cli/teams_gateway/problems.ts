@@ -11,9 +11,9 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { logHint } from "core/log_hint.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** Names everything that is wrong, the cause before what follows from it. */
 export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {

@@ -16,12 +16,12 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { withSettingFile } from "core/setting_files.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** `fleetctl webview-gateway status` takes no options. */
 export type Options = Readonly<Record<never, never>>;

@@ -16,8 +16,8 @@
  */
 
 import { AGENT_STATES, type AgentState } from "core/dial/event.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { parseJsonObject } from "core/json_object.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** What a dial unit has written into its state file. */
 export interface ToldState {

@@ -6,13 +6,7 @@
  * @module
  */
 
-import {
-  type Processes,
-  type ProcessExit,
-  ServiceFault,
-  type ServiceManager,
-  type UnitStatus,
-} from "core/ports.ts";
+import { type Processes, type ProcessExit, ServiceFault, type ServiceManager } from "core/ports.ts";
 import { awaitReady, isReady } from "core/os/systemd_ready.ts";
 import { actOnEach } from "core/os/systemd_each.ts";
 import {
@@ -25,7 +19,7 @@ import {
 } from "core/os/systemd_list.ts";
 import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
 import { readUnixListeners } from "core/os/unix_listeners.ts";
-import type { UnitVerb } from "core/unit_verb.ts";
+import type { UnitStatus, UnitVerb } from "core/unit.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
 /** Longer than any start time-out of our units, so that systemd is the one who decides. */

@@ -7,8 +7,8 @@
  */
 
 import { eachUnit } from "core/each_unit.ts";
-import type { ServiceFault, UnitStatus } from "core/ports.ts";
-import type { UnitVerb } from "core/unit_verb.ts";
+import type { ServiceFault } from "core/ports.ts";
+import type { UnitStatus, UnitVerb } from "core/unit.ts";
 
 /** Names in one call: far below the kernel's bound on arguments, and seconds of work at most. */
 const GROUP_MAX = 200;

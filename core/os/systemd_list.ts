@@ -6,8 +6,8 @@
  * @module
  */
 
-import type { UnitStatus } from "core/ports.ts";
 import { isRecord } from "core/json_object.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** One line of the list. */
 export interface ListedUnit {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { UnitStatus } from "core/ports.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** The properties that are asked for, and no others. */
 export const SHOWN_PROPERTIES = [

@@ -7,7 +7,8 @@
  */
 
 import { eachUnit } from "core/each_unit.ts";
-import { type Files, ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+import { type Files, ServiceFault, type ServiceManager } from "core/ports.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** The fake and what was done to it. */
 export interface MemoryServices extends ServiceManager {

@@ -8,7 +8,8 @@
 
 import { eachUnit } from "core/each_unit.ts";
 import type { Paths } from "core/paths.ts";
-import { ServiceFault, type ServiceManager, type UnitStatus } from "core/ports.ts";
+import { ServiceFault, type ServiceManager } from "core/ports.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** Opens the manager of a root. */
 export function fileServices(paths: Paths): ServiceManager {

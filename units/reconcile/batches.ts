@@ -6,8 +6,8 @@
  * @module
  */
 
-import type { UnitVerb } from "core/unit_verb.ts";
 import type { Step, UnitStep } from "units/reconcile/step.ts";
+import type { UnitVerb } from "core/unit.ts";
 
 /** A step and its place in the plan. */
 export type PlacedStep = readonly [step: Step, index: number];

@@ -8,7 +8,7 @@
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
+import type { Files, ServiceManager } from "core/ports.ts";
 import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
 import { sha256, stampOf } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
@@ -16,6 +16,7 @@ import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { observeSockets, type WantedSocket } from "units/reconcile/observe_sockets.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** A file or folder as it is. */
 export interface ObservedEntry {

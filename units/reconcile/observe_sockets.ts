@@ -7,8 +7,9 @@
  */
 
 import type { FileStat } from "core/file_stat.ts";
-import type { Files, ServiceManager, UnitStatus } from "core/ports.ts";
+import type { Files, ServiceManager } from "core/ports.ts";
 import type { OwnerIds } from "core/rendered_file.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** A socket that should be there while its unit is active. */
 export interface WantedSocket {

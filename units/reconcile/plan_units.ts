@@ -17,7 +17,6 @@
  */
 
 import type { AgentName } from "core/names.ts";
-import type { UnitStatus } from "core/ports.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { Observed } from "units/reconcile/observe.ts";
@@ -28,6 +27,7 @@ import {
   type RenderRecord,
 } from "units/reconcile/record.ts";
 import type { UnitStep } from "units/reconcile/step.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** Steps for units, and what the record should say after them. */
 export interface UnitPlan {

@@ -7,7 +7,7 @@
  */
 
 import { eachUnit } from "core/each_unit.ts";
-import { ServiceFault, type ServiceManager, type Sockets, type UnitStatus } from "core/ports.ts";
+import { ServiceFault, type ServiceManager, type Sockets } from "core/ports.ts";
 import type { Paths } from "core/paths.ts";
 import {
   CONTROL_LIMITS,
@@ -15,6 +15,7 @@ import {
   parseAnswer,
   readBoundedLines,
 } from "core/os/embedded/control_frames.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** A program may take seconds to end, and the others do not wait for it. */
 const STOPS_AT_ONCE = 8;

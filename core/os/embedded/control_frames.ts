@@ -13,7 +13,8 @@
  */
 
 import { parseJsonObject } from "core/json_object.ts";
-import { ServiceFault, type UnitStatus } from "core/ports.ts";
+import { ServiceFault } from "core/ports.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** Bounds of the conversation. */
 export const CONTROL_LIMITS = {

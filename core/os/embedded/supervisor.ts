@@ -5,7 +5,7 @@
  * @module
  */
 
-import { type Files, ServiceFault, type UnitStatus } from "core/ports.ts";
+import { type Files, ServiceFault } from "core/ports.ts";
 import type { StartOutcome, UnitEvent } from "core/embedded.ts";
 import type { Paths } from "core/paths.ts";
 import { planStart, planStop, planStopOrder, runInOrder } from "core/os/embedded/order.ts";
@@ -22,6 +22,7 @@ import {
   type UnitBase,
   type UnitSpec,
 } from "core/os/embedded/units/unit_spec.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** What the supervisor needs. */
 export interface SupervisorDeps extends AttemptDeps {

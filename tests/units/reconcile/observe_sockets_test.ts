@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import type { FileStat } from "core/file_stat.ts";
-import type { UnitStatus } from "core/ports.ts";
 import { observeSockets, socketFault } from "units/reconcile/observe_sockets.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 const STAT: FileStat = {
   ...{ kind: "other", mode: 0o600, uid: 1001, gid: 1001, size: 0, mtimeMs: 0, ctimeMs: 0 },

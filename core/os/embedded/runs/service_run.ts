@@ -12,7 +12,7 @@
  * @module
  */
 
-import { ServiceFault, type UnitStatus } from "core/ports.ts";
+import { ServiceFault } from "core/ports.ts";
 import type { UnitEvent } from "core/embedded.ts";
 import { type AttemptDeps, runAttempt } from "core/os/embedded/runs/attempt.ts";
 import type { Execution } from "core/os/embedded/runs/execution.ts";
@@ -28,6 +28,7 @@ import {
   shouldRestart,
   StartLimit,
 } from "core/os/embedded/runs/verdict.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** What a service needs of the manager. */
 export interface ServiceDeps extends AttemptDeps {

@@ -10,7 +10,7 @@
 
 import type { Socket } from "node:net";
 import { errorText } from "core/errors.ts";
-import { ServiceFault, type UnitStatus } from "core/ports.ts";
+import { ServiceFault } from "core/ports.ts";
 import type { UnitEvent } from "core/embedded.ts";
 import type { AttemptDeps } from "core/os/embedded/runs/attempt.ts";
 import { type Execution, startExecution } from "core/os/embedded/runs/execution.ts";
@@ -21,6 +21,7 @@ import { prepareSurroundings, removeSurroundings } from "core/os/embedded/runs/s
 import { splitUnitName, type UnitBase } from "core/os/embedded/units/unit_spec.ts";
 import { excerptSince, type UnitLog } from "core/os/embedded/runs/unit_log.ts";
 import { describeExit, failureOf, type RunEnd } from "core/os/embedded/runs/verdict.ts";
+import type { UnitStatus } from "core/unit.ts";
 
 /** What a socket needs of the manager. */
 export interface SocketDeps extends AttemptDeps {
