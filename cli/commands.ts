@@ -83,6 +83,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "webview-gateway remove": () => import("cli/webview_gateway/remove.ts"),
   "webview-gateway status": () => import("cli/webview_gateway/status.ts"),
   "webview-login doctor": () => import("cli/webview_login/doctor.ts"),
+  "webview-login front": () => import("cli/webview_login/front.ts"),
   "webview-login install": () => import("cli/webview_login/install.ts"),
   "webview-login pins clear": () => import("cli/webview_login/pins/clear.ts"),
   "webview-login pins list": () => import("cli/webview_login/pins/list.ts"),
@@ -90,4 +91,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "webview-login sessions end": () => import("cli/webview_login/sessions/end.ts"),
   "webview-login sessions list": () => import("cli/webview_login/sessions/list.ts"),
   "webview-login status": () => import("cli/webview_login/status.ts"),
+  "webview-login users list": () => import("cli/webview_login/users/list.ts"),
+  "webview-login users remove": () => import("cli/webview_login/users/remove.ts"),
+  "webview-login users set": () => import("cli/webview_login/users/set.ts"),
 };

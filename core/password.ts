@@ -188,7 +188,7 @@ function spoken(given: string): string {
 function bad(found: string): Result<never> {
   return err(refusal("password-hash-invalid", `Cannot read a password hash: ${found}`, {
     kind: "settings",
-    hints: ["fleetctl-login --hash-password you@example.org"],
+    hints: ["fleetctl webview-login users set you@example.org --generate"],
   }));
 }
 

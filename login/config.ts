@@ -322,7 +322,7 @@ function warningsOf(
       "which any local program can do as well",
     ]),
     ...(plain === 0 ? [] : [
-      `WEBVIEW_BASIC_USERS holds ${plain} plain passwords: fleetctl-login --hash-password <user>`,
+      `WEBVIEW_BASIC_USERS holds ${plain} plain passwords: fleetctl webview-login users set <user>`,
     ]),
     ...nameless.map(({ name }) =>
       `user ${JSON.stringify(name)} is no e-mail address, so no agent can be theirs`

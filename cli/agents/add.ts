@@ -18,6 +18,12 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
+import {
+  makePassword,
+  passwordLine,
+  readAccounts,
+  setAccount,
+} from "cli/webview_login/accounts.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
@@ -37,6 +43,7 @@ import {
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
+import { openSecrets } from "core/secrets/store.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl agents add` was asked for. */
@@ -49,6 +56,8 @@ export interface Options {
   readonly runtime: string;
   readonly provider?: string;
   readonly model?: string;
+  /** The owner gets a login with a password. */
+  readonly hasLogin: boolean;
   readonly isDryRun: boolean;
 }
 
@@ -72,6 +81,10 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const ownerAad = read("owner-aad", parseObjectId);
   const ownerEmail = read("owner-email", parseEmail);
   for (const option of ["runtime", "provider", "model"]) read(option, parseFieldText);
+  const hasLogin = invocation.switches.has("login");
+  if (hasLogin && options["user-email"] === undefined) {
+    faults.push("--login: --user-email is missing, must name who logs in");
+  }
   if (!name.ok || channel === undefined || faults.length > 0) return err(badOptions(faults));
   return ok({
     name: name.value,
@@ -82,6 +95,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     runtime: options.runtime ?? DEFAULT_RUNTIME,
     ...(options.provider === undefined ? {} : { provider: options.provider }),
     ...(options.model === undefined ? {} : { model: options.model }),
+    hasLogin,
     isDryRun: invocation.switches.has("dry-run"),
   });
 }
@@ -98,20 +112,18 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underVerbLock(context, async () => {
     const checked = await checkNewAgent(context, record);
     if (!checked.ok) return checked;
-    const gathered = await readFacts(context, { agent: record });
-    if (!gathered.ok) return gathered;
-    const collision = await collisionOf(context, gathered.value.facts, {
+    const tried = await readFacts(context, { agent: record });
+    if (!tried.ok) return tried;
+    const collision = await collisionOf(context, tried.value.facts, {
       agent: record.name,
       cannot: (mcp) => `Cannot add agent "${record.name}" with its MCP "${mcp}"`,
     });
     if (collision !== undefined) return err(collision);
-    if (!options.isDryRun) {
-      // The record goes first: a planner that is cut short is finished by the next apply.
-      const added = await addAgent(context.ports, context.paths, { ...author, record });
-      if (!added.ok) return added;
-      const user = await ensureUnixUser(context, record.name);
-      if (!user.ok) return user;
-    }
+    const made = options.isDryRun ? ok(undefined) : await make(context, record, options);
+    if (!made.ok) return made;
+    // A new login is among the facts of the login proxy.
+    const gathered = made.value === undefined ? tried : await readFacts(context);
+    if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: options.isDryRun,
       restartAgents: false,
@@ -120,18 +132,60 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!report.ok) return report;
     const tools = gathered.value.facts.wired.get(record.name) ?? [];
     const told = planReport(report.value, gathered.value, {
-      json: { agent: record.name, run_on: site.hostname, tools, dry_run: options.isDryRun },
+      json: {
+        ...{ agent: record.name, run_on: site.hostname, tools, dry_run: options.isDryRun },
+        ...(made.value === undefined ? {} : { login: made.value }),
+      },
       last: [
         `agent "${record.name}" ${options.isDryRun ? "would run" : "runs"} on "${site.hostname}" ` +
         `with ${tools.length === 0 ? "no MCPs" : tools.join(", ")}`,
+        ...loginLines(options, made.value),
       ],
     });
     return ok({ ...told, warnings: [...told.warnings ?? [], ...ownerWarnings(record)] });
   });
 }
 
+/** A login that was made; its password is shown once and kept nowhere. */
+interface MadeLogin {
+  readonly address: string;
+  readonly password: string;
+}
+
+/** Makes record, account and login; undefined when no login was to be made or one is there. */
+async function make(
+  context: VerbContext,
+  record: AgentRecord,
+  { hasLogin, userEmail }: Options,
+): Promise<Result<MadeLogin | undefined>> {
+  const { ports, paths } = context;
+  const author = authorOf(context, "agents add");
+  // The record goes first: a planner that is cut short is finished by the next apply.
+  const added = await addAgent(ports, paths, { ...author, record });
+  if (!added.ok) return added;
+  const user = await ensureUnixUser(context, record.name);
+  if (!user.ok) return user;
+  if (!hasLogin || userEmail === undefined) return ok(undefined);
+  const secrets = await openSecrets(ports, paths);
+  if (!secrets.ok) return secrets;
+  const accounts = readAccounts(secrets.value);
+  if (!accounts.ok) return accounts;
+  if (accounts.value.some(({ name }) => name === userEmail)) return ok(undefined);
+  const password = makePassword(ports.random);
+  const by = { random: ports.random, author };
+  const set = await setAccount(secrets.value, { name: userEmail, password }, by);
+  return set.ok ? ok({ address: userEmail, password }) : set;
+}
+
+function loginLines(options: Options, made: MadeLogin | undefined): readonly string[] {
+  const { hasLogin, isDryRun, userEmail } = options;
+  if (!hasLogin || userEmail === undefined) return [];
+  if (made !== undefined) return [passwordLine(made.address, made.password)];
+  return [isDryRun ? `${userEmail} would have a login` : `${userEmail} keeps the login it has`];
+}
+
 function recordOf(context: VerbContext, options: Options): AgentRecord {
-  const { isDryRun: _, ...fields } = options;
+  const { isDryRun: _, hasLogin: __, ...fields } = options;
   return {
     ...fields,
     runOn: context.ports.hostname,

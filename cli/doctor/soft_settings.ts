@@ -102,7 +102,7 @@ function loginSettings(
       setting: "WEBVIEW_BASIC_USERS",
       value: `${plain.length} in clear`,
       means: `whoever reads the store or the env file has the passwords of ${names(plain)}`,
-      run: ["fleetctl secret set WEBVIEW_BASIC_USERS --value -"],
+      run: plain.map((name) => `fleetctl webview-login users set ${name}`),
     }]),
     ...(teamsRegisterToken === undefined || teamsRegisterToken === "" ? [] : [{
       setting: "TEAMS_REGISTER_TOKEN",

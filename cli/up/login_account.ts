@@ -6,21 +6,15 @@
  * @module
  */
 
+import { makePassword, USERS_KEY } from "cli/webview_login/accounts.ts";
 import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import type { KeyName } from "core/names.ts";
 import { hashPassword, isPasswordOf, PASSWORD_SALT_BYTES } from "core/password.ts";
 import type { Paths } from "core/paths.ts";
 import type { Random } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
-
-/** Key of the users in the shared shard. */
-export const USERS_KEY = "WEBVIEW_BASIC_USERS" as KeyName;
-/** Letters and digits that nobody takes for one another. */
-const ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-const PASSWORD_LENGTH = 20;
 
 /** Who logs in, and with what; the password is undefined when an operator has set another. */
 export interface LoginAccount {
@@ -95,18 +89,4 @@ function readPassword(text: string | undefined, user: string): string | undefine
   const lines = (text ?? "").split("\n");
   if (!lines.includes(`user: ${user}`)) return undefined;
   return lines.find((line) => line.startsWith("password: "))?.slice("password: ".length);
-}
-
-/** Bytes past the last whole alphabet are thrown away, so that no letter is likelier. */
-function makePassword(random: Pick<Random, "bytes">): string {
-  const fair = 256 - 256 % ALPHABET.length;
-  let password = "";
-  while (password.length < PASSWORD_LENGTH) {
-    for (const byte of random.bytes(PASSWORD_LENGTH)) {
-      if (byte < fair && password.length < PASSWORD_LENGTH) {
-        password += ALPHABET[byte % ALPHABET.length] ?? "";
-      }
-    }
-  }
-  return password;
 }

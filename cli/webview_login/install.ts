@@ -19,6 +19,7 @@ import {
 import { refusal } from "core/errors.ts";
 import { type FrontKind, frontUpstream, isFrontKind, printFront } from "core/login_front.ts";
 import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
+import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import type { Report } from "units/reconcile/report.ts";
@@ -78,9 +79,14 @@ export async function run(
     if (!current.ok) return current;
     const login = loginOf(current.value.login, options);
     if (!login.ok) return login;
-    const front = frontOf(login.value, options.front);
+    const front = options.front === undefined ? ok(undefined) : frontOf(login.value, options.front);
     if (!front.ok) return front;
-    const edited = editHostRoles(before, { login: login.value }, paths.rolesFile);
+    const needsGateway = await lacksGateway(context, current.value, login.value);
+    if (!needsGateway.ok) return needsGateway;
+    const edited = editHostRoles(before, {
+      login: login.value,
+      ...(needsGateway.value ? { gateway: { trust: "assertion" } } : {}),
+    }, paths.rolesFile);
     if (!edited.ok) return edited;
     const roles = parseHostRoles(edited.value, paths.rolesFile);
     if (!roles.ok) return roles;
@@ -116,8 +122,12 @@ export async function run(
           front: front.value ?? null,
         },
         last: [
+          ...(needsGateway.ok && needsGateway.value
+            ? [`the webview gateway ${verb} installed with it, on this host`]
+            : []),
           `the login proxy ${verb} installed with the driver ${driver}, on ${listen}`,
           "see it with: fleetctl webview-login status",
+          ...urlLines(login.value, options),
           ...frontLines(front.value, options.front),
         ],
       }));
@@ -125,9 +135,38 @@ export async function run(
   });
 }
 
-/** The front that was asked for; it needs an address that browsers have by https. */
-function frontOf(login: Login, kind: FrontKind | undefined): Result<string | undefined> {
-  if (kind === undefined) return ok(undefined);
+/**
+ * A login proxy needs a cockpit behind it. Where no gateway is known, here or by the marker, it comes
+ * with the proxy.
+ */
+async function lacksGateway(
+  { ports, paths }: VerbContext,
+  roles: HostRoles,
+  login: Login,
+): Promise<Result<boolean>> {
+  if (roles.gateway !== undefined || login.settings?.WEBVIEW_UPSTREAM !== undefined) {
+    return ok(false);
+  }
+  const markers = parseMarkers(await ports.files.readText(paths.hostFile), paths.hostFile);
+  if (!markers.ok) return markers;
+  const marker = markers.value.webviewGateway?.host;
+  return ok(marker === undefined || isGatewayHost(marker, ports.hostname));
+}
+
+/** What people open, and what brings them there. */
+function urlLines(login: Login, { front, url }: Options): readonly string[] {
+  const address = login.settings?.WEBVIEW_URL;
+  if (address === undefined || front !== undefined) return [];
+  return [
+    `people open ${address}`,
+    ...(url === undefined
+      ? []
+      : ["its HTTPS front, for caddy or nginx: fleetctl webview-login front caddy"]),
+  ];
+}
+
+/** The front for a server; it needs an address that browsers have by https. */
+export function frontOf(login: Login, kind: FrontKind): Result<string> {
   const url = URL.parse(login.settings?.WEBVIEW_URL ?? "");
   if (url?.protocol === "https:") {
     return ok(printFront(kind, { url, upstream: frontUpstream(login.listen) }));

@@ -118,7 +118,7 @@ export function installRefusal(
   const pinned = `"${install.package}@${install.version}"`;
   const start = `Cannot install MCP "${install.mcp}"`;
   const details = outputLines(output);
-  const registry = ["fleetctl mcp catalog list", "npm config get registry"];
+  const registry = ["fleetctl mcp catalog list"];
   if (timedOut) {
     return refusal("registry-unreachable", `${start}: the registry did not answer in time`, {
       details,
@@ -136,10 +136,7 @@ export function installRefusal(
   if (/could not find npm package|does not exist|404|version.*not found|no match/i.test(output)) {
     return refusal("package-not-found", `${start}: the registry has no package ${pinned}`, {
       details,
-      hints: [
-        `npm view ${install.package} versions`,
-        `fleetctl mcp catalog upgrade ${install.mcp} --help`,
-      ],
+      hints: [`fleetctl mcp catalog upgrade ${install.mcp} --help`],
     });
   }
   if (/no space left/i.test(output)) {

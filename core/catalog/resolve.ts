@@ -62,7 +62,7 @@ async function readResolved(
 ): Promise<Result<ResolvedPin>> {
   const bad = (state: string) =>
     err(refusal("package-unusable", `Cannot pin "${pin.package}@${pin.version}": ${state}`, {
-      hints: [`npm view ${pin.package}@${pin.version}`],
+      hints: ["fleetctl mcp catalog add --help"],
     }));
   const text = await ports.files.readText(`${stage}/deno.lock`);
   if (text === undefined) return bad("the installer wrote no lock");

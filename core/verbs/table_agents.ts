@@ -31,6 +31,7 @@ export const AGENT_VERBS: readonly Verb[] = [
     options: [
       { ...CHANNEL_OPTION, summary: "Where the owner talks to it" },
       ...OWNER_OPTIONS,
+      { name: "login", summary: "Give the user-email a login, with a password that is shown once" },
       { name: "dry-run", summary: "Print what would change" },
     ],
     scope: "operator",

@@ -275,6 +275,13 @@ export const HOST_VERBS: readonly Verb[] = [
     example: "fleetctl webview-login doctor --public-url https://cockpit.example.org",
   }),
   operatorRow({
+    path: ["webview-login", "front"],
+    args: [{ name: "server", choices: ["nginx", "caddy"], summary: "What stands before it" }],
+    mutates: false,
+    summary: "Print the HTTPS front of the installed login proxy, and nothing else",
+    example: "fleetctl webview-login front caddy > /etc/caddy/Caddyfile",
+  }),
+  operatorRow({
     path: ["webview-login", "install"],
     options: [
       { name: "driver", value: "driver", choices: ["basic", "oidc"], summary: "How people log in" },
@@ -330,5 +337,33 @@ export const HOST_VERBS: readonly Verb[] = [
     mutates: false,
     summary: "Show the unit, the driver and how many sessions there are",
     example: "fleetctl webview-login status",
+  }),
+  operatorRow({
+    path: ["webview-login", "users", "list"],
+    mutates: false,
+    summary: "List who logs in with a password, and which agent each reaches",
+    example: "fleetctl webview-login users list",
+  }),
+  operatorRow({
+    path: ["webview-login", "users", "remove"],
+    args: [{ name: "email", summary: "Login identity" }],
+    summary: "Take the login of an address away, and its sessions",
+    example: "fleetctl webview-login users remove mia@example.org",
+  }),
+  operatorRow({
+    path: ["webview-login", "users", "set"],
+    args: [{ name: "email", summary: "Login identity" }],
+    options: [
+      {
+        name: "password",
+        value: "-",
+        secret: true,
+        unless: ["generate"],
+        summary: 'Its password; "-" reads it from stdin, without the option it is asked for',
+      },
+      { name: "generate", summary: "Make the password, and print it once" },
+    ],
+    summary: "Give an address a login, or a new password; the store gets its hash alone",
+    example: "fleetctl webview-login users set mia@example.org --generate",
   }),
 ];

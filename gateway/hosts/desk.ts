@@ -262,7 +262,7 @@ function offline(host: string) {
   return refusal(
     "host-offline",
     `Cannot run the job on host "${host}": its own unit is not connected, must be`,
-    { hints: [`on ${host}: fleetctl status`, `on ${host}: fleetctl logs role:host`] },
+    { hints: [`ssh ${host} fleetctl status`, `ssh ${host} fleetctl logs role:host`] },
   );
 }
 
@@ -270,7 +270,7 @@ function lost(host: string) {
   return refusal(
     "host-lost",
     `Cannot tell how the job on host "${host}" ended: its unit went away, the job goes on there`,
-    { hints: [`on ${host}: fleetctl audit list --caller host`] },
+    { hints: [`ssh ${host} fleetctl audit list --caller host`] },
   );
 }
 
@@ -279,7 +279,7 @@ function late(host: string) {
     "host-late",
     `Cannot tell how the job on host "${host}" ended: no answer within ` +
       `${DIAL_LIMITS.jobSeconds} s, the job goes on there`,
-    { hints: [`on ${host}: fleetctl audit list --caller host`] },
+    { hints: [`ssh ${host} fleetctl audit list --caller host`] },
   );
 }
 

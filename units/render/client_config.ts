@@ -9,7 +9,6 @@
  * @module
  */
 
-import { quoteShell } from "core/quote.ts";
 import { editHint } from "core/edit_hint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
@@ -145,7 +144,7 @@ function unusable(config: ClientConfig): Result<never> {
     "client-config-invalid",
     `Cannot edit ${JSON.stringify(config.path)} of agent ${JSON.stringify(config.agent)}: ` +
       "it does not hold a JSON object where MCP entries go, must be valid JSON",
-    { hints: [`python3 -m json.tool ${quoteShell(config.path)}`, editHint(config.path)] },
+    { hints: [editHint(config.path)] },
   ));
 }
 

@@ -174,7 +174,7 @@ export const HOST_ROUTES: readonly Route[] = [
         return err(refusal(
           "agent-offline",
           `Cannot restart agent "${body.agent}": it is not connected, so its host is not known`,
-          { hints: [`on its host: fleetctl agents restart ${body.agent}`] },
+          { hints: [`fleetctl agents show ${body.agent}`] },
         ));
       }
       const order = { job: "restart", agent: body.agent, by: who(context) } as const;

@@ -160,7 +160,7 @@ function forgotten(host: string, job: HostJob, now: number): HostJob {
     ended: job.ended ?? now,
     code: FORGOTTEN,
     message: "The gateway was started again meanwhile, so how it ended is not known here",
-    hints: [`on ${host}: fleetctl audit list --caller host`],
+    hints: [`ssh ${host} fleetctl audit list --caller host`],
   };
 }
 

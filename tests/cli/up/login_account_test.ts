@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { ensureLoginAccount, loginLine, USERS_KEY } from "cli/up/login_account.ts";
+import { ensureLoginAccount, loginLine } from "cli/up/login_account.ts";
+import { USERS_KEY } from "cli/webview_login/accounts.ts";
 import { parseBasicUsers } from "core/basic_users.ts";
 import { initRepo } from "core/ledger/repository.ts";
 import type { HostName } from "core/names.ts";

@@ -73,7 +73,7 @@ Deno.test("vendorEntry() says which package the registry does not have", CHECKS,
     refused.error.message,
     'Cannot install MCP "acme": the registry has no package "@acme/server@1.0.0"',
   );
-  assert.deepEqual(refused.error.hints[0], "npm view @acme/server versions");
+  assert.deepEqual(refused.error.hints, ["fleetctl mcp catalog upgrade acme --help"]);
   assert.deepEqual(await leftovers(b.paths), []);
 });
 

@@ -7,7 +7,7 @@ _fleetctl_at() {
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
-    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --dry-run --json --as --help" ;;
+    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
@@ -91,8 +91,9 @@ _fleetctl_at() {
     "webview-gateway install") next=""; options="--trust --hosts --dry-run --json --as --help" ;;
     "webview-gateway remove") next=""; options="--delete-state --despite-waiting --yes --dry-run --json --as --help" ;;
     "webview-gateway status") next=""; options="--json --as --help" ;;
-    "webview-login") next="doctor install pins remove sessions status"; options="--json --as --help" ;;
+    "webview-login") next="doctor front install pins remove sessions status users"; options="--json --as --help" ;;
     "webview-login doctor") next=""; options="--public-url --json --as --help" ;;
+    "webview-login front") next="nginx caddy"; options="--json --as --help" ;;
     "webview-login install") next=""; options="--driver --listen --url --issuer --client-id --front --dry-run --json --as --help" ;;
     "webview-login pins") next="clear list"; options="--json --as --help" ;;
     "webview-login pins clear") next=""; options="--json --as --help" ;;
@@ -102,6 +103,10 @@ _fleetctl_at() {
     "webview-login sessions end") next=""; options="--json --as --help" ;;
     "webview-login sessions list") next=""; options="--json --as --help" ;;
     "webview-login status") next=""; options="--json --as --help" ;;
+    "webview-login users") next="list remove set"; options="--json --as --help" ;;
+    "webview-login users list") next=""; options="--json --as --help" ;;
+    "webview-login users remove") next=""; options="--json --as --help" ;;
+    "webview-login users set") next=""; options="--password --generate --json --as --help" ;;
     *) return 1 ;;
   esac
 }

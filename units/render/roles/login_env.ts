@@ -48,7 +48,13 @@ export function renderLoginEnv(
     return err(refusal(
       "login-key-missing",
       `Cannot write ${JSON.stringify(path)}: ${missing} has no value, must be set`,
-      { hints: [`fleetctl secret set ${missing}`] },
+      {
+        hints: [
+          missing === "WEBVIEW_BASIC_USERS"
+            ? "fleetctl webview-login users set you@example.org --generate"
+            : `fleetctl secret set ${missing}`,
+        ],
+      },
     ));
   }
   const text = printEnvFile(Object.entries({

@@ -1,0 +1,112 @@
+/**
+ * People who log in with a password: the entries of `WEBVIEW_BASIC_USERS` in the shared shard. The
+ * store gets a hash; a password that is made here is returned once and kept nowhere.
+ *
+ * @module
+ */
+
+import { canonicalName, parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
+import { refusal } from "core/errors.ts";
+import type { KeyName } from "core/names.ts";
+import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
+import type { Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { SecretAuthor, SecretStore } from "core/secrets/store.ts";
+
+/** Key of the users in the shared shard. */
+export const USERS_KEY = "WEBVIEW_BASIC_USERS" as KeyName;
+/** Letters and digits that nobody takes for one another. */
+const ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const PASSWORD_LENGTH = 20;
+/** A password that a person chooses is longer than what can be guessed at the rate limit. */
+const CHOSEN_LENGTH_MIN = 10;
+
+/** One entry as it is stored. */
+export interface Account {
+  readonly name: string;
+  readonly stored: string;
+}
+
+/** Reads the entries; a list that cannot be read is refused, and never replaced. */
+export function readAccounts(secrets: SecretStore): Result<readonly Account[]> {
+  const text = secrets.get({ key: USERS_KEY });
+  if (text === undefined || text === "") return ok([]);
+  const users = parseBasicUsers(text);
+  if (users.ok) return ok(users.value.map(({ name, stored }) => ({ name, stored })));
+  return err(refusal(
+    "basic-users-invalid",
+    `Cannot read the users of the login proxy: ${USERS_KEY} has faults, must be ` +
+      "user:password,user:password",
+    { details: users.error, hints: [`fleetctl secret set ${USERS_KEY} --value - < file`] },
+  ));
+}
+
+/** Refuses a chosen password that is easy to guess. */
+export function checkPassword(password: string): Result<void> {
+  const length = [...password].length;
+  if (length >= CHOSEN_LENGTH_MIN) return ok(undefined);
+  return err(refusal(
+    "password-weak",
+    `Cannot use the password: it has ${length} characters, must have at least ${CHOSEN_LENGTH_MIN}`,
+    { kind: "usage", hints: ["fleetctl webview-login users set --help"] },
+  ));
+}
+
+/** Stores the hash of a password for one person, who may have had another. */
+export async function setAccount(
+  secrets: SecretStore,
+  account: { readonly name: string; readonly password: string },
+  by: { readonly random: Pick<Random, "bytes">; readonly author: SecretAuthor },
+): Promise<Result<void>> {
+  const now = readAccounts(secrets);
+  if (!now.ok) return now;
+  const name = canonicalName(account.name);
+  const stored = await hashPassword(account.password, by.random.bytes(PASSWORD_SALT_BYTES));
+  const isThere = now.value.some((one) => one.name === name);
+  const entries = isThere
+    ? now.value.map((one) => one.name === name ? { name, stored } : one)
+    : [...now.value, { name, stored }];
+  return await writeAccounts(secrets, entries, by.author);
+}
+
+/** Replaces all entries; without any the key goes. */
+export async function writeAccounts(
+  secrets: SecretStore,
+  entries: readonly Account[],
+  author: SecretAuthor,
+): Promise<Result<void>> {
+  const ref = { key: USERS_KEY };
+  if (entries.length === 0) {
+    const gone = await secrets.unset(ref, author);
+    return gone.ok ? ok(undefined) : gone;
+  }
+  const text = printBasicUsers(entries);
+  const checked = parseBasicUsers(text);
+  if (!checked.ok) {
+    return err(refusal("basic-users-invalid", "Cannot store the user: the entry has a fault", {
+      details: checked.error,
+      hints: ["fleetctl webview-login users list"],
+    }));
+  }
+  const set = await secrets.set(ref, text, author);
+  return set.ok ? ok(undefined) : set;
+}
+
+/** Makes a password; bytes past the last whole alphabet are thrown away, so no letter is likelier. */
+export function makePassword(random: Pick<Random, "bytes">): string {
+  const fair = 256 - 256 % ALPHABET.length;
+  let password = "";
+  while (password.length < PASSWORD_LENGTH) {
+    for (const byte of random.bytes(PASSWORD_LENGTH)) {
+      if (byte < fair && password.length < PASSWORD_LENGTH) {
+        password += ALPHABET[byte % ALPHABET.length] ?? "";
+      }
+    }
+  }
+  return password;
+}
+
+/** The line that shows a new password, once. */
+export function passwordLine(name: string, password: string): string {
+  return `login  ${name}  password ${password}  (shown once)`;
+}

@@ -1,0 +1,49 @@
+/**
+ * `fleetctl webview-login users list`: who logs in with a password, which agent that person reaches,
+ * and how the password is kept. Never a password or a hash.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import { readFacts } from "cli/planner.ts";
+import { readAccounts } from "cli/webview_login/accounts.ts";
+import { isHashed } from "core/password.ts";
+import { ok, type Result } from "core/result.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** There are no options. */
+export type Options = Readonly<Record<never, never>>;
+
+/** Parses nothing. */
+export function parseOptions(_invocation: Invocation): Result<Options> {
+  return ok({});
+}
+
+/** Lists them. */
+export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const accounts = readAccounts(gathered.value.secrets);
+  if (!accounts.ok) return accounts;
+  const agents = [...gathered.value.ledger.agents.values()];
+  const users = accounts.value.map(({ name, stored }) => ({
+    address: name,
+    agent: agents.find((one) => one.userEmail === name)?.name ?? null,
+    password: isHashed(stored) ? "hashed" : "in clear",
+  }));
+  return ok({
+    json: { users },
+    blocks: [{
+      kind: "table",
+      columns: ["address", "agent", "password"],
+      rows: users.map(({ address, agent, password }): readonly Cell[] => [
+        address,
+        agent ?? "",
+        { text: password, tone: password === "hashed" ? "good" : "bad" },
+      ]),
+      empty: "Nobody logs in with a password: fleetctl webview-login users set you@example.org",
+    }],
+  });
+}
