@@ -164,3 +164,13 @@ const PRIVATE_NETWORKS = [
 export function isPrivate(address: IpAddress): boolean {
   return PRIVATE_NETWORKS.some((network) => holds(network, address));
 }
+
+/** Returns the first private address that is not loopback or link-local, IPv4 before IPv6. */
+export function privateAddressOf(addresses: readonly string[]): string | undefined {
+  const own = addresses.filter((text) => {
+    const address = parseIp(text);
+    const isLoopback = text === "::1" || address?.length === 4 && address[0] === 127;
+    return address !== undefined && isPrivate(address) && !isLoopback && !text.startsWith("fe80");
+  });
+  return own.find((text) => !text.includes(":")) ?? own[0];
+}

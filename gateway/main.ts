@@ -7,7 +7,13 @@
  */
 
 import { openHost } from "core/os/host.ts";
-import { ownAddresses, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import {
+  helpOrRefuse,
+  ownAddresses,
+  readEnv,
+  serveUntilStopped,
+  usableOrExit,
+} from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { withSettingFiles } from "core/setting_files.ts";
 import { VERSION } from "core/version.ts";
@@ -17,6 +23,10 @@ import { ledgerClient } from "gateway/dial/ledger_client.ts";
 import { startGateway } from "gateway/gateway.ts";
 
 const PROGRAM = "fleetctl-gateway";
+await helpOrRefuse(PROGRAM, {
+  purpose: "serves the cockpit and the page, and the connections of agents",
+  settings: GATEWAY_SETTINGS,
+});
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
 const env = await withSettingFiles(readEnv(GATEWAY_SETTINGS), ["WEBVIEW_LEDGER"], host.files);

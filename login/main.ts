@@ -10,12 +10,11 @@
 
 import { LOGIN_LIMITS } from "core/limits.ts";
 import { openHost } from "core/os/host.ts";
-import { readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { systemHashThreads } from "core/os/slow_hashes.ts";
 import { systemProxying } from "core/os/proxy_server.ts";
 import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
-import { printSettingsHelp } from "core/settings.ts";
 import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
 import { LOGIN_SETTINGS, readLoginConfig } from "login/config.ts";
 import { startLogin } from "login/login.ts";
@@ -46,12 +45,15 @@ async function printEntry(name: string): Promise<number> {
   return 0;
 }
 
-if (Deno.args[0] === "--help") {
-  await print(Deno.stdout, `${PROGRAM} logs people in to the cockpit. Settings:\n\n`);
-  await print(Deno.stdout, printSettingsHelp(LOGIN_SETTINGS));
-  Deno.exit(0);
-}
 if (Deno.args[0] === "--hash-password") Deno.exit(await printEntry(Deno.args[1] ?? ""));
+await helpOrRefuse(PROGRAM, {
+  purpose: "logs people in to the cockpit",
+  settings: LOGIN_SETTINGS,
+  arguments: {
+    "--hash-password": "first, with a user's name: print an entry of WEBVIEW_BASIC_USERS for the " +
+      "password on standard input",
+  },
+});
 
 const config = await usableOrExit(PROGRAM, await readLoginConfig(readEnv(LOGIN_SETTINGS)));
 

@@ -6,9 +6,15 @@
  * @module
  */
 
-import { isPrivate, parseIp } from "core/ip.ts";
+import { privateAddressOf } from "core/ip.ts";
 import { openHost } from "core/os/host.ts";
-import { ownAddresses, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import {
+  helpOrRefuse,
+  ownAddresses,
+  readEnv,
+  serveUntilStopped,
+  usableOrExit,
+} from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { VERSION } from "core/version.ts";
 import { readTeamchatConfig, TEAMCHAT_SETTINGS } from "teamchat/config.ts";
@@ -16,6 +22,10 @@ import { readSettingFiles } from "teamchat/setting_files.ts";
 import { startTeamchat } from "teamchat/teamchat.ts";
 
 const PROGRAM = "fleetctl-teamchat";
+await helpOrRefuse(PROGRAM, {
+  purpose: "brings team-chat messages to agents, and their answers back",
+  settings: TEAMCHAT_SETTINGS,
+});
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
 const { env, ...files } = await readSettingFiles(readEnv(TEAMCHAT_SETTINGS), host.files);
@@ -40,13 +50,3 @@ await serveUntilStopped(host.log, async () => {
   });
   return () => teamchat.close();
 });
-
-/** The first private address that is not loopback, IPv4 before IPv6. */
-function privateAddressOf(addresses: readonly string[]): string | undefined {
-  const own = addresses.filter((text) => {
-    const address = parseIp(text);
-    const isLoopback = text === "::1" || address?.length === 4 && address[0] === 127;
-    return address !== undefined && isPrivate(address) && !isLoopback && !text.startsWith("fe80");
-  });
-  return own.find((text) => !text.includes(":")) ?? own[0];
-}

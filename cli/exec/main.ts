@@ -11,6 +11,13 @@ import { openTerminal } from "core/os/terminal.ts";
 import { openVerbPorts } from "core/os/verb_ports.ts";
 import { VERSION } from "core/version.ts";
 
+if (Deno.args.length > 0) {
+  // Request and grant come over standard input; the daemon gives no argument.
+  console.error("fleetctl-exec is started by fleetctld alone, and takes no arguments.");
+  console.error("hint: fleetctl help");
+  Deno.exit(Deno.args[0] === "--help" ? 0 : 2);
+}
+
 const terminal = openTerminal("1");
 const code = await runGranted({
   version: VERSION,

@@ -9,7 +9,12 @@
 import { errorText } from "core/errors.ts";
 import type { Log } from "core/ports.ts";
 import type { Result } from "core/result.ts";
-import { type Env, printSettingsCheck, type SettingsTable } from "core/settings.ts";
+import {
+  type Env,
+  printSettingsCheck,
+  printSettingsHelp,
+  type SettingsTable,
+} from "core/settings.ts";
 
 /** Returns the declared variables; nothing else of the environment is asked for. */
 export function readEnv(table: SettingsTable): Env {
@@ -31,6 +36,44 @@ export async function usableOrExit<T>(
   const text = printSettingsCheck(program, settings);
   await (settings.ok ? Deno.stdout : Deno.stderr).write(new TextEncoder().encode(text));
   Deno.exit(settings.ok ? 0 : 2);
+}
+
+/** What `--help` of a program says. */
+export interface ProgramHelp {
+  /** One line after the name: "routes the page and the agents". */
+  readonly purpose: string;
+  readonly settings: SettingsTable;
+  /** Further arguments that the program accepts, each with what it does. */
+  readonly arguments?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Prints the help of a program and ends it when `--help` is among its arguments. Ends it with exit
+ * code 2 at an argument that it does not know, so that a typing error starts nothing.
+ */
+export async function helpOrRefuse(
+  program: string,
+  help: ProgramHelp,
+  args: readonly string[] = Deno.args,
+): Promise<void> {
+  const known: Readonly<Record<string, string>> = {
+    "--check-config": "print every fault of the settings, or ok, and end",
+    "--help": "print this and end",
+    ...help.arguments,
+  };
+  if (args.includes("--help")) {
+    const lines = Object.entries(known).map(([name, what]) => `  ${name}  ${what}\n`);
+    const text = `${program} ${help.purpose}. It takes its settings from the environment.\n\n` +
+      `Arguments:\n${lines.join("")}\nSettings:\n\n${printSettingsHelp(help.settings)}`;
+    await Deno.stdout.write(new TextEncoder().encode(text));
+    Deno.exit(0);
+  }
+  const unknown = args.find((word) => known[word] === undefined);
+  if (unknown === undefined) return;
+  const text = `${program}: Cannot start: ${JSON.stringify(unknown)} is not an argument of it\n` +
+    `hint: ${program} --help\n`;
+  await Deno.stderr.write(new TextEncoder().encode(text));
+  Deno.exit(2);
 }
 
 /** Returns the addresses of this host, as far as the permission set lets us ask. */

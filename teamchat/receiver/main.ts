@@ -8,7 +8,7 @@
 
 import { openHost } from "core/os/host.ts";
 import { listenUnix } from "core/os/listen_unix.ts";
-import { readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { VERSION } from "core/version.ts";
 import { readReceiverConfig, RECEIVER_SETTINGS } from "teamchat/receiver/config.ts";
@@ -16,6 +16,10 @@ import { startReceiver } from "teamchat/receiver/receiver.ts";
 import { readSettingFiles } from "teamchat/setting_files.ts";
 
 const PROGRAM = "fleetctl-teamchat-receiver";
+await helpOrRefuse(PROGRAM, {
+  purpose: "takes the messages of the team-chat platform and hands them over",
+  settings: RECEIVER_SETTINGS,
+});
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
 const { env, ...files } = await readSettingFiles(readEnv(RECEIVER_SETTINGS), host.files);

@@ -58,19 +58,76 @@ Deno.test("./dev stops when packages cannot be fetched, and fetches them the nex
   }
 });
 
-Deno.test("./dev run names the verb that makes a role part of its root", async () => {
+/** Settings of each role that the described service names, on ports of the test's own. */
+const ROLES: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ["gateway", {
+    WEBVIEW_COCKPIT_LISTEN: "127.0.0.1:0",
+    WEBVIEW_DIAL_LISTEN: "127.0.0.1:0",
+    WEBVIEW_LEDGER: '{"mia@example.org":"mia"}',
+    WEBVIEW_ADMINS: "[]",
+  }],
+  ["login", {
+    WEBVIEW_LOGIN_LISTEN: "127.0.0.1:0",
+    WEBVIEW_AUTH_DRIVER: "basic",
+    WEBVIEW_BASIC_USERS: "mia@example.org:correct-horse",
+    WEBVIEW_HMAC_KEY: "a-key-of-the-tests-0000000000000",
+  }],
+  ["teamchat", {
+    TEAMS_LISTEN: "127.0.0.1:0",
+    TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
+    TEAMS_AGENTS: "{}",
+  }],
+];
+
+function underRoot(root: string, words: readonly string[], env: Readonly<Record<string, string>>) {
+  return new Deno.Command("sh", {
+    args: ["units/prepare/under_root.sh", "tree", TREE, Deno.execPath(), CACHE, ...words],
+    cwd: TREE,
+    env: { FLEETCTL_ROOT: root, FLEETCTL_FROM_TREE: TREE, ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  });
+}
+
+for (const [role, env] of ROLES) {
+  Deno.test(`./dev run ${role} starts under any root with its settings alone`, async () => {
+    const root = await Deno.makeTempDir();
+    const child = underRoot(root, [`fleetctl-${role}`], env).spawn();
+    try {
+      let said = "";
+      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+        said += text;
+        if (said.includes("ready")) break;
+      }
+      assert.match(said, /ready/, said);
+      await child.stdout.cancel();
+    } finally {
+      child.kill("SIGTERM");
+      await child.status;
+      await Deno.remove(root, { recursive: true });
+    }
+  });
+}
+
+Deno.test("--help of every program prints help and starts nothing; a wrong argument is refused", async () => {
   const root = await Deno.makeTempDir();
   try {
-    const { code, stderr } = await new Deno.Command("sh", {
-      args: ["units/prepare/under_root.sh", "tree", TREE, Deno.execPath(), CACHE]
-        .concat("fleetctl-teamchat", "--check-config"),
-      cwd: TREE,
-      env: { FLEETCTL_ROOT: root },
-    }).output();
-    const said = new TextDecoder().decode(stderr);
-    assert.equal(code, 2, said);
-    assert.match(said, /Cannot run "fleetctl-teamchat": it is not installed under/);
-    assert.match(said, /hint: FLEETCTL_ROOT=.*\.\/dev run fleetctl teams-gateway install/);
+    for (
+      const program of [
+        ...["fleetctl-gateway", "fleetctl-login", "fleetctl-teamchat", "fleetctld"],
+        "fleetctl-exec",
+      ]
+    ) {
+      const help = await underRoot(root, [program, "--help"], {}).output();
+      const said = [help.stdout, help.stderr].map((text) => new TextDecoder().decode(text)).join(
+        "",
+      );
+      assert.equal(help.code, 0, `${program}: ${said}`);
+      assert.ok(said.includes(program), said);
+      const wrong = await underRoot(root, [program, "--halp"], {}).output();
+      assert.equal(wrong.code, 2, program);
+    }
   } finally {
     await Deno.remove(root, { recursive: true });
   }

@@ -7,13 +7,17 @@
 
 import { splitArguments } from "core/os/argv.ts";
 import { openHost } from "core/os/host.ts";
-import { readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { pathsUnder } from "core/paths.ts";
 import { readSettings } from "core/settings.ts";
 import { DAEMON_SETTINGS } from "units/daemon/settings.ts";
 import { startDaemon } from "units/daemon/daemon.ts";
 
 const PROGRAM = "fleetctld";
+await helpOrRefuse(PROGRAM, {
+  purpose: "runs the verbs that need root, for those who may run them",
+  settings: DAEMON_SETTINGS,
+});
 const host = openHost({ log: { program: PROGRAM } });
 const { root } = await usableOrExit(
   PROGRAM,

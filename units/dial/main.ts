@@ -8,14 +8,15 @@
 
 import { parseDialKey } from "core/dial/proof.ts";
 import { openHost } from "core/os/host.ts";
-import { serveUntilStopped, usableOrExit } from "core/os/role.ts";
+import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "core/runtimes/create_driver.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 import { startDialUnit } from "units/dial/app.ts";
-import { type DialConfig, readDialConfig } from "units/dial/config.ts";
+import { DIAL_SETTINGS, type DialConfig, readDialConfig } from "units/dial/config.ts";
 import {
+  HOST_DIAL_SETTINGS,
   HOST_KEY_CREDENTIAL,
   type HostDialConfig,
   readHostDialConfig,
@@ -27,6 +28,13 @@ const PROGRAM = "fleetctl-dial";
 const host = openHost({ log: { program: PROGRAM } });
 const env = Deno.env.toObject();
 const isHost = Deno.args[0] === "--host";
+await helpOrRefuse(PROGRAM, {
+  purpose: isHost
+    ? "keeps this host's own connection to the gateway"
+    : "keeps the connection of one agent to its gateway, and runs its runtime",
+  settings: isHost ? HOST_DIAL_SETTINGS : DIAL_SETTINGS,
+  arguments: { "--host": "first: be the unit of the host, not of an agent" },
+});
 
 /** Settings of either kind, or the end of the program. */
 const settings = <T>(read: Result<T>) =>

@@ -4,7 +4,8 @@
  * program's permission set has to be on disk before the program can run. The link to the pinned Deno
  * is made there: a link needs rights to every path. Idempotent; prints nothing when all is well.
  *
- * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute.
+ * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute. Then the program that
+ * is about to start: a role that is not installed gets a permission set from its environment.
  *
  * @module
  */
@@ -17,12 +18,14 @@ import {
   parseHostRoles,
   printHostRoles,
 } from "core/ledger/host_roles.ts";
+import { privateAddressOf } from "core/ip.ts";
 import { withLocalHints } from "core/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import type { Files } from "core/ports.ts";
 import { ok } from "core/result.ts";
 import { checkRootFolder, rootRefusal } from "core/root_refusal.ts";
 import { knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
+import { upstreamHost, withUninstalled } from "units/prepare/uninstalled_role.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
 import {
   hostPermissions,
@@ -66,14 +69,19 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   }, paths.rolesFile);
   if (!text.ok) failWith(text.error);
   if (text.value !== before) await files.write(paths.rolesFile, text.value, { mode: 0o644 });
-  const teamchat = await teamchatSite(files, roles);
+  const read = (name: string) => Deno.env.get(name);
+  const here = withUninstalled(roles, program, { read, privateAddress: ownPrivateAddress() });
+  const teamchat = await teamchatSite(files, here);
+  const upstream = here === roles ? undefined : upstreamHost(read("WEBVIEW_UPSTREAM"));
   const site = {
     paths,
     shape: roles.shape,
     workdir: roles.workdir,
     roles: {
-      ...(roles.gateway === undefined ? {} : { gateway: roles.gateway }),
-      ...(roles.login === undefined ? {} : { login: roles.login }),
+      ...(here.gateway === undefined ? {} : { gateway: here.gateway }),
+      ...(here.login === undefined ? {} : {
+        login: { ...here.login, ...(upstream === undefined ? {} : { upstream }) },
+      }),
       ...(teamchat === undefined ? {} : { teamchat }),
     },
   };
@@ -105,12 +113,20 @@ async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRo
   };
 }
 
-const [kind, dir, denoDir, root] = Deno.args;
+/** The address is asked for only where `under_root.sh` permits it: before a role without an install. */
+function ownPrivateAddress(): string | undefined {
+  if (Deno.permissions.querySync({ name: "sys", kind: "networkInterfaces" }).state !== "granted") {
+    return undefined;
+  }
+  return privateAddressOf(Deno.networkInterfaces().map(({ address }) => address));
+}
+
+const [kind, dir, denoDir, root, program] = Deno.args;
 if (
   (kind !== "tree" && kind !== "bundle") ||
   dir === undefined || denoDir === undefined || root === undefined
 ) {
-  fail(["usage: fleetctl-prepare tree|bundle FOLDER DENO_DIR ROOT"], 2);
+  fail(["usage: fleetctl-prepare tree|bundle FOLDER DENO_DIR ROOT [PROGRAM]"], 2);
 }
 if (root === "/") {
   fail([

@@ -55,8 +55,17 @@ DENO_DIR=$cache
 FLEETCTL_ROOT=$root
 DENO_NO_UPDATE_CHECK=1
 export DENO_DIR FLEETCTL_ROOT DENO_NO_UPDATE_CHECK
-"$deno" run -q --cached-only --no-prompt --allow-read="$root" --allow-write="$root" --allow-sys=uid,gid --ignore-env \
-  "$prepare" "$kind" "$folder" "$cache" "$root" || exit $?
+# A role that is not installed here runs from its environment alone: what it may reach stands there.
+sys=uid,gid settings=FLEETCTL_ROOT
+case "$program" in
+  fleetctl-gateway | fleetctl-login | fleetctl-teamchat)
+    sys=$sys,networkInterfaces
+    settings=WEBVIEW_COCKPIT_LISTEN,WEBVIEW_DIAL_LISTEN,WEBVIEW_LOGIN_LISTEN,WEBVIEW_OIDC_ISSUER,WEBVIEW_UPSTREAM
+    settings=$settings,TEAMS_CLOUD,TEAMS_FILE_HOSTS,TEAMS_LISTEN,TEAMS_REGISTER_LISTEN
+    ;;
+esac
+"$deno" run -q --cached-only --no-prompt --allow-read="$root" --allow-write="$root" --allow-sys="$sys" \
+  --allow-env="$settings" --ignore-env "$prepare" "$kind" "$folder" "$cache" "$root" "$program" || exit $?
 ln -sfn "$deno" "$root/usr/lib/fleetctl/deno"
 # The page, as it was built: a copy, because the gateway may read nothing but its own folders.
 case "$kind" in tree) web=$folder/.cache/web ;; *) web=$folder/web ;; esac
@@ -70,19 +79,6 @@ launcher=$root/usr/lib/fleetctl/$program
 if [ ! -x "$launcher" ]; then
   echo "fleetctl: Cannot run \"$program\": there is no such program, must be one of the table in README.md" >&2
   echo "hint: $(call) help" >&2
-  exit 2
-fi
-# A role that this root does not have has no permission set here.
-sets=$root/var/lib/fleetctl/permissions/host.json
-case "$program" in
-  fleetctl-gateway) verb=webview-gateway ;;
-  fleetctl-login) verb=webview-login ;;
-  fleetctl-teamchat) verb=teams-gateway ;;
-  *) verb= ;;
-esac
-if [ -n "$verb" ] && [ -f "$sets" ] && ! grep -q "^ *\"${program#fleetctl-}\": *{" "$sets"; then
-  echo "fleetctl: Cannot run \"$program\": it is not installed under \"$root\", must be" >&2
-  echo "hint: FLEETCTL_ROOT='$root' $(call) $verb install" >&2
   exit 2
 fi
 exec "$launcher" "$@"

@@ -40,6 +40,8 @@ export interface HostSite {
     readonly gateway?: { readonly cockpitListen: string; readonly dialListen: string };
     readonly login?: {
       readonly listen: string;
+      /** `host:port` of its cockpit; absent: this host's, or where that is by default. */
+      readonly upstream?: string;
       readonly settings?: Readonly<Record<string, string>>;
       readonly providerHosts?: readonly string[];
     };
@@ -99,7 +101,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
       : { cockpit_listen: gateway.cockpitListen, dial_listen: gateway.dialListen }),
     ...(login === undefined ? {} : {
       login_listen: login.listen,
-      upstream: gateway?.cockpitListen ?? COCKPIT_DEFAULT,
+      upstream: login.upstream ?? gateway?.cockpitListen ?? COCKPIT_DEFAULT,
       provider_hosts: [
         ...providerHosts(login.settings?.WEBVIEW_OIDC_ISSUER),
         ...login.providerHosts ?? [],
