@@ -1,6 +1,6 @@
 /**
- * Whether the gateway of this host has an agent connected: asked of its own list, as the agent's
- * owner. A unit that runs tells nothing about that. Changes nothing.
+ * Whether the gateway of this host has an agent connected. One agent is asked for as its owner; many
+ * with one request, as root of this host. A unit that runs tells nothing about that. Changes nothing.
  *
  * @module
  */
@@ -8,10 +8,13 @@
 import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
 import { keyInHome } from "cli/first_keys.ts";
-import { attachCockpit } from "cli/up/attach.ts";
+import { attachAsHost, attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
+import type { AgentName } from "core/names.ts";
+import type { Clock } from "core/ports.ts";
+import { seesHost } from "core/verbs/caller.ts";
 
 /** What the gateway says of an agent. */
 export type Connection = Told & {
@@ -33,6 +36,49 @@ type Told =
 const ANSWER_MS_MAX = 3_000;
 const PATH = "/api/agents";
 
+const FLEET_PATH = "/api/connections";
+
+/** Asks the gateway of this host for agents; nobody else's gateway is asked. */
+export async function connectionsOf(
+  context: VerbContext,
+  roles: HostRoles,
+  agents: readonly AgentRecord[],
+): Promise<ReadonlyMap<AgentName, Connection>> {
+  const owned = agents.filter((agent) => agent.userEmail !== undefined);
+  const isMany = owned.length > 1 && roles.gateway !== undefined && seesHost(context.caller);
+  const answer = isMany ? await askAsHost(context) : undefined;
+  const found = await Promise.all(agents.map(async (agent) =>
+    [
+      agent.name,
+      answer === undefined || agent.userEmail === undefined
+        ? await connectionOf(context, roles, agent)
+        : "rows" in answer
+        ? await readRows(context, agent, answer.rows.filter((row) => isOf(row, agent)))
+        : answer,
+    ] as const
+  ));
+  return new Map(found);
+}
+
+/** Undefined where the gateway cannot be asked this way: an older one, or one without a key. */
+async function askAsHost(
+  { ports, paths }: VerbContext,
+): Promise<{ readonly rows: readonly Row[] } | Connection | undefined> {
+  return await withinLimit(ports.clock, async (signal) => {
+    const client = await attachAsHost(ports, paths);
+    if (!client.ok) return { state: "unknown", fault: client.error.message };
+    if (client.value === undefined) return undefined;
+    const response = await ports.http.fetch(client.value.base + FLEET_PATH, {
+      headers: await client.value.proof("GET", FLEET_PATH),
+      signal,
+    });
+    const body = await response.json() as { readonly agents?: unknown };
+    return response.ok && Array.isArray(body.agents)
+      ? { rows: body.agents as readonly Row[] }
+      : undefined;
+  });
+}
+
 /** Asks the gateway of this host for one agent; nobody else's gateway is asked. */
 export async function connectionOf(
   context: VerbContext,
@@ -42,16 +88,27 @@ export async function connectionOf(
   if (agent.userEmail === undefined) return { state: "no owner" };
   if (roles.gateway === undefined) return { state: "unknown" };
   const { clock, http } = context.ports;
-  const ending = new AbortController();
-  const cancel = clock.after(ANSWER_MS_MAX, () => ending.abort());
-  try {
-    const client = await attachCockpit(context.ports, context.paths, agent.userEmail);
+  const { userEmail } = agent;
+  return await withinLimit(clock, async (signal) => {
+    const client = await attachCockpit(context.ports, context.paths, userEmail);
     if (!client.ok) return { state: "unknown", fault: client.error.message };
     const response = await http.fetch(client.value.base + PATH, {
       headers: await client.value.proof("GET", PATH),
-      signal: ending.signal,
+      signal,
     });
     return await readAnswer(context, agent, response);
+  });
+}
+
+/** A gateway that does not answer, in time or at all, is the fault of every agent asked for. */
+async function withinLimit<T>(
+  clock: Clock,
+  ask: (signal: AbortSignal) => Promise<T | Connection>,
+): Promise<T | Connection> {
+  const ending = new AbortController();
+  const cancel = clock.after(ANSWER_MS_MAX, () => ending.abort());
+  try {
+    return await ask(ending.signal);
   } catch (thrown) {
     const fault = ending.signal.aborted
       ? `no answer within ${ANSWER_MS_MAX / 1000} s`
@@ -75,12 +132,28 @@ async function readAnswer(
   if (!response.ok || !Array.isArray(body.agents)) {
     return { state: "unknown", fault: `it answered with status ${response.status}` };
   }
-  const cards = body.agents as readonly {
-    readonly agent?: unknown;
-    readonly is_online?: unknown;
-    readonly storage?: unknown;
-  }[];
-  const card = cards.find((one) => one.agent === agent.name);
+  const rows = body.agents as readonly Row[];
+  return await readRows(context, agent, rows.filter((row) => row.agent === agent.name));
+}
+
+/** What the gateway tells of an agent; the rest of a card is not looked at. */
+interface Row {
+  readonly agent?: unknown;
+  readonly user_email?: unknown;
+  readonly is_online?: unknown;
+  readonly storage?: unknown;
+}
+
+/** An agent that the gateway knows as another identity's is not connected as this one's. */
+function isOf(row: Row, { name, userEmail }: AgentRecord): boolean {
+  return row.agent === name && row.user_email === userEmail;
+}
+
+async function readRows(
+  context: VerbContext,
+  agent: AgentRecord,
+  [card]: readonly Row[],
+): Promise<Connection> {
   if (card === undefined) {
     const reason = `the gateway does not know it as the agent of "${agent.userEmail}"`;
     return { state: "not connected", reason };

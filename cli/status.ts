@@ -8,7 +8,7 @@
 import { askedOnce } from "cli/asked_once.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
-import { type Connection, connectionOf } from "cli/connection.ts";
+import { type Connection, connectionsOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
@@ -17,6 +17,7 @@ import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
@@ -83,14 +84,15 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   const roles = isHost && isManaged ? await roleLines(context, gathered) : [];
   const states = await agentStates(context, agents);
   const mcps = await wiredMcpsOf(context, gathered, agents);
-  const lines = await Promise.all(agents.map(async (agent): Promise<AgentLine> => ({
+  const connections = isManaged
+    ? await connectionsOf(context, gathered.roles, agents)
+    : new Map<AgentName, Connection>();
+  const lines = agents.map((agent): AgentLine => ({
     agent,
     state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
-    connection: isManaged
-      ? await connectionOf(context, gathered.roles, agent)
-      : { state: "unknown" },
+    connection: connections.get(agent.name) ?? { state: "unknown" },
     mcps: mcps.get(agent.name) ?? [],
-  })));
+  }));
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
   const down = [...roles.filter(isRoleDown).map(({ unit }) => unit), ...unreachedUnits(lines)];
   const causes = isManaged ? await findCauses(context, down) : new Map<string, Cause>();

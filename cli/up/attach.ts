@@ -6,7 +6,13 @@
  */
 
 import type { CockpitClient } from "cli/up/cockpit_client.ts";
-import { ASSERTION_HEADER, mintAssertion, parseAssertionKeys } from "core/access/assertion.ts";
+import {
+  ASSERTION_HEADER,
+  type AssertionKeys,
+  mintAssertion,
+  mintHostAssertion,
+  parseAssertionKeys,
+} from "core/access/assertion.ts";
 import { parseEnvFile } from "core/env_file.ts";
 import { refusal } from "core/errors.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
@@ -14,13 +20,62 @@ import type { Paths } from "core/paths.ts";
 import type { Clock, Files, HttpClient } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 
+interface AttachPorts {
+  readonly files: Files;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+}
+
 /** Opens a client of the cockpit under `paths`, as the viewer with this e-mail address. */
 export async function attachCockpit(
-  ports: { readonly files: Files; readonly http: HttpClient; readonly clock: Clock },
+  ports: AttachPorts,
   paths: Paths,
   userEmail: string,
 ): Promise<Result<CockpitClient>> {
-  const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
+  const found = await findCockpit(ports.files, paths);
+  if (!found.ok) return found;
+  const { base, keys } = found.value;
+  return ok({
+    base,
+    http: ports.http,
+    clock: ports.clock,
+    proof: async (method, path) => ({
+      "x-user-email": userEmail,
+      ...(keys === undefined ? {} : {
+        [ASSERTION_HEADER]: await mintAssertion(keys, { subject: userEmail, method, path }, {
+          nowMs: ports.clock.now(),
+        }),
+      }),
+    }),
+  });
+}
+
+/** The same as root of this host; undefined where there is no key to prove it with. */
+export async function attachAsHost(
+  ports: AttachPorts,
+  paths: Paths,
+): Promise<Result<CockpitClient | undefined>> {
+  const found = await findCockpit(ports.files, paths);
+  if (!found.ok) return found;
+  const { base, keys } = found.value;
+  if (keys === undefined) return ok(undefined);
+  return ok({
+    base,
+    http: ports.http,
+    clock: ports.clock,
+    proof: async (method, path) => ({
+      [ASSERTION_HEADER]: await mintHostAssertion(keys, { method, path }, {
+        nowMs: ports.clock.now(),
+      }),
+    }),
+  });
+}
+
+async function findCockpit(
+  files: Files,
+  paths: Paths,
+): Promise<Result<{ readonly base: string; readonly keys: AssertionKeys | undefined }>> {
+  const roles = parseHostRoles(await files.readText(paths.rolesFile), paths.rolesFile);
   if (!roles.ok) return roles;
   if (roles.value.gateway === undefined) {
     return err(
@@ -29,22 +84,13 @@ export async function attachCockpit(
       }),
     );
   }
-  const env = parseEnvFile(await ports.files.readText(paths.env("webview-gateway")) ?? "");
+  const env = parseEnvFile(await files.readText(paths.env("webview-gateway")) ?? "");
   if (!env.ok) return env;
   const keyText = new Map(env.value).get("WEBVIEW_ASSERTION_KEY") ?? "";
   const keys = keyText === "" ? undefined : await parseAssertionKeys(keyText);
   if (keys !== undefined && !keys.ok) return keys;
   return ok({
     base: `http://${roles.value.gateway.cockpitListen}`,
-    http: ports.http,
-    clock: ports.clock,
-    proof: async (method, path) => ({
-      "x-user-email": userEmail,
-      ...(keys === undefined ? {} : {
-        [ASSERTION_HEADER]: await mintAssertion(keys.value, { subject: userEmail, method, path }, {
-          nowMs: ports.clock.now(),
-        }),
-      }),
-    }),
+    keys: keys?.ok === true ? keys.value : undefined,
   });
 }

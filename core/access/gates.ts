@@ -8,6 +8,7 @@
  * | viewer | an identity of the ledger |
  * | allowAgent | the owner of every agent that the request names, or an admin |
  * | fleetView | an admin |
+ * | hostView | root of the gateway's own host, with a statement of its own; no other gate lets it in |
  *
  * @module
  */
@@ -15,7 +16,7 @@
 import type { Viewer } from "core/access/viewer.ts";
 
 /** Names of the gates. */
-export const GATES = ["open", "loopback", "viewer", "allowAgent", "fleetView"] as const;
+export const GATES = ["open", "loopback", "viewer", "allowAgent", "fleetView", "hostView"] as const;
 /** One of `GATES`. */
 export type Gate = typeof GATES[number];
 
@@ -34,7 +35,12 @@ export type GateDecision =
   | { readonly allow: false; readonly code: GateDenial; readonly reason: string };
 
 /** Public codes of denials. */
-export type GateDenial = "viewer-denied" | "agent-denied" | "fleet-denied" | "local-only";
+export type GateDenial =
+  | "viewer-denied"
+  | "agent-denied"
+  | "fleet-denied"
+  | "host-denied"
+  | "local-only";
 
 const ALLOW: GateDecision = { allow: true };
 
@@ -48,6 +54,13 @@ export function decideGate(gate: Gate, input: GateInput): GateDecision {
   }
   if (viewer.kind === "nobody") {
     return { allow: false, code: "viewer-denied", reason: viewer.reason };
+  }
+  if (gate === "hostView") {
+    if (viewer.kind === "host") return ALLOW;
+    return { allow: false, code: "host-denied", reason: "not-root-of-this-host" };
+  }
+  if (viewer.kind === "host") {
+    return { allow: false, code: "viewer-denied", reason: "root-is-no-viewer" };
   }
   switch (gate) {
     case "viewer":

@@ -11,6 +11,8 @@ import type { AgentName } from "core/names.ts";
 /** A caller of the cockpit. `reason` is for the log only. */
 export type Viewer =
   | { readonly kind: "nobody"; readonly reason: NobodyReason }
+  /** Root of the gateway's own host, which asks who is connected and nothing else. */
+  | { readonly kind: "host" }
   | {
     readonly kind: "owner";
     readonly email: string;
@@ -35,7 +37,8 @@ export interface ViewerClaim {
   readonly assertion:
     | { readonly kind: "absent" }
     | { readonly kind: "invalid" }
-    | { readonly kind: "verified"; readonly subject: string };
+    | { readonly kind: "verified"; readonly subject: string }
+    | { readonly kind: "host" };
 }
 
 /** The ledger and the roster that viewers are looked up in. */
@@ -46,6 +49,11 @@ export interface Roster {
 
 /** Decides who the caller is; deny-all for everything that is not exactly right. */
 export function decideViewer(claim: ViewerClaim, trust: Trust, roster: Roster): Viewer {
+  if (claim.assertion.kind === "host") {
+    return claim.headerEmail === null
+      ? { kind: "host" }
+      : { kind: "nobody", reason: "assertion-other-identity" };
+  }
   const email = (claim.headerEmail ?? "").trim().toLowerCase();
   if (email === "") return { kind: "nobody", reason: "identity-absent" };
   if (trust === "assertion") {

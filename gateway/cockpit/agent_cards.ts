@@ -30,6 +30,27 @@ export const agentCard = z.object({
 /** One card. */
 export type AgentCard = z.infer<typeof agentCard>;
 
+/** What root of the host is told of an agent. */
+export const connectionRow = agentCard.pick({ agent: true, is_online: true, storage: true })
+  .extend({ user_email: z.string() });
+
+/** Tells for each identity of the ledger whether its agent is connected, and what is kept of it. */
+export function describeConnections(
+  parts: Pick<CockpitParts, "roster" | "store" | "registry">,
+): readonly z.infer<typeof connectionRow>[] {
+  return [...parts.roster.ledger].map(([email, agent]) => ({
+    agent,
+    user_email: email,
+    is_online: parts.registry.get(agent) !== undefined,
+    storage: storageOf(agent, parts),
+  }));
+}
+
+function storageOf(agent: string, { store }: Pick<CockpitParts, "store">): AgentCard["storage"] {
+  const { bytes, bytesMax, oldest } = store.usage.of(agent);
+  return { bytes, bytes_max: bytesMax, oldest: oldest ?? null };
+}
+
 /** Tells whether a viewer may see an agent. */
 export function canSee(viewer: Viewer, agent: string): boolean {
   return viewer.kind === "owner" && (viewer.isAdmin || viewer.agent === agent);
@@ -49,7 +70,6 @@ export async function describeAgents(
     const session = parts.registry.get(agent);
     const memory = memories.get(agent);
     const seen = parts.registry.lastSeen(agent);
-    const { bytes, bytesMax, oldest } = parts.store.usage.of(agent);
     const isOnline = session !== undefined;
     return {
       agent,
@@ -62,7 +82,7 @@ export async function describeAgents(
       version: session?.version ?? null,
       protocol: session?.protocol ?? null,
       last_seen: seen === undefined ? null : { at: seen.at, close_code: seen.code },
-      storage: { bytes, bytes_max: bytesMax, oldest: oldest ?? null },
+      storage: storageOf(agent, parts),
     };
   });
 }

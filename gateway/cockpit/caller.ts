@@ -5,7 +5,12 @@
  * @module
  */
 
-import { ASSERTION_HEADER, type AssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import {
+  ASSERTION_HEADER,
+  type AssertionKeys,
+  verifyAssertion,
+  verifyHostAssertion,
+} from "core/access/assertion.ts";
 import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
 import { isLoopbackName } from "core/host_name.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
@@ -52,12 +57,10 @@ async function readAssertion(
   if (token === null || token === "") return { kind: "absent" };
   if (keys === undefined) return { kind: "invalid" };
   const { pathname } = new URL(request.url);
-  const subject = await verifyAssertion(keys, token, {
-    method: request.method,
-    path: pathname,
-    nowMs,
-  });
-  return subject.ok ? { kind: "verified", subject: subject.value } : { kind: "invalid" };
+  const asked = { method: request.method, path: pathname, nowMs };
+  const subject = await verifyAssertion(keys, token, asked);
+  if (subject.ok) return { kind: "verified", subject: subject.value };
+  return await verifyHostAssertion(keys, token, asked) ? { kind: "host" } : { kind: "invalid" };
 }
 
 /** Tells whether a page sent the request that was made for another viewer than who asks now. */

@@ -72,6 +72,7 @@ type Denial = GateDenial | "cross-site" | "viewer-changed";
 const DENIALS: Readonly<Record<Denial, string>> = {
   "viewer-denied": "Cannot answer: nobody is signed in, must be an identity of the ledger",
   "agent-denied": "Cannot answer: the agent is not yours, must be your own",
+  "host-denied": "Cannot answer: who is connected is for root of the gateway's host",
   "fleet-denied": "Cannot answer: the view of the fleet is for admins",
   "local-only": "Cannot answer: the request came from elsewhere, must be a program of this host",
   "cross-site": "Cannot answer: the request came from a page of another site",

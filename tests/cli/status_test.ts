@@ -187,3 +187,55 @@ Deno.test("status tells of a share of the gateway's disk before it is full, and 
     }
   });
 });
+
+Deno.test("status asks once for all agents, as root of the host", async () => {
+  const seen: Request[] = [];
+  const answer = (request: Request) => {
+    seen.push(request);
+    return Response.json({
+      agents: [
+        { agent: "ada", user_email: "ada@example.org", is_online: true },
+        { agent: "cy", user_email: "other@example.org", is_online: true },
+      ],
+    });
+  };
+  await withGateway(answer, async (status, root) => {
+    for (const name of ["cy", "dan"]) {
+      const shard = `name: ${name}\nchannel: webview\nuser_email: ${name}@example.org\n`;
+      const path = `${root}/var/lib/fleetctl/repo/agents.d/${name}.yaml`;
+      await Deno.writeTextFile(path, `${shard}runtime: runtime-b\nrun_on: atlas\n`);
+    }
+    const shown = await status();
+    assert.deepEqual(shown.agents.map(({ name, gateway }) => `${name}: ${gateway}`), [
+      "ada: connected",
+      "bea: no owner",
+      "cy: not connected",
+      "dan: not connected",
+    ]);
+    assert.equal(seen[0]?.url, "http://127.0.0.1:8731/api/connections");
+    assert.equal(seen[0]?.headers.get("x-user-email"), null);
+    // One for `--json`, one for people.
+    assert.equal(seen.length, 2);
+  });
+});
+
+Deno.test("status asks as each owner where the gateway knows no root of the host", async () => {
+  const paths: string[] = [];
+  const answer = (request: Request) => {
+    const { pathname } = new URL(request.url);
+    paths.push(pathname);
+    const agent = request.headers.get("x-user-email")?.split("@")[0];
+    return pathname === "/api/agents"
+      ? Response.json({ agents: [{ agent, is_online: true }] })
+      : Response.json({ code: "route-unknown" }, { status: 404 });
+  };
+  await withGateway(answer, async (status, root) => {
+    const shard = "name: cy\nchannel: webview\nuser_email: cy@example.org\nruntime: runtime-b\n";
+    await Deno.writeTextFile(`${root}/var/lib/fleetctl/repo/agents.d/cy.yaml`, shard);
+    const shown = await status();
+    assert.deepEqual(shown.agents.map(({ gateway }) => gateway), [
+      ...["connected", "no owner", "connected"],
+    ]);
+    assert.deepEqual(paths.slice(0, 3), ["/api/connections", "/api/agents", "/api/agents"]);
+  });
+});

@@ -1,12 +1,17 @@
 /**
- * The list of agents: one's own, or the fleet for an admin.
+ * The list of agents: one's own, or the fleet for an admin; and who is connected, for `fleetctl status`.
  *
  * @module
  */
 
 import { z } from "zod";
 import { ok } from "core/result.ts";
-import { agentCard, describeAgents } from "gateway/cockpit/agent_cards.ts";
+import {
+  agentCard,
+  connectionRow,
+  describeAgents,
+  describeConnections,
+} from "gateway/cockpit/agent_cards.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 
@@ -24,5 +29,18 @@ export const AGENT_ROUTES: readonly Route[] = [
       schema: z.object({ agents: z.array(agentCard) }),
     }],
     handle: async ({ parts, viewer }) => ok(json({ agents: await describeAgents(viewer, parts) })),
+  }),
+  route({
+    method: "GET",
+    path: "/api/connections",
+    summary: "Every agent of the ledger, and whether it is connected",
+    gate: "hostView",
+    answers: [{
+      status: 200,
+      description: "One row for each identity of the ledger",
+      mediaType: "application/json",
+      schema: z.object({ agents: z.array(connectionRow) }),
+    }],
+    handle: async ({ parts }) => ok(json({ agents: describeConnections(parts) })),
   }),
 ];

@@ -50,7 +50,18 @@ for (const { given, want } of identities) {
 const verified = (subject: string) => ({ kind: "verified", subject }) as const;
 const absent = { kind: "absent" } as const;
 const invalid = { kind: "invalid" } as const;
+const host = { kind: "host" } as const;
 const viewers = [
+  { trust: "assertion", email: null, assertion: host, want: "host" },
+  { trust: "header", email: null, assertion: host, want: "host" },
+  { trust: "header", email: "root", assertion: absent, want: "identity-unknown" },
+  { trust: "assertion", email: "root", assertion: verified("root"), want: "identity-unknown" },
+  {
+    trust: "header",
+    email: "mia@example.org",
+    assertion: host,
+    want: "assertion-other-identity",
+  },
   { trust: "header", email: "mia@example.org", assertion: absent, want: "mia" },
   { trust: "header", email: " MIA@example.org", assertion: absent, want: "mia" },
   { trust: "header", email: null, assertion: absent, want: "identity-absent" },
@@ -87,7 +98,12 @@ for (const row of viewers) {
   Deno.test(`decideViewer() gives ${row.want} by ${row.trust} for ${row.email} (${row.assertion.kind})`, () => {
     const claim = { headerEmail: row.email, assertion: row.assertion };
     const viewer = decideViewer(claim, row.trust, roster);
-    assert.equal(viewer.kind === "owner" ? viewer.agent : viewer.reason, row.want);
+    const got = viewer.kind === "owner"
+      ? viewer.agent
+      : viewer.kind === "host"
+      ? "host"
+      : viewer.reason;
+    assert.equal(got, row.want);
   });
 }
 
@@ -96,17 +112,19 @@ const owner: Viewer = { kind: "owner", email: "m", agent: agent("mia"), isAdmin:
 const admin: Viewer = { kind: "owner", email: "b", agent: agent("bob"), isAdmin: true };
 /** Who passes which gate, for a request about agent mia from outside. */
 const passes = {
-  open: ["nobody", "owner", "other", "admin"],
+  open: ["nobody", "owner", "other", "admin", "host"],
   loopback: [],
   viewer: ["owner", "other", "admin"],
   allowAgent: ["owner", "admin"],
   fleetView: ["admin"],
+  hostView: ["host"],
 } as const;
 const callers = {
   nobody,
   owner,
   other: { ...owner, agent: agent("zed") },
   admin,
+  host: { kind: "host" },
 } as const;
 for (const gate of GATES) {
   for (const [name, viewer] of Object.entries(callers)) {

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { mintAssertion, parseAssertionKeys } from "core/access/assertion.ts";
+import { mintAssertion, mintHostAssertion, parseAssertionKeys } from "core/access/assertion.ts";
 import type { Gate } from "core/access/gates.ts";
 import { PROBLEM_TYPE } from "gateway/cockpit/deny.ts";
 import type { Route } from "gateway/cockpit/route.ts";
@@ -30,6 +30,16 @@ function signedIn(email: string, key = KEY): Caller {
   return (...of) => asserted(email, key, of);
 }
 
+function rootWith(key: string): Caller {
+  return async (method, path, nowMs) => {
+    const keys = await parseAssertionKeys(key);
+    assert.ok(keys.ok);
+    return {
+      "x-fleetctl-assertion": await mintHostAssertion(keys.value, { method, path }, { nowMs }),
+    };
+  };
+}
+
 const CALLERS: Readonly<Record<string, Caller>> = {
   "nobody": () => Promise.resolve({}),
   "an empty identity": () => Promise.resolve({ "x-user-email": "" }),
@@ -51,6 +61,16 @@ const CALLERS: Readonly<Record<string, Caller>> = {
     ...await asserted("mia@example.org", KEY, of),
     "sec-fetch-site": "cross-site",
   }),
+  "root of the host": rootWith(KEY),
+  "root with a forged statement": rootWith(OTHER_KEY),
+  "root with a statement for another request": (_, __, now) =>
+    rootWith(KEY)("GET", "/api/other", now),
+  "root who names an owner": async (...of) => ({
+    ...await rootWith(KEY)(...of),
+    "x-user-email": "ada@example.org",
+  }),
+  // The login proxy signs names with which people sign in, and one of them may be this one.
+  "somebody signed in as root": signedIn("root"),
   "a proxied program": () => Promise.resolve({ "x-forwarded-for": "10.0.0.7" }),
 };
 
@@ -61,6 +81,7 @@ const PASSES: Readonly<Record<Gate, readonly string[]>> = {
   viewer: ["the owner", "another owner", "an admin"],
   allowAgent: ["the owner", "an admin"],
   fleetView: ["an admin"],
+  hostView: ["root of the host"],
 };
 
 /** What each route needs to be answered at all, for agent mia. */
@@ -72,6 +93,7 @@ const REQUESTS: Readonly<
   "GET /api/version": { status: 200 },
   "GET /api/openapi.json": { status: 200 },
   "GET /api/agents": { status: 200 },
+  "GET /api/connections": { status: 200 },
   // This gateway has no daemon to ask, and says so to those who may ask.
   "GET /api/model": { query: "?agent=mia", status: 503 },
   "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
