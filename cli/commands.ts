@@ -68,6 +68,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "secret list": () => import("cli/secret/list.ts"),
   "secret recover": () => import("cli/secret/recover.ts"),
   "secret recovery add": () => import("cli/secret/recovery/add.ts"),
+  "secret recovery copy": () => import("cli/secret/recovery/copy.ts"),
   "secret rewrap": () => import("cli/secret/rewrap.ts"),
   "secret rotate": () => import("cli/secret/rotate.ts"),
   "secret set": () => import("cli/secret/set.ts"),

@@ -1,27 +1,38 @@
 /**
- * `fleetctl secret recover`: a new key for a host whose own is gone, with the offline recovery key.
+ * `fleetctl secret recover`: a new key for a host whose own is gone, with the offline recovery key. With
+ * `--copy FILE` the host gets the fleet of a sealed copy first, ledger and secrets.
  * The recovery key arrives over stdin or a prompt, is used once and is stored nowhere.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
+import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, underVerbLock } from "cli/planner.ts";
-import { ok, type Result } from "core/result.ts";
+import { authorOf, siteOf, underVerbLock } from "cli/planner.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
 import { recoverHostKey } from "core/secrets/recovery.ts";
+import { restoreCopy } from "core/secrets/restore_copy.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
 
-/** There is nothing but the key, which is the context's secret value. */
-export type Options = Readonly<Record<never, never>>;
+/** The key itself is the context's secret value. */
+export interface Options {
+  readonly copy: string | undefined;
+}
 
-/** Parses nothing. */
-export function parseOptions(): Result<Options> {
-  return ok({});
+/** Parses the options. */
+export function parseOptions({ options }: Invocation): Result<Options> {
+  return ok({ copy: options.copy });
 }
 
 /** Opens the store with the recovery key and gives this host a key of its own. */
-export async function run(context: VerbContext): Promise<Result<VerbReport>> {
+export async function run(
+  context: VerbContext,
+  { copy }: Options,
+): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
+  if (copy !== undefined) return await restore(context, copy);
   return await underVerbLock(context, async () => {
     const done = await recoverHostKey(ports, paths, {
       ...authorOf(context, "secret recover"),
@@ -32,6 +43,39 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
     return ok(linesReport({ commit: done.value.commit }, [
       `recovered  host "${ports.hostname}" opens the secret store with a new key, ${paths.hostKey}`,
       "the lost key opens the store no longer; now run:",
+      "  fleetctl apply",
+    ]));
+  });
+}
+
+async function restore(context: VerbContext, given: string): Promise<Result<VerbReport>> {
+  const { ports, paths, cwd } = context;
+  const path = given.startsWith("/") ? given : `${cwd}/${given}`;
+  const sealed = await ports.files.readText(path);
+  if (sealed === undefined) {
+    return err(refusal(
+      "sealed-copy-missing",
+      `Cannot restore the sealed copy "${path}": there is no such file`,
+      { kind: "usage", hints: ["ls -l /var/backups"] },
+    ));
+  }
+  return await underVerbLock(context, async () => {
+    const author = authorOf(context, "secret recover");
+    const state = await ensureState(ports, siteOf(context), author);
+    if (!state.ok) return state;
+    const done = await restoreCopy(ports, paths, {
+      ...author,
+      hostname: ports.hostname,
+      recoveryKey: context.secretValue ?? "",
+      sealed,
+    });
+    if (!done.ok) return done;
+    const { from, made, agents, secrets, keptSettings, commit } = done.value;
+    const at = new Date(made).toISOString();
+    return ok(linesReport({ from, made: at, agents, secrets, kept: keptSettings, commit }, [
+      `restored  ${agents} agents and ${secrets} secrets of host "${from}", as they were at ${at}`,
+      ...keptSettings.map((file) => `kept  ${file}, which says something else than the copy`),
+      "now run:",
       "  fleetctl apply",
     ]));
   });

@@ -189,7 +189,8 @@ async function requireHostKey(ports: LedgerPorts, paths: Paths): Promise<Result<
   return key.value === undefined ? err(hostKeyRefusal(paths, "it does not exist")) : ok(key.value);
 }
 
-async function parseRecoveryKey(text: string): Promise<Result<HostKey>> {
+/** Parses the text of an age identity file. */
+export async function parseRecoveryKey(text: string): Promise<Result<HostKey>> {
   const identities = text.split("\n").map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
   const recipients = await Promise.all(identities.map((identity) => recipientOf(identity)));

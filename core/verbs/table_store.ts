@@ -136,6 +136,10 @@ const SECRET_ROWS: readonly Verb[] = [
       value: "key",
       secret: true,
       summary: 'The recovery key; "-" reads its file from stdin, left out asks for it',
+    }, {
+      name: "copy",
+      value: "FILE",
+      summary: "Put a sealed copy of a fleet onto this host, which has no agents yet",
     }],
     summary: "Give this host a new key after its own was lost, with the recovery key",
     example: "fleetctl secret recover --key - < recovery.key",
@@ -149,6 +153,12 @@ const SECRET_ROWS: readonly Verb[] = [
     }],
     summary: "Let an offline recovery key open the secret store",
     example: "fleetctl secret recovery add > recovery.key",
+  }),
+  operatorRow({
+    path: ["secret", "recovery", "copy"],
+    mutates: false,
+    summary: "Print a copy of ledger, secrets and settings that only the recovery key opens",
+    example: "fleetctl secret recovery copy > fleet.age",
   }),
   operatorRow({
     path: ["secret", "rewrap"],

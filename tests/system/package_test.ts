@@ -27,6 +27,7 @@ import {
   checkTmpWithoutEntries,
   checkUnreadable,
 } from "tests/system/package/confinement.ts";
+import { checkRestored } from "tests/system/package/purge.ts";
 import { checkOlderLayout, checkReadOnlyUsr, checkRoleRemoval } from "tests/system/package/usr.ts";
 import {
   checkGatewayRestart,
@@ -103,10 +104,10 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       await scene.said(DAEMON, '"event":"ready"');
       assert.equal((await scene.ada("mcp wired self")).code, 0);
     });
-    await step(
-      "dpkg -r stops everything, dpkg -P leaves nothing but homes",
-      () => checkRemoval(scene),
-    );
+    await step("dpkg -r stops everything, dpkg -P leaves nothing but homes", async () => {
+      const purged = await checkRemoval(scene, out);
+      await checkRestored(out, purged);
+    });
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

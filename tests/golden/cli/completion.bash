@@ -71,9 +71,10 @@ _fleetctl_at() {
     "secret") next="get list recover recovery rewrap rotate set unset"; options="--json --as --help" ;;
     "secret get") next=""; options="--agent --json --as --help" ;;
     "secret list") next=""; options="--agent --json --as --help" ;;
-    "secret recover") next=""; options="--key --json --as --help" ;;
-    "secret recovery") next="add"; options="--json --as --help" ;;
+    "secret recover") next=""; options="--key --copy --json --as --help" ;;
+    "secret recovery") next="add copy"; options="--json --as --help" ;;
     "secret recovery add") next=""; options="--json --as --help" ;;
+    "secret recovery copy") next=""; options="--json --as --help" ;;
     "secret rewrap") next=""; options="--json --as --help" ;;
     "secret rotate") next="hmac assertion host-op recipient"; options="--revoke --json --as --help" ;;
     "secret set") next=""; options="--value --agent --json --as --help" ;;

@@ -14,6 +14,7 @@ import {
   PackagedHost,
   ROLES,
 } from "tests/support/packaged_host.ts";
+import { type Purged, purgeWithCopy } from "tests/system/package/purge.ts";
 
 /** Undoes `checkReadOnlyUsr`: dpkg takes files of /usr away. */
 const USR_WRITABLE = "systemctl disable --quiet read-only-usr && mount -o remount,bind,rw /usr";
@@ -58,7 +59,7 @@ export async function checkGatewayRestart(scene: PackagedHost): Promise<void> {
 }
 
 /** Removing stops everything, purging leaves the homes. */
-export async function checkRemoval(scene: PackagedHost): Promise<void> {
+export async function checkRemoval(scene: PackagedHost, out: string): Promise<Purged> {
   await scene.must("sh", "-c", USR_WRITABLE);
   const running = async () => {
     const units = await scene.must(
@@ -73,7 +74,8 @@ export async function checkRemoval(scene: PackagedHost): Promise<void> {
   await scene.must("dpkg", "-r", "fleetctl");
   assert.equal(await running(), "");
   assert.ok(await isThere("/var/lib/fleetctl/repo/secrets.age"), "removing keeps the fleet");
-  await scene.must("dpkg", "-P", "fleetctl");
+  await installPackage(scene.host, out);
+  const purged = await purgeWithCopy(scene);
   assert.equal(await running(), "");
   for (
     const path of ["/etc/fleetctl", "/var/lib/fleetctl", "/usr/lib/fleetctl", "/usr/bin/fleetctl"]
@@ -85,4 +87,5 @@ export async function checkRemoval(scene: PackagedHost): Promise<void> {
     "",
   );
   assert.ok(await isThere("/home/ada/.bashrc"), "homes belong to their users");
+  return purged;
 }

@@ -40,5 +40,7 @@ if [ -d /run/systemd/system ]; then
   # Without the key that signs grants the daemon could only refuse, and root would not be heard.
   [ ! -s /etc/fleetctl/host-op.env ] || systemctl start fleetctl-daemon.service
 fi
+# What a removal kept for a purge that did not come.
+rm -f /var/lib/fleetctl/removed.age /var/lib/fleetctl/removed.secrets
 # Older versions rendered these beside the programs; preinst has copied them.
 rm -f /usr/lib/fleetctl/permissions-*.json

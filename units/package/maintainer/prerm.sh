@@ -1,6 +1,29 @@
 #!/bin/sh
 # Stops what runs. The fleet stays for the next install.
 set -e
+
+# Only the programs can seal a copy, and a purge runs without them: so it is made now and kept beside
+# the fleet. Without a recovery key the number of secrets is kept, to be said by the purge.
+keep_copy() {
+  state=/var/lib/fleetctl
+  rm -f "$state/removed.age" "$state/removed.secrets"
+  [ -f "$state/repo/recipients" ] || return 0
+  if why=$(umask 077 && env -u FLEETCTL_ROOT /usr/lib/fleetctl/fleetctl secret recovery copy \
+    2>&1 >"$state/removed.age"); then
+    return 0
+  fi
+  rm -f "$state/removed.age"
+  count=$(printf '%s\n' "$why" | sed -n 's/.*sealed copy of \([0-9][0-9]*\) secrets: no recovery key.*/\1/p')
+  if [ -n "$count" ]; then
+    printf '%s\n' "$count" >"$state/removed.secrets"
+    echo "fleetctl: purging this package deletes $count secrets for good: there is no recovery key" >&2
+  else
+    printf '%s\n' "$why" >&2
+    echo "fleetctl: no sealed copy of the fleet could be made, so purging deletes its secrets for good" >&2
+  fi
+}
+
+[ "$1" != remove ] || keep_copy
 [ -d /run/systemd/system ] || exit 0
 case "$1" in
   remove)

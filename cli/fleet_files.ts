@@ -1,0 +1,33 @@
+/**
+ * The files that a sealed copy of a fleet holds, as they are on this host.
+ *
+ * @module
+ */
+
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
+import { type CopiedFile, isCopiedPath } from "core/secrets/sealed_copy.ts";
+
+/** Reads every file that belongs into a copy. */
+export async function readFleetFiles(
+  files: Pick<Files, "list" | "readText" | "stat">,
+  paths: Paths,
+): Promise<readonly CopiedFile[]> {
+  const found: CopiedFile[] = [];
+  const prefix = paths.at("/").length;
+  const walk = async (path: string): Promise<void> => {
+    const stat = await files.stat(path);
+    if (stat?.kind === "directory") {
+      for (const name of [...await files.list(path)].sort()) await walk(`${path}/${name}`);
+    } else if (stat?.kind === "file" && isCopiedPath(path.slice(prefix))) {
+      const text = await files.readText(path);
+      if (text !== undefined) found.push({ path: path.slice(prefix), text });
+    }
+  };
+  const folders = [paths.agentsDir, paths.hostsDir, paths.overlayCatalog, paths.runtimesDir];
+  const single = [paths.recipientsFile, paths.secretsFile, paths.rolesFile, paths.hostFile];
+  for (const path of [...folders, ...single, paths.defaultsFile, paths.teamsCloudFile]) {
+    await walk(path);
+  }
+  return found;
+}

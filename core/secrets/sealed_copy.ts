@@ -1,0 +1,103 @@
+/**
+ * A copy of a fleet as one text that only recovery keys open: ledger, secret store and what an operator
+ * wrote below /etc/fleetctl. Transcripts, databases and homes are not in it, nor is the key of the host.
+ * age does not say who wrote a text, so what is read from one is held to the places that a copy has. No I/O.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { type HostName, parseHostName } from "core/names.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { seal, unseal } from "core/secrets/envelope.ts";
+
+/** One file; `path` is relative to the root, without a leading slash. */
+export interface CopiedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What a copy holds. */
+export interface FleetCopy {
+  /** Whose ledger it was. */
+  readonly host: HostName;
+  /** When it was made, in milliseconds. */
+  readonly made: number;
+  readonly files: readonly CopiedFile[];
+}
+
+const VERSION = 1;
+/** Characters of all files together; a ledger of a thousand agents has less than one million. */
+export const COPY_LENGTH_MAX = 32 * 1024 * 1024;
+const REPO = "var/lib/fleetctl/repo";
+/** Where files of a copy may be: names without slashes below known folders. */
+const PLACES: readonly RegExp[] = [
+  new RegExp(`^${REPO}/(?:recipients|secrets\\.age)$`),
+  new RegExp(`^${REPO}/(?:agents|hosts)\\.d/[A-Za-z0-9][A-Za-z0-9._-]*\\.yaml$`),
+  new RegExp(
+    `^${REPO}/catalog/[A-Za-z0-9][A-Za-z0-9._-]*(?:/previous)?/[A-Za-z0-9][A-Za-z0-9._-]*$`,
+  ),
+  /^etc\/fleetctl\/(?:roles|host|defaults|teams-cloud)\.yaml$/,
+  /^etc\/fleetctl\/runtimes\.d\/[A-Za-z0-9][A-Za-z0-9._-]*\.yaml$/,
+];
+
+/** Tells whether a copy may hold this path. */
+export function isCopiedPath(path: string): boolean {
+  return !path.includes("..") && PLACES.some((place) => place.test(path));
+}
+
+/** Seals a copy to recovery keys. */
+export async function sealCopy(copy: FleetCopy, recipients: readonly string[]): Promise<string> {
+  return await seal(JSON.stringify({ version: VERSION, ...copy }), recipients);
+}
+
+/** Opens a copy with a recovery key. */
+export async function openCopy(
+  sealed: string,
+  identities: readonly string[],
+): Promise<Result<FleetCopy>> {
+  const opened = await unseal(sealed, identities);
+  if (!opened.ok) {
+    return err(copyRefusal(
+      opened.error.reason === "foreign"
+        ? "the recovery key is not the one that it was sealed to"
+        : `it is damaged (${opened.error.detail})`,
+    ));
+  }
+  const copy = parseCopy(opened.value);
+  return copy === undefined ? err(copyRefusal("it is no copy of a fleet")) : ok(copy);
+}
+
+function parseCopy(text: string): FleetCopy | undefined {
+  const value = jsonOf(text);
+  if (typeof value !== "object" || value === null) return undefined;
+  const { version, host, made, files } = value as Readonly<Record<string, unknown>>;
+  const name = parseHostName(typeof host === "string" ? host : "");
+  if (version !== VERSION || !name.ok || typeof made !== "number" || !Array.isArray(files)) {
+    return undefined;
+  }
+  const found: CopiedFile[] = [];
+  for (const file of files as readonly unknown[]) {
+    const { path, text } = (file ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof path !== "string" || typeof text !== "string" || !isCopiedPath(path)) {
+      return undefined;
+    }
+    found.push({ path, text });
+  }
+  const isUnique = new Set(found.map(({ path }) => path)).size === found.length;
+  return isUnique ? { host: name.value, made, files: found } : undefined;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function copyRefusal(state: string) {
+  return refusal("sealed-copy-unreadable", `Cannot read the sealed copy: ${state}`, {
+    hints: ["fleetctl secret recover --help"],
+  });
+}
