@@ -7,6 +7,14 @@
 import { shownVerbs, usageLine } from "cli/help.ts";
 import { GLOBAL_OPTIONS, type Option } from "core/verbs/verb.ts";
 
+const FILES = [
+  ["/etc/fleetctl/roles.yaml", "Roles of this host; written by the install and remove verbs."],
+  ["/etc/fleetctl/host.yaml", "Markers that name the gateway hosts."],
+  ["/etc/fleetctl/host.key", "Key of this host; opens the secret store."],
+  ["/var/lib/fleetctl/repo", "The ledger: agents, catalog and secret store."],
+  ["/var/backups/fleetctl-*.age", "What a purge left, sealed to the recovery keys."],
+] as const;
+
 /** Returns the manual page. */
 export function manPage(version: string): string {
   const lines = [
@@ -38,6 +46,11 @@ export function manPage(version: string): string {
     ".TP",
     ".B NO_COLOR",
     "No colour when set to anything but the empty string.",
+    ".SH FILES",
+    ...FILES.flatMap(([path, what]) => [".TP", `.I ${roff(path)}`, roff(what)]),
+    ".SH SEE ALSO",
+    "The documents below",
+    ".IR /usr/share/doc/fleetctl .",
   );
   return `${lines.join("\n")}\n`;
 }

@@ -10,11 +10,13 @@ import type { Files } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
 import type { Program } from "units/render/launchers.ts";
+import { EXEC_SET } from "units/render/permissions.ts";
 
 /** Why a program is bundled and not compiled; undefined when it can be compiled. */
 export function whyBundled(program: Program, stub: string | undefined): string | undefined {
   if (program.isAgents === true) return "its permission set is its agent's";
   if (program.set === "fleetctl") return "its permission set depends on the verb";
+  if (program.set === EXEC_SET) return "its permission set names the agents of its host";
   return stub === undefined ? "no runtime stub: set DENORT_BIN" : undefined;
 }
 

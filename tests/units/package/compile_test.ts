@@ -16,7 +16,6 @@ Deno.test("whyBundled() lets programs with one permission set be compiled where 
   const compiled = PROGRAMS.filter((program) => whyBundled(program, "/stub") === undefined);
   assert.deepEqual(compiled.map(({ name }) => name), [
     "fleetctld",
-    "fleetctl-exec",
     "fleetctl-gateway",
     "fleetctl-login",
     "fleetctl-teamchat",
