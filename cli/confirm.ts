@@ -18,7 +18,9 @@ export async function confirm(
 ): Promise<Result<Invocation>> {
   const { verb, args, switches } = invocation;
   const { confirms } = verb;
-  if (confirms === undefined || switches.has("yes")) return ok(invocation);
+  // A dry run takes nothing away.
+  const isSettled = switches.has("yes") || switches.has("dry-run");
+  if (confirms === undefined || isSettled) return ok(invocation);
   if (confirms !== true && !switches.has(confirms.withSwitch)) return ok(invocation);
   const name = confirms === true ? args[verb.target?.name ?? ""] ?? "" : confirms.word;
   const command = `fleetctl ${printTyped(invocation)}`;
