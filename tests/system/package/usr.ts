@@ -105,7 +105,9 @@ export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
   const state = (role: string) => scene.run(["test", "-d", `/var/lib/fleetctl/${role}`]);
   const codes = await Promise.all(["gateway", "login", "teamchat"].map(state));
   assert.deepEqual(codes.map(({ code }) => code), [0, 1, 0]);
-  assert.equal((await scene.must("fleetctl", "apply")).split(/\s/)[0], "unchanged");
+  // Agents start again without an address to dial; then nothing is left to do.
+  await scene.must("fleetctl", "apply");
+  assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
   await scene.must("fleetctl", "webview-gateway", "install");
   await scene.must("fleetctl", "apply");
 }
