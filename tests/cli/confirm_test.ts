@@ -41,6 +41,6 @@ Deno.test("confirm() asks only with the switch that loses something", async () =
 Deno.test("confirm() takes no other word, and needs --yes without a terminal", async () => {
   for (const answer of ["", "yes", "webview-gateway", undefined]) {
     const { done } = await ask(removal("delete-state"), answer);
-    assert.equal(!done.ok && done.error.code, "not-confirmed", answer);
+    assert.equal(!done.ok && done.error.code, "not-confirmed", String(answer));
   }
 });
