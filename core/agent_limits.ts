@@ -1,0 +1,202 @@
+/**
+ * What an agent may take of its host: the limits of its record, their bounds and units, and the
+ * defaults that follow from the memory of the host and the number of agents. Pure.
+ *
+ * An agent's limits hold for its dial unit, its runtime, every command it starts and its own MCP
+ * servers together. The limits of all agents leave the host what it needs for itself.
+ *
+ * @module
+ */
+
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** Limits as a record or `roles.yaml` states them; what is absent has a default. */
+export interface AgentLimits {
+  /** From here on the kernel slows the agent down and takes memory back. */
+  readonly memoryHighBytes?: number;
+  /** From here on the kernel ends a process of the agent. */
+  readonly memoryMaxBytes?: number;
+  /** Processes and threads. */
+  readonly tasksMax?: number;
+  /** Share of the processor and of the disk among agents; 100 is an equal one. */
+  readonly cpuWeight?: number;
+  readonly ioWeight?: number;
+}
+
+/** Every limit has a value. */
+export type FullLimits = Required<AgentLimits>;
+
+/** The limits that hold on a host. */
+export interface HostLimits {
+  /** All agents and their MCP servers together. */
+  readonly all: FullLimits;
+  /** Each agent whose record says nothing else. */
+  readonly agent: FullLimits;
+}
+
+/** Name of a field of `AgentLimits`. */
+export type LimitField = keyof AgentLimits;
+
+/** One limit: its key in YAML, its option, its bounds and unit. */
+export interface LimitRow {
+  readonly field: LimitField;
+  readonly key: string;
+  readonly unit: "bytes" | "count";
+  readonly min: number;
+  readonly max: number;
+}
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+const TIB = 1024 ** 4;
+
+/** The limits in the order in which they are shown. An idle agent takes about 100 MiB and 40 tasks. */
+export const LIMIT_ROWS: readonly LimitRow[] = [
+  { field: "memoryHighBytes", key: "memory_high", unit: "bytes", min: 256 * MIB, max: 64 * TIB },
+  { field: "memoryMaxBytes", key: "memory_max", unit: "bytes", min: 256 * MIB, max: 64 * TIB },
+  { field: "tasksMax", key: "tasks_max", unit: "count", min: 128, max: 4_194_304 },
+  { field: "cpuWeight", key: "cpu_weight", unit: "count", min: 1, max: 10_000 },
+  { field: "ioWeight", key: "io_weight", unit: "count", min: 1, max: 10_000 },
+];
+
+const UNITS: readonly (readonly [letter: string, bytes: number])[] = [
+  ["T", TIB],
+  ["G", GIB],
+  ["M", MIB],
+];
+
+/** Parses the text of one limit: `2G`, `512M`, or a whole number. */
+export function parseLimit(row: LimitRow, text: string): Result<number> {
+  const value = row.unit === "bytes" ? parseSize(text) : parseCount(text);
+  if (value !== undefined && value >= row.min && value <= row.max) return ok(value);
+  return err(refusal("limit-invalid", `value is ${JSON.stringify(text)}, ${limitRule(row)}`, {
+    kind: "usage",
+  }));
+}
+
+/** Says what the text of a limit must be. */
+export function limitRule(row: LimitRow): string {
+  return row.unit === "bytes"
+    ? `must be a size from ${printLimit(row, row.min)} to ${printLimit(row, row.max)}, such as 2G`
+    : `must be a whole number from ${row.min} to ${row.max}`;
+}
+
+/** Prints a limit as it can be given again: whole units, the largest that fits. */
+export function printLimit({ unit }: LimitRow, value: number): string {
+  if (unit === "count") return String(value);
+  const [letter, bytes] = UNITS.find(([, size]) => value % size === 0) ?? ["M", MIB];
+  return `${Math.floor(value / bytes)}${letter}`;
+}
+
+function parseSize(text: string): number | undefined {
+  const [, digits = "", letter = ""] = /^(\d{1,9})([MGT])$/.exec(text.trim().toUpperCase()) ?? [];
+  const size = UNITS.find(([name]) => name === letter)?.[1];
+  return size === undefined ? undefined : Number(digits) * size;
+}
+
+function parseCount(text: string): number | undefined {
+  return /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+/** Says what is wrong between limits that are good one by one; undefined when nothing is. */
+export function limitsFault(limits: AgentLimits): string | undefined {
+  const { memoryHighBytes: high, memoryMaxBytes: max } = limits;
+  return high !== undefined && max !== undefined && high > max
+    ? "memory_high is above memory_max, must be at most that"
+    : undefined;
+}
+
+/** Limits with their defaults. A ceiling without a threshold of its own gets one just below it. */
+export function fillLimits(limits: AgentLimits, defaults: FullLimits): FullLimits {
+  const memoryMaxBytes = limits.memoryMaxBytes ?? defaults.memoryMaxBytes;
+  const own = limits.memoryMaxBytes === undefined ? defaults.memoryHighBytes : undefined;
+  const memoryHighBytes = limits.memoryHighBytes ?? own ?? thresholdOf(memoryMaxBytes);
+  return {
+    memoryHighBytes: Math.min(memoryHighBytes, memoryMaxBytes),
+    memoryMaxBytes,
+    tasksMax: limits.tasksMax ?? defaults.tasksMax,
+    cpuWeight: limits.cpuWeight ?? defaults.cpuWeight,
+    ioWeight: limits.ioWeight ?? defaults.ioWeight,
+  };
+}
+
+/** Memory that stays the host's: the share, and its bounds. */
+const RESERVE_SHARE = 1 / 8;
+const RESERVE_MIN = 512 * MIB;
+const RESERVE_MAX = 16 * GIB;
+/** Half of a tiny host is its own. */
+const RESERVE_SHARE_MAX = 1 / 2;
+/** No agent works with less; where this is more than its share, agents share what all may take. */
+const AGENT_MEMORY_MIN = 512 * MIB;
+/** One agent alone leaves this share to shared servers and to the next agent. */
+const LONE_AGENT_SHARE = 3 / 4;
+/** Tasks of all agents for each MiB that they may take; the kernel itself allows about eight. */
+const TASKS_PER_MIB = 4;
+const ALL_TASKS = [2_048, 262_144] as const;
+const AGENT_TASKS = [1_024, 8_192] as const;
+/** The host's own services and logins weigh 100. */
+const ALL_WEIGHT = 50;
+const WEIGHT = 100;
+/**
+ * Above the threshold the kernel makes each allocation wait, the longer the further above. One
+ * sixty-fourth is where that stays below what a user notices.
+ */
+const THRESHOLD_GAP = 1 / 64;
+
+/**
+ * Returns the defaults of a host. Sizes are rounded down and the number of agents counts in powers
+ * of four, so that neither another kernel nor one more agent changes every limit.
+ */
+export function defaultLimits(host: {
+  readonly memoryBytes: number;
+  readonly agents: number;
+}): HostLimits {
+  const memory = roundDown(host.memoryBytes);
+  const reserve = Math.min(
+    Math.max(RESERVE_MIN, Math.min(memory * RESERVE_SHARE, RESERVE_MAX)),
+    memory * RESERVE_SHARE_MAX,
+  );
+  const all = roundDown(memory - reserve);
+  const tasks = clamp(Math.floor(all / MIB) * TASKS_PER_MIB, ALL_TASKS);
+  const share = host.agents <= 1 ? LONE_AGENT_SHARE : 1 / 2 ** ladder(host.agents);
+  const agent = Math.min(all, Math.max(AGENT_MEMORY_MIN, roundDown(all * share)));
+  return {
+    all: {
+      memoryHighBytes: thresholdOf(all),
+      memoryMaxBytes: all,
+      tasksMax: tasks,
+      cpuWeight: ALL_WEIGHT,
+      ioWeight: ALL_WEIGHT,
+    },
+    agent: {
+      memoryHighBytes: thresholdOf(agent),
+      memoryMaxBytes: agent,
+      tasksMax: clamp(Math.floor(tasks / 8), AGENT_TASKS),
+      cpuWeight: WEIGHT,
+      ioWeight: WEIGHT,
+    },
+  };
+}
+
+/** Four agents get a half each, sixteen a quarter, 64 an eighth: seldom do all work at once. */
+function ladder(agents: number): number {
+  let step = 0;
+  while (4 ** step < agents) step++;
+  return step;
+}
+
+/** Rounds down to a sixteenth of the power of two below, 64 MiB at least. */
+function roundDown(bytes: number): number {
+  const power = 2 ** Math.floor(Math.log2(Math.max(bytes, 1)));
+  const grain = Math.max(power / 16, 64 * MIB);
+  return Math.floor(bytes / grain) * grain;
+}
+
+function thresholdOf(maxBytes: number): number {
+  return Math.floor(maxBytes * (1 - THRESHOLD_GAP) / MIB) * MIB;
+}
+
+function clamp(value: number, [min, max]: readonly [number, number]): number {
+  return Math.min(Math.max(value, min), max);
+}

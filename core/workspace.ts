@@ -1,0 +1,56 @@
+/**
+ * An agent's workspace: the folder that its runtime works in, and the only one that shipped MCPs may
+ * write. How its path is written, what it stands for, and where it may lie. Pure.
+ *
+ * @module
+ */
+
+/** Workspace of an agent whose record names none. */
+export const DEFAULT_WORKSPACE = "~/workspace";
+
+/** Characters that mean something in a unit, a permission list or a launcher. */
+export const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
+
+const LENGTH_MAX = 200;
+/** Folders of the system itself, and of other users. */
+const SYSTEM_FOLDERS: ReadonlySet<string> = new Set([
+  ...["bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "lost+found", "nix"],
+  ...["proc", "root", "run", "sbin", "snap", "sys", "tmp", "usr", "var"],
+]);
+
+/** Says what the text of a workspace must be; undefined when it is that. */
+export function workspaceRule(text: string): string | undefined {
+  if (!/^~?\/./.test(text)) return "must be an absolute path or begin with ~/";
+  if (text.length > LENGTH_MAX) return `must have at most ${LENGTH_MAX} characters`;
+  if (UNUSABLE_IN_PATHS.test(text)) {
+    return "must hold none of , \" ' \\ { } : and no control character";
+  }
+  const isPlain = partsOf(text).every((part) => part !== "" && part !== "." && part !== "..");
+  return isPlain ? undefined : "must hold no empty part, no . and no ..";
+}
+
+/** Returns the folder that a workspace stands for. */
+export function workspaceFolder(text: string, home: string): string {
+  return text.startsWith("~/") ? `${home}${text.slice(1)}` : text;
+}
+
+/**
+ * Says where on a host the workspace of an agent must lie; undefined when it does. A file that a
+ * shipped MCP writes there must change nothing of the host, of the agent's keys, or of another user.
+ */
+export function workspacePlaceRule(text: string, home: string): string | undefined {
+  const folder = workspaceFolder(text, home);
+  if (folder === home) return "must be a folder below the home, not the home itself";
+  if (folder.startsWith(`${home}/`)) {
+    const isHidden = folder.slice(home.length + 1).startsWith(".");
+    return isHidden ? "must not be in a hidden folder of the home: keys lie there" : undefined;
+  }
+  const [first = "", ...rest] = folder.slice(1).split("/");
+  if (first === "home") return "must not be in the home of another user";
+  if (SYSTEM_FOLDERS.has(first)) return `must not be below /${first}`;
+  return rest.length === 0 ? `must be a folder below /${first}` : undefined;
+}
+
+function partsOf(text: string): readonly string[] {
+  return text.replace(/^~?\//, "").split("/");
+}
