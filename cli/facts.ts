@@ -6,6 +6,7 @@
  * @module
  */
 
+import { defaultLimits, fillLimits } from "core/agent_limits.ts";
 import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
@@ -48,6 +49,8 @@ export interface HostSite {
   readonly paths: Paths;
   readonly hostname: HostName;
   readonly uid: number;
+  /** Memory of this machine; undefined where nothing is enforced, or it cannot be asked. */
+  readonly memoryBytes?: number | undefined;
 }
 
 /** The sources of the facts, for verbs that look at one of them. */
@@ -188,7 +191,7 @@ function buildFacts(
     shards,
     agents.map((agent) => ({
       name: agent.name,
-      environment: channelEnv(agent, dialUrl, teamsUrl),
+      environment: channelEnv(agent, { hostname, dialUrl, teamsUrl }),
     })),
     paths,
   );
@@ -210,9 +213,10 @@ function buildFacts(
       runtimes: from.definitions.byName,
       env: hostKeys.ok ? [...env, hostKeys.value] : env,
       roles: found.roles,
+      ...limitsOf(from.roles, { agents: agents.length, site }),
       // A host of its own runs the programs of its package.
       shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
-      workdir: from.roles.workdir,
+      workspace: from.roles.workdir,
       ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
       // These have no readable version at all. What runs for them was not taken away.
       held: {
@@ -229,11 +233,30 @@ function buildFacts(
   });
 }
 
+/** What agents may take here. Only systemd holds them to it. */
+function limitsOf(
+  { limits }: HostRoles,
+  { agents, site }: { readonly agents: number; readonly site: HostSite },
+): Pick<Facts, "limits"> {
+  const { memoryBytes, paths } = site;
+  if (memoryBytes === undefined || paths.root !== "/") return {};
+  const { all, agent } = defaultLimits({ memoryBytes, agents });
+  return {
+    limits: {
+      all: fillLimits(limits?.agents ?? {}, all),
+      agent: fillLimits(limits?.agent ?? {}, agent),
+    },
+  };
+}
+
 /** Variables that stand beside an agent's secrets (decision 41). */
 function channelEnv(
   agent: AgentRecord,
-  dialUrl: string,
-  teamsUrl: string | undefined,
+  { hostname, dialUrl, teamsUrl }: {
+    readonly hostname: HostName;
+    readonly dialUrl: string;
+    readonly teamsUrl: string | undefined;
+  },
 ): Readonly<Record<string, string>> {
   const isInTeams = agent.channel === "teamchat" && agent.ownerAad !== undefined;
   return {
@@ -241,6 +264,8 @@ function channelEnv(
       ? { CHANNEL_TEAMCHAT_GATEWAY_URL: teamsUrl, CHANNEL_OWNER_AAD: agent.ownerAad }
       : {}),
     CHANNEL_WEBVIEW_GATEWAY_URL: dialUrl,
+    // What git signs commits with where the agent has set nothing else.
+    EMAIL: `${agent.name}@${hostname}`,
     ...(agent.userEmail === undefined ? {} : { CHANNEL_USER_EMAIL: agent.userEmail }),
   };
 }

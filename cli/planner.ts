@@ -51,7 +51,12 @@ const LOOK_MS = 700;
 /** Returns what gathering needs, from a context. */
 export function siteOf(context: VerbContext): HostSite {
   const { ports, paths } = context;
-  return { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
+  return {
+    paths,
+    hostname: ports.hostname,
+    uid: ports.users.currentUid(),
+    memoryBytes: ports.memoryBytes(),
+  };
 }
 
 /** Returns who a commit in the ledger names: `root`, the agent, or the user of a role. */

@@ -45,6 +45,8 @@ export async function ensureUnixUser(
       "--user-group",
       `--groups=${AGENTS_GROUP}`,
       "--shell=/bin/bash",
+      // The name that git signs with.
+      `--comment=${agent}`,
       "--",
       agent,
     ]);

@@ -20,6 +20,8 @@ export interface VerbPorts extends Host {
   openMcpClient(): Promise<McpClient>;
   /** Name of this machine, as the ledger knows it. */
   readonly hostname: HostName;
+  /** Memory of this machine; undefined where the permission set does not let a program ask. */
+  memoryBytes(): number | undefined;
   /** systemd on a real host, the embedded manager under another root. */
   services(paths: Paths): ServiceManager;
   /** Starts the embedded manager of a root; for `up` only. */

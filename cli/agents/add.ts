@@ -5,7 +5,9 @@
  * @module
  */
 
+import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
+import { checkWorkspace, parseWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { collisionOf } from "cli/mcp/collision.ts";
@@ -25,6 +27,7 @@ import {
   setAccount,
 } from "cli/webview_login/accounts.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
+import type { AgentLimits } from "core/agent_limits.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
@@ -58,6 +61,8 @@ export interface Options {
   readonly model?: string;
   /** The owner gets a login with a password. */
   readonly hasLogin: boolean;
+  readonly workspace?: string;
+  readonly limits?: AgentLimits;
   readonly isDryRun: boolean;
 }
 
@@ -85,6 +90,10 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (hasLogin && options["user-email"] === undefined) {
     faults.push("--login: --user-email is missing, must name who logs in");
   }
+  const workspace = read("workspace", parseWorkspace);
+  const given = readLimitOptions(options);
+  faults.push(...given.faults);
+  const limits = withEdit(undefined, given.edit);
   if (!name.ok || channel === undefined || faults.length > 0) return err(badOptions(faults));
   return ok({
     name: name.value,
@@ -96,6 +105,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     ...(options.provider === undefined ? {} : { provider: options.provider }),
     ...(options.model === undefined ? {} : { model: options.model }),
     hasLogin,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(limits === undefined ? {} : { limits }),
     isDryRun: invocation.switches.has("dry-run"),
   });
 }
@@ -212,6 +223,8 @@ async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise
       { hints: [`fleetctl agents remove ${record.name} --yes`] },
     ));
   }
+  const place = checkWorkspace(record.name, record.workspace, paths);
+  if (!place.ok) return place;
   const unique = checkUnique(ledger.value, record);
   if (!unique.ok) return unique;
   const readable = parseShard(printShard(record), shardFile(record.name));

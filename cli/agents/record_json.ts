@@ -5,6 +5,7 @@
  * @module
  */
 
+import { limitFields } from "core/ledger/limit_fields.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 
 /** Returns the fields that every verb about agents prints. */
@@ -18,6 +19,8 @@ export function recordJson(agent: AgentRecord) {
     provider: agent.provider ?? null,
     model: agent.model ?? null,
     run_on: agent.runOn ?? null,
+    workspace: agent.workspace ?? null,
     admin: agent.isAdmin,
+    limits: limitFields(agent.limits) ?? null,
   };
 }

@@ -7,10 +7,13 @@
  */
 
 import { commandOn } from "cli/agent_here.ts";
+import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
+import { checkWorkspace, parseWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
+import { limitsFault } from "core/agent_limits.ts";
 import { refusal } from "core/errors.ts";
 import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, CHANNELS } from "core/ledger/agent.ts";
@@ -34,6 +37,8 @@ export interface Options {
   readonly edit: ShardEdit;
   /** Names of the changed fields, in the words of the shard. */
   readonly changed: readonly string[];
+  /** Nothing but limits, which hold for an agent that runs. */
+  readonly isAtOnce: boolean;
 }
 
 /** Parses the arguments; every fault at once. An empty value takes an optional field away. */
@@ -58,9 +63,13 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     "user-email": { userEmail: read("user-email", parseEmail) },
     "owner-aad": { ownerAad: read("owner-aad", parseObjectId) },
     "owner-email": { ownerEmail: read("owner-email", parseEmail) },
+    workspace: { workspace: read("workspace", parseWorkspace) },
     provider: { provider: read("provider", parseFieldText) },
     model: { model: read("model", parseFieldText) },
   };
+  const limits = readLimitOptions(options);
+  changed.push(...limits.keys);
+  faults.push(...limits.faults);
   const runtime = read("runtime", parseFieldText);
   const runOn = read("run-on", parseHostName);
   if (options["run-on"] === "") faults.push("--run-on: is empty, must name a host");
@@ -73,11 +82,13 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({
     name: name.value,
     changed,
+    isAtOnce: limits.keys.length === changed.length,
     edit: {
       ...Object.assign({}, ...given.map(([, field]) => field)),
       ...(channel === undefined ? {} : { channel }),
       ...(runtime === undefined ? {} : { runtime }),
       ...(runOn === undefined ? {} : { runOn }),
+      ...(limits.keys.length === 0 ? {} : { limits: limits.edit }),
     },
   });
 }
@@ -86,6 +97,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { name, edit, changed } = options;
+  const place = checkWorkspace(name, edit.workspace, paths);
+  if (!place.ok) return place;
   const definitions = await readDefinitions(ports.files, paths);
   return await underVerbLock(context, async () => {
     const recorded = await changeAgent(ports, paths, {
@@ -95,11 +108,15 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       decide: (record) => {
         const pinned = checkRunOn(context, record, edit);
         if (!pinned.ok) return pinned;
+        const fault = limitsFault(withEdit(record.limits, edit.limits ?? {}) ?? {});
+        if (fault !== undefined) return err(badOptions([fault]));
         if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
-        const after = { ...record, ...edit };
-        const runtime = findDefinition(definitions, after.runtime);
+        const runtime = findDefinition(definitions, edit.runtime ?? record.runtime);
         if (!runtime.ok) return runtime;
-        const provider = checkProvider(runtime.value, after.provider);
+        const provider = checkProvider(
+          runtime.value,
+          Object.hasOwn(edit, "provider") ? edit.provider : record.provider,
+        );
         return provider.ok ? ok(edit) : provider;
       },
     });
@@ -115,12 +132,17 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       last: [
         isSame
           ? `agent "${name}" is as it was`
-          : `agent "${name}" has a new ${changed.join(", ")}; it works with it after: ` +
-            `fleetctl agents restart ${name}`,
+          : changedText(options, gathered.facts.limits !== undefined),
       ],
     });
     return ok({ ...told, warnings: [...told.warnings ?? [], ...warnings] });
   });
+}
+
+function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean): string {
+  const news = `agent "${name}" has a new ${changed.join(", ")}`;
+  if (!isAtOnce) return `${news}; it works with it after: fleetctl agents restart ${name}`;
+  return areEnforced ? `${news}, from now on` : `${news}; enforced under systemd only`;
 }
 
 /**

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { limitsJson, limitsText } from "cli/agents/limit_options.ts";
 import { recordJson } from "cli/agents/record_json.ts";
 import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.ts";
 import { agentHere } from "cli/agent_here.ts";
@@ -13,10 +14,12 @@ import type { VerbContext } from "cli/context.ts";
 import { type WiredMcp, wiredMcps } from "cli/mcp/wired.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
+import type { HostLimits } from "core/agent_limits.ts";
 import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { workspaceOf } from "units/reconcile/facts.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 /** The agent is the context's target. */
@@ -33,6 +36,10 @@ interface Shown {
   readonly connection: Connection;
   readonly mcps: readonly WiredMcp[];
   readonly secrets: readonly string[];
+  /** The limits of this host; undefined where none are enforced. */
+  readonly limits: HostLimits | undefined;
+  /** Its folder; what the record says where that cannot be used. */
+  readonly workspace: string;
 }
 
 /** Reads facts, units and the gateway's list. */
@@ -43,11 +50,15 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   if (!found.ok) return found;
   const agent = found.value;
   const states = await agentStates(context, [agent]);
+  const { facts } = gathered.value;
+  const workspace = workspaceOf(agent, facts);
   const shown: Shown = {
     agent,
     state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
     connection: await connectionOf(context, gathered.value.roles, agent),
     mcps: await wiredMcps(context, gathered.value, agent),
+    limits: facts.limits,
+    workspace: workspace.ok ? workspace.value : agent.workspace ?? facts.workspace,
     secrets: [...gathered.value.secrets.shards.agents.get(agent.name)?.keys() ?? []].sort(),
   };
   return ok({
@@ -64,7 +75,9 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   });
 }
 
-function rowsOf({ agent, state, connection, secrets }: Shown): readonly (readonly Cell[])[] {
+function rowsOf(
+  { agent, state, connection, secrets, limits, workspace }: Shown,
+): readonly (readonly Cell[])[] {
   const rows: readonly (readonly [string, Cell | undefined])[] = [
     ["name", agent.isAdmin ? `${agent.name} (admin)` : agent.name],
     ["state", stateCell(state)],
@@ -77,6 +90,8 @@ function rowsOf({ agent, state, connection, secrets }: Shown): readonly (readonl
     ["runtime", agent.runtime],
     ["model", [agent.provider, agent.model].filter((part) => part !== undefined).join(" ")],
     ["runs on", agent.runOn ?? "every host"],
+    ["workspace", workspace],
+    ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
     ["secrets", secrets.join(", ")],
@@ -90,13 +105,15 @@ function connectionText(connection: Connection): string {
   return connection.state === "not connected" ? `offline: ${connection.reason}` : connection.state;
 }
 
-function shownJson({ agent, state, connection, mcps, secrets }: Shown) {
+function shownJson({ agent, state, connection, mcps, secrets, limits, workspace }: Shown) {
   return {
     name: agent.name,
     ...stateJson(state),
     gateway: connection.state,
     unit: dialUnit(agent.name),
     ...recordJson(agent),
+    workspace_folder: workspace,
+    limits_in_force: limitsJson(agent.limits, limits),
     tools: agent.tools,
     created: agent.created ?? null,
     stopped: agent.stopped ?? null,

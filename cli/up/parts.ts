@@ -7,7 +7,9 @@
 import type { VerbContext } from "cli/context.ts";
 import { callingFor } from "core/local_hints.ts";
 import type { UnitEvent } from "core/embedded.ts";
+import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { Paths } from "core/paths.ts";
+import { DEFAULT_WORKSPACE } from "core/workspace.ts";
 import { quoteShell } from "core/quote.ts";
 import type { StepProgress } from "units/reconcile/run.ts";
 
@@ -76,9 +78,19 @@ export function managerLine(event: UnitEvent): string | undefined {
   }
 }
 
+/** Where the agents of this root work, and what their git may read besides. */
+export function workspaceLine(
+  { workdir, project }: Pick<HostRoles, "workdir" | "project">,
+): string {
+  const also = project === undefined || project === workdir ? "" : `, and git reads ${project}`;
+  const hint = workdir === DEFAULT_WORKSPACE ? " (--workdir DIR: they work there)" : "";
+  return `agents work in ${workdir}${also}${hint}`;
+}
+
 /** What to try next, as commands that can be pasted. */
 export function nextSteps(
   context: { readonly env: VerbContext["env"]; readonly paths: Pick<Paths, "root"> },
+  project: string,
 ): readonly string[] {
   const { env, paths } = context;
   const tree = env.FLEETCTL_FROM_TREE;
@@ -86,7 +98,7 @@ export function nextSteps(
   return [
     "try, in another terminal:",
     `  ${up}${upRoot} --turn 'what can you do'`,
-    `  ${up}${upRoot} --turn ${quoteShell(`last commit of ${tree ?? env.PWD ?? "."}`)}`,
+    `  ${up}${upRoot} --turn ${quoteShell(`last commit of ${project}`)}`,
     `  ${verb} status`,
   ];
 }

@@ -25,6 +25,7 @@ import {
   partName,
   relaxedLines,
   stepLine,
+  workspaceLine,
 } from "cli/up/parts.ts";
 import { offerModel } from "cli/up/model_offer.ts";
 import { findPorts } from "cli/up/ports.ts";
@@ -78,7 +79,7 @@ export async function runUp(
     if (options.turn !== undefined) {
       return await turnOnly(context, options, { text: options.turn, stop });
     }
-    for (const line of nextSteps(context)) say(line);
+    for (const line of nextSteps(context, projectOf(context, options))) say(line);
     await aborted(stop);
     return stopped(say);
   } finally {
@@ -123,14 +124,14 @@ async function bringUp(
   const roles = await writeRoles(ports, paths, {
     options: { ...options, workdir },
     ports: found.value,
-    project: workdir ?? context.env.FLEETCTL_FROM_TREE ?? context.cwd,
+    project: projectOf(context, options),
   });
   if (!roles.ok) return roles;
   const account = await ensureLoginAccount(ports, paths, OWNER_EMAIL);
   if (!account.ok) return account;
   await writeRegistryEnv(ports.files, paths, context.env);
   say(`fleetctl ${context.version} under ${paths.root}${prepared.value.isNew ? " (new)" : ""}`);
-  say(`agents may look at ${roles.value.workdir} through git, read-only (--workdir narrows it)`);
+  say(workspaceLine(roles.value));
   const site = { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
   const gathered = await gatherFacts(ports, site);
   if (!gathered.ok) return gathered;
@@ -162,6 +163,11 @@ async function bringUp(
     }
   }
   return connected;
+}
+
+/** The folder that the person in front of this machine means by "this project". */
+function projectOf({ env, cwd }: VerbContext, { workdir }: UpOptions): string {
+  return workdir === undefined ? env.FLEETCTL_FROM_TREE ?? cwd : absolutePath(workdir, cwd);
 }
 
 /** Whether an earlier start of this root, or a verb, switched team chat on. */

@@ -19,7 +19,7 @@ export type Source =
   | { readonly kind: "builtin"; readonly name: string }
   | { readonly kind: "http"; readonly url: string };
 
-/** What the server may reach under Deno (decision 36); placeholders `{tree}`, `{home}`, `{workdir}`, `{lib}`. */
+/** What the server may reach under Deno (decision 36); placeholders `{tree}`, `{home}`, `{workdir}`, `{project}`, `{lib}`. */
 export interface ServerPermissions {
   readonly net: readonly string[];
   readonly read: readonly string[];

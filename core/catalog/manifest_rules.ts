@@ -16,7 +16,7 @@ export const EVERY_TOOL = "*";
 export const PERMISSION_KINDS = ["net", "read", "write", "env", "run", "sys"] as const;
 
 /** Folders that a manifest may name without knowing the host. */
-export const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "lib"] as const;
+export const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "project", "lib"] as const;
 
 const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$/;
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -73,8 +73,8 @@ export function checkServerPath(text: string): string | undefined {
 
 function checkFolder(text: string): string | undefined {
   if (/[\p{Cc},]/u.test(text)) return "must hold no comma and no control characters";
-  if (!/^(\/|\{(tree|home|workdir|lib)\}(\/|$))/.test(text)) {
-    return "must start with {tree}, {home}, {workdir}, {lib} or /";
+  if (!/^(\/|\{(tree|home|workdir|project|lib)\}(\/|$))/.test(text)) {
+    return "must start with {tree}, {home}, {workdir}, {project}, {lib} or /";
   }
   return isPlain(text) ? unknownPlaceholder(text) : "must hold no . or .. parts";
 }
@@ -86,7 +86,7 @@ function isPlain(path: string): boolean {
 function unknownPlaceholder(text: string): string | undefined {
   for (const [, name = ""] of text.matchAll(/\{([^{}]*)\}/g)) {
     if (!(FOLDER_PLACEHOLDERS as readonly string[]).includes(name)) {
-      return `holds {${name}}, must use only {tree}, {home}, {workdir} and {lib}`;
+      return `holds {${name}}, must use only {tree}, {home}, {workdir}, {project} and {lib}`;
     }
   }
   return undefined;

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { AgentLimits } from "core/agent_limits.ts";
 import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
 
 /** Where an agent's owner talks to it (spec "Default MCP sets"). */
@@ -31,9 +32,13 @@ export interface AgentRecord {
   readonly provider?: string;
   readonly model?: string;
   readonly runOn?: HostName;
+  /** Folder that it works in, as it was written; absent means the default of its host. */
+  readonly workspace?: string;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;
+  /** What it may take of its host; what is absent is the host's default. */
+  readonly limits?: AgentLimits;
   /** ISO 8601 UTC. */
   readonly created?: string;
   /** Since when it is stopped on purpose, ISO 8601 UTC: it is not started before `agents start`. */

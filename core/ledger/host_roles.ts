@@ -12,19 +12,23 @@
  * daemon: true
  * dial: true
  * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
- * workdir: /
+ * workdir: ~/workspace
+ * limits: { agents: { memory_max: 12G }, agent: { memory_max: 2G, tasks_max: 2048 } }
  * ```
  *
  * @module
  */
 
+import type { AgentLimits } from "core/agent_limits.ts";
 import { editHint } from "core/edit_hint.ts";
 import { EVENT_LIMITS } from "core/event_limits.ts";
 import { fileOrigin } from "core/file_url.ts";
 import { createFieldReader, type FieldReader } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { parseIp } from "core/ip.ts";
+import { limitFields, readLimits } from "core/ledger/limit_fields.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { DEFAULT_WORKSPACE, workspaceRule } from "core/workspace.ts";
 import { editYaml, parseYaml, printYaml, type YamlPath } from "core/yaml.ts";
 
 /** What `roles.yaml` says. */
@@ -68,10 +72,17 @@ export interface HostRoles {
     readonly dir: string;
     readonly denoDir: string;
   };
-  /** Folder that `{workdir}` of a manifest stands for. */
+  /** Workspace of each agent whose record names none. */
   readonly workdir: string;
-  /** Folder that people mean by "this project"; the working folder when absent. */
+  /** Folder that people mean by "this project"; the workspace when absent. */
   readonly project?: string;
+  /** What agents may take of this host, where it is not what follows from its memory. */
+  readonly limits?: {
+    /** All of them and their MCP servers together. */
+    readonly agents?: AgentLimits;
+    /** Each one whose record says nothing else. */
+    readonly agent?: AgentLimits;
+  };
 }
 
 /** What a host runs that has no `roles.yaml`: its agents' dial units and the daemon. */
@@ -80,7 +91,7 @@ export const DEFAULT_ROLES: HostRoles = {
   areDialUnitsHere: true,
   isHostUnitHere: true,
   shape: { kind: "bundle", dir: "/usr/lib/fleetctl", denoDir: "/var/cache/fleetctl/deno" },
-  workdir: "/",
+  workdir: DEFAULT_WORKSPACE,
 };
 
 const HEADER = "# Which roles run on this host; written by fleetctl.\n";
@@ -123,6 +134,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], [
     ...["gateway", "login", "teamchat", "daemon", "dial", "host", "shape", "workdir", "project"],
+    "limits",
   ]);
   const top = new Map(read.entries([]));
   const flag = (key: string, absent: boolean) => {
@@ -169,8 +181,11 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     dir: read.string(["shape", "dir"], absoluteRule) ?? DEFAULT_ROLES.shape.dir,
     denoDir: read.string(["shape", "deno_dir"], absoluteRule) ?? DEFAULT_ROLES.shape.denoDir,
   };
-  const workdir = read.string(["workdir"], absoluteRule) ?? DEFAULT_ROLES.workdir;
+  // Older versions wrote "/" where nothing was chosen.
+  const named = read.string(["workdir"], (text) => text === "/" ? undefined : workspaceRule(text));
+  const workdir = named === undefined || named === "/" ? DEFAULT_ROLES.workdir : named;
   const project = read.string(["project"], absoluteRule);
+  const limits = readHostLimits(read);
   if (read.faults.length > 0) return rolesRefusal(file, read.faults);
   return ok({
     ...(hasGateway ? { gateway } : {}),
@@ -182,7 +197,19 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     shape,
     workdir,
     ...(project === undefined ? {} : { project }),
+    ...(limits === undefined ? {} : { limits }),
   });
+}
+
+function readHostLimits(read: FieldReader): HostRoles["limits"] {
+  if (!read.has(["limits"])) return undefined;
+  read.onlyKeys(["limits"], ["agents", "agent"]);
+  const agents = readLimits(read, ["limits", "agents"]);
+  const agent = readLimits(read, ["limits", "agent"]);
+  return {
+    ...(agents === undefined ? {} : { agents }),
+    ...(agent === undefined ? {} : { agent }),
+  };
 }
 
 const GATEWAY_KEYS = [
@@ -255,6 +282,12 @@ export function printHostRoles(roles: HostRoles): string {
     shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
     workdir: roles.workdir,
     ...(roles.project === undefined ? {} : { project: roles.project }),
+    ...(roles.limits === undefined ? {} : {
+      limits: {
+        ...(roles.limits.agents === undefined ? {} : { agents: limitFields(roles.limits.agents) }),
+        ...(roles.limits.agent === undefined ? {} : { agent: limitFields(roles.limits.agent) }),
+      },
+    }),
   });
 }
 

@@ -24,6 +24,7 @@ const FIELDS = [
   "provider",
   "model",
   "runOn",
+  "workspace",
   "isAdmin",
 ] as const satisfies readonly (keyof AgentRecord & keyof ShardEdit)[];
 

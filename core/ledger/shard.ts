@@ -10,6 +10,7 @@ import { editHint } from "core/edit_hint.ts";
 import { createFieldReader, type FieldReader, type StringRule } from "core/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type AgentRecord, type Channel, CHANNELS, type ToolDeltas } from "core/ledger/agent.ts";
+import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledger/limit_fields.ts";
 import {
   type AgentName,
   type Email,
@@ -27,6 +28,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { editYaml, printYaml, type YamlEditor } from "core/yaml.ts";
 import { parseKeptYaml } from "core/yaml_kept.ts";
 import { isRecord } from "core/json_object.ts";
+import { workspaceRule } from "core/workspace.ts";
 
 /** Runtime of a shard that names none: the one that ships with a program of its own. */
 export const DEFAULT_RUNTIME = "runtime-b";
@@ -44,8 +46,10 @@ const KEYS = [
   "provider",
   "model",
   "run_on",
+  "workspace",
   "admin",
   "tools",
+  "limits",
   "created",
   "stopped",
   "dial_keys",
@@ -72,8 +76,10 @@ export interface ShardEdit {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly runOn?: HostName | undefined;
+  readonly workspace?: string | undefined;
   readonly isAdmin?: boolean;
   readonly tools?: ToolDeltas;
+  readonly limits?: LimitsEdit;
   readonly stopped?: string | undefined;
   readonly dialKeys?: readonly string[];
 }
@@ -115,6 +121,7 @@ export function parseShard(text: string, file: string, path = file): Result<Agen
 /** Prints the shard of a new agent; absent fields are left out. */
 export function printShard(record: AgentRecord): string {
   const { tools } = record;
+  const limits = limitFields(record.limits);
   return printYaml({
     name: record.name,
     channel: record.channel,
@@ -123,10 +130,12 @@ export function printShard(record: AgentRecord): string {
     ...(record.provider === undefined ? {} : { provider: record.provider }),
     ...(record.model === undefined ? {} : { model: record.model }),
     ...(record.runOn === undefined ? {} : { run_on: record.runOn }),
+    ...(record.workspace === undefined ? {} : { workspace: record.workspace }),
     ...(record.isAdmin ? { admin: true } : {}),
     ...(tools.add.length + tools.remove.length === 0 ? {} : {
       tools: { add: tools.add, remove: tools.remove },
     }),
+    ...(limits === undefined ? {} : { limits }),
     ...(record.created === undefined ? {} : { created: record.created }),
     ...(record.stopped === undefined ? {} : { stopped: record.stopped }),
     ...(record.dialKeys === undefined ? {} : { dial_keys: record.dialKeys }),
@@ -171,6 +180,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   const ownerAad = text("owner_aad", nameRule(parseObjectId));
   const ownerEmail = text("owner_email", nameRule(parseEmail));
   const runOn = text("run_on", nameRule(parseHostName));
+  const workspace = text("workspace", workspaceRule);
   const provider = text("provider", patternRule(MODEL_NAME, "a provider name"));
   const model = text("model", patternRule(MODEL_NAME, "a model name"));
   const created = text("created", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
@@ -180,6 +190,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
     isAdmin: readFlag(read, "admin"),
     tools: readTools(read),
   };
+  const limits = readLimits(read, ["limits"]);
   const dialKeys = readDialKeys(read);
   if (name === undefined || channel === undefined) return undefined;
   return {
@@ -191,6 +202,8 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
     ...(provider === undefined ? {} : { provider }),
     ...(model === undefined ? {} : { model }),
     ...(runOn === undefined ? {} : { runOn: normal(parseHostName, runOn) }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(workspace === undefined ? {} : { workspace }),
     ...(created === undefined ? {} : { created }),
     ...(stopped === undefined ? {} : { stopped }),
     ...(dialKeys === undefined ? {} : { dialKeys }),
@@ -249,6 +262,7 @@ function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
   put("provider", "provider");
   put("model", "model");
   put("run_on", "runOn");
+  put("workspace", "workspace");
   put("stopped", "stopped");
   if (edit.isAdmin === false) yaml.remove(["admin"]);
   else put("admin", "isAdmin");
@@ -258,6 +272,7 @@ function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
     const tools = yaml.get(["tools"]);
     if (isEmptyMapping(tools)) yaml.remove(["tools"]);
   }
+  if (edit.limits !== undefined) editLimits(yaml, edit.limits);
   if (edit.dialKeys !== undefined) putDialKeys(yaml, edit.dialKeys);
 }
 

@@ -95,7 +95,7 @@ function toActive(state: string | undefined): UnitStatus["active"] {
   }
 }
 
-/** `exit-code 1`, `signal SIGKILL`, `start-limit-hit`; undefined after a good end. */
+/** `exit-code 1`, `signal SIGKILL`, `out of memory`, `start-limit-hit`; undefined after a good end. */
 function toReason(values: ReadonlyMap<string, string>): string | undefined {
   const result = values.get("Result") ?? "success";
   if (result === "success" || result === "") return undefined;
@@ -104,5 +104,6 @@ function toReason(values: ReadonlyMap<string, string>): string | undefined {
   if (result === "signal" || result === "core-dump") {
     return `${result} ${SIGNALS[status] ?? status}`;
   }
-  return result;
+  // systemd.exec(5): the kernel ended a process of the unit for lack of memory.
+  return result === "oom-kill" ? "out of memory" : result;
 }

@@ -30,6 +30,10 @@ export function openVerbPorts(program: string, level: LogLevel = "warning"): Ver
     get hostname() {
       return ownHostName();
     },
+    memoryBytes: () =>
+      Deno.permissions.querySync({ name: "sys", kind: "systemMemoryInfo" }).state === "granted"
+        ? Deno.systemMemoryInfo().total
+        : undefined,
     services: (paths) =>
       paths.root === "/" ? systemdServices(host.processes) : embeddedServices(paths, host.sockets),
     startManager: (paths, onEvent) => startManager(host, paths, onEvent),

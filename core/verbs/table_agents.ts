@@ -15,6 +15,21 @@ const OWNER_OPTIONS: readonly Option[] = [
   { name: "model", value: "model", summary: "Model of that provider" },
 ];
 
+const WORKSPACE_OPTION: Option = {
+  name: "workspace",
+  value: "DIR",
+  summary: "Folder it works in and its git may write (default ~/workspace)",
+};
+
+/** Limits of an agent: those of its record; the host has a default for each. */
+const LIMIT_OPTIONS: readonly Option[] = [
+  { name: "memory-max", value: "SIZE", summary: "Memory it may take, such as 2G; 256M at least" },
+  { name: "memory-high", value: "SIZE", summary: "Memory above which it is slowed down" },
+  { name: "tasks-max", value: "N", summary: "Processes and threads, 128 at least" },
+  { name: "cpu-weight", value: "N", summary: "Share of the processor, 1 to 10000 (default 100)" },
+  { name: "io-weight", value: "N", summary: "Share of the disk, 1 to 10000 (default 100)" },
+];
+
 const TARGET: Argument = { name: "agent", summary: 'Name of an agent, or "self"' };
 
 const CHANNEL_OPTION = {
@@ -32,6 +47,8 @@ export const AGENT_VERBS: readonly Verb[] = [
       { ...CHANNEL_OPTION, summary: "Where the owner talks to it" },
       ...OWNER_OPTIONS,
       { name: "login", summary: "Give the user-email a login, with a password that is shown once" },
+      WORKSPACE_OPTION,
+      ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
     scope: "operator",
@@ -187,6 +204,11 @@ export const AGENT_VERBS: readonly Verb[] = [
         summary: "Model provider; empty for the runtime's own",
       },
       { name: "model", value: "model", summary: "Model; empty for the runtime's own" },
+      { ...WORKSPACE_OPTION, summary: `${WORKSPACE_OPTION.summary}; empty for that` },
+      ...LIMIT_OPTIONS.map((option) => ({
+        ...option,
+        summary: `${option.summary}; empty for the host's default`,
+      })),
       {
         name: "run-on",
         value: "hostname",

@@ -221,7 +221,11 @@ export const HOST_VERBS: readonly Verb[] = [
       { name: "root", value: "DIR", summary: "Folder that holds the whole host" },
       { name: "listen", value: "ADDR", summary: "Address to bind (default 127.0.0.1)" },
       { name: "port-base", value: "N", summary: "Move every port by this base" },
-      { name: "workdir", value: "DIR", summary: "Folder whose repositories the agents may read" },
+      {
+        name: "workdir",
+        value: "DIR",
+        summary: "Folder that the agents work in (default ~/workspace of each)",
+      },
       { name: "turn", value: "TEXT", summary: "Send one turn, print it, and end" },
       { name: "agent", value: "NAME", summary: "Agent that gets the turn (default ada)" },
       {

@@ -8,7 +8,12 @@
  */
 
 import { printTable, quantile } from "tests/bench/measure.ts";
-import { makeRepository, makeRoot, startUp } from "tests/support/up_process.ts";
+import {
+  makeRepository,
+  makeRoot,
+  startUp,
+  workspaceRepository,
+} from "tests/support/up_process.ts";
 import { startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { connectModel } from "tests/support/model_for_agent.ts";
 import { openPage, type Page } from "tests/support/page_client.ts";
@@ -79,7 +84,7 @@ async function startDirect(root: string): Promise<DirectServer> {
 /** Runs both in turn and prints the added time. */
 export async function benchTurn(): Promise<void> {
   const root = await makeRoot();
-  const repository = `${root}/repo`;
+  const repository = workspaceRepository(root);
   await makeRepository(repository, "measured");
   await using up = startUp(root);
   await up.line(/^ready /);

@@ -61,6 +61,7 @@ async function startRealDaemon(root: string) {
           trees: denoTrees(),
           openMcpClient: () => Promise.reject(new Error("not here")),
           hostname: SCRIPT_HOST,
+          memoryBytes: () => undefined,
           services: noServices,
           startManager: async () => err(refusal("none", "none")),
         }),

@@ -6,7 +6,14 @@
  */
 
 import assert from "node:assert/strict";
-import { makeRepository, makeRoot, runDev, runVerb, startUp } from "tests/support/up_process.ts";
+import {
+  makeRepository,
+  makeRoot,
+  runDev,
+  runVerb,
+  startUp,
+  workspaceRepository,
+} from "tests/support/up_process.ts";
 
 interface Listed {
   readonly approvals: readonly {
@@ -30,7 +37,7 @@ async function untilAsked(root: string, isOver: () => boolean): Promise<string> 
 
 Deno.test("a call that asks is denied and approved on the command line, and done once", async () => {
   const root = await makeRoot();
-  const repository = `${root}-repo`;
+  const repository = workspaceRepository(root);
   await makeRepository(repository, "first");
   await using up = startUp(root);
   await up.line(/^ready /);

@@ -13,11 +13,12 @@ import {
   runDev,
   runVerb,
   startUp,
+  workspaceRepository,
 } from "tests/support/up_process.ts";
 
 Deno.test("up --turn prints the real hash and subject of a repository made a minute ago", async () => {
   const root = await makeRoot();
-  const repository = `${root}-repo`;
+  const repository = workspaceRepository(root);
   const subject = `subject ${crypto.randomUUID()}`;
   const hash = await makeRepository(repository, subject);
   const up = ["up", "--root", root, "--port-base", "0"];

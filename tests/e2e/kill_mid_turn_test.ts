@@ -14,6 +14,7 @@ import {
   runDev,
   startUp,
   type UpProcess,
+  workspaceRepository,
 } from "tests/support/up_process.ts";
 
 interface Held {
@@ -149,7 +150,7 @@ Deno.test("kill -9 of the runtime in mid-turn: the turn ends as interrupted, and
 
 Deno.test("kill -9 of an MCP server in mid-call: the call fails with the reason, the turn ends", async () => {
   const root = await makeRoot();
-  const repository = `${root}/repo`;
+  const repository = workspaceRepository(root);
   await makeRepository(repository, "held");
   await using up = startUp(root);
   await up.line(/^ready /);

@@ -39,6 +39,7 @@ export function memoryCli(
         trees: { copy: never, prune: never, summarize: never, fingerprint: never },
         openMcpClient: never,
         hostname: "atlas" as HostName,
+        memoryBytes: () => 8 * 1024 ** 3,
         services: noServices,
         startManager: never,
         ...ports,

@@ -120,14 +120,29 @@ export class PackagedHost {
     });
   }
 
-  /** Sends a turn the way the page does, and returns the last answer and the tools that were called. */
-  turn(text: string): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
+  /**
+   * Sends a turn the way the page does, and returns the last answer and the tools that were called.
+   * What it asks is approved where the owner approves, and else fails the test.
+   */
+  turn(
+    text: string,
+    { approves = false } = {},
+  ): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
     return this.#throughBridge(async (http) => {
       const page = await openPage(this.host.root, { email: "ada@example.org", http });
       // A closed page ends the wait for events, which says that the turn did not.
       const late = setTimeout(() => page.close(), COMMAND_MS_MAX);
       try {
-        const events = await page.turn("ada", text);
+        const events = await page.turn("ada", text, undefined, async ({ kind, data }) => {
+          if (kind !== "approval_asked") return;
+          assert.ok(approves, `nobody expected to be asked: ${JSON.stringify(data.payload)}`);
+          const { approval_id, digest } = data.payload as Readonly<Record<string, unknown>>;
+          const decided = await this.askCockpit("ada@example.org", {
+            ...{ method: "POST", path: "/api/approvals/decide" },
+            body: { agent: "ada", approval_id, digest, decision: "approved" },
+          });
+          assert.equal(decided.status, 202, JSON.stringify(decided.body));
+        });
         const payloads = (kind: string) =>
           events.filter((event) => event.kind === kind)
             .map((event) => event.data.payload as Readonly<Record<string, unknown>>);

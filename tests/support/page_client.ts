@@ -19,7 +19,12 @@ import type { HttpClient } from "core/ports.ts";
 export interface Page {
   readonly client: CockpitClient;
   /** Sends a turn and returns its events, up to and including `turn_ended`. */
-  turn(agent: string, text: string, idempotencyKey?: string): Promise<readonly StreamedEvent[]>;
+  turn(
+    agent: string,
+    text: string,
+    idempotencyKey?: string,
+    onEvent?: (event: StreamedEvent) => Promise<void>,
+  ): Promise<readonly StreamedEvent[]>;
   close(): void;
 }
 
@@ -44,7 +49,7 @@ export async function openPage(
   if (!stream.ok) throw new Error(stream.error.message);
   return {
     client: client.value,
-    async turn(agent, text, idempotencyKey = crypto.randomUUID()) {
+    async turn(agent, text, idempotencyKey = crypto.randomUUID(), onEvent) {
       const posted = await postTurn(client.value, { agent, text, idempotencyKey });
       if (!posted.ok) throw new Error(posted.error.message);
       const seen: StreamedEvent[] = [];
@@ -53,6 +58,7 @@ export async function openPage(
         if (next.done) throw new Error("the stream ended before the turn");
         if (next.value.data.turn_id !== posted.value) continue;
         seen.push(next.value);
+        await onEvent?.(next.value);
         if (next.value.kind === "turn_ended") return seen;
       }
     },

@@ -258,6 +258,7 @@ export async function runFleetctl(
         throw new Error("no MCP server runs in scripts");
       },
       hostname: SCRIPT_HOST,
+      memoryBytes: () => undefined,
       services: noServices,
       startManager: async () =>
         err({ code: "none", kind: "refused", message: "none", details: [], hints: [] }),

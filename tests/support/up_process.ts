@@ -246,6 +246,11 @@ async function readLog(root: string, unit: string): Promise<readonly LogLine[]> 
   });
 }
 
+/** A repository where the git of ada reaches it: below her workspace. */
+export function workspaceRepository(root: string): string {
+  return `${root}/home/ada/workspace/repo`;
+}
+
 /** Makes a git repository with one commit; returns its hash. */
 export async function makeRepository(path: string, subject: string): Promise<string> {
   await Deno.mkdir(path, { recursive: true });

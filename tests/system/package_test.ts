@@ -40,6 +40,7 @@ import {
   checkScratch,
   checkServer,
   checkSharedServer,
+  checkWorkspace,
   REPOSITORY,
 } from "tests/system/package/servers.ts";
 import {
@@ -71,6 +72,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       assert.ok(answer.includes(hash) && answer.includes("made inside"), answer);
     });
     await step("the MCP server runs as the agent, its home read-only", () => checkServer(scene));
+    await step("git writes the workspace and nothing else", () => checkWorkspace(scene));
     await step("the agent and its servers share a /tmp of their own", () => checkScratch(scene));
     await step("the kernel refuses the socket to everybody else", () => checkSocket(scene));
     await step("what is not the agent's is unreadable for it", () => checkUnreadable(scene));
@@ -83,7 +85,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
     await step("a /tmp without entries is told", () => checkTmpWithoutEntries(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
-    await step("a shared server runs as a user of its own", () => checkSharedServer(scene, hash));
+    await step("a shared server runs as a user of its own", () => checkSharedServer(scene));
     await step(
       "team chat runs in two halves that cannot read one another",
       () => checkTeamchatHalves(scene, ROLES),

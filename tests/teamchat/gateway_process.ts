@@ -87,7 +87,6 @@ async function writePermissions(
   const site = {
     paths: pathsUnder(root),
     shape: { kind: "tree", dir: TREE.replace(/\/$/, ""), denoDir: root },
-    workdir: "/",
     roles: {
       teamchat: {
         listen: "127.0.0.1:0",

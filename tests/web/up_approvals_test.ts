@@ -16,6 +16,7 @@ import {
   runVerb,
   startUp,
   type UpProcess,
+  workspaceRepository,
 } from "tests/support/up_process.ts";
 
 const OPEN = /^open (http:\/\/localhost:\d+) {2}user (\S+) {2}password (\S{20})$/;
@@ -29,7 +30,7 @@ let password = "";
 
 Deno.test.beforeAll(async () => {
   const root = await makeRoot();
-  repository = `${root}-repo`;
+  repository = workspaceRepository(root);
   await makeRepository(repository, "first");
   up = startUp(root);
   [, url = "", user = "", password = ""] = OPEN.exec(await up.line(OPEN)) ?? [];

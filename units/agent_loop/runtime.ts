@@ -153,19 +153,22 @@ function modelSource(
   let demo: Promise<DemoEndpoint> | undefined;
   let loaded: Promise<LoadedModel> | undefined;
 
-  function startDemo(project: string | undefined): Promise<DemoEndpoint> {
+  function startDemo(
+    { workspace, project }: Pick<RuntimeSettings, "workspace" | "project">,
+  ): Promise<DemoEndpoint> {
     const { agent, home, tree } = options;
     const fleetctl = tree === undefined
       ? "fleetctl"
       : callingFor(tree, options.env.FLEETCTL_ROOT ?? "/").verb;
-    return startDemoEndpoint({ agent, home, cwd: home, project: project ?? home, fleetctl }, host);
+    const cwd = workspace ?? home;
+    return startDemoEndpoint({ agent, home, cwd, project: project ?? cwd, fleetctl }, host);
   }
 
   return {
     async model() {
       if (!settings.ok) return settings;
-      const { model, project } = settings.value;
-      if (model.provider === "demo") demo ??= startDemo(project);
+      const { model } = settings.value;
+      if (model.provider === "demo") demo ??= startDemo(settings.value);
       loaded ??= loadModel(model, host.http, await demo);
       return ok({ loaded: await loaded, settings: model });
     },

@@ -43,8 +43,11 @@ export const RUNTIME_SETTINGS = {
   outputTokens: optional("FLEETCTL_OUTPUT_TOKENS", integer(256, 1_000_000), {
     doc: "Longest answer that is asked for, in tokens.",
   }),
+  workspace: optional("FLEETCTL_WORKSPACE", text(), {
+    doc: "Folder that the agent works in; its home when not set.",
+  }),
   project: optional("FLEETCTL_PROJECT", text(), {
-    doc: 'Folder that "this project" means; the working folder when not set.',
+    doc: 'Folder that "this project" means; the workspace when not set.',
   }),
 };
 
@@ -66,6 +69,7 @@ export interface ModelSettings {
 /** Settings of one runtime process. */
 export interface RuntimeSettings {
   readonly model: ModelSettings;
+  readonly workspace: string | undefined;
   readonly project: string | undefined;
 }
 
@@ -96,6 +100,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
   return {
     ok: true,
     value: {
+      workspace: values.workspace,
       project: values.project,
       model: {
         provider,

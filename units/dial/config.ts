@@ -44,7 +44,7 @@ export const DIAL_SETTINGS = {
     doc: "Where the gateway takes dial-ins.",
   }),
   runtime: required("FLEETCTL_RUNTIME", text(), { doc: "Name of the runtime definition." }),
-  workdir: optional("FLEETCTL_PROJECT", text(), { doc: "Folder in which the runtime works." }),
+  workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
 } as const;
 
 /** What a dial unit runs with. */

@@ -106,7 +106,6 @@ function imagePermissions(): Result<string> {
   const site = {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
-    workdir: DEFAULT_ROLES.workdir,
     roles: {
       teamchat: {
         listen: LISTEN,

@@ -85,7 +85,6 @@ async function compileConfig(path: string): Promise<string> {
   const site = {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
-    workdir: DEFAULT_ROLES.workdir,
     roles: { gateway: GATEWAY, login: LOGIN, teamchat: TEAMCHAT },
   };
   await files.write(path, printPermissions(site, need(hostPermissions(site))));

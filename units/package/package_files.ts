@@ -42,8 +42,8 @@ d /run/mcp 0755 root root -
 /** Renders the files of a package, with their places on the host. */
 export function packageFiles(): Result<readonly RenderedFile[]> {
   const paths = pathsUnder("/");
-  const { shape, workdir } = DEFAULT_ROLES;
-  const site = { paths, shape, workdir, roles: {} };
+  const { shape } = DEFAULT_ROLES;
+  const site = { paths, shape, roles: {} };
   const sets = hostPermissions(site);
   if (!sets.ok) return sets;
   return ok([

@@ -76,7 +76,6 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   const site = {
     paths,
     shape: roles.shape,
-    workdir: roles.workdir,
     roles: {
       ...(here.gateway === undefined ? {} : { gateway: here.gateway }),
       ...(here.login === undefined ? {} : {

@@ -9,7 +9,9 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
+import { UNUSABLE_IN_PATHS } from "core/workspace.ts";
 import { desiredAgents } from "units/reconcile/desired_agents.ts";
+import { desiredLimits } from "units/reconcile/desired_limits.ts";
 import { desiredMcps } from "units/reconcile/desired_mcps.ts";
 import type { DesiredPart } from "units/reconcile/desired_part.ts";
 import { desiredRoles } from "units/reconcile/desired_roles.ts";
@@ -31,9 +33,6 @@ export interface Held {
   readonly paths: ReadonlySet<string>;
 }
 
-/** Characters that mean something in a unit, a permission list or a launcher. */
-const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
-
 /**
  * Works out what is desired. `failed` are MCPs whose trees could not be put in place, `holders` are
  * the owners of the socket units that are there.
@@ -45,13 +44,13 @@ export function desire(
     readonly holders?: UnitHolders;
   } = {},
 ): Desired {
-  const paths = [facts.paths.root, facts.workdir, facts.shape.dir, facts.shape.denoDir];
+  const paths = [facts.paths.root, facts.shape.dir, facts.shape.denoDir];
   const unusable = paths.filter((path) => UNUSABLE_IN_PATHS.test(path) || !path.startsWith("/"));
   if (unusable.length > 0) return nothing(unusable);
   const mcps = desiredMcps(facts, failed, holders);
   const agents = desiredAgents(facts, mcps.usable);
   const roles = desiredRoles(facts);
-  const parts: readonly DesiredPart[] = [roles, mcps, agents];
+  const parts: readonly DesiredPart[] = [roles, mcps, agents, desiredLimits(facts)];
   return {
     files: parts.flatMap((part) => part.files),
     folders: parts.flatMap((part) => part.folders),

@@ -23,7 +23,7 @@ import type {
 } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
-import type { Facts } from "units/reconcile/facts.ts";
+import { type Facts, workspaceOf } from "units/reconcile/facts.ts";
 import {
   type ClientConfig,
   clientEntriesPath,
@@ -99,6 +99,8 @@ function desiredAgent(
   const { paths } = facts;
   const runtime = facts.runtimes.get(agent.runtime);
   if (runtime === undefined) return err(runtimeUnknown(agent, facts));
+  const workspace = workspaceOf(agent, facts);
+  if (!workspace.ok) return workspace;
   const registerUrl = facts.roles.dial?.registerUrl;
   const env = renderAgentEnv(agent, secretEnv(facts, paths.agentEnv(agent.name)), {
     paths,
@@ -118,7 +120,8 @@ function desiredAgent(
     : renderDial(agent, {
       paths,
       registerUrl,
-      project: facts.project ?? facts.workdir,
+      workspace: workspace.value,
+      ...(facts.project === undefined ? {} : { project: facts.project }),
       settings: facts.roles.dial?.settings?.get(agent.name) ?? {},
     });
   const dialFile = dial === undefined ? [] : [unitFile(dial, facts.paths)];
@@ -128,7 +131,7 @@ function desiredAgent(
       ...homeFolder(agent, facts),
       dialFolder(agent, facts),
       ...tokenFolders(agent, manifests, facts),
-      ...serverFolders(agent, manifests, facts),
+      ...workFolders(agent, workspace.value, { manifests, facts }),
     ],
     client,
     units: dial === undefined ? [] : [{
@@ -219,20 +222,23 @@ function tokenFolders(
   }));
 }
 
-/** A server sees its home read-only, so what it may write to must be there before it starts. */
-function serverFolders(
+/**
+ * The workspace, and what servers may write to: they see the rest of the home read-only, so that it
+ * must be there before they start. All are made with the agent's own rights.
+ */
+function workFolders(
   agent: AgentRecord,
-  manifests: readonly Manifest[],
-  facts: Facts,
+  workspace: string,
+  { manifests, facts }: { readonly manifests: readonly Manifest[]; readonly facts: Facts },
 ): readonly DesiredFolder[] {
-  const { paths, workdir } = facts;
-  const place = { paths, agent: agent.name, workdir };
+  const { paths } = facts;
+  const place = { paths, agent: agent.name, workdir: workspace };
   const own = manifests.filter((manifest) =>
     manifest.sharing === "per_user" && manifest.transport === "stdio"
   );
   const inHome = own.flatMap((manifest) => writableFolders(manifest, place))
     .filter((path) => path.startsWith(`${paths.home(agent.name)}/`));
-  return [...new Set(inHome)].sort().map((path) => ({
+  return [...new Set([workspace, ...inHome])].sort().map((path) => ({
     path,
     mode: 0o700,
     owner: { user: agent.name, group: agent.name },

@@ -23,7 +23,7 @@ import type {
 } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
-import type { Facts } from "units/reconcile/facts.ts";
+import { type Facts, workspaceOf } from "units/reconcile/facts.ts";
 import {
   claimsOf,
   lostClaims,
@@ -69,6 +69,10 @@ export function desiredMcps(
   }
   const files: TaggedFile[] = [];
   const units: DesiredUnit[] = [];
+  const workspaces = new Map(facts.agents.flatMap((agent) => {
+    const folder = workspaceOf(agent, facts);
+    return folder.ok ? [[agent.name, folder.value] as const] : [];
+  }));
   const usable = new Map<AgentName, Manifest[]>(facts.agents.map((agent) => [agent.name, []]));
   const ordered = [...wiring].sort(([a], [b]) => a < b ? -1 : 1);
   for (const [name, { manifest, agents }] of ordered) {
@@ -96,7 +100,7 @@ export function desiredMcps(
     for (const { agent } of claimsOf(manifest, agents)) {
       // What belongs to a held agent alone stays as it is; the rules and shared servers go on.
       if (agent !== undefined && facts.held?.agents?.includes(agent)) continue;
-      if (!hasLost(name, agent)) addServer(manifest, agent, { facts, files, units });
+      if (!hasLost(name, agent)) addServer(manifest, agent, { facts, files, units, workspaces });
     }
   }
   return {
@@ -120,10 +124,21 @@ export function desiredMcps(
 function addServer(
   manifest: Manifest,
   agent: AgentName | undefined,
-  to: { readonly facts: Facts; readonly files: TaggedFile[]; readonly units: DesiredUnit[] },
+  to: {
+    readonly facts: Facts;
+    readonly files: TaggedFile[];
+    readonly units: DesiredUnit[];
+    /** An agent without a usable workspace is held: `desired_agents.ts` says why. */
+    readonly workspaces: ReadonlyMap<AgentName, string>;
+  },
 ): void {
-  const { facts } = to;
-  const place = { paths: facts.paths, agent, workdir: facts.workdir };
+  const { facts, workspaces } = to;
+  const workdir = agent === undefined ? undefined : workspaces.get(agent);
+  if (agent !== undefined && workdir === undefined) return;
+  const place = {
+    ...{ paths: facts.paths, agent, workdir },
+    ...(facts.project === undefined ? {} : { project: facts.project }),
+  };
   const socket = renderMcpSocket(manifest, agent, facts.paths);
   const files = [
     unitFile(renderMcpService(manifest, place), facts.paths),

@@ -10,6 +10,7 @@ import { mendDatabase } from "units/reconcile/damaged_database.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
+import { quoteShell } from "core/quote.ts";
 import { FileFault, type Files, ServiceFault, type ServiceManager } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
@@ -54,7 +55,7 @@ export async function execute(
   const failed = new Set<string>();
   const fail = (step: Step, fault: ServiceFault | FileFault) => {
     failed.add(stepSubject(step));
-    faults.push(faultOfOne(step, fault, ports.services));
+    faults.push(faultOfOne(step, fault, { services: ports.services, paths: site.paths }));
   };
   const note = (step: Step) => {
     if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
@@ -143,11 +144,15 @@ function isOfOne(step: Step, thrown: unknown): boolean {
   return thrown instanceof FileFault && isHome && thrown.code !== "ENOSPC";
 }
 
-function faultOfOne(step: Step, thrown: unknown, services: ServiceManager): Refusal {
+function faultOfOne(
+  step: Step,
+  thrown: unknown,
+  { services, paths }: { readonly services: ServiceManager; readonly paths: Paths },
+): Refusal {
   if (!(thrown instanceof ServiceFault)) {
     const subject = JSON.stringify(stepSubject(step));
     return refusal("home-not-writable", `Cannot write ${subject}: ${errorText(thrown)}`, {
-      hints: ["fleetctl apply"],
+      hints: [...folderHints(step, paths), "fleetctl apply"],
     });
   }
   const unit = (step as UnitStep).unit;
@@ -158,6 +163,14 @@ function faultOfOne(step: Step, thrown: unknown, services: ServiceManager): Refu
     hints: mending?.hints ??
       [services.name === "systemd" ? `journalctl -u ${unit} -n 50` : "fleetctl status"],
   });
+}
+
+/** A workspace outside of the home is the operator's to make where its agent cannot. */
+function folderHints(step: Step, paths: Paths): readonly string[] {
+  if (step.kind !== "folder" || step.home === undefined) return [];
+  if (step.path.startsWith(`${paths.home(step.home)}/`)) return [];
+  const owner = `-o ${step.home} -g ${step.home} -m 0${step.mode.toString(8)}`;
+  return [`install -d ${owner} ${quoteShell(step.path)}`];
 }
 
 function stopsAll(step: Step, thrown: unknown, paths: Paths): Refusal {

@@ -8,13 +8,17 @@
  * @module
  */
 
+import type { HostLimits } from "core/agent_limits.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
+import { refusal } from "core/errors.ts";
 import type { AgentName, HostName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { RenderedFile } from "core/rendered_file.ts";
+import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import { DEFAULT_WORKSPACE, workspaceFolder, workspacePlaceRule } from "core/workspace.ts";
 
 /** How launchers start a role: from the source tree, or from one bundled file per program. */
 export interface Shape {
@@ -131,10 +135,12 @@ export interface Facts {
   /** Secret env files (`agent-<name>.env`, `mcp-shared.env`), rendered from the secret store. */
   readonly env: readonly RenderedFile[];
   readonly roles: Roles;
+  /** What agents may take of this host; absent where no service manager holds them to it. */
+  readonly limits?: HostLimits;
   readonly shape: Shape;
-  /** Folder that `{workdir}` of a manifest stands for. */
-  readonly workdir: string;
-  /** Folder that people mean by "this project"; `workdir` when absent. */
+  /** Workspace of each agent whose record names none. */
+  readonly workspace: string;
+  /** Folder that people mean by "this project"; the workspace when absent. */
   readonly project?: string;
   /**
    * Agents and MCPs whose files have no readable version, and agents without an account: what was
@@ -147,6 +153,24 @@ export interface Facts {
     /** Files of roles whose keys could not be read. */
     readonly paths?: readonly string[];
   };
+}
+
+/** Returns the folder of an agent's workspace; refuses one that may not lie there on a host. */
+export function workspaceOf(
+  agent: Pick<AgentRecord, "name" | "workspace">,
+  { paths, workspace }: Pick<Facts, "paths" | "workspace">,
+): Result<string> {
+  const home = paths.home(agent.name);
+  const text = agent.workspace ?? workspace;
+  // Under another root every agent is the same user.
+  const rule = paths.root === "/" ? workspacePlaceRule(text, home) : undefined;
+  if (rule === undefined) return ok(workspaceFolder(text, home));
+  return err(refusal(
+    "workspace-unusable",
+    `Cannot use ${JSON.stringify(text)} as the workspace of agent ${JSON.stringify(agent.name)}: ` +
+      `it ${rule}`,
+    { hints: [`fleetctl agents set ${agent.name} --workspace ${DEFAULT_WORKSPACE}`] },
+  ));
 }
 
 /** Returns the agents that run on a host: pinned to it, or pinned nowhere. */

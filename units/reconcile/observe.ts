@@ -160,11 +160,13 @@ function unitNames(desired: Desired, record: RenderRecord, paths: Paths): readon
   return [...new Set([...desired.units.map((unit) => unit.name), ...recorded])].sort();
 }
 
-/** Returns the unit whose file a path is; undefined for other files and for templates. */
+/** Returns the unit whose file a path is; undefined for other files, templates and slices. */
 export function unitOfPath(path: string, paths: Paths): string | undefined {
   if (!path.startsWith(`${paths.units}/`)) return undefined;
   const name = path.slice(paths.units.length + 1);
-  return name.includes("@.") || name.includes("/") ? undefined : name;
+  // A slice is made and ended with the services in it: stopping it would stop them.
+  const isNoUnit = name.includes("@.") || name.includes("/") || name.endsWith(".slice");
+  return isNoUnit ? undefined : name;
 }
 
 async function readEntry(files: Files, path: string): Promise<ObservedEntry | undefined> {

@@ -33,7 +33,6 @@ type Sets = Readonly<Record<string, PermissionSet>>;
 export interface HostSite {
   readonly paths: Paths;
   readonly shape: LauncherShape;
-  readonly workdir: string;
   /** Agents of this host; absent before its ledger is read. */
   readonly agents?: readonly Pick<AgentRecord, "name">[];
   readonly roles: {
@@ -231,7 +230,6 @@ function hostValues(site: HostSite): PermissionValues {
     programs: site.shape.kind === "tree"
       ? [site.shape.dir, site.shape.denoDir]
       : [`${site.shape.dir}/programs/fleetctl`],
-    workdir: site.workdir,
     daemon_socket: paths.daemonSocket,
     manager_socket: paths.managerSocket,
     libc: LIBC,

@@ -34,6 +34,18 @@ export function dialUnit(agent: string): string {
   return `fleetctl-dial-${agent}.service`;
 }
 
+/**
+ * Everything that works for agents: their dial units, their MCP servers, servers that are shared
+ * or tried out. The host's own roles are not in it.
+ */
+export const FLEET_SLICE = "fleetctl.slice";
+
+/** Returns the slice of one agent: its dial unit and its own MCP servers. */
+export function agentSlice(agent: string): string {
+  // A dash in a slice's name means that it is inside another slice.
+  return `fleetctl-agents-${agent.replaceAll("-", "\\x2d")}.slice`;
+}
+
 /** Returns the stem of an MCP's units: `mcp-git-ada` for one agent, `mcp-notes` when shared. */
 export function mcpStem(mcp: string, agent: string | undefined): string {
   return agent === undefined ? `mcp-${mcp}` : `mcp-${mcp}-${agent}`;

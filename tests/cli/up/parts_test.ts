@@ -5,10 +5,18 @@
  */
 
 import assert from "node:assert/strict";
-import { managerLine, nextSteps, partName, relaxedLines, stepLine } from "cli/up/parts.ts";
+import {
+  managerLine,
+  nextSteps,
+  partName,
+  relaxedLines,
+  stepLine,
+  workspaceLine,
+} from "cli/up/parts.ts";
 
 Deno.test("nextSteps() prints commands that reach this root", () => {
-  const steps = (root: string, env: Record<string, string>) => nextSteps({ env, paths: { root } });
+  const steps = (root: string, env: Record<string, string>, project = "/src") =>
+    nextSteps({ env, paths: { root } }, project);
   assert.deepEqual(steps("/src/.fleetctl", { FLEETCTL_FROM_TREE: "/src" }), [
     "try, in another terminal:",
     "  ./dev up --turn 'what can you do'",
@@ -21,11 +29,19 @@ Deno.test("nextSteps() prints commands that reach this root", () => {
     "  ./dev up --root '/tmp/a b' --turn 'last commit of /src'",
     "  FLEETCTL_ROOT='/tmp/a b' ./dev run fleetctl status",
   ]);
-  assert.deepEqual(steps("/tmp/r", { PWD: "/home/x" }).slice(1), [
+  assert.deepEqual(steps("/tmp/r", {}, "/home/x").slice(1), [
     "  fleetctl up --root /tmp/r --turn 'what can you do'",
     "  fleetctl up --root /tmp/r --turn 'last commit of /home/x'",
     "  FLEETCTL_ROOT=/tmp/r fleetctl status",
   ]);
+});
+
+Deno.test("workspaceLine() says where agents work and what git reads besides", () => {
+  assert.equal(
+    workspaceLine({ workdir: "~/workspace", project: "/src" }),
+    "agents work in ~/workspace, and git reads /src (--workdir DIR: they work there)",
+  );
+  assert.equal(workspaceLine({ workdir: "/srv/x", project: "/srv/x" }), "agents work in /srv/x");
 });
 
 Deno.test("managerLine() has one line per part and none for a server of a connection", () => {

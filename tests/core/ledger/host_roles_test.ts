@@ -24,8 +24,12 @@ Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
     areDialUnitsHere: true,
     isHostUnitHere: false,
     shape: { kind: "tree", dir: "/src/fleetctl", denoDir: "/var/cache/deno" },
-    workdir: "/srv/work: it's",
+    workdir: "/srv/work of all",
     project: "/srv/projects/here",
+    limits: {
+      agents: { memoryMaxBytes: 12 * 1024 ** 3, cpuWeight: 80 },
+      agent: { memoryMaxBytes: 2 * 1024 ** 3, tasksMax: 2_048 },
+    },
   };
   assert.deepEqual(parseHostRoles(printHostRoles(roles), "roles.yaml"), { ok: true, value: roles });
 });
@@ -37,13 +41,13 @@ Deno.test("parseHostRoles() means the defaults when the file is absent or empty"
 
 Deno.test("parseHostRoles() reports every fault with its line", () => {
   const read = parseHostRoles(
-    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\n  events_days: 0\ndaemon: 3\nworkdir: here\nextra: 1\n",
+    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\n  events_days: 0\ndaemon: 3\nworkdir: here\nextra: 1\nlimits:\n  agent: { memory_max: 2 }\n  each: {}\n",
     "roles.yaml",
   );
   assert.ok(!read.ok);
   assert.equal(read.error.code, "roles-file-invalid");
   const lines = read.error.details.map((line) => line.split(":")[1]).sort();
-  assert.deepEqual(lines, ["2", "3", "4", "5", "6", "7", "8"]);
+  assert.deepEqual(lines, ["2", "3", "4", "5", "6", "7", "8", "10", "11"].sort());
 });
 
 const FILE = "/etc/fleetctl/roles.yaml";

@@ -30,10 +30,12 @@ runtime: runtime-a
 provider: openai
 model: vendor/model-4.1:free
 run_on: Atlas
+workspace: ~/work
 admin: true
 tools:
   add: [git, notes]
   remove: [browser]
+limits: { memory_max: 2G, memory_high: 1536m, tasks_max: 512, cpu_weight: 50, io_weight: 20 }
 created: 2026-01-31T08:00:00Z
 dial_keys: [${KEY}]
 `),
@@ -47,8 +49,16 @@ dial_keys: [${KEY}]
       provider: "openai",
       model: "vendor/model-4.1:free",
       runOn: "atlas",
+      workspace: "~/work",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
+      limits: {
+        memoryHighBytes: 1536 * 1024 ** 2,
+        memoryMaxBytes: 2 * 1024 ** 3,
+        tasksMax: 512,
+        cpuWeight: 50,
+        ioWeight: 20,
+      },
       created: "2026-01-31T08:00:00Z",
       dialKeys: [KEY],
     },
@@ -96,7 +106,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, admin, tools, created, stopped, dial_keys",
+      "owner_email, runtime, provider, model, run_on, workspace, admin, tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],
   },
@@ -118,6 +128,27 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
       `${FILE}:11: tools.add[2]: "ok" is there twice`,
       `${FILE}:12: dial_keys[0]: is "short", must be an Ed25519 key in base64url`,
     ],
+  },
+  {
+    name: "limits without a unit, out of bounds, and in the wrong order",
+    text: `${HEAD}limits:\n  memory_max: 512\n  memory_high: 1K\n  tasks_max: 5\n  swap: 1G\n`,
+    want: [
+      `${FILE}:7: limits.swap: unknown key, must be one of memory_high, memory_max, tasks_max, ` +
+      "cpu_weight, io_weight",
+      `${FILE}:5: limits.memory_high: is "1K", must be a size from 256M to 64T, such as 2G`,
+      `${FILE}:4: limits.memory_max: is the number 512, must be a string (put it in quotes)`,
+      `${FILE}:6: limits.tasks_max: is "5", must be a whole number from 128 to 4194304`,
+    ],
+  },
+  {
+    name: "a workspace that is no path",
+    text: `${HEAD}workspace: ../etc\n`,
+    want: [`${FILE}:3: workspace: is "../etc", must be an absolute path or begin with ~/`],
+  },
+  {
+    name: "a threshold above the ceiling",
+    text: `${HEAD}limits: { memory_high: 3G, memory_max: 2G }\n`,
+    want: [`${FILE}:3: limits: memory_high is above memory_max, must be at most that`],
   },
   {
     name: "dial keys that are neither a list nor absent",

@@ -131,6 +131,12 @@ function open(table: Record<string, FakeProgram>, units: readonly string[] = [])
   return { processes, services: systemdServices(processes, folders) };
 }
 
+Deno.test("parseUnitStatus() says it when the kernel ended a unit for lack of memory", () => {
+  const text = "Id=a.service\nLoadState=loaded\nActiveState=activating\nResult=oom-kill\n" +
+    "ExecMainCode=2\nExecMainStatus=9\n";
+  assert.deepEqual(parseUnitStatus(text).map(({ reason }) => reason), ["out of memory"]);
+});
+
 Deno.test("status() lists all units once and asks for properties where they matter", async () => {
   const folder = await unitFolder();
   try {

@@ -151,8 +151,8 @@ Deno.test("checkSecretValue() takes up to 64 KiB of text, newlines and quotes in
 Deno.test("checkSecretKey() refuses names that steer programs", () => {
   const bad =
     "PATH HOME LD_PRELOAD DENO_DIR NODE_OPTIONS BASH_ENV FLEETCTL_PERMISSIONS FLEETCTL_ROOT " +
-    "FLEETCTL_AGENT FLEETCTL_RUNTIME FLEETCTL_PROJECT FLEETCTL_BASE_URL_ CHANNEL_USER_EMAIL " +
-    "PYTHONPATH GIT_CONFIG_COUNT LISTEN_FDS";
+    "FLEETCTL_AGENT FLEETCTL_RUNTIME FLEETCTL_PROJECT FLEETCTL_WORKSPACE FLEETCTL_BASE_URL_ " +
+    "CHANNEL_USER_EMAIL PYTHONPATH GIT_CONFIG_COUNT LISTEN_FDS";
   for (const name of bad.split(" ")) {
     const checked = checkSecretKey(name);
     assert.equal(checked.ok ? name : checked.error.code, "key-reserved");
@@ -163,7 +163,9 @@ Deno.test("checkSecretKey() refuses names that steer programs", () => {
   for (const name of good.split(" ")) assert(checkSecretKey(name).ok, name);
   // Whatever the built-in runtime reads about its model can be set where its keys are set.
   for (const { name } of Object.values(RUNTIME_SETTINGS)) {
-    if (name !== "FLEETCTL_PROJECT") assert(checkSecretKey(name).ok, name);
+    if (!["FLEETCTL_PROJECT", "FLEETCTL_WORKSPACE"].includes(name)) {
+      assert(checkSecretKey(name).ok, name);
+    }
   }
   assert.equal((checkSecretKey("a") as { error: { code: string } }).error.code, "name-invalid");
 });

@@ -6,12 +6,14 @@
 
 import assert from "node:assert/strict";
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
-import { copyInto, PackagedHost } from "tests/support/packaged_host.ts";
+import { copyInto, makeRepository, PackagedHost } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
 /** Where the tests make their repository. */
-export const REPOSITORY = "/srv/repository";
-const LOG_ARGS = JSON.stringify({ path: REPOSITORY, maxCount: 1 });
+export const REPOSITORY = "/home/ada/workspace/repository";
+/** What a user that is no agent can read. */
+const SHARED_REPOSITORY = "/srv/repository";
+const LOG_ARGS = JSON.stringify({ path: SHARED_REPOSITORY, maxCount: 1 });
 
 /** The server runs as the agent, whose home it cannot write. */
 export async function checkServer(scene: PackagedHost): Promise<void> {
@@ -27,6 +29,59 @@ export async function checkServer(scene: PackagedHost): Promise<void> {
   assert.ok(!journal.includes(REPOSITORY), "arguments of tools are nobody else's");
   const cache = await scene.run([...inside, "/home/ada/.cache/fleetctl/mcp-git/x"]);
   assert.equal(cache.code, 0, cache.err);
+}
+
+/** The only tree that the git server writes is the workspace, and there it can do its work. */
+export async function checkWorkspace(scene: PackagedHost): Promise<void> {
+  const { answer: cwd } = await scene.turn('call bash {"command":"pwd; stat -c %a%U ."}');
+  assert.match(cwd, /\/home\/ada\/workspace\n700ada/);
+  const call = (tool: string, args: object) =>
+    scene.turn(`call ${tool} ${JSON.stringify(args)}`, { approves: true });
+  const path = "/home/ada/workspace/new";
+  await call("git_init", { path });
+  await scene.turn(`call bash ${JSON.stringify({ command: "echo hello > new/hello.txt" })}`);
+  await call("git_add", { path, files: ["hello.txt"] });
+  await call("git_commit", { path, message: "written after approval" });
+  const log = ["git", "-C", path, "log", "--format=%s|%an|%ae"];
+  const { out } = await scene.run(log, { user: "ada" });
+  const name = await scene.must("hostname");
+  assert.equal(out, `written after approval|ada|ada@${name.trim()}\n`);
+  // The owner may approve it; the place is not one that the server may write.
+  for (const other of ["/srv/other", "/home/ada/elsewhere"]) {
+    const hash = await makeRepository(scene, other, "not to be changed");
+    const { answer } = await call("git_tag", { path: other, mode: "create", tagName: "x" });
+    assert.match(answer, /Read-only file system|NotCapable|Requires read access/, answer);
+    assert.equal(await scene.must("git", "-C", other, "-c", "safe.directory=*", "tag"), "");
+    assert.match(hash, /^[0-9a-f]{40}$/);
+  }
+  await scene.must("rm", "-r", "/home/ada/elsewhere", "/srv/other");
+  await checkOtherWorkspaces(scene);
+}
+
+/** Where a workspace may lie, and what a host does that has none there. */
+async function checkOtherWorkspaces(scene: PackagedHost): Promise<void> {
+  const set = (dir: string) => scene.run(["fleetctl", "agents", "set", "bob", "--workspace", dir]);
+  for (const dir of ["/etc/fleetctl", "/home/ada/workspace", "~/.ssh", "/srv"]) {
+    const refused = await set(dir);
+    assert.equal(refused.code, 1, dir);
+    assert.match(refused.err, /as the workspace of agent "bob": it must/);
+  }
+  // A folder that bob cannot make is the operator's to make: never root's to make in bob's name.
+  const missing = await set("/srv/bob/work");
+  const hint = /hint: (install .*)/.exec(missing.err)?.[1] ?? "";
+  assert.match(hint, /^install -d -o bob -g bob -m 0700 \/srv\/bob\/work$/, missing.err);
+  await scene.must("sh", "-c", hint);
+  await scene.must("fleetctl", "apply");
+  assert.equal(await scene.modeOf("/srv/bob/work"), "700 bob:bob");
+  // A link that an agent leaves in its place is followed with its own rights only.
+  await scene.must("fleetctl", "agents", "set", "bob", "--workspace", "~/linked");
+  await scene.must("sh", "-c", "rmdir /home/bob/linked; ln -s /root/taken /home/bob/linked");
+  const through = await scene.run(["fleetctl", "apply"]);
+  assert.equal((await scene.run(["test", "-e", "/root/taken"])).code, 1);
+  assert.match(through.err, /Cannot write "\/home\/bob\/linked"/);
+  await scene.must("rm", "/home/bob/linked");
+  await scene.must("fleetctl", "agents", "set", "bob", "--workspace", "");
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 
 /** The agent and its servers share a /tmp of their own. */
@@ -50,13 +105,16 @@ export async function checkBrowser(scene: PackagedHost): Promise<void> {
 }
 
 /** No shipped server is shared, so this one is the overlay's: the git server under another name. */
-export async function checkSharedServer(scene: PackagedHost, hash: string): Promise<void> {
+export async function checkSharedServer(scene: PackagedHost): Promise<void> {
+  const hash = await makeRepository(scene, SHARED_REPOSITORY, "shared by all");
   const shipped = SHIPPED_ENTRIES.find(({ name }) => name === "git");
   const entry = `${scene.host.root}/var/lib/fleetctl/repo/catalog/notes`;
   await Deno.mkdir(entry);
   await Deno.writeTextFile(`${entry}/deno.lock`, shipped?.lock ?? "");
   const manifest = (shipped?.manifest ?? "").replace(/^name: git$/m, "name: notes")
-    .replace(/^scope: per_user$/m, "scope: shared");
+    .replace(/^scope: per_user$/m, "scope: shared")
+    .replace(/^ {2}read: .*$/m, `  read: ["${SHARED_REPOSITORY}"]`)
+    .replace(/^ {2}write: .*\n/m, "");
   await Deno.writeTextFile(`${entry}/mcp.yaml`, manifest);
   await copyInto(scene.host, `${VENDOR_CACHE}/git/.`, "/var/lib/fleetctl/vendor-cache/notes");
   await scene.must("git", "config", "--system", "--add", "safe.directory", "*");

@@ -84,7 +84,6 @@ async function prepareRoot(): Promise<void> {
     facts: {
       paths,
       shape: { kind: "bundle", dir: `${out}/lib`, denoDir: `${root}/var/cache/fleetctl/deno` },
-      workdir: "/",
       roles: {},
     },
     runtime: { command: "{lib}/fleetctl-runtime" },

@@ -197,7 +197,7 @@ export function facts(
       host: { registerUrl: "ws://127.0.0.1:8735", publicKey: "k".repeat(43) },
     },
     shape: { kind: "bundle", dir: paths.lib, denoDir: paths.at("/var/cache/fleetctl/deno") },
-    workdir: "/srv/work",
+    workspace: "/srv/work",
     ...rest,
   };
 }

@@ -186,8 +186,9 @@ Deno.test("reconcile() names the home that cannot be written and goes on", async
     processes: failing,
   });
   assert.ok(report.ok);
-  // The folder of the dial unit, two that the server may write to, and the client config.
+  // The folder of the dial unit, the workspace, two that the server may write to, and the client
+  // config.
   const codes = report.value.faults.map((fault) => fault.code);
-  assert.deepEqual(codes, Array(4).fill("home-not-writable"));
+  assert.deepEqual(codes, Array(5).fill("home-not-writable"));
   assert.ok(rig.services.active().includes("mcp-git-ada.socket"));
 });

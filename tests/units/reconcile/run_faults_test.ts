@@ -23,7 +23,7 @@ test("reconcile() refuses a root whose sockets would have too long a path, per M
 });
 
 test("reconcile() refuses paths that cannot stand in a unit", async () => {
-  const report = await createRig().run(facts(WIRED, { workdir: '/srv/"quoted"' }));
+  const report = await createRig().run(facts(WIRED, { root: '/srv/"quoted"' }));
   assert.equal(report.ok, false);
   assert.equal(report.ok ? "" : report.error.code, "path-unusable");
 });

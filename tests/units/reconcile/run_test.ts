@@ -154,7 +154,7 @@ test("reconcile() prints diffs and changes nothing when it is a dry run", async 
   await rig.done(facts({ ada: ["git"] }), { restartAgents: true });
   const before = await rig.snapshot();
   const changes = [rig.files.changes.length, rig.services.changes.length];
-  const next = facts({ ada: ["git", "maps"] }, { workdir: "/srv/other" });
+  const next = facts({ ada: ["git", "maps"] }, { workspace: "/srv/other" });
   const env = next.env.map((file) => ({ ...file, content: `${file.content}NEW_KEY=hidden\n` }));
   const report = await rig.done({ ...next, env }, { dryRun: true, restartAgents: true });
   assert.deepEqual([rig.files.changes.length, rig.services.changes.length], changes);

@@ -40,7 +40,7 @@ Deno.test("reconcile() does not start a stopped agent after a boot or with a new
   await rig.done(stopped(all), { restartAgents: true });
   assert.ok(!rig.services.active().includes(DIAL));
   rig.services.reboot();
-  const changed = stopped({ ...all, workdir: "/elsewhere" });
+  const changed = stopped({ ...all, workspace: "/elsewhere" });
   const report = await rig.done(changed, { restartAgents: true });
   assert.ok(!rig.services.active().includes(DIAL));
   assert.deepEqual(report.restartPending, []);

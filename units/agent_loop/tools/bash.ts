@@ -29,15 +29,20 @@ const TERM_MS = 2_000;
 /** A pipe that a child in another session holds open is given up after this. */
 const DRAIN_MS = 1_000;
 const COMMAND_LENGTH_MAX = 100_000;
+/** What a shell ends with when the kernel ended its last command: 128 and the signal. */
+const KILLED = 137;
+const KILLED_WHY = "a process was killed, as the system does when memory runs out";
 
 /**
  * Runs `$1` with no stdin. Stdin of the wrapper is a pipe from the runtime: the watcher reads it,
- * and at its end, that is, when the runtime is gone, it kills the whole group.
+ * and at its end, that is, when the runtime is gone, it kills the whole group. Where the agent's
+ * memory runs out, the kernel ends the command before the runtime.
  */
 const WRAPPER = `
 exec 3<&0 </dev/null
 ( exec </dev/null >/dev/null 2>&1; read -r -u 3 _; kill -KILL 0 ) &
 exec 3<&-
+{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
 exec ${BASH} -c "$1"
 `;
 
@@ -143,7 +148,8 @@ async function runCommand(
   if (isTimedOut) return failed(joined(text, `[ended after ${seconds} s, the time limit]`));
   if (exit.code === 0) return { status: "completed", text };
   const how = exit.code === undefined ? `signal ${exit.signal}` : `exit code ${exit.code}`;
-  return failed(joined(text, `[${how}]`));
+  const isKilled = exit.signal === "SIGKILL" || exit.code === KILLED;
+  return failed(joined(text, isKilled ? `[${how}: ${KILLED_WHY}]` : `[${how}]`));
 }
 
 async function drain(

@@ -28,6 +28,7 @@ case "$1" in
   purge)
     save_copy
     rm -rf /etc/fleetctl /var/lib/fleetctl /var/cache/fleetctl /var/log/fleetctl /run/fleetctl /run/mcp
+    rm -rf /etc/systemd/system/fleetctl.slice /etc/systemd/system/fleetctl-agents-*.slice.d
     for unit in /etc/systemd/system/fleetctl-*.service /etc/systemd/system/mcp-*.service \
       /etc/systemd/system/mcp-*.socket; do
       [ -f "$unit" ] || continue

@@ -23,7 +23,10 @@ export interface ServerPlace {
   readonly paths: Paths;
   /** Undefined for a shared server. */
   readonly agent: AgentName | undefined;
-  readonly workdir: string;
+  /** The agent's workspace; undefined for a shared server, which has its own folder. */
+  readonly workdir: string | undefined;
+  /** What `{project}` stands for; the workspace when absent. */
+  readonly project?: string;
 }
 
 /** Share of the memory limit that V8 may fill before the server ends with a readable error. */
@@ -39,15 +42,21 @@ export function serverHome(manifest: Manifest, place: ServerPlace): string {
     : place.paths.home(place.agent);
 }
 
-/** Fills in `{tree}`, `{home}`, `{workdir}` and `{lib}`. */
+/** Fills in `{tree}`, `{home}`, `{workdir}`, `{project}` and `{lib}`. */
 export function expandPlaceholders(text: string, manifest: Manifest, place: ServerPlace): string {
+  const home = serverHome(manifest, place);
+  const workdir = place.workdir ?? home;
   const values: Readonly<Record<string, string>> = {
     tree: treePath(place.paths, manifest.name),
-    home: serverHome(manifest, place),
-    workdir: place.workdir,
+    home,
+    workdir,
+    project: place.project ?? workdir,
     lib: place.paths.lib,
   };
-  return text.replace(/\{(tree|home|workdir|lib)\}/g, (_, name: string) => values[name] ?? "");
+  return text.replace(
+    /\{(tree|home|workdir|project|lib)\}/g,
+    (_, name: string) => values[name] ?? "",
+  );
 }
 
 /** Returns the variables that the server itself may read, sorted. */

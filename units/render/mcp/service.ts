@@ -25,6 +25,7 @@ import {
   startsPrograms,
 } from "units/render/mcp/command.ts";
 import { pythonEntries } from "units/render/mcp/python.ts";
+import { agentPlace } from "units/render/slices.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** Where programs are looked for by servers that start some. */
@@ -65,6 +66,7 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           ...viewEntries(manifest, place),
           ...environmentEntries(manifest, place),
           { key: "TimeoutStopSec", value: "5" },
+          ...agentPlace(place.agent),
           { key: "TasksMax", value: String(manifest.limits.tasksMax) },
           { key: "MemoryMax", value: String(manifest.limits.memoryBytesMax) },
           ...serverHardening({

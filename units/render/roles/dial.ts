@@ -13,14 +13,17 @@ import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { agentHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
+import { agentPlace } from "units/render/slices.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 /** What a dial unit is rendered from. */
 export interface DialSite {
   readonly paths: Paths;
   readonly registerUrl: string;
-  /** Folder that the owner means by "this project". */
-  readonly project: string;
+  /** Folder in which the runtime works. */
+  readonly workspace: string;
+  /** Folder that the owner means by "this project"; the workspace when absent. */
+  readonly project?: string;
   /** Further non-secret settings of this agent's runtime. */
   readonly settings: Readonly<Record<string, string>>;
 }
@@ -35,6 +38,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
     ["FLEETCTL_RUNTIME", agent.runtime],
     ["FLEETCTL_PROVIDER", agent.provider],
     ["FLEETCTL_MODEL", agent.model],
+    ["FLEETCTL_WORKSPACE", site.workspace],
     ["FLEETCTL_PROJECT", site.project],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
@@ -76,6 +80,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
             value: "continue",
             why: "A tool that ran out of memory must not take the agent with it",
           },
+          ...agentPlace(agent.name),
           ...agentHardening(),
         ],
       },

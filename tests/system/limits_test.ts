@@ -1,0 +1,138 @@
+/**
+ * The limits of agents on a host that enforces them: a command that eats memory or tasks ends by
+ * itself, its agent goes on, and so does the host. A new limit holds without a restart.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { bootHost } from "tests/support/booted_host.ts";
+import { hostSteps } from "tests/support/host_steps.ts";
+import {
+  buildPackage,
+  copyInto,
+  DIAL,
+  installPackage,
+  PackagedHost,
+  ROLES,
+} from "tests/support/packaged_host.ts";
+import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
+import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
+
+const SLICE = "fleetctl-agents-ada.slice";
+const MIB = 1024 ** 2;
+const MEMORY_MIB = 512;
+const TASKS = 256;
+
+/** Processes of ada's session: the dial unit and its runtime. */
+async function session(scene: PackagedHost): Promise<readonly string[]> {
+  const runtime = await scene.must("pgrep", "-u", "ada", "-f", "fleetctl-runtime");
+  return [await scene.property(DIAL, "MainPID"), runtime.trim()];
+}
+
+async function bash(scene: PackagedHost, command: string): Promise<string> {
+  const { answer } = await scene.turn(`call bash ${JSON.stringify({ command })}`);
+  return answer;
+}
+
+async function setUp(scene: PackagedHost): Promise<void> {
+  for (const name of ENTRIES_OF_UP) {
+    await copyInto(scene.host, `${VENDOR_CACHE}/${name}`, "/var/lib/fleetctl/vendor-cache");
+  }
+  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
+  await scene.must(
+    ...["fleetctl", "agents", "add", "ada", "--channel", "webview"],
+    ...["--user-email", "ada@example.org", "--io-weight", "20"],
+  );
+  await scene.must("fleetctl", "mcp", "add", "git", "ada");
+  await scene.must("fleetctl", "apply");
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
+}
+
+/** What the host leaves to agents is less than it has, and what the verb shows is in force. */
+async function checkDefaults(scene: PackagedHost): Promise<void> {
+  const has = Number(/MemTotal: +(\d+) kB/.exec(await scene.must("cat", "/proc/meminfo"))?.[1]);
+  const all = Number(await scene.property("fleetctl.slice", "MemoryMax"));
+  assert.ok(all > 0 && has * 1024 - all >= 512 * MIB, `${all} of ${has} kB`);
+  const shown = JSON.parse(await scene.must("fleetctl", "agents", "show", "ada", "--json"));
+  const { memory_max, tasks_max, cpu_weight, io_weight } = shown.limits_in_force;
+  const max = Number(await scene.property(SLICE, "MemoryMax"));
+  assert.equal(memory_max, max % (1024 * MIB) === 0 ? `${max / 1024 / MIB}G` : `${max / MIB}M`);
+  assert.equal(String(tasks_max), await scene.property(SLICE, "TasksMax"));
+  assert.deepEqual([cpu_weight, io_weight], [100, 20]);
+  // This kernel keeps no controller for these: their text is all that can be seen.
+  const text = await scene.must("systemctl", "cat", SLICE);
+  assert.match(text, /^MemoryHigh=\d+$/m);
+  assert.match(text, /^CPUWeight=100\nIOWeight=20$/m);
+}
+
+/** The agent runs on with new limits; so does the server of its next call. */
+async function checkNewLimits(scene: PackagedHost): Promise<void> {
+  const before = await session(scene);
+  const said = await scene.must(
+    ...["fleetctl", "agents", "set", "ada", "--memory-max", `${MEMORY_MIB}M`],
+    ...["--tasks-max", String(TASKS)],
+  );
+  assert.match(said, /agent "ada" has a new memory_max, tasks_max, from now on/);
+  assert.doesNotMatch(said, /restart/);
+  assert.equal(await scene.property(SLICE, "MemoryMax"), String(MEMORY_MIB * MIB));
+  assert.equal(await scene.property(SLICE, "TasksMax"), String(TASKS));
+  await scene.must("fleetctl", "apply");
+  assert.deepEqual(await session(scene), before);
+  await scene.turn("last commit of /home/ada");
+  const server = await scene.serverUnit("mcp-git-ada@*.service");
+  const group = await scene.must("cat", `/proc/${await scene.property(server, "MainPID")}/cgroup`);
+  assert.ok(group.includes(`/fleetctl.slice/fleetctl-agents.slice/${SLICE}/${server}`), group);
+}
+
+/** What eats memory is ended, and nothing else. */
+async function checkMemory(scene: PackagedHost): Promise<void> {
+  const before = await session(scene);
+  const answer = await bash(scene, "tail /dev/zero; echo status $?");
+  assert.match(answer, /status 137/);
+  assert.match(await bash(scene, "tail /dev/zero"), /killed, as the system does when memory runs/);
+  // Many that are small: none of them is larger than the runtime.
+  const many =
+    "for i in $(seq 60); do python3 -c 'import time; x = b\"x\" * 2**25; time.sleep(60)' & " +
+    "done; wait; echo all ended";
+  await bash(scene, many);
+  assert.deepEqual(await session(scene), before, "the agent's own programs go on");
+  assert.match(await bash(scene, "echo still here"), /still here/);
+}
+
+/** What starts processes without end gets no more of them, and the host still does. */
+async function checkTasks(scene: PackagedHost): Promise<void> {
+  // What so many processes need of memory is not what is looked at here.
+  await scene.must("fleetctl", "agents", "set", "ada", "--memory-max", "");
+  const before = await session(scene);
+  const answer = await bash(scene, "for i in $(seq 2000); do sleep 60 & done 2>&1 | tail -n 3");
+  assert.match(answer, /Resource temporarily unavailable/);
+  assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
+  assert.deepEqual(await session(scene), before);
+  assert.match(await bash(scene, "echo still here"), /still here/);
+}
+
+Deno.test("one command of an agent takes neither the host nor the agent down", async (t) => {
+  const out = await buildPackage();
+  const host = await bootHost({ target: "multi-user.target", enforces: "controllers" });
+  const scene = new PackagedHost(host);
+  const step = hostSteps(t, [host]);
+  try {
+    await step("dpkg -i, an agent, an MCP and apply", async () => {
+      await installPackage(host, out);
+      await setUp(scene);
+    });
+    await step("the defaults leave the host its part", () => checkDefaults(scene));
+    await step("new limits hold without a restart", () => checkNewLimits(scene));
+    await step("memory without end", () => checkMemory(scene));
+    await step("processes without end", () => checkTasks(scene));
+    await step("an agent's own limits go with the agent", async () => {
+      await scene.must("fleetctl", "agents", "remove", "ada", "--yes");
+      const left = await scene.must("find", "/etc/systemd/system", "-path", "*ada*");
+      assert.equal(left.split("\n").filter((path) => path.endsWith(".conf")).join("\n"), "");
+    });
+  } finally {
+    await host.stop();
+    await Deno.remove(out, { recursive: true });
+  }
+});
