@@ -169,7 +169,8 @@ export function workspaceOf(
     "workspace-unusable",
     `Cannot use ${JSON.stringify(text)} as the workspace of agent ${JSON.stringify(agent.name)}: ` +
       `it ${rule}`,
-    { hints: [`fleetctl agents set ${agent.name} --workspace ${DEFAULT_WORKSPACE}`] },
+    // Quoted: a shell would put the home of whoever types it there.
+    { hints: [`fleetctl agents set ${agent.name} --workspace '${DEFAULT_WORKSPACE}'`] },
   ));
 }
 
