@@ -11,7 +11,7 @@ import { type Ended, poll } from "tests/support/booted_host.ts";
 import { makeRepository } from "tests/support/packaged_host.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
-const REPOSITORY = "/srv/asked";
+const REPOSITORY = "/home/ada/workspace/asked";
 const DIAL_ADA = "fleetctl-dial-ada.service";
 const SOCKET = "/home/ada/.fleetctl/dial/local.sock";
 /** A tool that the shipped catalog marks `risk: ask`, with a harmless effect. */
