@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import { readHomeText } from "cli/home_text.ts";
+import { type HomeReader, readHomeText } from "cli/home_text.ts";
 import { authorOf, readFacts, reconcileFacts } from "cli/planner.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { commitChange } from "core/ledger/repository.ts";
@@ -23,7 +23,7 @@ const READS_AT_ONCE = 32;
 
 /** Returns the public half of the key in an agent's home; undefined when there is none to use. */
 export async function keyInHome(
-  context: Pick<VerbContext, "ports" | "paths">,
+  context: HomeReader,
   agent: AgentName,
 ): Promise<string | undefined> {
   const path = `${context.paths.dialState(agent)}/key.json`;

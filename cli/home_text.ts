@@ -6,15 +6,22 @@
  * @module
  */
 
-import type { VerbContext } from "cli/context.ts";
 import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports.ts";
 
 /** Root owns no home of an agent; where it seems to, a link could lead to any file of root's. */
 const ROOT_UID = 0;
 
+/** What reading takes; the context of a verb has it. */
+export interface HomeReader {
+  readonly ports: { readonly files: Pick<Files, "stat" | "readPlain"> };
+  readonly paths: Paths;
+}
+
 /** Returns the text of a plain file of the agent's, of at most `bytesMax`; undefined for anything else. */
 export async function readHomeText(
-  { ports, paths }: Pick<VerbContext, "ports" | "paths">,
+  { ports, paths }: HomeReader,
   agent: AgentName,
   { path, bytesMax }: { readonly path: string; readonly bytesMax: number },
 ): Promise<string | undefined> {

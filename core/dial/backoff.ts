@@ -17,8 +17,8 @@ export interface LastTry {
   readonly registeredMs: number;
   /** The gateway's own wish, from its `closing` frame. */
   readonly retryAfterMs?: number;
-  /** The gateway's answer, when it refused before there was a connection. */
-  readonly refused?: { readonly status: number; readonly reason?: string };
+  /** The gateway's answer, when it refused before there was a connection, and what helps. */
+  readonly refused?: { readonly status: number; readonly reason?: string; readonly hint?: string };
 }
 
 /** The ladder's place and the wait before the next try. */

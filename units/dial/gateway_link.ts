@@ -63,8 +63,11 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
       if (stop.signal.aborted) return;
       const next = decideRetry(last, attempt, random.fraction());
       attempt = next.attempt;
-      const why = last.refused ?? { code: last.code };
-      log.info("gateway is not connected", { ...why, retry_ms: next.delayMs });
+      if (last.refused === undefined) {
+        log.info("gateway is not connected", { code: last.code, retry_ms: next.delayMs });
+      } else {
+        log.warning("gateway refuses", { ...last.refused, retry_ms: next.delayMs });
+      }
       await clock.sleep(next.delayMs, stop.signal);
     }
   }
@@ -95,14 +98,15 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
 
   function refused({ status, text }: UpgradeFault): LastTry {
     const reason = refusalReason(text);
-    const shown = { status, ...(reason === undefined ? {} : { reason }) };
-    const isKey = reason === "key-not-enrolled";
     const enroll = `fleetctl agents key enroll ${identity.agent} ${identity.key.publicKey}`;
-    log.warning("gateway refuses", {
-      ...shown,
-      ...(isKey ? { hint: `on the gateway's host: ${enroll}` } : {}),
-    });
-    return { code: 1006, registeredMs: 0, refused: shown };
+    const hint = reason === "key-not-enrolled"
+      ? { hint: `here, for a first key: fleetctl apply; on the gateway's host: ${enroll}` }
+      : {};
+    return {
+      code: 1006,
+      registeredMs: 0,
+      refused: { status, ...(reason === undefined ? {} : { reason }), ...hint },
+    };
   }
 
   const done = keepDialing();
