@@ -79,7 +79,7 @@ function blocksOf(page: string): readonly string[] {
 }
 
 Deno.test("every program that a hint or a document names is on a host with the package", async () => {
-  const control = controlText({ version: "1", arch: "x86_64", kilobytes: 1 }).replace(/\n /g, " ");
+  const control = controlText({ version: "1", arch: "x86_64", kilobytes: 1 });
   const declared = [...control.matchAll(/^(?:Depends|Recommends): (.*)$/gm)].flatMap((
     [, list = ""],
   ) => list.split(/[,|]/).map((one) => one.trim().split(" ")[0] ?? ""));

@@ -34,8 +34,7 @@ Architecture: ${debianArchitecture(about.arch)}
 Maintainer: ${MAINTAINER}
 Installed-Size: ${about.kilobytes}
 Depends: libc6 (>= 2.31), libgcc-s1, git, passwd, procps
-Recommends: systemd, dbus, iproute2, ca-certificates, curl, age,
- vim-tiny | vim | nvi, bash-completion
+Recommends: systemd, dbus, iproute2, ca-certificates, curl, age, vim-tiny | nvi, bash-completion
 Suggests: chromium, python3-pip
 Section: admin
 Priority: optional
