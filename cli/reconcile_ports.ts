@@ -10,11 +10,17 @@ import { vendorEntry } from "core/catalog/vendor.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import type { ServiceManager } from "core/ports.ts";
 import { ok } from "core/result.ts";
+import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { ReconcilePorts, Vendor } from "units/reconcile/run.ts";
 
 /** Returns the planner's ports with this service manager. */
 export function reconcilePorts(context: VerbContext, services: ServiceManager): ReconcilePorts {
-  return { ...context.ports, services, vendor: vendorOf(context) };
+  return {
+    ...context.ports,
+    services,
+    vendor: vendorOf(context),
+    openHomes: (homeMsMax) => openHomeHelper(context.ports, homeMsMax),
+  };
 }
 
 function vendorOf(context: VerbContext): Vendor {

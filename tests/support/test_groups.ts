@@ -21,7 +21,7 @@ export interface TestGroup {
 
 /** Tests beside the source that start programs, fill disks, kill themselves or take seconds. */
 const PROGRAMS =
-  /^tests\/(core\/os\/|core\/(secrets\/store[a-z_]*|ledger\/(repository|repository_faults|history)|catalog\/vendor[a-z_]*)_test|units\/(agent_loop|mcp|dial|daemon|package|prepare)\/|units\/reconcile\/(kill|properties)_test|cli\/mcp\/|cli\/(run|status|disk_room|agents\/remove_home|logs\/source|gc\/retention)_test|login\/basic\/(attempts|passwords)_test|teamchat\/(receiver\/spool_test|token\/)|(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|sockets|e2e|process)_test|teamchat\/(.*\/)?(turn|body|faults|proactive|owner_events|citations|files|file_consent|fairness|delivery|owners|stream)_test)/;
+  /^tests\/(core\/os\/|core\/(secrets\/store[a-z_]*|ledger\/(repository|repository_faults|history)|catalog\/vendor[a-z_]*)_test|units\/(agent_loop|mcp|dial|daemon|package|prepare)\/|units\/reconcile\/(kill|properties|home_files|home_helper)_test|cli\/mcp\/|cli\/(run|status|disk_room|agents\/remove_home|logs\/source|gc\/retention)_test|login\/basic\/(attempts|passwords)_test|teamchat\/(receiver\/spool_test|token\/)|(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|sockets|e2e|process)_test|teamchat\/(.*\/)?(turn|body|faults|proactive|owner_events|citations|files|file_consent|fairness|delivery|owners|stream)_test)/;
 const MIRROR = /^tests\/(core|units|gateway|login|teamchat|cli)\/.*_test\.ts$/;
 
 function below(pattern: RegExp): TestGroup["holds"] {

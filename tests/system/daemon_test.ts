@@ -18,7 +18,13 @@ import {
   rootProgram,
 } from "tests/system/daemon/promises.ts";
 import { approvals, unreadableApprovals } from "tests/system/daemon/approvals.ts";
-import { brokenStores, fullDisk, linksAndPipes, usedUp } from "tests/system/daemon/faults.ts";
+import {
+  brokenStores,
+  fullDisk,
+  homesThatWait,
+  linksAndPipes,
+  usedUp,
+} from "tests/system/daemon/faults.ts";
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
@@ -54,6 +60,7 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("a refusal tells nobody what is there", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));
     await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
+    await step("no verb waits for what an agent puts in its home", () => homesThatWait(scene));
     await step("a broken shard or store harms nobody else", () => brokenStores(scene));
     await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
     await step("what an agent uses up keeps nobody else away", () => usedUp(scene));

@@ -141,7 +141,8 @@ async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void>
 function isOfOne(step: Step, thrown: unknown): boolean {
   if (thrown instanceof ServiceFault) return "unit" in step;
   const isHome = step.kind === "client" || (step.kind === "folder" && step.home !== undefined);
-  return thrown instanceof FileFault && isHome && thrown.code !== "ENOSPC";
+  // A home may be full by its own quota, or on a disk of its own: that stops no other agent.
+  return thrown instanceof FileFault && isHome;
 }
 
 function faultOfOne(

@@ -5,8 +5,9 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import type { Files, Processes, ServiceManager, Users } from "core/ports.ts";
+import type { Files, ServiceManager, Users } from "core/ports.ts";
 import type { Result } from "core/result.ts";
+import type { Homes } from "units/reconcile/home_files.ts";
 
 /** Brings the vendored tree of a catalog entry to what its manifest pins. */
 export interface Vendor {
@@ -17,8 +18,8 @@ export interface Vendor {
 export interface ReconcilePorts {
   readonly files: Files;
   readonly users: Users;
-  /** Starts the small writer that acts as an agent inside its home (only as root under `/`). */
-  readonly processes: Processes;
+  /** Opens the homes of agents (only as root under `/`); each may take so much time in all. */
+  openHomes(homeMsMax: number): Homes;
   readonly services: ServiceManager;
   readonly vendor: Vendor;
 }

@@ -14,7 +14,7 @@ import { desire, type Desired } from "units/reconcile/desired.ts";
 import { execute, type Executed } from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
-import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
 import { observe } from "units/reconcile/observe.ts";
 import { findOwners, type Owners } from "units/reconcile/owners.ts";
 import { type Plan, plan } from "units/reconcile/plan.ts";
@@ -55,6 +55,11 @@ export interface ReconcileOptions {
   readonly comingAccounts?: readonly AgentName[];
 }
 
+/** What one home may take of a run for the whole host. A disk may be slow. */
+const HOME_MS_MAX = 10_000;
+/** An agent's own verb holds the host's lock meanwhile: it may not delay others for longer. */
+const OWN_HOME_MS_MAX = 1_000;
+
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
 
 /** Makes the host what `facts` say; the refusal is for what stops everything (no space, no right). */
@@ -65,12 +70,13 @@ export async function reconcile(
 ): Promise<Result<Report>> {
   const { files } = ports;
   const { paths } = facts;
+  const homes = ports.openHomes(options.scope === undefined ? HOME_MS_MAX : OWN_HOME_MS_MAX);
   try {
-    if (options.dryRun === true) return await reconcileLocked(facts, ports, options);
+    if (options.dryRun === true) return await reconcileLocked(facts, ports, homes, options);
     await files.ensureDir(paths.locks, { mode: 0o700 });
     const lock = await files.lock(`${paths.locks}/reconcile.lock`);
     try {
-      return await reconcileLocked(facts, ports, options);
+      return await reconcileLocked(facts, ports, homes, options);
     } finally {
       await lock.release();
     }
@@ -80,12 +86,15 @@ export async function reconcile(
       return err(refusal("manager-failed", thrown.message, { hints: ["fleetctl status"] }));
     }
     throw thrown;
+  } finally {
+    await homes.close();
   }
 }
 
 async function reconcileLocked(
   facts: Facts,
   ports: ReconcilePorts,
+  homes: Homes,
   options: ReconcileOptions,
 ): Promise<Result<Report>> {
   const { paths } = facts;
@@ -113,7 +122,7 @@ async function reconcileLocked(
   const machine = {
     files: ports.files,
     services: ports.services,
-    homeOf: homeOf(facts, ports, owners.value),
+    homeOf: homeOf(facts, ports.files, homes, owners.value),
   };
   const observed = await observe(desired, narrowRecord(record ?? EMPTY_RECORD, scope), {
     paths,
@@ -191,13 +200,14 @@ function withoutMissing(facts: Facts, missing: ReadonlySet<AgentName>): Facts {
 
 function homeOf(
   facts: Facts,
-  ports: ReconcilePorts,
+  files: Files,
+  homes: Homes,
   owners: Owners,
 ): (agent: AgentName) => HomeFiles | undefined {
-  if (facts.rootless) return () => ownHomeFiles(ports.files);
+  if (facts.rootless) return () => ownHomeFiles(files);
   return (agent) => {
     const user = owners.users.get(agent);
-    return user === undefined ? undefined : agentHomeFiles(ports.processes, user);
+    return user === undefined ? undefined : homes.of(user, facts.paths.home(agent));
   };
 }
 

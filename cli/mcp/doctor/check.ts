@@ -30,7 +30,8 @@ import { err, ok, type Result } from "core/result.ts";
 import { decideTool } from "core/risk/decide.ts";
 import { gateOf } from "core/risk/rules.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
-import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import { scopeOfMcp } from "units/reconcile/scope.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
@@ -51,6 +52,8 @@ export interface Check {
 
 /** Lines of the server that go with a failed handshake. */
 const SERVER_LINES = 10;
+/** How long a look into the home may take. */
+const HOME_MS_MAX = 5_000;
 /** Names of tools that are printed. */
 const TOOLS_SHOWN = 8;
 
@@ -135,9 +138,9 @@ async function checkKeys(patient: Patient): Promise<Result<string>> {
 async function checkLogin(patient: Patient, provider: string): Promise<Result<string>> {
   const { context, agent } = patient;
   const folder = `${context.paths.home(agent.name)}/.fleetctl/oauth/${provider}`;
-  const home = await homeOf(patient);
-  if (!home.ok) return home;
-  if (await home.value?.isFilled(folder)) return ok(`signed in to ${provider}`);
+  const isFilled = await inHome(patient, async (home) => await home?.isFilled(folder) === true);
+  if (!isFilled.ok) return isFilled;
+  if (isFilled.value) return ok(`signed in to ${provider}`);
   return err(refusal(
     "needs-login",
     `Agent "${agent.name}" is not signed in to "${provider}", must be`,
@@ -148,15 +151,22 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
   ));
 }
 
-/** The home as its owner sees it, because a link in it may lead anywhere; undefined for no account. */
-async function homeOf(
+/** Asks the home as its owner sees it, because a link in it may lead anywhere; undefined for no account. */
+async function inHome<T>(
   { context, gathered, agent }: Patient,
-): Promise<Result<HomeFiles | undefined>> {
-  const { ports } = context;
-  if (gathered.facts.rootless) return ok(ownHomeFiles(ports.files));
+  work: (home: HomeFiles | undefined) => Promise<T>,
+): Promise<Result<T>> {
+  const { ports, paths } = context;
+  if (gathered.facts.rootless) return ok(await work(ownHomeFiles(ports.files)));
   const user = await unixUserOf(context, agent.name);
   if (!user.ok) return user;
-  return ok(user.value === undefined ? undefined : agentHomeFiles(ports.processes, user.value));
+  if (user.value === undefined) return ok(await work(undefined));
+  const homes = openHomeHelper(ports, HOME_MS_MAX);
+  try {
+    return ok(await work(homes.of(user.value, paths.home(agent.name))));
+  } finally {
+    await homes.close();
+  }
 }
 
 async function checkUnits(patient: Patient): Promise<Result<string>> {

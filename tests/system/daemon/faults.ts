@@ -46,6 +46,36 @@ export async function linksAndPipes(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "apply");
 }
 
+/** What an agent puts in place of its config is named at once: no verb waits for it or follows it. */
+export async function homesThatWait(scene: DaemonScene): Promise<void> {
+  const config = "/home/ada/.runtime-b/agent/mcp.json";
+  const kept = await scene.must("cat", config);
+  const asAda = async (script: string) => {
+    const ended = await scene.run(["sh", "-ec", script], { user: "ada" });
+    assert.equal(ended.code, 0, ended.err);
+  };
+  const cases = [
+    [`mkfifo ${config}`, "it is a pipe, must be a plain file"],
+    [`ln -s /etc/shadow ${config}`, "it is a link, must be a plain file"],
+    [`truncate -s 1G ${config}`, "it is a file of more than 1 MiB, must be a plain file"],
+    [`mkdir ${config}`, "it is a folder, must be a plain file"],
+  ] as const;
+  for (const [script, found] of cases) {
+    await asAda(`rm ${config}; ${script}`);
+    const own = await scene.run(["fleetctl", "apply", "self"], { user: "ada" });
+    assert.equal(own.code, 1, own.out);
+    assert.ok(own.err.includes(found), own.err);
+    const whole = await scene.run(["fleetctl", "apply"]);
+    assert.equal(whole.code, 1, whole.out);
+    assert.match(whole.err, /Cannot read ".*mcp\.json" of agent "ada": it is a/);
+    assert.doesNotMatch(whole.err, /"bob"|"zoe"/);
+    await asAda(`rm -r ${config}; cat > ${config} <<'END'\n${kept}END\nchmod 600 ${config}`);
+  }
+  assert.equal((await scene.run(["fleetctl", "apply"])).code, 0);
+  const stat = (await scene.must("stat", "-c", "%U %G %a", config)).trim();
+  assert.equal(stat, "ada ada 600");
+}
+
 /** A broken shard takes its own agent out and nobody else; a broken store is never written over. */
 export async function brokenStores(scene: DaemonScene): Promise<void> {
   const zoe = await scene.uidOf("zoe");

@@ -1,45 +1,66 @@
 /**
- * Files in homes: one suite for the plain port and for the child that has become the agent, and
- * what a link in a home can do to either (nothing, for the child).
+ * Files in homes: one suite for the plain port and for the helper that takes an agent's uid. What an
+ * agent can try against the helper is in `home_helper_test.ts`.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { denoFiles } from "core/os/files.ts";
+import { systemClock } from "core/os/clock.ts";
 import { systemProcesses } from "core/os/processes.ts";
-import { FileFault } from "core/ports.ts";
-import { agentHomeFiles, type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
+import { openHomeHelper } from "units/reconcile/home_helper.ts";
 
 const isRoot = Deno.uid() === 0;
 const NOBODY = { name: "nobody", uid: 65534, gid: 65534, home: "/" };
+const PORTS = { processes: systemProcesses(), clock: systemClock() };
 
-async function withHome(uid: number, work: (home: string) => Promise<void>): Promise<void> {
+type Work = (home: string, files: HomeFiles) => Promise<void>;
+
+async function withHome(uid: number, open: Subject["with"], work: Work): Promise<void> {
   const folder = await Deno.makeTempDir();
   try {
     await Deno.chmod(folder, 0o755);
     const home = `${folder}/it's a home`;
     await Deno.mkdir(home, { mode: 0o700 });
     if (uid !== Deno.uid()) await Deno.chown(home, uid, uid);
-    await work(home);
+    await open(home, (files) => work(home, files));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
 
-const SUBJECTS: readonly {
+interface Subject {
   readonly name: string;
   readonly uid: number;
-  readonly files: HomeFiles;
-}[] = [
-  { name: "ownHomeFiles()", uid: Deno.uid() ?? 0, files: ownHomeFiles(denoFiles()) },
+  readonly with: (home: string, work: (files: HomeFiles) => Promise<void>) => Promise<void>;
+}
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    name: "ownHomeFiles()",
+    uid: Deno.uid() ?? 0,
+    with: (_, work) => work(ownHomeFiles(denoFiles())),
+  },
   ...(isRoot
-    ? [{ name: "agentHomeFiles()", uid: 65534, files: agentHomeFiles(systemProcesses(), NOBODY) }]
+    ? [{
+      name: "openHomeHelper()",
+      uid: NOBODY.uid,
+      with: async (home: string, work: (files: HomeFiles) => Promise<void>) => {
+        const homes = openHomeHelper(PORTS, 60_000);
+        try {
+          await work(homes.of(NOBODY, home));
+        } finally {
+          await homes.close();
+        }
+      },
+    }]
     : []),
 ];
-for (const { name, uid, files } of SUBJECTS) {
+for (const { name, uid, with: open } of SUBJECTS) {
   Deno.test(`${name} writes what it reads back, with mode and owner, and makes folders 0700`, async () => {
-    await withHome(uid, async (home) => {
+    await withHome(uid, open, async (home, files) => {
       const path = `${home}/.runtime-b/agent/mcp.json`;
       assert.equal(await files.read(path), undefined);
       for (const text of ["{}\n", "", 'ü "quoted" $HOME `id`\n\n', "x".repeat(200_000)]) {
@@ -56,7 +77,7 @@ for (const { name, uid, files } of SUBJECTS) {
   });
 
   Deno.test(`${name} makes a folder with its mode`, async () => {
-    await withHome(uid, async (home) => {
+    await withHome(uid, open, async (home, files) => {
       const path = `${home}/.fleetctl/oauth/office-a`;
       assert.equal(await files.folderMode(path), undefined);
       await files.ensureFolder(path, 0o700);
@@ -65,7 +86,7 @@ for (const { name, uid, files } of SUBJECTS) {
   });
 
   Deno.test(`${name} tells a folder with something in it from one without`, async () => {
-    await withHome(uid, async (home) => {
+    await withHome(uid, open, async (home, files) => {
       const path = `${home}/oauth/office-a`;
       assert.equal(await files.isFilled(path), false);
       await files.ensureFolder(path, 0o700);
@@ -79,7 +100,7 @@ for (const { name, uid, files } of SUBJECTS) {
   });
 
   Deno.test(`${name} replaces a link instead of following it`, async () => {
-    await withHome(uid, async (home) => {
+    await withHome(uid, open, async (home, files) => {
       const other = `${home}/other.json`;
       await files.write(other, "other", 0o600);
       await Deno.symlink(other, `${home}/mcp.json`);
@@ -88,24 +109,3 @@ for (const { name, uid, files } of SUBJECTS) {
     });
   });
 }
-
-Deno.test({
-  name: "agentHomeFiles() neither reads nor writes through a link to what only root may",
-  ignore: !isRoot,
-  fn: () =>
-    withHome(65534, async (home) => {
-      const files = agentHomeFiles(systemProcesses(), NOBODY);
-      const secret = await Deno.makeTempDir();
-      await Deno.writeTextFile(`${secret}/mcp.json`, "root's");
-      await Deno.symlink(secret, `${home}/.runtime-b`);
-      const path = `${home}/.runtime-b/mcp.json`;
-      assert.equal(await files.read(path), undefined);
-      await assert.rejects(files.write(path, "agent's", 0o600), (thrown) =>
-        thrown instanceof FileFault && thrown.code === "EACCES" && thrown.path === path);
-      await assert.rejects(files.ensureFolder(`${home}/.runtime-b/new`, 0o700), FileFault);
-      await Deno.mkdir(`${secret}/oauth/token`, { recursive: true });
-      assert.equal(await files.isFilled(`${home}/.runtime-b/oauth`), false);
-      assert.equal(await Deno.readTextFile(`${secret}/mcp.json`), "root's");
-      await Deno.remove(secret, { recursive: true });
-    }),
-});

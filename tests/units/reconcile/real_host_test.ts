@@ -7,8 +7,8 @@
 
 import assert from "node:assert/strict";
 import type { MemoryFiles } from "tests/fakes/files.ts";
-import { fakeProcesses } from "tests/fakes/processes.ts";
 import { facts } from "tests/units/reconcile/fixture.ts";
+import { memoryHomes, unwritable } from "tests/units/reconcile/memory_homes.ts";
 import { accounts, createRig, type Rig } from "tests/units/reconcile/rig.ts";
 import { isUnchanged } from "units/reconcile/report.ts";
 
@@ -22,42 +22,15 @@ const GROUPS = {
   "fleetctl-teamchat-receiver": 1502,
 };
 
-/** A host whose `setpriv` works on the files in memory. */
+/** A host with accounts; `children` are the uid and path of each request to a home. */
 function realHost(...agents: readonly string[]): Rig & { readonly children: readonly string[] } {
   const children: string[] = [];
   const machine: { files?: MemoryFiles } = {};
-  const processes = fakeProcesses({
-    "/usr/bin/setpriv": async (call) => {
-      const on = machine.files as MemoryFiles;
-      const at = call.args.indexOf("sh");
-      const [script = "", , path = "", mode = ""] = call.args.slice(at - 1);
-      children.push(`${call.args[0]} ${path}`);
-      if (script.includes("cat >")) {
-        await on.ensureDir(path.slice(0, path.lastIndexOf("/")));
-        await on.write(path, await call.input(), { mode: parseInt(mode, 8) });
-        return 0;
-      }
-      if (script.includes("mkdir -p")) {
-        await on.ensureDir(path, { mode: parseInt(mode, 8) });
-        return 0;
-      }
-      if (script.includes("[ -d")) {
-        const folder = await on.stat(path);
-        if (folder?.kind !== "directory") return 3;
-        await call.print(folder.mode.toString(8));
-        return 0;
-      }
-      const text = on.text(path);
-      if (text === undefined) return 3;
-      const stat = await on.stat(path);
-      await call.print(`${stat?.mode.toString(8)}\n${text}`);
-      return 0;
-    },
-  });
   const rig = createRig({
     root: "/",
     users: { users: accounts(...agents).slice(1), groups: GROUPS },
-    processes,
+    openHomes: () =>
+      memoryHomes(machine.files as MemoryFiles, (uid, _, path) => children.push(`${uid} ${path}`)),
   });
   machine.files = rig.files;
   return { ...rig, children };
@@ -83,8 +56,8 @@ Deno.test("reconcile() gives each file the owner that its readers need", async (
 Deno.test("reconcile() touches a home only as its agent", async () => {
   const rig = realHost("ada", "bea");
   await rig.done(facts(WIRED, { root: "/" }));
-  assert.ok(rig.children.includes("--reuid=1001 /home/ada/.runtime-b/agent/mcp.json"));
-  assert.ok(rig.children.includes("--reuid=1002 /home/bea/.runtime-b/agent/mcp.json"));
+  assert.ok(rig.children.includes("1001 /home/ada/.runtime-b/agent/mcp.json"));
+  assert.ok(rig.children.includes("1002 /home/bea/.runtime-b/agent/mcp.json"));
   const direct = rig.files.changes.filter((line) => /^write .*\/home\/.*mcp\.json/.test(line));
   assert.equal(direct.length, 2, "the two that the children made");
 });
@@ -112,7 +85,7 @@ Deno.test("reconcile() makes the folders that a server may write to, and leaves 
   const rig = realHost("ada", "bea");
   await rig.done(facts(WIRED, { root: "/" }));
   for (const folder of ["/home/ada/.cache/fleetctl/mcp-git", "/home/ada/repos"]) {
-    assert.ok(rig.children.includes(`--reuid=1001 ${folder}`), rig.children.join("\n"));
+    assert.ok(rig.children.includes(`1001 ${folder}`), rig.children.join("\n"));
     assert.equal((await rig.files.stat(folder))?.mode, 0o700);
   }
   await rig.files.setMeta("/home/ada/repos", { mode: 0o755 });
@@ -172,18 +145,10 @@ Deno.test("reconcile() refuses when the product's own accounts are missing", asy
 
 Deno.test("reconcile() names the home that cannot be written and goes on", async () => {
   const rig = realHost("ada", "bea");
-  const failing = fakeProcesses({
-    "/usr/bin/setpriv": async (call) => {
-      const isRead = (call.args.at(-2) ?? "") === "sh";
-      if (isRead) return 3;
-      await call.warn("mkdir: cannot create directory: Permission denied\n");
-      return 1;
-    },
-  });
   const { reconcile } = await import("units/reconcile/run.ts");
   const report = await reconcile(facts({ ada: ["git"] }, { root: "/" }), {
     ...rig.ports,
-    processes: failing,
+    openHomes: () => memoryHomes(rig.files, unwritable),
   });
   assert.ok(report.ok);
   // The folder of the dial unit, the workspace, two that the server may write to, and the client

@@ -10,7 +10,7 @@ import { refusal } from "core/errors.ts";
 import type { User } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type MemoryFiles, memoryFiles } from "tests/fakes/files.ts";
-import { fakeProcesses } from "tests/fakes/processes.ts";
+import { memoryHomes } from "tests/units/reconcile/memory_homes.ts";
 import { type MemoryServices, memoryServices } from "tests/fakes/services.ts";
 import { memoryUsers } from "tests/fakes/users.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -40,7 +40,7 @@ export function createRig(
     readonly isManagerRunning?: boolean;
     readonly root?: string;
     readonly users?: Parameters<typeof memoryUsers>[0];
-    readonly processes?: ReconcilePorts["processes"];
+    readonly openHomes?: ReconcilePorts["openHomes"];
   } = {},
 ): Rig {
   const root = options.root ?? "/r";
@@ -54,7 +54,7 @@ export function createRig(
     files,
     services,
     users: memoryUsers(options.users),
-    processes: options.processes ?? fakeProcesses(),
+    openHomes: options.openHomes ?? (() => memoryHomes(files)),
     vendor: { ensure: (manifest) => ensure(manifest, { files, root, broken, upgrade }) },
   };
   const run = (facts: Facts, given?: ReconcileOptions) => reconcile(facts, ports, given);

@@ -8,17 +8,18 @@ import assert from "node:assert/strict";
 import { checksFor, type Patient } from "cli/mcp/doctor/check.ts";
 import { pathsUnder } from "core/paths.ts";
 import { memoryHost } from "tests/fakes/host.ts";
+import type { FakeCall } from "tests/fakes/processes.ts";
 
 const PATHS = pathsUnder("/");
 const FOLDER = `${PATHS.home("ada")}/.fleetctl/oauth/acme`;
 const ADA = { name: "ada", uid: 1001, gid: 1001, home: PATHS.home("ada") };
 
-/** A real host; `printed` is what the child that became the agent finds in its folder. */
-function patient(printed: string, users = [ADA]): Patient {
+/** A real host; `isFilled` is what the helper finds as the agent. */
+function patient(isFilled: boolean, users = [ADA]): Patient {
   const ports = memoryHost({
     // What root would find there.
     files: { [`${FOLDER}/token`]: "" },
-    programs: { "/usr/bin/setpriv": ({ print }) => print(printed) },
+    programs: { "/usr/bin/perl": (call) => answer(call, isFilled) },
     users: { users },
   });
   const none = { requiredEnv: [], optionalEnv: [], sharing: "per-user" };
@@ -29,10 +30,18 @@ function patient(printed: string, users = [ADA]): Patient {
   return { context, gathered, agent: { name: "ada" }, mcp: "mail" } as unknown as Patient;
 }
 
+/** Answers the one request, as the helper for homes does. */
+async function answer({ stdin, print }: FakeCall, isFilled: boolean): Promise<void> {
+  for await (const request of stdin) {
+    assert.match(new TextDecoder().decode(request), /^is-filled 1001 1001 0 3 .*\nada/);
+    await print(`ok ${Number(isFilled)} 0\n`);
+  }
+}
+
 const CASES = [
-  { name: "the agent finds a token", of: patient(`${FOLDER}/token\n`), code: undefined },
-  { name: "root alone would find one", of: patient(""), code: "needs-login" },
-  { name: "the account is gone", of: patient("x", []), code: "needs-login" },
+  { name: "the agent finds a token", of: patient(true), code: undefined },
+  { name: "root alone would find one", of: patient(false), code: "needs-login" },
+  { name: "the account is gone", of: patient(true, []), code: "needs-login" },
 ] as const;
 
 for (const { name, of, code } of CASES) {
