@@ -199,7 +199,7 @@ export const DAEMON_LIMITS = {
   connectionsPerUidMax: 16,
   /** Connections of all uids but root together; far below what a process may have open. */
   connectionsMax: 1_024,
-  /** Verbs of one uid that run at once; each is a program of its own. */
+  /** Verbs of one uid that run at once; each is a program of its own. More of them wait in a queue. */
   verbsPerUidMax: 4,
   /** Requests of one uid that may come at once, and how fast that fills again; root has no such bound. */
   requestsBurst: 64,

@@ -1,6 +1,7 @@
 /**
- * What one uid may take of the daemon at a time: connections, running verbs, requests per second.
- * Who is over a bound is refused at once, and others are not slowed down. No I/O; `now` comes in.
+ * What one uid may take of the daemon at a time: connections, and requests per second. A connection over
+ * a bound is refused at once, and others are not slowed down. No I/O; `now` comes in. Verbs that run are
+ * bounded in `units/daemon/verb_queue.ts`.
  *
  * Uids of sub-uid ranges are many and cost nobody anything, so all of them share one place.
  *
@@ -26,14 +27,10 @@ export type Admission =
 export interface Caps {
   open(uid: number, now: number): Admission;
   close(uid: number): void;
-  /** Takes a place for a running verb; false when the uid has all of its places taken. */
-  beginVerb(uid: number): boolean;
-  endVerb(uid: number): void;
 }
 
 interface Place {
   connections: number;
-  verbs: number;
   /** Requests that may come at once. */
   tokens: number;
   filledAt: number;
@@ -45,6 +42,8 @@ const SUB_UID_FIRST = 100_000;
 /** No uid can have this number, so it stands for all of those. */
 const SUB_UIDS = -1;
 const ROOT = 0;
+/** Connections of root; scripts of an operator may ask for much at once. */
+const CONNECTIONS_OF_ROOT_MAX = 256;
 
 /** Creates the bounds. */
 export function createCaps(): Caps {
@@ -58,7 +57,6 @@ export function createCaps(): Caps {
     if (places.size >= DAEMON_LIMITS.uidsKept) forget(now);
     const made: Place = {
       connections: 0,
-      verbs: 0,
       tokens: DAEMON_LIMITS.requestsBurst,
       filledAt: now,
       toldAt: {},
@@ -72,12 +70,12 @@ export function createCaps(): Caps {
     for (const [key, place] of places) {
       fill(place, now);
       const isFull = place.tokens >= DAEMON_LIMITS.requestsBurst;
-      if (place.connections === 0 && place.verbs === 0 && isFull) places.delete(key);
+      if (place.connections === 0 && isFull) places.delete(key);
     }
   }
 
   function refusalOf(uid: number, place: Place): CapRefusal | undefined {
-    if (place.connections >= DAEMON_LIMITS.connectionsPerUidMax) return "connections";
+    if (place.connections >= connectionsMaxOf(uid)) return "connections";
     // Root comes in whatever the others do, or nobody could mend the host.
     if (uid === ROOT) return undefined;
     if (total >= DAEMON_LIMITS.connectionsMax) return "full";
@@ -106,20 +104,16 @@ export function createCaps(): Caps {
       place.connections--;
       total--;
     },
-    beginVerb(uid) {
-      const place = places.get(keyOf(uid));
-      if (place === undefined || place.verbs >= DAEMON_LIMITS.verbsPerUidMax) return false;
-      place.verbs++;
-      return true;
-    },
-    endVerb(uid) {
-      const place = places.get(keyOf(uid));
-      if (place !== undefined && place.verbs > 0) place.verbs--;
-    },
   };
 }
 
-function keyOf(uid: number): number {
+/** Connections that a uid may have open. */
+export function connectionsMaxOf(uid: number): number {
+  return uid === ROOT ? CONNECTIONS_OF_ROOT_MAX : DAEMON_LIMITS.connectionsPerUidMax;
+}
+
+/** The number under which a uid is counted; all uids of sub-uid ranges have one. */
+export function keyOf(uid: number): number {
   return uid >= SUB_UID_FIRST ? SUB_UIDS : uid;
 }
 

@@ -14,11 +14,12 @@ import type { Host, PeerStream } from "core/ports.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Tokenize } from "core/verbs/invocation.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
-import { type CapRefusal, type Caps, createCaps } from "units/daemon/caps.ts";
+import { type CapRefusal, type Caps, connectionsMaxOf, createCaps } from "units/daemon/caps.ts";
 import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
 import { readRequestLine } from "units/daemon/request_line.ts";
+import { createVerbQueue, type VerbQueue } from "units/daemon/verb_queue.ts";
 
 /** What the daemon is given. */
 export interface DaemonDeps {
@@ -36,6 +37,7 @@ export interface Daemon {
 interface Running extends DaemonDeps {
   readonly audit: Audit;
   readonly caps: Caps;
+  readonly queue: VerbQueue;
 }
 
 /** Authorization is by peer credentials, so everybody may connect. */
@@ -48,7 +50,8 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   await host.files.ensureDir(state, { mode: 0o700 });
   await host.files.ensureDir(paths.run, { mode: 0o755 });
   const audit = openAudit(await host.databases.open(auditFile(paths)));
-  const running: Running = { ...deps, audit, caps: createCaps() };
+  const queue = createVerbQueue(host.clock);
+  const running: Running = { ...deps, audit, caps: createCaps(), queue };
   const open = new Set<Promise<void>>();
   const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
     const work = handleConnection(stream, running).finally(() => open.delete(work));
@@ -57,6 +60,7 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   return {
     async close() {
       const closed = listener.close();
+      queue.close();
       await Promise.all(open);
       await closed;
       audit.close();
@@ -109,20 +113,28 @@ async function handleRequest(
   await runJudged(judged, { id, uid: stream.peer.uid, writer }, running);
 }
 
-/** Runs what was allowed, on the very values that were judged. */
+/** Waits for the turn of what was allowed, and runs it on the very values that were judged. */
 async function runJudged(
   { request, caller, addressed }: Judged & { readonly allowed: true },
   of: { readonly id: number; readonly uid: number; readonly writer: FrameWriter },
   running: Running,
 ): Promise<void> {
-  const { host, paths, caps } = running;
+  const { host, paths, queue } = running;
   const { id, uid, writer } = of;
-  if (!caps.beginVerb(uid)) {
-    recordEnd(id, "daemon-busy", running);
-    return await writer.send({ type: "refused", error: overCap(uid, "verbs") });
+  const { invocation: { verb: { mutates }, json } } = addressed;
+  let hasWaited = false;
+  const leave = await queue.enter({ uid, mutates }, () => {
+    hasWaited = true;
+    if (!json) void writer.send({ type: "err", text: `${waitText(uid)}\n` });
+  });
+  // Only a write tells a client that has left from one that has closed its own writing side.
+  if (hasWaited) await writer.send({ type: "out", text: "" });
+  if (leave === undefined || writer.isGone()) {
+    leave?.();
+    recordEnd(id, leave === undefined ? "daemon-stopping" : "client-gone", running);
+    return await writer.send({ type: "refused", error: stopping() });
   }
   try {
-    const { mutates } = addressed.invocation.verb;
     const outcome = await execute({ request, caller }, { paths, writer, mutates }, {
       ...host,
       ownUid: host.users.currentUid(),
@@ -136,7 +148,7 @@ async function runJudged(
         : { type: "refused", error: outcome.error },
     );
   } finally {
-    caps.endVerb(uid);
+    leave();
   }
 }
 
@@ -183,10 +195,23 @@ function recordEnd(id: number, exit: string, { host, audit }: Running): void {
   }
 }
 
-function overCap(uid: number, why: CapRefusal | "verbs"): Refusal {
-  const states: Readonly<Record<CapRefusal | "verbs", string>> = {
-    connections: `uid ${uid} has ${DAEMON_LIMITS.connectionsPerUidMax} connections open`,
-    verbs: `uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running`,
+function waitText(uid: number): string {
+  return `waiting: uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running, or this host too many`;
+}
+
+function stopping(): Refusal {
+  return refusal(
+    "daemon-stopping",
+    "Cannot take the request: the daemon is ending, must be running",
+    {
+      hints: ["fleetctl status"],
+    },
+  );
+}
+
+function overCap(uid: number, why: CapRefusal): Refusal {
+  const states: Readonly<Record<CapRefusal, string>> = {
+    connections: `uid ${uid} has ${connectionsMaxOf(uid)} connections open`,
     rate: `uid ${uid} asks more than ${DAEMON_LIMITS.requestsPerSecond} times a second`,
     full: `${DAEMON_LIMITS.connectionsMax} connections are open`,
   };

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { DAEMON_LIMITS } from "core/limits.ts";
-import { type Caps, createCaps } from "units/daemon/caps.ts";
+import { type Caps, connectionsMaxOf, createCaps } from "units/daemon/caps.ts";
 
 const ADA = 1_002;
 const BOB = 1_003;
@@ -69,15 +69,11 @@ Deno.test("createCaps() gives all uids of sub-uid ranges one place together", ()
   assert.ok(caps.open(4_294_967_294, 0).admitted);
 });
 
-Deno.test("createCaps() bounds the verbs of one uid that run at once", () => {
+Deno.test("createCaps() bounds the connections of root, far above those of others", () => {
   const caps = createCaps();
-  openMany(caps, BOB, 8);
-  const begun = Array.from({ length: 8 }, () => caps.beginVerb(BOB));
-  assert.equal(begun.filter(Boolean).length, DAEMON_LIMITS.verbsPerUidMax);
-  openMany(caps, ADA, 1);
-  assert.ok(caps.beginVerb(ADA));
-  caps.endVerb(BOB);
-  assert.ok(caps.beginVerb(BOB));
+  const answers = openMany(caps, 0, connectionsMaxOf(0) + 1);
+  assert.equal(answers.at(-2), "admitted");
+  assert.equal(answers.at(-1), "connections");
 });
 
 Deno.test("createCaps() tells of a flood once in a while", () => {

@@ -14,6 +14,7 @@ import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts"
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
 import { checkGrant } from "core/verbs/grant.ts";
 import { VERBS } from "core/verbs/table.ts";
+import { connectionsMaxOf } from "units/daemon/caps.ts";
 import { type Daemon, startDaemon } from "units/daemon/daemon.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";
@@ -221,15 +222,52 @@ Deno.test("startDaemon() takes a bounded number of connections of one uid", asyn
   await withDaemon(echo, async ({ host, paths }) => {
     const idle = await Promise.all(
       Array.from(
-        { length: DAEMON_LIMITS.connectionsPerUidMax },
+        { length: connectionsMaxOf(Deno.uid() ?? 0) },
         () => host.sockets.connectUnix(paths.daemonSocket),
       ),
     );
-    await untilTimers(host, DAEMON_LIMITS.connectionsPerUidMax);
+    await untilTimers(host, connectionsMaxOf(Deno.uid() ?? 0));
     const [frame] = await ask(host, paths, request(["apply"]));
     assert.ok(frame?.type === "refused");
     assert.equal(frame.error.code, "daemon-busy");
     for (const stream of idle) stream.close();
+  });
+});
+
+Deno.test("startDaemon() lets the fifth verb of a uid wait, and drops one whose client has left", async () => {
+  const goOn = Promise.withResolvers<void>();
+  const exec: FakeProgram = async (call) => {
+    await call.input();
+    await goOn.promise;
+    await call.print("done\n");
+  };
+  await withDaemon(exec, async (it) => {
+    const { host, paths } = it;
+    const running = Array.from(
+      { length: DAEMON_LIMITS.verbsPerUidMax },
+      () => ask(host, paths, request(["apply"])),
+    );
+    while (host.processes.calls.length < DAEMON_LIMITS.verbsPerUidMax) {
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    const gone = await host.sockets.connectUnix(paths.daemonSocket);
+    await gone.writable.getWriter().write(new TextEncoder().encode(request(["apply"])));
+    for await (const chunk of gone.readable) {
+      assert.match(new TextDecoder().decode(chunk), /"err","text":"waiting: uid \d+ has 4 verbs/);
+      break;
+    }
+    gone.close();
+    const fifth = ask(host, paths, request(["apply"]));
+    while ((await auditRows(it)).length < DAEMON_LIMITS.verbsPerUidMax + 2) {
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    goOn.resolve();
+    for (const frames of await Promise.all([...running, fifth])) {
+      assert.deepEqual(frames.at(-1), { type: "exit", code: 0 });
+    }
+    assert.equal(host.processes.calls.length, DAEMON_LIMITS.verbsPerUidMax + 1);
+    const exits = (await auditRows(it)).map((row) => row.exit);
+    assert.deepEqual(exits.filter((exit) => exit !== "0"), ["client-gone"]);
   });
 });
 
