@@ -88,6 +88,7 @@ const OWN_KEYS: Readonly<Partial<Record<ModelProvider, string>>> = {
 export const RUNTIME_VARIABLES: readonly string[] = [
   ...["FLEETCTL_PROVIDER", "FLEETCTL_MODEL", "FLEETCTL_BASE_URL", "FLEETCTL_MODEL_KEY"],
   ...["FLEETCTL_CONTEXT_TOKENS", "FLEETCTL_OUTPUT_TOKENS", "FLEETCTL_PROJECT"],
+  "FLEETCTL_WORKSPACE",
   ...Object.values(OWN_KEYS),
 ];
 /** Stands in the agent's shard for "no key", where the shared shard has one for all. */
