@@ -14,6 +14,7 @@ import { FileFault, type Files, type WriteOptions } from "core/ports.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { fileLocks } from "core/os/file_lock.ts";
 import { isSame, permissionBits, setMeta } from "core/os/file_meta.ts";
+import { syncFolder } from "core/os/folder_sync.ts";
 import { makeLink } from "core/os/link.ts";
 import { readPlain } from "core/os/plain_file.ts";
 
@@ -138,16 +139,6 @@ async function writeAtomically(
 async function writeAll(file: Deno.FsFile, data: string | Uint8Array): Promise<void> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-}
-
-/** Makes a rename survive a power cut. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await Deno.open(path);
-  try {
-    await folder.sync();
-  } finally {
-    folder.close();
-  }
 }
 
 async function append(

@@ -1,7 +1,7 @@
 /**
  * Which neighbours in a plan are done together. A service manager takes hundreds of units in one
- * call, and each call costs it more than a unit does; services are started beside one another, a few
- * at a time. Pure.
+ * call, and each call costs it more than a unit does; services are started, and files written, beside
+ * one another, some at a time. Pure.
  *
  * @module
  */
@@ -23,7 +23,9 @@ export type Batch =
   };
 
 /** Dial units that are started at once. */
-const BESIDE_MAX = 8;
+const STARTS_MAX = 8;
+/** Files that are written at once: the disk takes them together, and each is atomic by itself. */
+const WRITES_MAX = 32;
 /** Units in one call, so that people see how far it is. */
 const TOGETHER_MAX = 200;
 
@@ -48,7 +50,9 @@ function belongs(step: Step, first: Step, count: number): boolean {
   if (verbsOf(first) !== undefined) {
     return count < TOGETHER_MAX && step.kind === first.kind && verbsOf(step) !== undefined;
   }
-  return count < BESIDE_MAX && isBeside(step) && isBeside(first);
+  return step.kind === "write"
+    ? count < WRITES_MAX && first.kind === "write"
+    : count < STARTS_MAX && isBeside(step) && isBeside(first);
 }
 
 function batchOf(steps: readonly PlacedStep[]): Batch {

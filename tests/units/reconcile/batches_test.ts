@@ -25,6 +25,9 @@ const many = (count: number, kind: "start" | "stop" | "enable", name: (index: nu
 Deno.test("batchesOf() puts neighbours of one kind into one call, in the order of the plan", () => {
   assert.deepEqual(
     shape([
+      ...Array.from({ length: 40 }, (_, index): Step => (
+        { kind: "write", path: `/${index}`, text: "", mode: 0o644, owner: undefined }
+      )),
       { kind: "remove", path: "/a" },
       { kind: "remove", path: "/b" },
       ...many(3, "stop", (index) => `dial-${index}.service`),
@@ -38,6 +41,8 @@ Deno.test("batchesOf() puts neighbours of one kind into one call, in the order o
       ...many(10, "start", (index) => `dial-${index}.service`),
     ]),
     [
+      "beside write 32",
+      "beside write 8",
       "beside remove 1",
       "beside remove 1",
       "together stop 3",
