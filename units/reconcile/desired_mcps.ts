@@ -14,6 +14,7 @@ import { DAEMON_LIMITS } from "core/limits.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { ROOT_OWNER } from "core/rendered_file.ts";
+import { UNUSABLE_IN_PATHS } from "core/workspace.ts";
 import type {
   DesiredPart,
   DesiredSocket,
@@ -135,9 +136,11 @@ function addServer(
   const { facts, workspaces } = to;
   const workdir = agent === undefined ? undefined : workspaces.get(agent);
   if (agent !== undefined && workdir === undefined) return;
+  const { project } = facts;
   const place = {
     ...{ paths: facts.paths, agent, workdir },
-    ...(facts.project === undefined ? {} : { project: facts.project }),
+    // A comma in it would be the end of one folder and the begin of another in a permission list.
+    ...(project === undefined || UNUSABLE_IN_PATHS.test(project) ? {} : { project }),
   };
   const socket = renderMcpSocket(manifest, agent, facts.paths);
   const files = [

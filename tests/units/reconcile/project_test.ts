@@ -1,0 +1,31 @@
+/**
+ * The folder that `up` was started for: git may read it, and a name with a comma opens no other.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { desire } from "units/reconcile/desired.ts";
+import { facts, MANIFESTS } from "tests/units/reconcile/fixture.ts";
+
+/** What the server of ada may read and write, as its command line says. */
+function allowed(project: string | undefined): readonly (string | undefined)[] {
+  const catalog = new Map(MANIFESTS.map((each) => [each.name, {
+    ...each,
+    permissions: { ...each.permissions, read: ["{workdir}", "{project}"], write: ["{workdir}"] },
+  }]));
+  const given = facts({ ada: ["git"] }, {
+    ...{ catalog, workspace: "~/work" },
+    ...(project === undefined ? {} : { project }),
+  });
+  const unit = desire(given).files.find(({ file }) => file.path.endsWith("/mcp-git-ada@.service"));
+  const text = unit?.file.content ?? "";
+  return ["read", "write"].map((kind) => new RegExp(`--allow-${kind}=(\\S+)`).exec(text)?.[1]);
+}
+
+Deno.test("git reads the project beside the workspace, and writes the workspace alone", () => {
+  const [tree, work] = ["/r/var/lib/fleetctl/deploy/git", "/r/home/ada/work"];
+  assert.deepEqual(allowed(undefined), [`${tree},${work},${work}`, work]);
+  assert.deepEqual(allowed("/srv/here"), [`${tree},${work},/srv/here`, work]);
+  assert.deepEqual(allowed("/srv/here,/etc"), [`${tree},${work},${work}`, work]);
+});
