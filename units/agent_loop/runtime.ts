@@ -71,11 +71,11 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
   const gated = toolGate({
     ...{ agent: options.agent, paths, files: host.files, byUrl },
-    ask: (call, gate) =>
+    ask: (call, { gate, signal }) =>
       humanAsker({
         socket: paths.dialSocket(options.agent),
         connect: (path) => host.sockets.connectUnix(path),
-        gate,
+        ...{ gate, signal },
       })(call),
   });
   const source = modelSource(settings, options, host);

@@ -1,7 +1,7 @@
 /**
  * The runtime's own door of the gate, for what does not pass `fleetctl-mcp`: the commands of `bash`,
- * and tools of MCPs that are reached by URL. Reads the rendered gate files anew whenever they
- * changed. A URL without a gate file is no entry of the catalog, so nobody has ruled about it.
+ * and tools of MCPs that the client config names by URL. Reads the rendered gate files anew whenever
+ * they changed. A call of an MCP without a gate file is refused.
  *
  * @module
  */
@@ -26,7 +26,10 @@ export interface ToolGateSite {
   /** Names of the MCPs that are reached by URL. */
   readonly byUrl: ReadonlySet<string>;
   /** Asks a human about a call of the MCP whose gate this is. */
-  readonly ask?: (call: ToolCall, gate: GateReader) => ReturnType<AskHuman>;
+  readonly ask?: (
+    call: ToolCall,
+    at: { readonly gate: GateReader; readonly signal: AbortSignal },
+  ) => ReturnType<AskHuman>;
 }
 
 /** Creates the door; it returns a tool that decides before it runs. */
@@ -43,14 +46,20 @@ export function toolGate(site: ToolGateSite): (tool: Tool) => Tool {
     return {
       ...tool,
       async run(input, signal) {
-        const allowed = await check(input);
-        return allowed.ok ? await tool.run(input, signal) : denied(allowed.error);
+        const allowed = await check(input, signal);
+        if (allowed.ok) return await tool.run(input, signal);
+        return signal.aborted ? STOPPED : denied(allowed.error);
       },
     };
   };
 }
 
-type Check = (input: unknown) => Promise<Result<void>>;
+type Check = (input: unknown, signal: AbortSignal) => Promise<Result<void>>;
+
+const STOPPED: ToolOutcome = {
+  status: "stopped",
+  text: "[cancelled while it waited for approval]",
+};
 
 function checkOf(
   tool: Tool,
@@ -62,7 +71,10 @@ function checkOf(
   }
   const { mcp } = tool;
   return site.byUrl.has(mcp)
-    ? (input) => checkCall({ mcp, tool: tool.tool, input }, site, readerOf(mcp))
+    ? (input, signal) => {
+      const at = { gate: readerOf(mcp), signal };
+      return checkCall({ mcp, tool: tool.tool, input }, site, at);
+    }
     : undefined;
 }
 
@@ -80,10 +92,9 @@ async function checkCommand(input: unknown, site: ToolGateSite): Promise<Result<
 async function checkCall(
   of: { readonly mcp: string; readonly tool: string; readonly input: unknown },
   site: ToolGateSite,
-  reader: GateReader,
+  at: { readonly gate: GateReader; readonly signal: AbortSignal },
 ): Promise<Result<void>> {
-  if (await site.files.stat(site.paths.gate(of.mcp)) === undefined) return ok(undefined);
-  const gate = await reader.current();
+  const gate = await at.gate.current();
   if (!gate.ok) return gate;
   const call: ToolCall = {
     ...{ agent: site.agent, mcp: of.mcp, version: gate.value.version, tool: of.tool },
@@ -93,7 +104,7 @@ async function checkCall(
   const verdict = decideCall(gate.value, call);
   if (verdict.decision === "block") return err(verdict.why);
   if (verdict.decision === "allow") return ok(undefined);
-  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call, reader);
+  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call, at);
 }
 
 function denied(reason: Refusal): ToolOutcome {

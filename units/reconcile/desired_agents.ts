@@ -109,7 +109,7 @@ function desiredAgent(
   if (!env.ok) return env;
   const values = parseEnvFile(env.value.content);
   const secrets = values.ok ? values.value : new Map<string, string>();
-  const client = clientConfig(agent, runtime, { manifests, secrets, facts });
+  const client = clientConfig(agent, runtime, { manifests, facts });
   const permissions = renderAgentPermissions(agent, { facts, runtime, manifests, secrets });
   if (!permissions.ok) return permissions;
   // Without an owner there is nobody whom a gateway could connect to this agent.
@@ -161,14 +161,13 @@ function clientConfig(
   runtime: RuntimeDefinition,
   from: {
     readonly manifests: readonly Manifest[];
-    readonly secrets: ReadonlyMap<string, string>;
     readonly facts: Facts;
   },
 ): ClientConfig {
   const { paths } = from.facts;
   const home = paths.home(agent.name);
   const { shape, path } = runtime.clientConfig;
-  const site = { paths, agent: agent.name, shape, secrets: from.secrets };
+  const site = { paths, agent: agent.name, shape };
   return {
     agent: agent.name,
     path: fillIn(path, agent.name, from.facts),

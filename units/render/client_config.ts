@@ -4,7 +4,8 @@
  * `~/.runtime-a.json`, the top-level `mcpServers` of `~/.runtime-b/agent/mcp.json`.
  *
  * Ours are the entries whose command is our proxy, and those (http) whose names were recorded when
- * they were written. Values of secrets never enter runtime-b's file: it carries `${KEY}` references.
+ * they were written. No key is in a client config: an MCP by URL that needs one is reached through our
+ * proxy, and so is one that marks a tool, so that the gate holds for every runtime.
  *
  * @module
  */
@@ -36,11 +37,9 @@ export interface ClientEntrySite {
   readonly paths: Paths;
   readonly agent: AgentName;
   readonly shape: ClientShape;
-  /** Values of the agent's keys; only an http entry of runtime-a takes any. */
-  readonly secrets: ReadonlyMap<string, string>;
 }
 
-const PLACEHOLDER = /\{([A-Z][A-Z0-9_]*)\}/g;
+const PLACEHOLDER = /\{[A-Z][A-Z0-9_]*\}/;
 /** Where our proxy is under any root, so that a moved root still knows its own entries. */
 const PROXY_SUFFIX = "/usr/lib/fleetctl/fleetctl-mcp";
 
@@ -55,34 +54,17 @@ export function renderClientEntry(
   site: ClientEntrySite,
 ): Readonly<Record<string, unknown>> {
   const exposure = site.shape === "runtime-b" ? renderExposure(manifest) : {};
-  if (manifest.source.kind === "http") {
-    const url = manifest.source.url.replace(
-      PLACEHOLDER,
-      (whole, key: string) =>
-        site.shape === "runtime-b"
-          ? `\${${key}}`
-          : encodeURIComponent(site.secrets.get(key) ?? whole),
-    );
-    const headers = Object.entries(manifest.headers).map(([name, text]) => [
-      name,
-      text.replace(
-        PLACEHOLDER,
-        (whole, key: string) =>
-          site.shape === "runtime-b" ? `\${${key}}` : site.secrets.get(key) ?? whole,
-      ),
-    ]);
-    const told = headers.length === 0 ? {} : { headers: Object.fromEntries(headers) };
-    return { type: "http", url, ...told, ...exposure };
+  if (manifest.source.kind === "http" && !needsProxy(manifest)) {
+    const { headers } = manifest;
+    const plain = Object.keys(headers).length === 0 ? {} : { headers };
+    return { type: "http", url: manifest.source.url, ...plain, ...exposure };
   }
   const owner = manifest.sharing === "per_user" ? site.agent : undefined;
   return {
     command: site.paths.program("fleetctl-mcp"),
-    args: [
-      "proxy",
-      manifest.name,
-      "--socket",
-      mcpSocketPath(site.paths, manifest.name, owner),
-    ],
+    args: manifest.source.kind === "http"
+      ? ["proxy", manifest.name, "--url"]
+      : ["proxy", manifest.name, "--socket", mcpSocketPath(site.paths, manifest.name, owner)],
     env: {
       FLEETCTL_ROOT: site.paths.root,
       FLEETCTL_AGENT: site.agent,
@@ -90,6 +72,14 @@ export function renderClientEntry(
     },
     ...exposure,
   };
+}
+
+/** Whether an MCP by URL has anything that a client entry cannot hold to: marks, keys or a sign-in. */
+function needsProxy(manifest: Manifest): boolean {
+  const { source, risk, auth, requiredEnv, userEnv, optionalEnv, headers } = manifest;
+  const texts = [source.kind === "http" ? source.url : "", ...Object.values(headers)];
+  return risk.size > 0 || auth !== "none" || texts.some((text) => PLACEHOLDER.test(text)) ||
+    [requiredEnv, userEnv, optionalEnv].some((keys) => keys.length > 0);
 }
 
 /** Both keys are read by runtime-b only, and neither is a security control. */

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { refusal } from "core/errors.ts";
 import { pathsUnder } from "core/paths.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { toolGate } from "units/agent_loop/tool_gate.ts";
@@ -36,7 +37,7 @@ async function bench(rules?: unknown) {
     files.write(PATHS.gate("git"), JSON.stringify(value), { mode: 0o644 });
   if (rules !== undefined) await write({ mcp: "git", version: "1", rules });
   const gate = toolGate({ agent: "ada", paths: PATHS, files, byUrl: new Set(["git"]) });
-  return { gate, write };
+  return { gate, write, files };
 }
 
 Deno.test("toolGate() refuses a command that reaches a blocked tool, and nothing else", async () => {
@@ -80,8 +81,35 @@ Deno.test("toolGate() decides about tools reached by URL and leaves others to th
   assert.match((await gate(each).run({}, SIGNAL)).text, /permission gate/);
 });
 
-Deno.test("toolGate() has no rules about a URL that is not in the catalog", async () => {
+Deno.test("toolGate() refuses a tool reached by URL while its gate file is missing", async () => {
   const { gate } = await bench();
   const each = tool({ mcp: "git", tool: "git_clean", kind: "other" });
-  assert.equal((await gate(each).run({}, SIGNAL)).status, "completed");
+  const refused = await gate(each).run({}, SIGNAL);
+  assert.equal(refused.status, "denied");
+  assert.match(refused.text, /permission gate is missing, so every call is refused/);
+  assert.equal(each.runs.length, 0);
+});
+
+Deno.test("toolGate() ends a wait for approval when the turn is cancelled, and makes no call", async () => {
+  const { files } = await bench({ git_push: "ask" });
+  const asked = Promise.withResolvers<void>();
+  const gate = toolGate({
+    ...{ agent: "ada", paths: PATHS, files, byUrl: new Set(["git"]) },
+    ask: (_call, { signal }) =>
+      new Promise((resolve) => {
+        asked.resolve();
+        const lost = refusal("approval-lost", "The question was withdrawn");
+        signal.addEventListener("abort", () => resolve({ ok: false, error: lost }));
+      }),
+  });
+  const each = tool({ mcp: "git", tool: "git_push", kind: "other" });
+  const turn = new AbortController();
+  const running = gate(each).run({}, turn.signal);
+  await asked.promise;
+  turn.abort();
+  assert.deepEqual(await running, {
+    status: "stopped",
+    text: "[cancelled while it waited for approval]",
+  });
+  assert.equal(each.runs.length, 0);
 });

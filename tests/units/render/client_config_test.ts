@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { AgentName, McpName } from "core/names.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentName, KeyName, McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import {
   type ClientConfig,
@@ -13,15 +14,14 @@ import {
   editClientConfig,
   renderClientEntry,
 } from "units/render/client_config.ts";
-import { MANIFESTS } from "tests/units/reconcile/fixture.ts";
+import { manifest, MANIFESTS } from "tests/units/reconcile/fixture.ts";
 
 const paths = pathsUnder("/");
 const ada = "ada" as AgentName;
 const byName = new Map(MANIFESTS.map((each) => [each.name as string, each]));
-const secrets = new Map([["MAPS_KEY", "k/ey&"]]);
 
 function entry(name: string, shape: "runtime-a" | "runtime-b") {
-  return renderClientEntry(byName.get(name)!, { paths, agent: ada, shape, secrets });
+  return renderClientEntry(byName.get(name)!, { paths, agent: ada, shape });
 }
 
 const ENV = {
@@ -65,22 +65,45 @@ const ROWS = [
   {
     name: "maps",
     shape: "runtime-b",
-    want: {
-      type: "http",
-      url: "https://maps.example/mcp?key=${MAPS_KEY}",
-      headers: { "X-Maps": "key ${MAPS_KEY}" },
-      exposure: "codemode",
-    },
+    want: { command, args: ["proxy", "maps", "--url"], env: ENV, exposure: "codemode" },
   },
   {
     name: "maps",
     shape: "runtime-a",
-    want: {
-      ...{ type: "http", url: "https://maps.example/mcp?key=k%2Fey%26" },
-      headers: { "X-Maps": "key k/ey&" },
-    },
+    want: { command, args: ["proxy", "maps", "--url"], env: ENV },
   },
 ] as const;
+
+/** A server by URL without anything to hold to, and what makes the proxy necessary. */
+const PLAIN = manifest("pages", {
+  source: { kind: "http", url: "https://pages.example/mcp" },
+  headers: { "X-Client": "fleet" },
+  transport: "http",
+});
+const BY_URL: readonly (readonly [string, Partial<Manifest>, boolean])[] = [
+  ["nothing to hold to", {}, false],
+  ["a tool that asks", { risk: new Map([["write_page", "ask"]]) }, true],
+  ["a blocked tool", { risk: new Map([["delete_page", "block"]]) }, true],
+  ["a sign-in", { auth: "oauth" }, true],
+  ["a key in its URL", { source: { kind: "http", url: "https://pages.example/{KEY}" } }, true],
+  ["a key in a header", { headers: { Authorization: "Bearer {KEY}" } }, true],
+  ["a key of the agent", { userEnv: ["KEY" as KeyName] }, true],
+  ["an optional key", { optionalEnv: ["KEY" as KeyName] }, true],
+];
+for (const [name, more, isProxied] of BY_URL) {
+  Deno.test(`renderClientEntry() ${isProxied ? "puts our proxy before" : "leaves direct"} a server by URL with ${name}`, () => {
+    for (const shape of ["runtime-a", "runtime-b"] as const) {
+      const entry = renderClientEntry({ ...PLAIN, ...more }, { paths, agent: ada, shape });
+      assert.deepEqual(
+        isProxied ? entry.args : [entry.type, entry.url, entry.headers],
+        isProxied
+          ? ["proxy", "pages", "--url"]
+          : ["http", "https://pages.example/mcp", { "X-Client": "fleet" }],
+      );
+    }
+  });
+}
+
 for (const row of ROWS) {
   Deno.test(`renderClientEntry() renders ${row.name} for ${row.shape}`, () => {
     assert.deepEqual(entry(row.name, row.shape), row.want);
