@@ -17,6 +17,7 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
+import { keepReserve } from "cli/reserve.ts";
 import { spoolWaits } from "cli/teams_gateway/join.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -75,9 +76,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       : ok({ ...first, enrolled: [] });
     if (!done.ok) return done;
     const { enrolled } = done.value;
+    const unreserved = own === undefined && !isDryRun ? await keepReserve(ports, paths) : undefined;
     const found = [...owned, ...done.value.report.found];
     return ok(planReport({ ...done.value.report, found }, done.value.gathered, {
       json: { enrolled },
+      warnings: unreserved === undefined ? [] : [unreserved],
       ...(own === undefined ? {} : { aboutOneFor: context.caller }),
       last: [
         ...enrolled.map((name) => `enrolled   the first dial key of agent "${name}"`),

@@ -8,6 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
+import type { Processes } from "core/ports.ts";
 import { quoteShell } from "core/quote.ts";
 
 /** One disk and the folders of ours that are on it. */
@@ -28,6 +29,8 @@ export interface Room {
 const MIB = 1024 * 1024;
 /** A disk of a server with less has hours; a small one, a /run of a few MiB, is asked for a part. */
 const BYTES_LEFT_MIN = 512 * MIB;
+/** Below this what is written fails, now or with the next page of a database. */
+const FULL_BYTES_MAX = MIB;
 const ENTRIES_LEFT_MIN = 10_000;
 const PART_LEFT_MIN = 0.05;
 /** A disk that hangs must not hang the verb that is asked what is wrong. */
@@ -52,17 +55,26 @@ function foldersOf(paths: Paths): ReadonlyMap<string, string> {
 export async function diskProblems({ ports, paths }: VerbContext): Promise<readonly Refusal[]> {
   const folders = foldersOf(paths);
   try {
-    const done = await ports.processes.run({
-      command: "df",
-      args: [`--output=${COLUMNS}`, "--block-size=1", "--", ...folders.keys()],
-      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-      timeoutMs: ANSWER_MS_MAX,
-    });
-    // A folder that is not there yet is said on stderr; the others stand on stdout.
-    return parseDisks(done.stdout).flatMap((disk) => problemsOf(disk, folders));
+    const disks = await readDisks(ports.processes, [...folders.keys()]);
+    return disks.flatMap((disk) => problemsOf(disk, folders));
   } catch {
     return [];
   }
+}
+
+/** Asks for the disks that folders are on. */
+export async function readDisks(
+  processes: Pick<Processes, "run">,
+  folders: readonly string[],
+): Promise<readonly Disk[]> {
+  const done = await processes.run({
+    command: "df",
+    args: [`--output=${COLUMNS}`, "--block-size=1", "--", ...folders],
+    env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+    timeoutMs: ANSWER_MS_MAX,
+  });
+  // A folder that is not there yet is said on stderr; the others stand on stdout.
+  return parseDisks(done.stdout);
 }
 
 /** Reads what `df` printed; lines of another form are passed over. */
@@ -90,12 +102,20 @@ function problemsOf(disk: Disk, purposes: ReadonlyMap<string, string>): readonly
   const details = folders.map((each) => `${each}: ${purposes.get(each) ?? "it is on that disk"}`);
   const at = quoteShell(target);
   const found: Refusal[] = [];
-  if (bytes.left < bytesWanted) {
+  const look = `du -xd2 -m ${at} | sort -n | tail -n 20`;
+  if (bytes.left < Math.min(FULL_BYTES_MAX, bytesWanted)) {
+    found.push(refusal(
+      "disk-full",
+      `The disk at "${target}" is full: ${mebibytes(bytes.left)} MiB left of ` +
+        `${mebibytes(bytes.all)}, must have at least ${mebibytes(bytesWanted)}`,
+      { details, hints: ["fleetctl gc", look] },
+    ));
+  } else if (bytes.left < bytesWanted) {
     found.push(refusal(
       "disk-nearly-full",
       `The disk at "${target}" has ${mebibytes(bytes.left)} MiB left of ${mebibytes(bytes.all)}, ` +
         `must have at least ${mebibytes(bytesWanted)}`,
-      { details, hints: [`du -xd2 -m ${at} | sort -n | tail -n 20`, "fleetctl gc --dry-run"] },
+      { details, hints: [look, "fleetctl gc --dry-run"] },
     ));
   }
   if (entries.left < entriesWanted) {

@@ -18,6 +18,7 @@ import {
 import type { Gathered } from "cli/facts.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts, underVerbLock } from "cli/planner.ts";
+import { keepReserve } from "cli/reserve.ts";
 import { parseTreeRecord } from "core/catalog/vendored_tree.ts";
 import { parseDuration } from "core/duration.ts";
 import { refusal } from "core/errors.ts";
@@ -86,6 +87,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       for (const each of doomed) await ports.files.remove(each.path, { recursive: true });
     }
     const bytes = doomed.reduce((sum, each) => sum + each.bytes, events.bytes);
+    const unreserved = options.isDryRun ? undefined : await keepReserve(ports, paths);
     const note = events.note;
     return ok({
       json: {
@@ -96,8 +98,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         bytes,
       },
       blocks: [{ kind: "lines", lines: linesOf(doomed, events, { bytes, options }) }],
-      warnings: note === undefined ? [] : [
-        refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
+      warnings: [
+        ...(note === undefined ? [] : [
+          refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
+        ]),
+        ...(unreserved === undefined ? [] : [unreserved]),
       ],
       // A ledger that cannot be read keeps what it may speak of; the rest was done.
       faults: gathered.value.faults,

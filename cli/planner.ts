@@ -160,6 +160,7 @@ export function planReport(
   more: {
     readonly json?: Readonly<Record<string, unknown>>;
     readonly last?: readonly string[];
+    readonly warnings?: readonly Refusal[];
     /** Who asked, when the verb is about one agent. */
     readonly aboutOneFor?: Caller;
   } = {},
@@ -179,6 +180,7 @@ export function planReport(
     faults,
     warnings: [
       ...report.warnings.map((text) => refusal("planner-warning", text)),
+      ...more.warnings ?? [],
       ...uniqueFaults(elsewhere).filter((fault) => !faults.includes(fault)),
     ],
   };

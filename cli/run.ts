@@ -18,6 +18,7 @@ import { withKeptYaml } from "cli/kept_yaml.ts";
 import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
+import { giveUpReserve } from "cli/reserve.ts";
 import { whoIs } from "core/verbs/who.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseAgentName } from "core/names.ts";
@@ -159,6 +160,10 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   // Nobody is asked about what is denied to them in any case.
   const confirmed = await confirm(invocation, deps);
   if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
+  // On a full disk no decision can be recorded, and nothing runs unrecorded.
+  if (verbName(invocation.verb) === "gc" && !invocation.switches.has("dry-run")) {
+    await giveUpReserve(ports, paths);
+  }
   // An operator reads without the daemon, so that `status` works when the daemon does not.
   if (isForRoot && invocation.verb.mutates) {
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);

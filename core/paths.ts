@@ -78,6 +78,8 @@ export function pathsUnder(root: string) {
     /** Where versions of servers are tried out; one folder a try, gone when it has ended. */
     tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),
+    /** Room that is held back for a full disk; `gc` gives it up first. */
+    reserve: at("/var/lib/fleetctl/reserve"),
     /** What `agents remove` has begun and not ended, and homes that it has archived. */
     removal: (agent: string) => at(`/var/lib/fleetctl/removing/${agent}.json`),
     archiveDir: at("/var/lib/fleetctl/archive"),

@@ -1,0 +1,67 @@
+/**
+ * Room on the disk of the state that is held back for the day on which it is full. Nothing runs as
+ * root unrecorded, and a full disk records nothing, so that not even `gc` would run: it gives the
+ * reserve up first. Only on a host of its own; under another root nothing is held back.
+ *
+ * @module
+ */
+
+import { readDisks } from "cli/disk_room.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files, Processes, Users } from "core/ports.ts";
+
+/** What holding it needs. */
+export interface ReservePorts {
+  readonly files: Pick<Files, "stat" | "setMeta" | "remove">;
+  readonly processes: Pick<Processes, "run">;
+  readonly users: Pick<Users, "currentUid">;
+}
+
+/** Enough for the audit log, and for what SQLite writes while `gc` deletes. */
+const RESERVE_BYTES = 16 * 1024 * 1024;
+/** A disk with less left keeps it for what needs it now. */
+const LEFT_BYTES_MIN = 4 * RESERVE_BYTES;
+const MAKE_MS_MAX = 10_000;
+
+function isHostRoot({ users }: Pick<ReservePorts, "users">, paths: Paths): boolean {
+  return paths.root === "/" && users.currentUid() === 0;
+}
+
+/** Makes the reserve where it is missing and the disk has room; says why it could not. */
+export async function keepReserve(
+  ports: ReservePorts,
+  paths: Paths,
+): Promise<Refusal | undefined> {
+  const { files, processes } = ports;
+  if (!isHostRoot(ports, paths) || await files.stat(paths.reserve) !== undefined) return undefined;
+  try {
+    const [disk] = await readDisks(processes, [paths.state]);
+    if (disk === undefined || disk.bytes.left < LEFT_BYTES_MIN) return undefined;
+    const made = await processes.run({
+      command: "/usr/bin/fallocate",
+      args: ["-l", String(RESERVE_BYTES), "--", paths.reserve],
+      env: { LC_ALL: "C" },
+      timeoutMs: MAKE_MS_MAX,
+    });
+    if (made.code === 0) {
+      await files.setMeta(paths.reserve, { mode: 0o600 });
+      return undefined;
+    }
+    await files.remove(paths.reserve);
+    return notMade(paths, made.stderr.trim());
+  } catch (thrown) {
+    return notMade(paths, errorText(thrown));
+  }
+}
+
+/** Takes the reserve away, so that there is room again. */
+export async function giveUpReserve(ports: ReservePorts, paths: Paths): Promise<void> {
+  if (isHostRoot(ports, paths)) await ports.files.remove(paths.reserve);
+}
+
+function notMade({ reserve }: Paths, why: string): Refusal {
+  return refusal("reserve-not-made", `Cannot hold room back in "${reserve}": ${why}`, {
+    details: ["On a full disk fleetctl gc may have no room to begin."],
+  });
+}
