@@ -31,6 +31,7 @@ const MIB = 1024 * 1024;
 const BYTES_LEFT_MIN = 512 * MIB;
 /** Below this what is written fails, now or with the next page of a database. */
 const FULL_BYTES_MAX = MIB;
+const FULL_PART_MAX = 0.01;
 const ENTRIES_LEFT_MIN = 10_000;
 const PART_LEFT_MIN = 0.05;
 /** A disk that hangs must not hang the verb that is asked what is wrong. */
@@ -103,7 +104,7 @@ function problemsOf(disk: Disk, purposes: ReadonlyMap<string, string>): readonly
   const at = quoteShell(target);
   const found: Refusal[] = [];
   const look = `du -xd2 -m ${at} | sort -n | tail -n 20`;
-  if (bytes.left < Math.min(FULL_BYTES_MAX, bytesWanted)) {
+  if (bytes.left < Math.min(FULL_BYTES_MAX, bytes.all * FULL_PART_MAX)) {
     found.push(refusal(
       "disk-full",
       `The disk at "${target}" is full: ${mebibytes(bytes.left)} MiB left of ` +
@@ -118,12 +119,20 @@ function problemsOf(disk: Disk, purposes: ReadonlyMap<string, string>): readonly
       { details, hints: [look, "fleetctl gc --dry-run"] },
     ));
   }
-  if (entries.left < entriesWanted) {
+  const lookEntries = `du -xd2 --inodes ${at} | sort -n | tail -n 20`;
+  if (entries.left === 0 && entriesWanted > 0) {
+    found.push(refusal(
+      "disk-entries-gone",
+      `The disk at "${target}" has no entries (inodes) left of ${entries.all}, ` +
+        `must have at least ${entriesWanted}`,
+      { details, hints: ["fleetctl gc", lookEntries] },
+    ));
+  } else if (entries.left < entriesWanted) {
     found.push(refusal(
       "disk-entries-nearly-gone",
       `The disk at "${target}" has ${entries.left} entries (inodes) left of ${entries.all}, ` +
         `must have at least ${entriesWanted}`,
-      { details, hints: [`du -xd2 --inodes ${at} | sort -n | tail -n 20`] },
+      { details, hints: [lookEntries] },
     ));
   }
   return found;

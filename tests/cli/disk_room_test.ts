@@ -42,8 +42,8 @@ Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk
   ]);
   assert.deepEqual(found.map(({ code, message }) => [code, message]), [
     [
-      "disk-entries-nearly-gone",
-      'The disk at "/tmp" has 0 entries (inodes) left of 16384, must have at least 820',
+      "disk-entries-gone",
+      'The disk at "/tmp" has no entries (inodes) left of 16384, must have at least 820',
     ],
     [
       "disk-nearly-full",
@@ -54,7 +54,7 @@ Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk
   assert.deepEqual(entries?.details, [
     "/tmp: units that start get their own there, read-only without room",
   ]);
-  assert.deepEqual(entries?.hints, ["du -xd2 --inodes /tmp | sort -n | tail -n 20"]);
+  assert.deepEqual(entries?.hints, ["fleetctl gc", "du -xd2 --inodes /tmp | sort -n | tail -n 20"]);
   assert.deepEqual(bytes?.details.map((line) => line.split(":")[0]), [
     "/var/lib/fleetctl",
     "/var/log/fleetctl",
@@ -70,6 +70,8 @@ Deno.test("diskProblems() asks a small disk for a part, and nothing of one witho
     const [line, wanted] of [
       ["/run 10000000 500001 1000 50 /run/fleetctl", []],
       ["/run 10000000 499999 1000 50 /run/fleetctl", ["disk-nearly-full"]],
+      ["/run 10000000 99999 1000 50 /run/fleetctl", ["disk-full"]],
+      ["/run 10000000 500001 1000 0 /run/fleetctl", ["disk-entries-gone"]],
       ["/run 10000000 500001 1000 49 /run/fleetctl", ["disk-entries-nearly-gone"]],
       [`/ ${100 * GIB} ${GIB} - - /var/lib/fleetctl`, []],
       [`/ ${100 * GIB} ${GIB} 0 0 /var/lib/fleetctl`, []],
@@ -117,10 +119,10 @@ Deno.test({
         // None is left.
       }
       const told = await run("doctor");
-      assert.equal(told.code, 3);
-      assert.match(told.stderr, /The disk at ".*fctl.*" has 0 entries \(inodes\) left of 2000/);
+      assert.equal(told.code, 1);
+      assert.match(told.stderr, /The disk at ".*fctl.*" has no entries \(inodes\) left of 2000/);
       assert.match(told.stderr, /^hint: du -xd2 --inodes .*fctl/m);
-      assert.match((await run("status")).stdout, /! The disk at .* has 0 entries/);
+      assert.match((await run("status")).stdout, /! The disk at .* has no entries/);
       await Deno.remove(`${root}/many`, { recursive: true });
       assert.equal((await run("doctor")).code, 0);
     } finally {
