@@ -23,6 +23,7 @@ import { isReceiverApart } from "core/teamchat/halves.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { type Cause, findCauses } from "cli/status/causes.ts";
+import { frontProblems } from "cli/status/front_certificate.ts";
 import { exitOf, problemJson } from "cli/status/level.ts";
 import {
   type AgentLine,
@@ -78,6 +79,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   const agents = isHost
     ? gathered.facts.agents
     : gathered.facts.agents.filter((agent) => agent.name === own);
+  const fronts = isHost ? frontProblems(context, gathered) : Promise.resolve([]);
   const isManaged = await services.isRunning();
   // The planner asks for every unit of this host, so what comes after it asks no more.
   const pending = isHost ? await planProblems(context, gathered) : [];
@@ -105,6 +107,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
     ...pending,
     ...roles.flatMap((line) => roleProblem(line, site)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
+    ...await fronts,
     ...lines.flatMap((line) => isManaged ? agentProblem(line, site) : []),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, site)),
     ...lines.flatMap(({ agent, connection: { storage } }) =>

@@ -13,11 +13,24 @@ import type { Host, ServiceManager } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import type { Trees } from "core/tree_port.ts";
 
+/** What a TLS server presents. */
+export interface ServedCertificate {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Host names that it is for. */
+  readonly names: readonly string[];
+}
+
 /** The machine as verbs see it: the host, and what only some of them need, opened on demand. */
 export interface VerbPorts extends Host {
   readonly trees: Trees;
   /** Loads the MCP client, which few verbs need. */
   openMcpClient(): Promise<McpClient>;
+  /** Looks at the certificate of a TLS server; absent where none can be asked. */
+  readCertificate?(
+    of: { readonly address: string; readonly port: number; readonly name: string },
+    timeoutMs: number,
+  ): Promise<ServedCertificate>;
   /** Name of this machine, as the ledger knows it. */
   readonly hostname: HostName;
   /** Memory of this machine; undefined where the permission set does not let a program ask. */

@@ -26,6 +26,10 @@ export function openVerbPorts(program: string, level: LogLevel = "warning"): Ver
       const { systemMcpClient } = await import("core/os/mcp_client.ts");
       return systemMcpClient(host);
     },
+    readCertificate: async (of, timeoutMs) => {
+      const { readCertificate } = await import("core/os/certificate.ts");
+      return await readCertificate(of, timeoutMs);
+    },
     // Asked for only where it is needed: not every permission set allows it.
     get hostname() {
       return ownHostName();

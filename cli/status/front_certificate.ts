@@ -1,0 +1,141 @@
+/**
+ * Whether the certificate of the HTTPS front has ended or soon will. The front is the operator's own
+ * server: on this host, or wherever the name leads to. One that cannot be reached from here is no
+ * finding; `fleetctl webview-login doctor` walks through it.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import type { Gathered } from "cli/facts.ts";
+import { portHolder } from "cli/status/port_holder.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { printGatewayMarker } from "core/ledger/markers.ts";
+import { quoteShell } from "core/quote.ts";
+import type { ServedCertificate } from "core/verb_ports.ts";
+
+/** Where a front is. */
+interface Front {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What it presents, and whether it is on this host. */
+interface Presented {
+  readonly certificate: ServedCertificate;
+  readonly isHere: boolean;
+}
+
+const ANSWER_MS_MAX = 3_000;
+const HTTPS_PORT = 443;
+const LOOPBACK = "127.0.0.1";
+/** Certificates that are renewed by themselves are renewed with a third of their time left. */
+const PART_LEFT_MIN = 0.1;
+const HOUR_MS = 3_600_000;
+
+/** Looks at each front of this host. */
+export async function frontProblems(
+  context: VerbContext,
+  gathered: Gathered,
+): Promise<readonly Refusal[]> {
+  const found = await Promise.all(
+    frontsOf(gathered).map(async (front) => {
+      const presented = await present(context, front);
+      return presented === undefined ? [] : await problemsOf(context, front, presented);
+    }),
+  );
+  return found.flat();
+}
+
+/** The public address of the login proxy, and the gateway where it is behind TLS. */
+function frontsOf({ roles, markers }: Gathered): readonly Front[] {
+  const marker = markers.webviewGateway;
+  const urls = [
+    roles.login?.settings?.WEBVIEW_URL,
+    marker?.isTls === true ? printGatewayMarker(marker).replace(/^wss:/, "https:") : undefined,
+  ];
+  const fronts = urls.flatMap((text) => {
+    const url = URL.parse(text ?? "");
+    if (url?.protocol !== "https:") return [];
+    return [{ host: url.hostname, port: url.port === "" ? HTTPS_PORT : Number(url.port) }];
+  });
+  return [...new Map(fronts.map((front) => [`${front.host}:${front.port}`, front])).values()];
+}
+
+/** A front on this host is asked over loopback: the way to its public name may lead nowhere. */
+async function present(
+  { ports }: VerbContext,
+  { host, port }: Front,
+): Promise<Presented | undefined> {
+  for (const address of [LOOPBACK, host]) {
+    try {
+      const certificate = await ports.readCertificate?.(
+        { address, port, name: host },
+        ANSWER_MS_MAX,
+      );
+      const isOurs = certificate?.names.some((name) => isNameOf(name, host)) ?? false;
+      if (certificate !== undefined && (isOurs || address !== LOOPBACK)) {
+        return { certificate, isHere: address === LOOPBACK };
+      }
+    } catch {
+      // Nothing answers there, which is for the walk through the front to say.
+    }
+  }
+  return undefined;
+}
+
+/** Tells whether a name of a certificate covers a host. */
+export function isNameOf(name: string, host: string): boolean {
+  const covered = name.toLowerCase();
+  const wanted = host.toLowerCase();
+  if (!covered.startsWith("*.")) return covered === wanted;
+  return wanted.slice(wanted.indexOf(".") + 1) === covered.slice(2);
+}
+
+async function problemsOf(
+  context: VerbContext,
+  front: Front,
+  { certificate, isHere }: Presented,
+): Promise<readonly Refusal[]> {
+  const { fromMs, toMs } = certificate;
+  const leftMs = toMs - context.ports.clock.now();
+  if (leftMs >= (toMs - fromMs) * PART_LEFT_MIN && leftMs > 0) return [];
+  const at = `https://${front.host}${front.port === HTTPS_PORT ? "" : `:${front.port}`}`;
+  const ends = new Date(toMs).toISOString().slice(0, 16).replace("T", " ");
+  const more = await renewal(context, front, isHere);
+  return leftMs <= 0
+    ? [refusal(
+      "certificate-expired",
+      `The certificate of ${at} ended ${ends} UTC, must be renewed: browsers refuse it`,
+      more,
+    )]
+    : [refusal(
+      "certificate-ends-soon",
+      `The certificate of ${at} ends ${ends} UTC, in ${Math.ceil(leftMs / HOUR_MS)} hours, ` +
+        "must be renewed",
+      more,
+    )];
+}
+
+/** Often the file is new and the server still has the old one. */
+async function renewal({ ports, paths }: VerbContext, { host, port }: Front, isHere: boolean) {
+  const look = `curl -sSvo /dev/null https://${host}:${port}/ 2>&1 | grep 'expire date'`;
+  if (!isHere) {
+    return { details: ["The server in front is not on this host: renew it there."], hints: [look] };
+  }
+  const holder = await portHolder(ports, port);
+  const unit = holder?.process?.unit;
+  const name = holder?.process?.name ?? "a program";
+  const isCertbots = await ports.files.stat(paths.at("/etc/letsencrypt/renewal")) !== undefined;
+  return {
+    details: [
+      `It is served by ${name}${unit === undefined ? "" : ` of ${unit}`} on this host, ` +
+      "which may still have an older file than the disk",
+    ],
+    hints: [
+      ...(isCertbots ? ["certbot renew"] : []),
+      ...(unit === undefined ? [] : [`systemctl reload-or-restart ${quoteShell(unit)}`]),
+      ...(unit === undefined && !isCertbots ? [look] : []),
+    ],
+  };
+}
