@@ -8,6 +8,7 @@
 import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
 import { keyInHome } from "cli/first_keys.ts";
+import { askElsewhere, type Elsewhere } from "cli/gateway_elsewhere.ts";
 import { attachAsHost, attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -29,8 +30,13 @@ type Told =
     readonly reason: string;
     readonly key?: string | undefined;
   }
-  /** `fault` is absent when there is nobody to ask. */
-  | { readonly state: "unknown"; readonly fault?: string };
+  /** `fault` is absent when there is no gateway to ask. */
+  | {
+    readonly state: "unknown";
+    readonly fault?: string;
+    /** The gateway is on another host. */
+    readonly elsewhere?: { readonly refusedKey: string | undefined };
+  };
 
 /** A gateway on this host that takes longer hangs. */
 const ANSWER_MS_MAX = 3_000;
@@ -38,13 +44,26 @@ const PATH = "/api/agents";
 
 const FLEET_PATH = "/api/connections";
 
-/** Asks the gateway of this host for agents; nobody else's gateway is asked. */
+/** Asks the gateway of this host for agents, or the one at `registerUrl` where this host has none. */
 export async function connectionsOf(
   context: VerbContext,
-  roles: HostRoles,
+  { roles, registerUrl }: {
+    readonly roles: HostRoles;
+    readonly registerUrl?: string | undefined;
+  },
   agents: readonly AgentRecord[],
 ): Promise<ReadonlyMap<AgentName, Connection>> {
   const owned = agents.filter((agent) => agent.userEmail !== undefined);
+  const isElsewhere = roles.gateway === undefined && owned.length > 0 && seesHost(context.caller);
+  const elsewhere = isElsewhere && registerUrl !== undefined
+    ? await askElsewhere(context, registerUrl)
+    : undefined;
+  if (elsewhere !== undefined) {
+    const told = agents.map(async (agent) =>
+      [agent.name, await connectionElsewhere(context, agent, elsewhere)] as const
+    );
+    return new Map(await Promise.all(told));
+  }
   const isMany = owned.length > 1 && roles.gateway !== undefined && seesHost(context.caller);
   const answer = isMany ? await askAsHost(context) : undefined;
   const found = await Promise.all(agents.map(async (agent) =>
@@ -117,6 +136,19 @@ async function withinLimit<T>(
   } finally {
     cancel();
   }
+}
+
+/** The same of an agent whose gateway is on another host, which was asked for all of them. */
+async function connectionElsewhere(
+  context: VerbContext,
+  agent: AgentRecord,
+  told: Elsewhere,
+): Promise<Connection> {
+  if (agent.userEmail === undefined) return { state: "no owner" };
+  if (told.kind === "silent") {
+    return { state: "unknown", fault: told.fault, elsewhere: { refusedKey: told.refusedKey } };
+  }
+  return told.connected.has(agent.name) ? { state: "connected" } : await whyOffline(context, agent);
 }
 
 async function readAnswer(

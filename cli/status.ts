@@ -87,7 +87,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   const states = await agentStates(context, agents);
   const mcps = await wiredMcpsOf(context, gathered, agents);
   const connections = isManaged
-    ? await connectionsOf(context, gathered.roles, agents)
+    ? await connectionsOf(context, gatewayOf(gathered), agents)
     : new Map<AgentName, Connection>();
   const lines = agents.map((agent): AgentLine => ({
     agent,
@@ -98,7 +98,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
   const down = [...roles.filter(isRoleDown).map(({ unit }) => unit), ...unreachedUnits(lines)];
   const causes = isManaged ? await findCauses(context, down) : new Map<string, Cause>();
-  const site = { paths: context.paths, causes };
+  const site = { paths: context.paths, hostname: context.ports.hostname, causes };
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
     ...(isHost
@@ -131,6 +131,11 @@ async function unreadable(context: VerbContext, why: Refusal): Promise<VerbRepor
       { kind: "lines", lines: problemLines(problems, context) },
     ],
   };
+}
+
+/** Where the agents of this host are connected. */
+function gatewayOf({ roles, facts }: Gathered) {
+  return { roles, registerUrl: facts.roles.host?.registerUrl };
 }
 
 /** Owners and modes of the product's own files. */

@@ -62,7 +62,10 @@ export function parseListener(
 
 /** Returns the service of a process from `/proc/<pid>/cgroup`; undefined for a login session. */
 export function parseUnit(cgroups: string): string | undefined {
-  const path = /^(?:0:|\d+:name=systemd):(.*)$/m.exec(cgroups)?.[1] ?? "";
-  const last = path.split("/").findLast((part) => /\.(service|scope)$/.test(part));
-  return last?.endsWith(".service") === true ? last : undefined;
+  // The one or the other hierarchy is the manager's, and in the other all is in its root.
+  for (const [, path = ""] of cgroups.matchAll(/^(?:0:|\d+:name=systemd):(.*)$/gm)) {
+    const last = path.split("/").findLast((part) => /\.(service|scope)$/.test(part));
+    if (last !== undefined) return last.endsWith(".service") ? last : undefined;
+  }
+  return undefined;
 }

@@ -17,7 +17,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { logHint } from "core/log_hint.ts";
 import type { Paths } from "core/paths.ts";
-import { dialUnit, GATEWAY_UNIT } from "units/render/unit_name.ts";
+import { dialUnit, GATEWAY_UNIT, HOST_UNIT } from "units/render/unit_name.ts";
 
 /** One role of this host. */
 export interface RoleLine {
@@ -38,6 +38,7 @@ export interface AgentLine {
 /** What the problems of one host are made from besides its lines. */
 export interface ProblemSite {
   readonly paths: Paths;
+  readonly hostname: string;
   /** Why units do not serve, as far as their logs tell. */
   readonly causes: ReadonlyMap<string, Cause>;
 }
@@ -53,7 +54,8 @@ export function unreachedUnits(lines: readonly AgentLine[]): readonly string[] {
     const isLost = !isRunning(state) && state.state !== "stopped";
     const isCut = connection.state === "not connected" && isRunning(state);
     if (isLost || isCut) return [dialUnit(agent.name)];
-    return connection.state === "unknown" && connection.fault !== undefined ? [GATEWAY_UNIT] : [];
+    const isHere = connection.state === "unknown" && connection.elsewhere === undefined;
+    return isHere && connection.fault !== undefined ? [GATEWAY_UNIT] : [];
   });
 }
 
@@ -145,10 +147,23 @@ function isRunning({ state }: HostState): boolean {
 /** A unit that is down has its own line. */
 export function connectionProblem(
   { agent, state, connection }: AgentLine,
-  { paths, causes }: ProblemSite,
+  { paths, hostname, causes }: ProblemSite,
 ): readonly Refusal[] {
   const { name } = agent;
   if (connection.state === "unknown") {
+    if (connection.elsewhere !== undefined) {
+      const { refusedKey: refused } = connection.elsewhere;
+      return [refusal(
+        "gateway-not-asked",
+        `Cannot ask the gateway who is connected: ${connection.fault ?? "it says nothing"}`,
+        {
+          details: refused === undefined ? [] : ["On the host of the gateway:"],
+          hints: refused === undefined
+            ? [logHint(paths, HOST_UNIT)]
+            : [`fleetctl host key enroll ${hostname} ${refused}`],
+        },
+      )];
+    }
     const cause = causes.get(GATEWAY_UNIT);
     return connection.fault === undefined ? [] : [refusal(
       "gateway-not-asked",

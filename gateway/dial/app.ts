@@ -11,6 +11,7 @@ import { DIAL_LIMITS } from "core/limits.ts";
 import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
 import { browserSign } from "core/dial/browser.ts";
 import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
+import { answerHost } from "gateway/dial/host_agents.ts";
 import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
 import type { Metrics } from "gateway/metrics.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
@@ -61,7 +62,7 @@ export async function startDialListener(
         },
       };
     },
-    handler: () => new Response("not found\n", { status: 404 }),
+    handler: (request, peer) => answerHost(request, peer, parts),
   });
   return {
     address: listener.address,

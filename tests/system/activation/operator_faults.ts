@@ -17,6 +17,8 @@ interface OperatorFault {
   readonly code: string;
   /** What its message or its details must say. */
   readonly says: RegExp;
+  /** Shell script that takes away what the fault stood on, not the fault itself. */
+  readonly after?: string;
 }
 
 /** One problem of `status --json`. */
@@ -29,6 +31,7 @@ interface Problem {
 
 const GATEWAY_DB = "/var/lib/fleetctl/gateway/gateway.db";
 const DIAL_DB = "/home/ada/.fleetctl/dial/dial.db";
+const STATE = "/var/lib/fleetctl";
 const DAMAGE = "dd if=/dev/urandom bs=4096 count=3 conv=notrunc status=none";
 
 const FAULTS: readonly OperatorFault[] = [
@@ -43,12 +46,6 @@ const FAULTS: readonly OperatorFault[] = [
     inject: "rm /run/fleetctl/fleetctl.sock",
     code: "socket-lost",
     says: /"\/run\/fleetctl\/fleetctl\.sock" of fleetctl-daemon\.service .*its file is gone/,
-  },
-  {
-    name: "the socket file of an MCP is open to everybody",
-    inject: "chmod 0666 /run/mcp/keyed-ada.sock",
-    code: "socket-lost",
-    says: /its file is \d+:\d+ 0666, must be \d+:\d+ 0600/,
   },
   {
     name: "another service took the port of the gateway",
@@ -102,10 +99,56 @@ const FAULTS: readonly OperatorFault[] = [
     code: "state-exposed",
     says: /agent-ada\.env" is root:games 0640, must be root:ada 0640.*\n.*could read the secrets/,
   },
+  {
+    name: "the certificate of the front was renewed, and its server never read it",
+    inject: `${certificate(-1)}; systemctl reload-or-restart nginx.service; ${certificate(90)}`,
+    code: "certificate-expired",
+    says: /^The certificate of https:\/\/fleet\.example\.org ended.*\n.*nginx of nginx\.service/,
+  },
+  {
+    name: "the disk of the state is full",
+    inject: `size=$(( $(du -sm ${STATE} | cut -f1) + 90 ))
+      ${
+      withRolesStopped(`mount -t tmpfs -o size="$size"m,mode=755 tmpfs /mnt
+        cp -a ${STATE}/. /mnt; mount --bind /mnt ${STATE}`)
+    }
+      mkdir ${STATE}/deploy/gone; cat /dev/zero > ${STATE}/deploy/gone/tree 2>/dev/null
+      touch -d '90 days ago' ${STATE}/deploy/gone`,
+    code: "disk-full",
+    says: /^The disk at "\/var\/lib\/fleetctl" is full: 0\.0 MiB left/,
+    after: withRolesStopped(`umount ${STATE} /mnt`),
+  },
 ];
+
+/** Makes a certificate for the front that ends in so many days; one that has ended is dated back. */
+function certificate(days: number): string {
+  const made = "openssl x509 -req -in /etc/ssl/fleet.csr -signkey /etc/ssl/fleet.key";
+  return `${made} -days ${days} -copy_extensions copyall -out /etc/ssl/fleet.pem 2>/dev/null`;
+}
+
+/** Runs a script while nothing of ours has files open. */
+function withRolesStopped(script: string): string {
+  const units = "fleetctl-daemon fleetctl-gateway fleetctl-host fleetctl-login";
+  return `systemctl stop ${units}; ${script}; systemctl start ${units}`;
+}
+
+/** A login proxy behind an HTTPS front of this host, as docs/login.md describes it. */
+const FRONT = `
+  openssl req -new -newkey rsa:2048 -nodes -keyout /etc/ssl/fleet.key -out /etc/ssl/fleet.csr \\
+    -subj /CN=fleet.example.org -addext subjectAltName=DNS:fleet.example.org 2>/dev/null
+  ${certificate(90)}
+  rm -f /etc/nginx/sites-enabled/*
+  echo 'server { listen 443 ssl; server_name fleet.example.org;
+    ssl_certificate /etc/ssl/fleet.pem; ssl_certificate_key /etc/ssl/fleet.key; }' \\
+    > /etc/nginx/conf.d/fleet.conf
+  systemctl restart nginx.service
+  echo 'ada@example.org:hunter2hunter2' | fleetctl secret set WEBVIEW_BASIC_USERS --value -
+  fleetctl webview-login install --driver basic --url https://fleet.example.org
+`;
 
 /** Makes each fault, runs what `status` says, and looks whether it helped. */
 export async function checkOperatorFaults(host: BootedHost): Promise<void> {
+  await host.must("sh", "-ec", FRONT);
   await untilFine(host, "before the first fault");
   for (const fault of FAULTS) await checkFault(host, fault);
 }
@@ -125,6 +168,9 @@ async function checkFault(host: BootedHost, fault: OperatorFault): Promise<void>
     assert.equal(ended.code, 0, `${fault.name}: ${hint}\n${ended.out}${ended.err}`);
   }
   await untilFine(host, `after ${problem.hints.join("; ")}`);
+  if (fault.after === undefined) return;
+  await host.must("sh", "-c", fault.after);
+  await untilFine(host, `after the end of: ${fault.name}`);
 }
 
 async function look(host: BootedHost) {

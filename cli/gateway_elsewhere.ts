@@ -1,0 +1,71 @@
+/**
+ * Asks the gateway of another host which agents are connected from this one, as this host: signed
+ * with its dial key, once for all of them. Changes nothing.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { HOST_AGENTS_PATH, printStatement, statementText } from "core/dial/host_agents.ts";
+import { parseDialKey, signProof } from "core/dial/proof.ts";
+import { errorText } from "core/errors.ts";
+
+/** What the gateway says, or why it says nothing. */
+export type Elsewhere =
+  | { readonly kind: "told"; readonly connected: ReadonlySet<string> }
+  | {
+    readonly kind: "silent";
+    readonly fault: string;
+    /** Public half of this host's key, where the gateway does not know it. */
+    readonly refusedKey?: string;
+  };
+
+/** A gateway that takes longer is as good as away for the one who waits. */
+const ANSWER_MS_MAX = 2_000;
+const AGENTS_MAX = 10_000;
+
+/** Asks; undefined where this process cannot speak for the host. */
+export async function askElsewhere(
+  { ports, paths }: VerbContext,
+  registerUrl: string,
+): Promise<Elsewhere | undefined> {
+  const stored = await ports.files.readText(paths.hostDialKey);
+  const key = stored === undefined ? undefined : await parseDialKey(stored);
+  if (key?.ok !== true) return undefined;
+  const url = new URL(HOST_AGENTS_PATH, registerUrl.replace(/^ws/, "http"));
+  const statement = { host: ports.hostname, atMs: ports.clock.now() };
+  const proof = await signProof(key.value, statementText(statement, url.host));
+  const ending = new AbortController();
+  const cancel = ports.clock.after(ANSWER_MS_MAX, () => ending.abort());
+  try {
+    const response = await ports.http.fetch(url, {
+      headers: { authorization: printStatement(statement, proof) },
+      redirect: "manual",
+      signal: ending.signal,
+    });
+    if (response.status === 200) return parseAnswer(await response.json());
+    await response.body?.cancel();
+    return response.status === 403
+      ? {
+        kind: "silent",
+        fault: `the gateway at ${url.host} does not admit this host, or their clocks differ`,
+        refusedKey: key.value.publicKey,
+      }
+      : { kind: "silent", fault: `the gateway at ${url.host} answered ${response.status}` };
+  } catch (thrown) {
+    const why = ending.signal.aborted
+      ? `no answer within ${ANSWER_MS_MAX / 1000} s`
+      : errorText(thrown);
+    return { kind: "silent", fault: `the gateway at ${url.host}: ${why}` };
+  } finally {
+    cancel();
+  }
+}
+
+function parseAnswer(body: unknown): Elsewhere {
+  const { agents } = (body ?? {}) as { readonly agents?: unknown };
+  if (!Array.isArray(agents) || agents.length > AGENTS_MAX) {
+    return { kind: "silent", fault: "the gateway gave an answer of another form" };
+  }
+  return { kind: "told", connected: new Set(agents.map(String)) };
+}
