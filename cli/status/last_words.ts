@@ -21,8 +21,13 @@ export interface LastWords {
 const LEVELS = ["error", "warn"] as const;
 const LINE_LENGTH_MAX = 400;
 /** Words of the service manager about the unit's coming and going, which tell no cause. */
-const CHATTER =
-  /^(?:(?:Start|Stopp)(?:ing|ed) |[\w@.:\\-]+\.(?:service|socket): (?:Main process exited|Failed with result|Scheduled restart|Deactivated|Consumed|Control process exited|Start request repeated))/;
+const CHATTER = new RegExp(
+  "^(?:(?:Start|Stopp)(?:ing|ed) |[\\w@.:\\\\-]+\\.(?:service|socket): (?:" +
+    [
+      ...["Main process exited", "Control process exited", "Failed with result", "Consumed"],
+      ...["Scheduled restart", "Start request repeated", "Deactivated"],
+    ].join("|") + "))",
+);
 
 /** Returns the last error of a log, oldest line first; undefined where nothing is one. */
 export function lastWords(lines: readonly string[]): LastWords | undefined {

@@ -27,7 +27,7 @@ export interface HostStatement {
 
 /** Returns the text that is signed; `gateway` is `host:port` as it was dialled. */
 export function statementText({ host, atMs }: HostStatement, gateway: string): string {
-  return ["fleetctl host agents 1", gateway, host, String(atMs)].join("\n");
+  return ["fleetctl-host-agents 1", gateway, host, String(atMs)].join("\n");
 }
 
 /** Returns the `Authorization` header. */

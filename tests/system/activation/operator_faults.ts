@@ -112,10 +112,11 @@ const FAULTS: readonly OperatorFault[] = [
       withRolesStopped(`mount -t tmpfs -o size="$size"m,mode=755 tmpfs /mnt
         cp -a ${STATE}/. /mnt; mount --bind /mnt ${STATE}`)
     }
-      mkdir ${STATE}/deploy/gone; cat /dev/zero > ${STATE}/deploy/gone/tree 2>/dev/null
+      mkdir ${STATE}/deploy/gone; cd ${STATE}/deploy/gone
+      for name in a b; do cat /dev/zero > $name 2>/dev/null; done
       touch -d '90 days ago' ${STATE}/deploy/gone`,
     code: "disk-full",
-    says: /^The disk at "\/var\/lib\/fleetctl" is full: 0\.0 MiB left/,
+    says: /^The disk at "\/var\/lib\/fleetctl" is full: 0\.\d MiB left/,
     after: withRolesStopped(`umount ${STATE} /mnt`),
   },
 ];

@@ -181,6 +181,15 @@ async function cockpit(
   return await new PackagedHost(atlas).askCockpit("zoe@example.org", way);
 }
 
+/** What an operator of a host sees. */
+async function statusOf(host: BootedHost) {
+  const { out } = await host.exec(["fleetctl", "status", "--json"]);
+  return JSON.parse(out) as {
+    readonly agents: readonly { readonly name: string; readonly gateway: string }[];
+    readonly problems: readonly { readonly code: string; readonly hints: readonly string[] }[];
+  };
+}
+
 /** A host without an agent at the gateway has its own unit there, once an operator let it in. */
 async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   const hosts = async () => {
@@ -207,8 +216,18 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   await new PackagedHost(atlas).said(GATEWAY, "host:boreas.*key-not-enrolled");
   const listed = JSON.parse(await boreas.must("fleetctl", "host", "key", "list", "--json"));
   assert.deepEqual(listed.hosts, [{ host: "boreas", keys: [listed.own_key] }]);
-  await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
+  const enroll = `fleetctl host key enroll boreas ${listed.own_key}`;
+  const refused = await statusOf(boreas);
+  assert.deepEqual(refused.problems.map(({ code, hints }) => [code, ...hints]), [
+    ["gateway-not-asked", enroll],
+  ]);
+  await atlas.must(...enroll.split(" "));
   await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:boreas");
+  const told = await statusOf(boreas);
+  assert.deepEqual(
+    told.agents.map(({ name, gateway }) => `${name} ${gateway}`),
+    ["ada connected", "bea connected"],
+  );
   assert.match(await hosts(), /"boreas","is_online":true/);
 
   const status = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
