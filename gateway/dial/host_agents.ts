@@ -6,7 +6,12 @@
  */
 
 import { browserSign } from "core/dial/browser.ts";
-import { HOST_AGENTS_PATH, parseStatement, STATEMENT_MS_MAX, statementText } from "core/dial/host_agents.ts";
+import {
+  HOST_AGENTS_PATH,
+  parseStatement,
+  STATEMENT_MS_MAX,
+  statementText,
+} from "core/dial/host_agents.ts";
 import { hostOfSession, hostSession } from "core/dial/host_job.ts";
 import { verifyProof } from "core/dial/proof.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";

@@ -18,7 +18,7 @@ const KEYS = "/etc/fleetctl/dial-keys.json";
 async function snapshot(host: BootedHost): Promise<Readonly<Record<string, string>>> {
   const files = ["/etc/fleetctl/env/webview-gateway.env", KEYS, CLIENT]
     .concat(["/etc/fleetctl/gate/keyed.json", "/etc/fleetctl/gate/org.json"])
-    .concat(["/usr/lib/fleetctl/permissions-ada.json", "/etc/fleetctl/env/agent-ada.env"]);
+    .concat(["/var/lib/fleetctl/permissions/agent-ada.json", "/etc/fleetctl/env/agent-ada.env"]);
   const units = [GATEWAY, "fleetctl-dial-ada.service", "mcp-keyed-ada.socket", "mcp-org.socket"];
   const shown: Record<string, string> = {};
   for (const path of files) shown[path] = await host.read(path);
