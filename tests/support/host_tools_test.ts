@@ -49,6 +49,7 @@ const OWN = ["fleetctl", "/usr/lib/fleetctl/fleetctl-login"];
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "./dev": "the tree of the source",
   az: "the computer of who administers the chat platform's tenant",
+  certbot: "a host whose certificates it renews, where alone the hint is given",
   npx: "the tree of the source, for the playground of the chat platform",
   podman: "a host that runs the image instead of the package",
   ssh: "the operator's own way to another host",
