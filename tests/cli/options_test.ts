@@ -48,6 +48,7 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
     name: "ada",
     channel: "webview",
     runtime: "runtime-b",
+    hasLogin: false,
     isDryRun: false,
   }],
   [
@@ -66,6 +67,7 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
       runtime: "runtime-a",
       provider: "anthropic",
       model: "large-2",
+      hasLogin: false,
       isDryRun: true,
     },
   ],
