@@ -22,10 +22,17 @@ export type Batch =
     readonly steps: readonly (readonly [step: UnitStep, index: number])[];
   };
 
-/** Dial units that are started at once. */
-const STARTS_MAX = 8;
-/** Files that are written at once: the disk takes them together, and each is atomic by itself. */
-const WRITES_MAX = 32;
+/**
+ * Steps of a kind that are done at once, where they do not wait for one another. The disk takes many
+ * files together, and each is atomic by itself.
+ */
+const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
+  write: 32,
+  folder: 8,
+  client: 8,
+  start: 8,
+  restart: 8,
+};
 /** Units in one call, so that people see how far it is. */
 const TOGETHER_MAX = 200;
 
@@ -39,20 +46,22 @@ export function batchesOf(steps: readonly Step[]): readonly Batch[] {
   };
   for (const [index, step] of steps.entries()) {
     const [first] = open[0] ?? [];
-    if (first === undefined || !belongs(step, first, open.length)) close();
+    if (first === undefined || !belongs(step, open.map(([each]) => each))) close();
     open.push([step, index]);
   }
   close();
   return batches;
 }
 
-function belongs(step: Step, first: Step, count: number): boolean {
+function belongs(step: Step, open: readonly Step[]): boolean {
+  const [first] = open;
+  if (first === undefined) return true;
   if (verbsOf(first) !== undefined) {
-    return count < TOGETHER_MAX && step.kind === first.kind && verbsOf(step) !== undefined;
+    return open.length < TOGETHER_MAX && step.kind === first.kind && verbsOf(step) !== undefined;
   }
-  return step.kind === "write"
-    ? count < WRITES_MAX && first.kind === "write"
-    : count < STARTS_MAX && isBeside(step) && isBeside(first);
+  const isSame = step.kind === first.kind || ("unit" in step && "unit" in first);
+  return isSame && open.length < (BESIDE_MAX[step.kind] ?? 1) && isBeside(step) &&
+    isBeside(first) && !open.some((other) => isBelow(step, other));
 }
 
 function batchOf(steps: readonly PlacedStep[]): Batch {
@@ -64,7 +73,12 @@ function batchOf(steps: readonly PlacedStep[]): Batch {
 }
 
 function isBeside(step: Step): boolean {
-  return "unit" in step && step.isIndependent === true && verbsOf(step) === undefined;
+  return !("unit" in step) || (step.isIndependent === true && verbsOf(step) === undefined);
+}
+
+/** A folder waits for the one that it is in. */
+function isBelow(step: Step, other: Step): boolean {
+  return "path" in step && "path" in other && step.path.startsWith(`${other.path}/`);
 }
 
 /** Returns what is asked of the manager for a step that many units share; undefined for others. */

@@ -60,6 +60,12 @@ Deno.test("batchesOf() puts neighbours of one kind into one call, in the order o
   );
 });
 
+Deno.test("batchesOf() makes no folder beside the one that it is in", () => {
+  const folder = (path: string): Step => ({ kind: "folder", path, mode: 0o700, owner: undefined });
+  const steps = ["/a", "/ab", "/a/b", "/b", "/b/c/d"].map(folder);
+  assert.deepEqual(shape(steps), ["beside folder 2", "beside folder 2", "beside folder 1"]);
+});
+
 Deno.test("batchesOf() keeps each step with its place in the plan", () => {
   const steps = [...many(3, "enable", (index) => `${index}.socket`), unit("start", "a.service")];
   assert.deepEqual(
