@@ -64,11 +64,12 @@ export async function wrongPaths(
   paths: Paths,
 ): Promise<readonly WrongPath[]> {
   if (paths.root !== "/" || users.currentUid() !== 0) return [];
-  const owners = new Map<string, OwnerIds | undefined>();
-  const idsOf = async (owner: FileOwner) => {
-    const key = `${owner.user}:${owner.group}`;
-    if (!owners.has(key)) owners.set(key, await findIds(users, owner));
-    return owners.get(key);
+  const uidOf = askedOncePerName(async (name) => (await users.byName(name))?.uid);
+  const gidOf = askedOncePerName((name) => users.groupId(name));
+  const idsOf = async ({ user, group }: FileOwner): Promise<OwnerIds | undefined> => {
+    const uid = await uidOf(user);
+    const gid = await gidOf(group);
+    return uid === undefined || gid === undefined ? undefined : { uid, gid };
   };
   const found: WrongPath[] = [];
   for (const own of await ownPaths(files, paths)) {
@@ -170,10 +171,14 @@ async function foreignEntry(files: Files, folder: string, ids: OwnerIds) {
   return undefined;
 }
 
-async function findIds(users: Users, { user, group }: FileOwner): Promise<OwnerIds | undefined> {
-  const uid = (await users.byName(user))?.uid;
-  const gid = await users.groupId(group);
-  return uid === undefined || gid === undefined ? undefined : { uid, gid };
+/** Nearly everything is of root: its account is looked up once. */
+function askedOncePerName<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (name) => {
+    const answer = known.get(name) ?? ask(name);
+    known.set(name, answer);
+    return answer;
+  };
 }
 
 /** Every path of ours that exists by name, folders first. */
