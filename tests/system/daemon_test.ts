@@ -18,6 +18,7 @@ import {
   rootProgram,
 } from "tests/system/daemon/promises.ts";
 import { approvals, unreadableApprovals } from "tests/system/daemon/approvals.ts";
+import { everyEffect } from "tests/system/daemon/effects.ts";
 import {
   brokenStores,
   fullDisk,
@@ -38,6 +39,7 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
       "every verb answers every caller as the table says, and is audited",
       () => walkTable(scene),
     );
+    const walked = (await scene.audit()).at(-1)?.id ?? 0;
     await step(
       "an agent's own user sets its secret, and so does an operator",
       () => ownSecret(scene),
@@ -64,6 +66,7 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("a broken shard or store harms nobody else", () => brokenStores(scene));
     await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
     await step("what an agent uses up keeps nobody else away", () => usedUp(scene));
+    await step("every verb of the table has its effect", () => everyEffect(scene, walked));
     await step("a stopped agent stays stopped over apply and a boot", () => stopAndBoot(scene));
     await step("a unit that is down is told with why", () => failedState(scene));
     await step("a removed agent leaves what was said, and no more", () => remove(scene));
