@@ -74,6 +74,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "secret set": () => import("cli/secret/set.ts"),
   "secret unset": () => import("cli/secret/unset.ts"),
   "status": () => import("cli/status.ts"),
+  "turn": () => import("cli/turn.ts"),
   "up": () => import("cli/up.ts"),
   "teams-gateway doctor": () => import("cli/teams_gateway/doctor.ts"),
   "teams-gateway explain": () => import("cli/teams_gateway/explain.ts"),

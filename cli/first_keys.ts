@@ -89,8 +89,8 @@ async function findFirstKeys(
   return found;
 }
 
-/** Only an agent that somebody can reach has a unit that dials. */
-export function dials({ channel, userEmail, ownerAad }: AgentRecord): boolean {
+/** Only an agent that somebody can reach dials a gateway. */
+function dials({ channel, userEmail, ownerAad }: AgentRecord): boolean {
   return userEmail !== undefined || (channel === "teamchat" && ownerAad !== undefined);
 }
 

@@ -165,7 +165,7 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
     await giveUpReserve(ports, paths);
   }
   // An operator reads without the daemon, so that `status` works when the daemon does not.
-  if (isForRoot && invocation.verb.mutates) {
+  if (isForRoot && invocation.verb.mutates && invocation.verb.follows !== true) {
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
     if (stream !== undefined) return await forwardVerb(stream, confirmed.value, deps);
   }

@@ -15,21 +15,18 @@ import { verbName } from "core/verbs/verb.ts";
 /** A value leaves room for the rest of a daemon request, JSON escapes included. */
 const VALUE_BYTES_MAX = DAEMON_LIMITS.requestBytesMax / 8;
 
-/** Returns the value of the verb's secret option; undefined for a verb without one. */
+/** Returns the value of the verb's secret argument or option; undefined for a verb without one. */
 export async function readSecretValue(
   invocation: Invocation,
   deps: Pick<CliDeps, "readStdin" | "promptSecret">,
 ): Promise<Result<string | undefined>> {
+  const argument = invocation.verb.args.find((one) => one.secret);
+  if (argument !== undefined) return await givenOrStdin(invocation.args[argument.name], deps);
   const option = invocation.verb.options.find((one) => one.secret);
   if (option === undefined) return ok(undefined);
   if (option.unless?.some((word) => isSaid(word, invocation)) === true) return ok(undefined);
   const typed = invocation.options[option.name];
-  if (typed !== undefined && typed !== "-") return ok(typed);
-  if (typed === "-") {
-    const text = await deps.readStdin(VALUE_BYTES_MAX);
-    // A pipe ends with a newline that nobody means to be part of the secret.
-    return text.ok ? ok(text.value.replace(/\r?\n$/, "")) : text;
-  }
+  if (typed !== undefined) return await givenOrStdin(typed, deps);
   const answer = await deps.promptSecret(
     option.unless === undefined
       ? `Value of ${invocation.args.KEY ?? option.name}: `
@@ -45,6 +42,16 @@ export async function readSecretValue(
       hints: [`fleetctl ${printTyped(invocation)} --${option.name} - < file`],
     },
   ));
+}
+
+async function givenOrStdin(
+  typed: string | undefined,
+  deps: Pick<CliDeps, "readStdin">,
+): Promise<Result<string | undefined>> {
+  if (typed !== "-") return ok(typed);
+  const text = await deps.readStdin(VALUE_BYTES_MAX);
+  // The newline at the end of a pipe is not part of the value.
+  return text.ok ? ok(text.value.replace(/\r?\n$/, "")) : text;
 }
 
 /** Whether a switch, or an option with this value, was given. */

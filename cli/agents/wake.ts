@@ -70,7 +70,7 @@ async function start(context: VerbContext, agent: AgentName): Promise<Result<voi
 function noUnit(agent: AgentName) {
   return refusal(
     "agent-without-unit",
-    `Cannot start agent "${agent}": it has no unit, must have a login identity of its owner`,
-    { hints: [`fleetctl agents set ${agent} --help`] },
+    `Cannot start agent "${agent}": it has no unit, this host must have the role "dial"`,
+    { hints: ["fleetctl apply", "fleetctl status"] },
   );
 }

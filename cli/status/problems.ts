@@ -8,7 +8,6 @@
 import type { Connection } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import { dials } from "cli/first_keys.ts";
 import type { WiredMcp } from "cli/mcp/wired.ts";
 import type { Cause } from "cli/status/causes.ts";
 import type { HostState } from "core/dial/host_state.ts";
@@ -106,15 +105,10 @@ export function agentProblem(
     problems.push(
       refusal("agent-down", `Agent "${name}" is ${state.state}${why}, must be running`, {
         details: cause?.details ?? [],
-        // Without an owner it has no dial unit, and applying makes none.
-        hints: !dials(agent)
-          ? [`fleetctl agents set ${name} --help`]
-          : state.state === "stopped"
-          ? ["fleetctl apply"]
-          : [
-            ...(hasHints(cause) ? cause.hints : [`fleetctl agents restart ${name}`]),
-            logHint(paths, dialUnit(name)),
-          ],
+        hints: state.state === "stopped" ? ["fleetctl apply"] : [
+          ...(hasHints(cause) ? cause.hints : [`fleetctl agents restart ${name}`]),
+          logHint(paths, dialUnit(name)),
+        ],
       }),
     );
   }

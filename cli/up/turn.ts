@@ -49,13 +49,22 @@ export function printable(line: string): string {
 }
 
 /** Returns the lines that one durable event adds to the transcript. */
-export function transcriptLines(agent: string, event: StreamedEvent): readonly string[] {
+export function transcriptLines(
+  agent: string,
+  event: Pick<StreamedEvent, "kind"> & { readonly data: { readonly payload?: unknown } },
+): readonly string[] {
   const payload = (event.data.payload ?? {}) as Record<string, unknown>;
   const cut = Number(payload.cut_bytes ?? 0);
   const cutNote = cut > 0 ? [`    (${cut} bytes cut)`] : [];
   switch (event.kind) {
     case "turn_queued":
       return indented(text(payload.text), "you: ");
+    case "turn_asked":
+      return indented(text(payload.text), `${printable(text(payload.by))}: `);
+    case "approval_asked":
+      return [
+        `  waits for a human: fleetctl approvals show ${text(payload.approval_id).slice(0, 8)}`,
+      ];
     case "notice":
       return indented(text(payload.text), "note: ");
     case "tool_call": {
@@ -161,7 +170,8 @@ function onStop(
   };
 }
 
-function notCompleted(payload: Readonly<Record<string, unknown>>): Refusal {
+/** Refuses because a turn ended in another way than it should. */
+export function notCompleted(payload: Readonly<Record<string, unknown>>): Refusal {
   const outcome = text(payload.outcome);
   const how = outcome === "failed" ? "failed" : `was ${outcome}`;
   const why = payload.reason === undefined ? "" : `: ${printable(text(payload.reason))}`;

@@ -7,12 +7,8 @@
  */
 
 import type { CallOrigin } from "core/call_origin.ts";
-import {
-  type ApprovalView,
-  type LocalAnswer,
-  localAnswer,
-  type LocalRequest,
-} from "core/dial/local_frames.ts";
+import type { ApprovalView, LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
+import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits.ts";
 import type { ByteStream, Clock } from "core/ports.ts";
@@ -22,7 +18,6 @@ import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
 import { callDigest, policyDigest, type ToolCall } from "core/risk/call.ts";
 import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
 
 /** What asking needs. */
 export interface AskParts {
@@ -45,7 +40,7 @@ const LINE_BYTES_MAX = 64 * 1024;
 const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
 
 /** The dial unit answers these out of its memory; an agent may have put another program there. */
-const ANSWER_MS_MAX = 3_000;
+export const ANSWER_MS_MAX = 3_000;
 
 /** Where a short question is put: one that waits for no human. */
 export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
@@ -55,7 +50,7 @@ export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
 /** Creates the question of a door. */
 export function humanAsker(parts: AskParts): AskHuman {
   return async (call) => {
-    const line = await openLine(parts.socket, parts.connect, LINE_BYTES_MAX);
+    const line = await openLocalLine(parts.socket, parts.connect, LINE_BYTES_MAX);
     if (!line.ok) return err(nobodyToAsk(call, line.error));
     const withdraw = () => line.value.close();
     parts.signal?.addEventListener("abort", withdraw, { once: true });
@@ -95,7 +90,7 @@ export async function sendDecision(
     : err(unexpected(answer.value));
 }
 
-async function askOnce(call: ToolCall, line: Line, parts: AskParts): Promise<Result<void>> {
+async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promise<Result<void>> {
   const gate = await parts.gate.current();
   if (!gate.ok) return gate;
   const { mcp, version, tool, origin } = call;
@@ -121,7 +116,7 @@ async function askOnce(call: ToolCall, line: Line, parts: AskParts): Promise<Res
 async function claim(
   call: ToolCall,
   id: string,
-  line: Line,
+  line: LocalLine,
   parts: AskParts,
 ): Promise<Result<void>> {
   const gate = await parts.gate.current();
@@ -133,14 +128,6 @@ async function claim(
   const used = await line.receive();
   if (used.type === "approval_used" && used.id === id) return ok(undefined);
   return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
-}
-
-/** One connection that speaks in lines. */
-interface Line {
-  send(request: LocalRequest): Promise<void>;
-  /** Rejects when the other end is gone. */
-  receive(): Promise<LocalAnswer>;
-  close(): void;
 }
 
 /** Asks one short question; who does not answer it in time is not waited for. */
@@ -164,7 +151,7 @@ async function exchange(
   request: LocalRequest,
   giveUp: AbortSignal,
 ): Promise<Result<LocalAnswer>> {
-  const line = await openLine(at.socket, at.connect, LIST_BYTES_MAX);
+  const line = await openLocalLine(at.socket, at.connect, LIST_BYTES_MAX);
   if (!line.ok) return err(unreachable(line.error));
   giveUp.addEventListener("abort", () => line.value.close(), { once: true });
   try {
@@ -179,48 +166,21 @@ async function exchange(
   }
 }
 
-async function openLine(
-  socket: string,
-  connect: AskParts["connect"],
-  lineBytesMax: number,
-): Promise<Result<Line, string>> {
-  let stream: ByteStream;
-  try {
-    stream = await connect(socket);
-  } catch (thrown) {
-    const isAbsent = thrown instanceof Error && thrown.name === "NotFound";
-    return err(
-      isAbsent
-        ? `its dial unit is not there ("${socket}" does not exist)`
-        : `its dial unit does not answer: ${errorText(thrown)}`,
-    );
-  }
-  const writer = stream.writable.getWriter();
-  writer.closed.catch(() => {/* the reader sees the end too */});
-  const lines = readLines(stream.readable, { lineBytesMax });
-  return ok({
-    send: (request) => writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`)),
-    async receive() {
-      const { value, done } = await lines.next();
-      if (done === true) throw new Error("the dial unit ended the connection");
-      return localAnswer.parse(JSON.parse(value));
-    },
-    close: () => stream.close(),
-  });
-}
-
-function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
+/** The refusal that a dial unit answered with. */
+export function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
   const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
-  const kind = code === "approval-not-yours" ? "denied" : "refused";
+  const kind = code.endsWith("-not-yours") ? "denied" : "refused";
   const hints = code.startsWith("approval-") ? ["fleetctl approvals list"] : [];
   return { ...refusal("dial-refused", answer.message, { kind, hints }), code };
 }
 
-function unexpected(answer: LocalAnswer): Refusal {
+/** Refuses an answer that belongs to another request. */
+export function unexpected(answer: LocalAnswer): Refusal {
   return unreachable(`it answered with ${answer.type}`);
 }
 
-function unreachable(state: string): Refusal {
+/** Refuses because a dial unit cannot be asked. */
+export function unreachable(state: string): Refusal {
   return refusal("dial-unreachable", `Cannot reach the agent's dial unit: ${state}`, {
     hints: ["fleetctl status"],
   });

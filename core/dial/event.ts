@@ -41,6 +41,8 @@ export const EVENT_PAYLOADS = {
   }),
   /** Gateway: the agent's dial unit has stored the turn; it will run exactly once. */
   turn_delivered: z.object({}),
+  /** Agent: a turn from its own host; `by` is who asked, as root told the dial unit. */
+  turn_asked: z.object({ text: z.string(), by: z.string() }),
   /** Agent: the runtime was given the turn. */
   turn_started: z.object({}),
   /** Agent: a whole message of the assistant. */

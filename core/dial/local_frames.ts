@@ -7,6 +7,7 @@
  */
 
 import { z } from "zod";
+import { previewEvent } from "core/dial/event.ts";
 import { APPROVAL_LIMITS } from "core/limits.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
 import { originText } from "core/call_origin.ts";
@@ -84,6 +85,18 @@ export const localRequest = z.discriminatedUnion("type", [
     by: z.string().min(1).max(128),
     reason: z.string().min(1).max(APPROVAL_LIMITS.reasonLengthMax).optional(),
   }),
+  /**
+   * A turn, from root or the owner of a root other than `/`. The connection then shows its events
+   * until its end; the end of the connection leaves the turn as it is.
+   */
+  z.object({
+    type: z.literal("turn"),
+    agent: z.string().min(1).max(64),
+    text: z.string(),
+    by: z.string().min(1).max(128),
+  }),
+  /** Cancels the turn of this connection. */
+  z.object({ type: z.literal("turn_cancel") }),
 ]);
 /** Parsed request. */
 export type LocalRequest = z.infer<typeof localRequest>;
@@ -119,6 +132,14 @@ export const localAnswer = z.union([
   z.object({ type: z.literal("approval_used"), id }),
   z.object({ type: z.literal("approvals_result"), approvals: z.array(approvalView) }),
   z.object({ type: z.literal("approval_result"), approval: approvalView }),
+  z.object({ type: z.literal("turn_accepted"), turn_id: id }),
+  /** A durable event of the turn; `turn_ended` is the last one. */
+  z.object({
+    type: z.literal("turn_event"),
+    kind: z.string(),
+    payload: z.record(z.string(), z.unknown()),
+  }),
+  z.object({ type: z.literal("turn_preview"), event: previewEvent }),
   /** The request could not be read or answered. */
   z.object({ type: z.literal("error"), code: z.string(), message: z.string() }),
 ]);

@@ -167,9 +167,12 @@ function entryOf(row: Readonly<Record<string, SqlValue>>): AuditEntry {
 export function auditedWords(addressed: Addressed): Pick<AuditRow, "verb" | "target" | "words"> {
   const { invocation, target } = addressed;
   const names = [...Object.keys(invocation.options), ...invocation.switches].sort();
-  const words = [...Object.values(invocation.args), ...names.map((name) => `--${name}`)].join(" ");
+  const { verb, args } = invocation;
+  const secret = verb.args.find((row) => row.secret)?.name;
+  const given = Object.entries(args).flatMap(([name, value]) => name === secret ? [] : [value]);
+  const words = [...given, ...names.map((name) => `--${name}`)].join(" ");
   return {
-    verb: verbName(invocation.verb),
+    verb: verbName(verb),
     target: target.kind === "agent" ? target.agent : target.kind,
     words: words.length <= WORDS_LENGTH_MAX
       ? words

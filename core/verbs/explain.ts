@@ -114,6 +114,7 @@ function targetText(target: Target, typed: string | undefined): string {
 function placeText({ invocation, target }: Addressed, caller: Caller, isRealRoot: boolean) {
   if (!needsRoot(invocation.verb, caller, target)) return "the caller's own process and rights";
   if (!isRealRoot) return "this process, which belongs to who owns the root folder";
-  const isReader = caller.kind === "operator" && !invocation.verb.mutates;
+  const isReader = caller.kind === "operator" &&
+    (!invocation.verb.mutates || invocation.verb.follows === true);
   return isReader ? "root's own process" : "the daemon, as root";
 }

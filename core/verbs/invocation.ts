@@ -268,8 +268,8 @@ function choiceText(choices: readonly string[]): string {
 
 /** Returns what was typed as a line for a hint, with who acts, and without a secret option. */
 export function printTyped(invocation: Invocation): string {
-  const { verb, args, rest, options, switches, as } = invocation;
-  const words = verb.args.flatMap((row) => row.rest ? rest : args[row.name] ?? []);
+  const { verb, options, switches, as } = invocation;
+  const words = wordsOf(invocation);
   const given = verb.options.filter((option) => !option.secret).flatMap((option) => {
     const value = options[option.name];
     if (switches.has(option.name)) return [`--${option.name}`];
@@ -285,11 +285,11 @@ export function printTyped(invocation: Invocation): string {
 
 /**
  * Prints an invocation as an argument list with the verb's words first, options next and words last
- * behind `--`, so that no word can be taken for an option. Secret options are written as `-`, and an
+ * behind `--`, so that no word can be taken for an option. Secret values are written as `-`, and an
  * option that was repeated is again.
  */
 export function printInvocation(invocation: Invocation): readonly string[] {
-  const { verb, args, rest, options, switches, json } = invocation;
+  const { verb, options, switches, json } = invocation;
   const printed: string[] = [...verb.path];
   for (const option of verb.options) {
     const value = options[option.name];
@@ -301,6 +301,15 @@ export function printInvocation(invocation: Invocation): readonly string[] {
     }
   }
   if (json) printed.push("--json");
-  const words = verb.args.flatMap((row) => row.rest ? rest : args[row.name] ?? []);
+  const words = wordsOf(invocation);
   return words.length === 0 ? printed : [...printed, "--", ...words];
+}
+
+/** The words of the arguments, with `-` for a secret one. */
+function wordsOf({ verb, args, rest }: Invocation): readonly string[] {
+  return verb.args.flatMap((row) => {
+    const word = args[row.name];
+    if (row.rest) return rest;
+    return word === undefined ? [] : row.secret ? ["-"] : [word];
+  });
 }

@@ -284,6 +284,21 @@ export const AGENT_VERBS: readonly Verb[] = [
     later: true,
   },
   {
+    path: ["turn"],
+    args: [TARGET, {
+      ...{ name: "text", secret: true },
+      summary: 'What to say to it; "-" reads stdin',
+    }],
+    options: [],
+    scope: "self",
+    target: { from: "argument", name: "agent", absent: "required" },
+    runs: "root",
+    mutates: true,
+    follows: true,
+    summary: "Send a turn to an agent and print its answer as it comes; Ctrl-C cancels the turn",
+    example: "fleetctl turn ada 'what can you do'",
+  },
+  {
     path: ["terminal", "status"],
     args: [{ name: "agent", summary: "Name of an agent" }],
     options: [],

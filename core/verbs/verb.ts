@@ -43,6 +43,8 @@ export interface Argument {
   readonly rest?: true;
   /** The only values accepted. */
   readonly choices?: readonly string[];
+  /** As for an option: `-` reads stdin, and the value is in no argument list and no audit row. */
+  readonly secret?: true;
   readonly summary: string;
 }
 
@@ -90,6 +92,11 @@ export interface Verb {
   readonly runs: VerbPlace;
   /** Changes the host: a client that goes away does not stop it. */
   readonly mutates: boolean;
+  /**
+   * Lasts as long as its client watches. Root runs it in its own process, where it takes no place of
+   * the daemon, and the daemon tells it when the client of another caller has left.
+   */
+  readonly follows?: true;
   readonly summary: string;
   /**
    * Takes away what does not come back: on a terminal the name of the target has to be typed, and

@@ -113,6 +113,7 @@ export class PackagedHost {
         headers: {
           ...await cockpit.value.proof(of.method, route),
           "content-type": "application/json",
+          "accept": "application/json",
         },
         ...(of.body === undefined ? {} : { body: JSON.stringify(of.body) }),
       });

@@ -48,6 +48,12 @@ export function scriptAsks(root: string): ScriptAsks {
       },
       ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },
       isRootless: true,
+      turns: {
+        begin: () => {
+          throw new Error("no turns here");
+        },
+        preview: () => {},
+      },
     });
     const close = async () => {
       await socket.close();

@@ -29,6 +29,7 @@ import {
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
+import { cancelledTurns, turns, withoutPage } from "tests/system/daemon/turns.ts";
 import { walkTable } from "tests/system/daemon/walk.ts";
 
 Deno.test("the daemon serves whom it should on a real host, and nobody else", async (t) => {
@@ -51,6 +52,9 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("an operator runs them, and the audit tells it all", () => operator(scene));
     await step("a waiting call is seen and decided by whom it should", () => approvals(scene));
     await step("approvals that cannot be read are told", () => unreadableApprovals(scene));
+    await step("a turn names its caller, and others send none", () => turns(scene));
+    await step("who leaves cancels its turn", () => cancelledTurns(scene));
+    await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
     await step("any uid is who the kernel says", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a process number that is given out again is nobody else", () => reusedPid(scene));

@@ -121,9 +121,10 @@ async function runJudged(
 ): Promise<void> {
   const { host, paths, queue } = running;
   const { id, uid, writer } = of;
-  const { invocation: { verb: { mutates }, json } } = addressed;
+  const { invocation: { verb: { mutates, follows }, json } } = addressed;
+  const isKept = mutates && follows !== true;
   let hasWaited = false;
-  const leave = await queue.enter({ uid, mutates }, () => {
+  const leave = await queue.enter({ uid, mutates: isKept }, () => {
     hasWaited = true;
     if (!json) void writer.send({ type: "err", text: `${waitText(uid)}\n` });
   });
@@ -135,7 +136,7 @@ async function runJudged(
     return await writer.send({ type: "refused", error: stopping() });
   }
   try {
-    const outcome = await execute({ request, caller }, { paths, writer, mutates }, {
+    const outcome = await execute({ request, caller }, { paths, writer, isKept }, {
       ...host,
       ownUid: host.users.currentUid(),
     });

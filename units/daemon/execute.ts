@@ -30,10 +30,13 @@ export interface ExecutePorts {
   readonly ownUid: number;
 }
 
-/** Signs and runs one request; returns the exit code of the verb. */
+/**
+ * Signs and runs one request; returns the exit code of the verb. `isKept` says that the verb runs to
+ * its end whether or not its client stays.
+ */
 export async function execute(
   subject: GrantSubject,
-  to: { readonly paths: Paths; readonly writer: FrameWriter; readonly mutates: boolean },
+  to: { readonly paths: Paths; readonly writer: FrameWriter; readonly isKept: boolean },
   ports: ExecutePorts,
 ): Promise<Result<number>> {
   const key = await readGrantKey(ports.files, to.paths, ports.ownUid);
@@ -54,7 +57,7 @@ export async function execute(
   } catch (thrown) {
     return err(failed(errorText(thrown), to.paths));
   }
-  const stopProbe = to.mutates ? () => {} : endWhenUnread(child, to.writer, ports.clock);
+  const stopProbe = to.isKept ? () => {} : endWhenUnread(child, to.writer, ports.clock);
   const [, , , exit] = await Promise.all([
     feed(child, printEnvelope({ ...subject, grant })),
     passOn(child, "out", to),
@@ -79,21 +82,21 @@ async function feed(child: Child, text: string): Promise<void> {
 async function passOn(
   child: Child,
   type: "out" | "err",
-  to: { readonly writer: FrameWriter; readonly mutates: boolean },
+  to: { readonly writer: FrameWriter; readonly isKept: boolean },
 ): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of type === "out" ? child.stdout : child.stderr) {
     const text = decoder.decode(chunk, { stream: true });
     if (text !== "") await to.writer.send({ type, text });
     // Nobody waits for an answer any more, and stopping harms nothing.
-    if (to.writer.isGone() && !to.mutates) child.kill("SIGTERM");
+    if (to.writer.isGone() && !to.isKept) child.kill("SIGTERM");
   }
   const rest = decoder.decode();
   if (rest !== "") await to.writer.send({ type, text: rest });
 }
 
 /**
- * Ends a verb that only reads once its client is gone. A verb that follows a log may say nothing for
+ * Ends a verb that only reads, or only lasts for its client, once that client is gone. A verb that follows a log may say nothing for
  * hours, so an empty frame goes out now and then: only a write tells a peer that has left from one
  * that has closed its own writing side and still reads. Nothing is ended in the middle of a change.
  */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { AgentState } from "core/dial/event.ts";
+import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { createLanes } from "core/lanes.ts";
@@ -21,6 +21,7 @@ import { loadDialKey } from "units/dial/key_file.ts";
 import { createOwnerFiles } from "units/dial/owner_files.ts";
 import { createTurnFiles } from "units/dial/turn_files.ts";
 import { type AnswerFrame, type DecisionFrame, openLine } from "units/dial/line.ts";
+import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import { createQuestions } from "units/dial/messages.ts";
 import type { PermissionDesk } from "units/dial/permission.ts";
@@ -75,6 +76,7 @@ export async function startDialUnit(
       isControl: true,
     }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
   };
+  let turns: LocalTurns | undefined = undefined;
   const questions = createQuestions({
     ...{ clock, random },
     send: (frame) => (frame.type === "owner_message" ? teams : cockpit)?.link.send(frame),
@@ -92,6 +94,7 @@ export async function startDialUnit(
   const shared = {
     ...{ databases, sockets, clock, random, log, signal: stop.signal },
     exclusive: (job: () => Promise<void>) => runOne("runtime", job),
+    onPreview: (event: PreviewEvent) => turns?.preview(event),
     onBusy: (busy: boolean) => {
       isBusy = busy;
       tellState(busy ? "working" : "idle");
@@ -126,12 +129,18 @@ export async function startDialUnit(
     turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
     onFileTaken: ownerFiles.taken,
   });
-  const [first, ...more] = [cockpit, teams].filter((line) => line !== undefined);
-  if (first === undefined) throw new Error("Cannot dial: no gateway is named");
-  const lines = [first, ...more];
+  const own = cockpit ?? await openLine({
+    ...shared,
+    log: log.with({ line: "local" }),
+    identity: undefined,
+    path: `${folder}/local.db`,
+    onRegistered: () => {},
+  });
+  turns = createLocalTurns({ line: own, clock, random, log });
+  const lines = teams === undefined ? [own] : [own, teams];
   const approvals = openApprovals({
     ...{ agent: config.agent, clock, random, log },
-    store: joinApprovalStores(first.store, ...more.map(({ store }) => store)),
+    store: joinApprovalStores(own.store, ...(teams === undefined ? [] : [teams.store])),
     onStored: () => lines.forEach(({ link }) => link.wake()),
     onWaiting: (isWaiting) =>
       tellState(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
@@ -149,7 +158,7 @@ export async function startDialUnit(
   const path = config.paths.dialSocket(config.agent);
   const local = await openLocalSocket(path, {
     ...{ agent: config.agent, sockets, users: ports.users },
-    ...{ questions, ownerFiles, approvals, log },
+    ...{ questions, ownerFiles, approvals, turns, log },
     isRootless: config.paths.root !== "/",
   })
     .catch((thrown) => {

@@ -24,10 +24,6 @@ export const DIAL_SETTINGS = {
   agent: required("FLEETCTL_AGENT", parsed(parseAgentName), { doc: "The agent of this unit." }),
   userEmail: optional("CHANNEL_USER_EMAIL", parsed(parseEmail), {
     doc: "Login identity that the ledger maps to the agent; without it there is no cockpit.",
-    requiredWhen: {
-      test: (env) => (env.CHANNEL_TEAMCHAT_GATEWAY_URL ?? "") === "",
-      words: "when CHANNEL_TEAMCHAT_GATEWAY_URL is not",
-    },
   }),
   teamchatUrl: optional("CHANNEL_TEAMCHAT_GATEWAY_URL", parsed(parseRegisterUrl), {
     doc: "Where the team-chat gateway takes registrations.",

@@ -1,21 +1,29 @@
 /**
  * One gateway and what belongs to it alone: its outbox and turns, the session, the runner. An agent
  * has a line for the cockpit, one for team chat, or both; they share the runtime, which runs one turn
- * at a time, and nothing else: what was said on one is not told on the other.
+ * at a time, and nothing else: what was said on one is not told on the other. A line without a
+ * gateway takes the turns of an agent that has no cockpit.
  *
  * @module
  */
 
 import type { InboundFrame } from "core/dial/client_session.ts";
+import type { PreviewEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
 import type { Clock, Databases, Log, Random, Sockets } from "core/ports.ts";
+import type { Result } from "core/result.ts";
 import { type GatewayLink, type LinkOpening, startGatewayLink } from "units/dial/gateway_link.ts";
 import type { LinkIdentity } from "units/dial/gateway_session.ts";
 import { deliveryNote, ownerEventNote } from "units/dial/owner_notes.ts";
 import { createRecorder, type Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
-import { type DialStore, openDialStore } from "units/dial/store.ts";
+import {
+  type AcceptedTurn,
+  type DialStore,
+  type EventDraft,
+  openDialStore,
+} from "units/dial/store.ts";
 import type { TurnFiles } from "units/dial/turn_files.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
@@ -26,6 +34,9 @@ export interface GatewayLine {
   readonly recorder: Recorder;
   /** Begins to run turns; not before the runtime is there. */
   start(work: LineWork): void;
+  /** Stores a turn that comes from this host, and runs it in its order. */
+  take(turn: AcceptedTurn, asked: EventDraft): Result<"new" | "known">;
+  cancel(turnId: string): Promise<void>;
   /** Takes no further turn; resolves when the running one has ended. */
   idle(): Promise<void>;
   /** Sends what waits, says good-bye. */
@@ -43,7 +54,8 @@ export interface LineWork {
 
 /** What a line is made of. */
 export interface LineParts {
-  readonly identity: LinkIdentity;
+  /** Absent for a line without a gateway. */
+  readonly identity: LinkIdentity | undefined;
   /** What the upgrade carries; the subprotocol of dial-in when absent. */
   readonly opening?: () => Promise<LinkOpening>;
   /** Path of its database. */
@@ -57,6 +69,7 @@ export interface LineParts {
   /** Runs one job at a time, all lines together. */
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onBusy: (isBusy: boolean) => void;
+  readonly onPreview: (event: PreviewEvent) => void;
   readonly onRegistered: () => void;
   /** Where files of turns go; none come where there is nothing. */
   readonly turnFiles?: TurnFiles;
@@ -81,13 +94,16 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
   const recorder = createRecorder({ store, clock, log, onStored: () => link.wake(), signal });
   let runner: TurnRunner | undefined;
   let work: LineWork | undefined;
-  const link: GatewayLink = startGatewayLink(parts.identity, {
-    ...{ store, sockets: parts.sockets, clock, random, log },
-    ...(parts.opening === undefined ? {} : { opening: parts.opening }),
-    onFrame: (frame) => handleFrame(frame, { store, link, runner, work, log, parts }),
-    onRegistered: parts.onRegistered,
-    onAcknowledged: () => recorder.roomMade(),
-  });
+  const { identity } = parts;
+  const link: GatewayLink = identity === undefined
+    ? withoutGateway(store)
+    : startGatewayLink(identity, {
+      ...{ store, sockets: parts.sockets, clock, random, log },
+      ...(parts.opening === undefined ? {} : { opening: parts.opening }),
+      onFrame: (frame) => handleFrame(frame, { store, link, runner, work, log, parts }),
+      onRegistered: parts.onRegistered,
+      onAcknowledged: () => recorder.roomMade(),
+    });
   return {
     ...{ store, link, recorder },
     start: (given) => {
@@ -96,15 +112,38 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
         ...{ store, recorder, runtime: given.runtime, clock, log },
         onEnded: given.onEnded,
         exclusive: parts.exclusive,
-        onPreview: (event) => link.preview(event),
+        onPreview: (event) => {
+          link.preview(event);
+          parts.onPreview(event);
+        },
         onBusy: parts.onBusy,
       });
     },
+    take: (turn, asked) => {
+      const taken = store.accept(turn, asked);
+      if (!taken.ok) return taken;
+      link.wake();
+      runner?.wake();
+      return taken;
+    },
+    cancel: async (turnId) => await runner?.cancel(turnId),
     idle: async () => await runner?.close(),
     close: async (graceMs) => {
       await link.close(graceMs);
       store.close();
     },
+  };
+}
+
+/** Where no gateway waits for events, none has to be kept for it. */
+function withoutGateway(store: DialStore): GatewayLink {
+  return {
+    wake: () => store.acknowledge(store.last()),
+    preview: () => {},
+    send: () => {},
+    isRegistered: () => false,
+    reconnect: () => {},
+    close: async () => {},
   };
 }
 

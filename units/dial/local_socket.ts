@@ -8,19 +8,21 @@
 
 import { type LocalAnswer, localRequest } from "core/dial/local_frames.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS, MESSAGE_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS, MESSAGE_LIMITS, TURN_LIMITS } from "core/limits.ts";
 import type { Log, PeerStream, Sockets, Users } from "core/ports.ts";
 import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
-import { answerApprovals, serveQuestion } from "units/dial/local_approvals.ts";
+import { answerApprovals, type Desk, serveQuestion } from "units/dial/local_approvals.ts";
+import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 
-/** Connections at once: every question to a human holds one. */
-const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax;
+/** Connections at once: every question to a human holds one, and every turn from this host. */
+const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax + WATCHED_TURNS_MAX;
 /** JSON makes a text at most six times longer. */
-const LINE_BYTES_MAX =
-  6 * Math.max(MESSAGE_LIMITS.textBytesMax, APPROVAL_LIMITS.argumentsBytesMax) + 16 * 1024;
+const LINE_BYTES_MAX = 6 * Math.max(
+      ...[MESSAGE_LIMITS.textBytesMax, APPROVAL_LIMITS.argumentsBytesMax, TURN_LIMITS.textBytesMax],
+    ) + 16 * 1024;
 const ROOT_UID = 0;
 
 /** What the socket is made of. */
@@ -32,6 +34,7 @@ export interface LocalSocketParts {
   readonly questions: GatewayQuestions;
   readonly ownerFiles: Pick<OwnerFiles, "offer">;
   readonly approvals: Approvals;
+  readonly turns: LocalTurns;
   /** Under a root other than `/` the agent's uid is the operator's (decision 38). */
   readonly isRootless: boolean;
   readonly log: Log;
@@ -63,6 +66,10 @@ export async function openLocalSocket(
 
 async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void> {
   const writer = stream.writable.getWriter();
+  const desk: Desk = {
+    agent: parts.agent,
+    mayDecide: stream.peer.uid === ROOT_UID || parts.isRootless,
+  };
   const answer = (value: LocalAnswer) =>
     writer.write(new TextEncoder().encode(`${JSON.stringify(value)}\n`));
   const lines = readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX });
@@ -77,9 +84,12 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
       if (request.success && request.data.type === "approval_ask") {
         return await serveQuestion(request.data, parts.approvals, { next, answer });
       }
+      if (request.success && request.data.type === "turn") {
+        return await serveTurn(request.data, parts.turns, { desk, log: parts.log, next, answer });
+      }
       await answer(
         request.success
-          ? await handle(request.data, parts, stream.peer.uid)
+          ? await handle(request.data, parts, desk)
           : invalid("it is none of the requests of this socket"),
       );
     }
@@ -91,8 +101,8 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
 
 async function handle(
   request: ReturnType<typeof localRequest.parse>,
-  { agent, questions, ownerFiles, approvals, isRootless }: LocalSocketParts,
-  uid: number,
+  { questions, ownerFiles, approvals }: LocalSocketParts,
+  desk: Desk,
 ): Promise<LocalAnswer> {
   switch (request.type) {
     case "agents": {
@@ -121,13 +131,13 @@ async function handle(
     }
     case "approvals":
     case "approval_decide":
-      return answerApprovals(request, approvals, {
-        agent,
-        mayDecide: uid === ROOT_UID || isRootless,
-      });
+      return answerApprovals(request, approvals, desk);
     case "approval_ask":
     case "approval_use":
       return invalid("the connection has no open question");
+    case "turn":
+    case "turn_cancel":
+      return invalid("the connection has no turn");
   }
 }
 

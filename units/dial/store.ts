@@ -84,8 +84,10 @@ export interface DialStore {
   acknowledge(seq: number): void;
   /** Gives the waiting events new numbers from 1 in a new epoch. */
   renumber(newEpoch: string): Result<void>;
-  /** Stores a turn; the same one again changes nothing. */
-  accept(turn: AcceptedTurn): Result<"new" | "known">;
+  /** Stores a turn with its event, if it has one; the same turn again changes nothing. */
+  accept(turn: AcceptedTurn, asked?: EventDraft): Result<"new" | "known">;
+  /** Tells of events once they are stored; returns how to end that. */
+  listen(listener: (drafts: readonly EventDraft[]) => void): () => void;
   /** The oldest turn that was not begun. */
   nextTurn(): AcceptedTurn | undefined;
   stateOf(turnId: string): "accepted" | "running" | "ended" | undefined;
@@ -125,6 +127,7 @@ class SqliteDialStore implements DialStore {
   #dropped: number;
   #deleted: number;
   #waiting: number;
+  readonly #listeners = new Set<(drafts: readonly EventDraft[]) => void>();
 
   constructor(db: Database) {
     this.#db = db;
@@ -169,6 +172,7 @@ class SqliteDialStore implements DialStore {
     this.#deleted = this.#dropped;
     this.#last = next;
     this.#waiting += written.value;
+    this.#tell(drafts);
     return ok(undefined);
   }
 
@@ -201,11 +205,31 @@ class SqliteDialStore implements DialStore {
     return written;
   }
 
-  accept(turn: AcceptedTurn): Result<"new" | "known"> {
-    return writeSql(this.#db, "the turn", () => {
+  accept(turn: AcceptedTurn, asked?: EventDraft): Result<"new" | "known"> {
+    const written = writeSql(this.#db, "the turn", () => {
       const { changes } = this.#sql.accept.run(turn.turnId, turn.text, turn.origin);
-      return changes === 1 ? "new" : "known";
+      if (changes !== 1 || asked === undefined) return { isNew: changes === 1, bytes: 0 };
+      const bytes = this.#insert([asked]);
+      this.#sql.setMeta.run(String(this.#last + 1), "last");
+      return { isNew: true, bytes };
     });
+    if (!written.ok) return written;
+    const { isNew, bytes } = written.value;
+    if (isNew && asked !== undefined) {
+      this.#last += 1;
+      this.#waiting += bytes;
+      this.#tell([asked]);
+    }
+    return ok(isNew ? "new" : "known");
+  }
+
+  listen(listener: (drafts: readonly EventDraft[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(drafts: readonly EventDraft[]): void {
+    for (const listener of this.#listeners) listener(drafts);
   }
 
   nextTurn(): AcceptedTurn | undefined {

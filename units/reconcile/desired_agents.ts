@@ -112,18 +112,14 @@ function desiredAgent(
   const client = clientConfig(agent, runtime, { manifests, facts });
   const permissions = renderAgentPermissions(agent, { facts, runtime, manifests, secrets });
   if (!permissions.ok) return permissions;
-  // Without an owner there is nobody whom a gateway could connect to this agent.
-  const isInTeams = agent.channel === "teamchat" && agent.ownerAad !== undefined &&
-    facts.roles.dial?.teamchatUrl !== undefined;
-  const dial = registerUrl === undefined || (agent.userEmail === undefined && !isInTeams)
-    ? undefined
-    : renderDial(agent, {
-      paths,
-      registerUrl,
-      workspace: workspace.value,
-      ...(facts.project === undefined ? {} : { project: facts.project }),
-      settings: facts.roles.dial?.settings?.get(agent.name) ?? {},
-    });
+  // An agent without an owner in a gateway has turns and approvals on its own host.
+  const dial = registerUrl === undefined ? undefined : renderDial(agent, {
+    paths,
+    registerUrl,
+    workspace: workspace.value,
+    ...(facts.project === undefined ? {} : { project: facts.project }),
+    settings: facts.roles.dial?.settings?.get(agent.name) ?? {},
+  });
   const dialFile = dial === undefined ? [] : [unitFile(dial, facts.paths)];
   return ok({
     files: [env.value, permissions.value, ...dialFile],

@@ -115,6 +115,7 @@ function isAside(event: WireEvent): boolean {
 function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnView {
   const first = group[0] as WireEvent;
   const asked = group.find(({ kind }) => kind === "turn_queued")?.payload;
+  const onHost = group.find(({ kind }) => kind === "turn_asked")?.payload;
   const ended = group.find(({ kind }) => kind === "turn_ended")?.payload;
   const origin = text(asked?.origin, "owner:");
   return {
@@ -122,11 +123,15 @@ function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnVie
     key,
     turnId: first.turnId ?? "",
     at: first.at,
-    ask: asked === undefined ? undefined : {
-      text: text(asked.text),
-      from: origin.slice(origin.indexOf(":") + 1),
-      isOwner: origin.startsWith("owner:"),
-    },
+    ask: onHost !== undefined
+      ? { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false }
+      : asked === undefined
+      ? undefined
+      : {
+        text: text(asked.text),
+        from: origin.slice(origin.indexOf(":") + 1),
+        isOwner: origin.startsWith("owner:"),
+      },
     state: stateOf(group),
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),
@@ -137,7 +142,7 @@ function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnVie
 function stateOf(group: readonly WireEvent[]): TurnView["state"] {
   const has = (kind: string) => group.some((event) => event.kind === kind);
   if (has("turn_ended")) return "ended";
-  if (has("turn_delivered") && !has("turn_started")) return "delivered";
+  if ((has("turn_delivered") || has("turn_asked")) && !has("turn_started")) return "delivered";
   return group.every(({ kind }) => kind === "turn_queued") ? "sent" : "working";
 }
 

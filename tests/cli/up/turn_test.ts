@@ -189,7 +189,6 @@ Deno.test("runTurn() says that nothing comes, and ends soon after it is stopped"
 
 Deno.test("transcriptLines() cuts long results and says what was cut", () => {
   const lines = transcriptLines("ada", {
-    id: "e:1",
     kind: "tool_result",
     data: {
       payload: {

@@ -3,7 +3,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway up webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -87,6 +87,7 @@ _fleetctl_at() {
     "teams-gateway install") next=""; options="--cloud --listen --register-listen --file-hosts --dry-run --json --as --help" ;;
     "teams-gateway remove") next=""; options="--delete-state --despite-waiting --yes --dry-run --json --as --help" ;;
     "teams-gateway status") next=""; options="--json --as --help" ;;
+    "turn") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
     "webview-gateway") next="install remove status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --hosts --dry-run --json --as --help" ;;

@@ -11,16 +11,23 @@ import { type Ended, poll } from "tests/support/booted_host.ts";
 import { makeRepository } from "tests/support/packaged_host.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
-const REPOSITORY = "/home/ada/workspace/asked";
 const DIAL_ADA = "fleetctl-dial-ada.service";
 const SOCKET = "/home/ada/.fleetctl/dial/local.sock";
+
+/** A repository in the workspace of an agent. */
+export function repositoryOf(agent: string): string {
+  return `/home/${agent}/workspace/asked`;
+}
+
 /** A tool that the shipped catalog marks `risk: ask`, with a harmless effect. */
-const CALL = ["fleetctl", "mcp", "call", "git", "git_branch", "--args"]
-  .concat(JSON.stringify({ path: REPOSITORY, mode: "list" }));
+export function callOf(agent: string): readonly string[] {
+  const args = JSON.stringify({ path: repositoryOf(agent), mode: "list" });
+  return ["fleetctl", "mcp", "call", "git", "git_branch", "--args", args];
+}
 
 /** Approvals are listed, shown and decided by root and an admin agent, and seen by their agent. */
 export async function approvals(scene: DaemonScene): Promise<void> {
-  await makeRepository(scene, REPOSITORY, "asked");
+  await makeRepository(scene, repositoryOf("ada"), "asked");
   await scene.must("fleetctl", "mcp", "add", "git", "ada");
   await scene.settled();
   assert.equal(await scene.must("fleetctl", "approvals", "list"), "No call waits for a human\n");
@@ -29,7 +36,7 @@ export async function approvals(scene: DaemonScene): Promise<void> {
 }
 
 async function approvedByAdmin(scene: DaemonScene): Promise<void> {
-  const call = scene.run(CALL, { user: "ada" });
+  const call = scene.run(callOf("ada"), { user: "ada" });
   const { id } = await untilAsked(scene);
   for (const user of ["root", "zoe", "ada"]) {
     const listed = await fleetctl(scene, user, ["approvals", "list"]);
@@ -56,7 +63,7 @@ async function approvedByAdmin(scene: DaemonScene): Promise<void> {
 }
 
 async function deniedByRoot(scene: DaemonScene): Promise<void> {
-  const call = scene.run(CALL, { user: "ada" });
+  const call = scene.run(callOf("ada"), { user: "ada" });
   const { id } = await untilAsked(scene);
   const why = ["--reason", "not on a Friday"];
   const denied = await fleetctl(scene, "root", ["approvals", "deny", id, ...why]);
@@ -70,7 +77,7 @@ async function deniedByRoot(scene: DaemonScene): Promise<void> {
 
 /** An unreadable list is never reported as an empty one. */
 export async function unreadableApprovals(scene: DaemonScene): Promise<void> {
-  const call = scene.run(CALL, { user: "ada" });
+  const call = scene.run(callOf("ada"), { user: "ada" });
   const { id } = await untilAsked(scene);
   await scene.must("mv", SOCKET, `${SOCKET}.away`);
   for (
@@ -103,7 +110,7 @@ function fleetctl(scene: DaemonScene, user: string, words: readonly string[]): P
 }
 
 /** The one open approval of the host. */
-async function untilAsked(scene: DaemonScene): Promise<ApprovalView> {
+export async function untilAsked(scene: DaemonScene): Promise<ApprovalView> {
   return await poll("a call that waits for a human", async () => {
     const { approvals } = JSON.parse(
       await scene.must("fleetctl", "approvals", "list", "--json"),

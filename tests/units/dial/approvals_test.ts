@@ -212,6 +212,12 @@ async function overSocket(
       answered: () => false,
       askAgain: () => {},
     },
+    turns: {
+      begin: () => {
+        throw new Error("no turns here");
+      },
+      preview: () => {},
+    },
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
     ...{ agent: "mia", approvals, isRootless, log: host.log },
   });

@@ -284,7 +284,6 @@ Deno.test({
 
 const faults = [
   { env: { FLEETCTL_AGENT: undefined }, want: "FLEETCTL_AGENT" },
-  { env: { CHANNEL_USER_EMAIL: "" }, want: "CHANNEL_USER_EMAIL" },
   { env: { CHANNEL_WEBVIEW_GATEWAY_URL: "http://x" }, want: "CHANNEL_WEBVIEW_GATEWAY_URL" },
   { env: { FLEETCTL_RUNTIME: undefined }, want: "FLEETCTL_RUNTIME" },
 ];

@@ -36,6 +36,12 @@ async function withServer(
   const sent: Sent[] = [];
   const socket = await openLocalSocket(path, {
     agent: "mia",
+    turns: {
+      begin: () => {
+        throw new Error("no turns here");
+      },
+      preview: () => {},
+    },
     sockets: host.sockets,
     users: host.users,
     log: host.log,

@@ -38,6 +38,15 @@ Deno.test("turnsOf() follows a turn from sent to its end", () => {
   assert.equal(turnsOf(so)[0]?.ask?.isOwner, true);
 });
 
+Deno.test("turnsOf() shows a turn from the agent's host as the agent's word", () => {
+  const by = "the operator";
+  const begun = event("turn_asked", { text: "hi", by });
+  const [turn] = turnsOf([begun]);
+  assert.deepEqual(turn?.ask, { text: "hi", from: `${by} (on its host)`, isOwner: false });
+  assert.equal(turn?.state, "delivered");
+  assert.equal(turnsOf([begun, event("turn_started")])[0]?.state, "working");
+});
+
 Deno.test("turnsOf() keeps the object of a turn that has not changed", () => {
   const events = [asked(), event("turn_queued", { text: "b", origin: "agent:bob" }, "u")];
   const before = turnsOf(events);

@@ -1,0 +1,69 @@
+/**
+ * Prints what comes of a turn as a transcript. A message is printed as its previews come; what they
+ * left out follows when the whole message is there.
+ *
+ * @module
+ */
+
+import { printable, transcriptLines } from "cli/up/turn.ts";
+import type { TurnNews } from "core/dial/ask_turn.ts";
+
+/** A transcript that grows. */
+export interface Transcript {
+  take(news: TurnNews): Promise<void>;
+}
+
+/** Begins a transcript; `write` takes text as it is to be shown. */
+export function createTranscript(
+  agent: string,
+  write: (text: string) => Promise<void>,
+): Transcript {
+  /** The message that is being printed, how much of it was, and how much of it is durable. */
+  let message = { id: "", printed: 0, stored: 0 };
+  let isLineOpen = false;
+  const print = async (text: string) => {
+    if (text === "") return;
+    const lines = text.split("\n");
+    const shown = lines.map((line, at) => {
+      const begins = at > 0 || !isLineOpen;
+      return begins && line !== "" ? `${agent}: ${printable(line)}` : printable(line);
+    });
+    isLineOpen = lines.at(-1) !== "";
+    await write(shown.join("\n"));
+  };
+  const endLine = async () => {
+    if (isLineOpen) await write("\n");
+    isLineOpen = false;
+  };
+  const begin = async (id: string) => {
+    if (message.id === id) return;
+    await endLine();
+    message = { id, printed: 0, stored: 0 };
+  };
+  return {
+    async take(news) {
+      if (news.type === "turn_preview") {
+        const { message_id: id, text, offset } = news.event.payload;
+        await begin(id);
+        // A preview that was dropped leaves a gap, which the message fills.
+        if (offset !== undefined && offset !== message.printed) return;
+        message.printed += text.length;
+        return await print(text);
+      }
+      const { kind, payload } = news;
+      if (kind === "message") {
+        await begin(String(payload.message_id));
+        const text = String(payload.text);
+        const missing = text.slice(Math.max(0, message.printed - message.stored));
+        message.stored += text.length;
+        message.printed = Math.max(message.printed, message.stored);
+        await print(missing);
+        return await endLine();
+      }
+      const lines = transcriptLines(agent, { kind, data: { payload } });
+      if (lines.length === 0) return;
+      await endLine();
+      await write(`${lines.join("\n")}\n`);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * `fleetctl turn <agent> <text>`: sends a turn to an agent of this host and prints its transcript as
+ * it grows. The transcript names the caller. Works without a gateway.
+ *
+ * @module
+ */
+
+import { agentHere } from "cli/agent_here.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { createTranscript } from "cli/transcript.ts";
+import { notCompleted } from "cli/up/turn.ts";
+import { runLocalTurn, type TurnNews } from "core/dial/ask_turn.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { callerText } from "core/verbs/caller.ts";
+import type { Invocation } from "core/verbs/invocation.ts";
+
+/** What `fleetctl turn` was asked for; the text is the context's secret value. */
+export interface Options {
+  readonly isJson: boolean;
+}
+
+/** Parses the options. */
+export function parseOptions({ json }: Invocation): Result<Options> {
+  return ok({ isJson: json });
+}
+
+/** Sends the turn and follows it to its end. */
+export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
+  const { ports, paths, caller, secretValue: text = "" } = context;
+  const agent = await agentHere(context);
+  if (!agent.ok) return agent;
+  const { name, stopped } = agent.value;
+  if (stopped !== undefined) return err(isStopped(name));
+  const by = callerText(caller);
+  const transcript = createTranscript(name, (shown) => context.write(shown));
+  let answer = "";
+  const onNews = async (news: TurnNews) => {
+    if (news.type === "turn_event" && news.kind === "message") answer = String(news.payload.text);
+    if (!options.isJson) await transcript.take(news);
+  };
+  const ended = await runLocalTurn(
+    {
+      socket: paths.dialSocket(name),
+      connect: (path) => ports.sockets.connectUnix(path),
+      clock: ports.clock,
+    },
+    { agent: name, text, by },
+    { onNews, stop: context.takeOverStop() },
+  );
+  if (!ended.ok) return ended;
+  const { turnId, end } = ended.value;
+  if (end.outcome !== "completed") return err(notCompleted(end));
+  return ok({
+    json: { agent: name, turn_id: turnId, by, outcome: "completed", answer },
+    blocks: [],
+  });
+}
+
+function isStopped(agent: string) {
+  return refusal(
+    "agent-stopped",
+    `Cannot send a turn to agent "${agent}": it was stopped on purpose, must be started`,
+    { hints: [`fleetctl agents start ${agent}`] },
+  );
+}

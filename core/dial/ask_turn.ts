@@ -1,0 +1,114 @@
+/**
+ * A turn from this host, through the agent's dial unit and its local socket: sends it and hands on
+ * everything that comes of it until it ends. Asking to stop cancels the turn.
+ *
+ * @module
+ */
+
+import {
+  ANSWER_MS_MAX,
+  refusalOf,
+  type ShortQuestion,
+  unexpected,
+  unreachable,
+} from "core/dial/ask_human.ts";
+import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
+import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { TURN_LIMITS } from "core/limits.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What comes of a turn. */
+export type TurnNews = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
+
+/** Who looks at a turn. */
+export interface TurnWatcher {
+  onNews(news: TurnNews): Promise<void>;
+  /** Cancels the turn. */
+  readonly stop: AbortSignal;
+}
+
+/** How a turn ended. */
+export interface EndedTurn {
+  readonly turnId: string;
+  /** Payload of `turn_ended`. */
+  readonly end: Readonly<Record<string, unknown>>;
+}
+
+/** The longest text of an event, escaped by JSON, with its envelope. */
+const LINE_BYTES_MAX = 6 * TURN_LIMITS.toolResultBytesMax + 64 * 1024;
+/** A turn that was cancelled has this long to say how it ended. */
+const CANCEL_MS = 5_000;
+
+/** Sends a turn and watches it to its end. */
+export async function runLocalTurn(
+  at: ShortQuestion,
+  turn: Omit<Extract<LocalRequest, { type: "turn" }>, "type">,
+  watcher: TurnWatcher,
+): Promise<Result<EndedTurn>> {
+  const opened = await openLocalLine(at.socket, at.connect, LINE_BYTES_MAX);
+  if (!opened.ok) return err(withStart(unreachable(opened.error), turn.agent));
+  const line = opened.value;
+  let forget = at.clock.after(ANSWER_MS_MAX, () => line.close());
+  const stopped = () => {
+    forget = at.clock.after(CANCEL_MS, () => line.close());
+    line.send({ type: "turn_cancel" }).catch(() => line.close());
+  };
+  let turnId: string | undefined;
+  try {
+    await line.send({ type: "turn", ...turn });
+    const first = await line.receive();
+    forget();
+    if (first.type === "error") return err(withStart(refusalOf(first), turn.agent));
+    if (first.type !== "turn_accepted") return err(unexpected(first));
+    turnId = first.turn_id;
+    if (watcher.stop.aborted) stopped();
+    else watcher.stop.addEventListener("abort", stopped, { once: true });
+    return ok({ turnId, end: await follow(line, watcher) });
+  } catch (thrown) {
+    if (turnId !== undefined) return err(watcher.stop.aborted ? notStopped() : lost(turn.agent));
+    return err(
+      withStart(unreachable(thrown instanceof Error ? thrown.message : "it ended"), turn.agent),
+    );
+  } finally {
+    forget();
+    watcher.stop.removeEventListener("abort", stopped);
+    line.close();
+  }
+}
+
+/** Hands on what comes; rejects when the connection ends before the turn does. */
+async function follow(line: LocalLine, watcher: TurnWatcher) {
+  while (true) {
+    const news = await line.receive();
+    if (news.type !== "turn_event" && news.type !== "turn_preview") continue;
+    await watcher.onNews(news);
+    if (news.type === "turn_event" && news.kind === "turn_ended") return news.payload;
+  }
+}
+
+/** Nothing was begun: the agent may be stopped, or run a program of an older version. */
+function withStart(reason: Refusal, agent: string): Refusal {
+  const isGone = reason.code === "dial-unreachable" || reason.code === "request-invalid";
+  if (!isGone) return reason;
+  return {
+    ...reason,
+    hints: [`fleetctl agents show ${agent}`, `fleetctl agents restart ${agent}`],
+  };
+}
+
+function lost(agent: string): Refusal {
+  return refusal(
+    "turn-unknown",
+    "Cannot tell how the turn ended: the dial unit closed the connection",
+    { hints: [`fleetctl agents show ${agent}`] },
+  );
+}
+
+function notStopped(): Refusal {
+  return refusal(
+    "turn-stopped",
+    "Cannot complete the turn: it was to be cancelled, and did not end in time",
+    { hints: ["fleetctl status"] },
+  );
+}

@@ -1,0 +1,90 @@
+/**
+ * `fleetctl turn` on a host: who may send one to whom, that the transcript names the caller, and an
+ * agent that no gateway knows, whose calls are decided about like any other's.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { callOf, repositoryOf, untilAsked } from "tests/system/daemon/approvals.ts";
+import { makeRepository } from "tests/support/packaged_host.ts";
+import type { DaemonScene } from "tests/system/daemon/scene.ts";
+
+const SOCKET = "/home/ada/.fleetctl/dial/local.sock";
+/** Sends a turn over the socket itself and prints the first answer. */
+const FORGE = `
+import json, socket
+s = socket.socket(socket.AF_UNIX)
+s.connect("${SOCKET}")
+turn = {"type": "turn", "agent": "ada", "text": "x", "by": "the operator"}
+s.sendall(json.dumps(turn).encode() + b"\\n")
+print(s.recv(65536).decode())
+`;
+
+/** Root, an admin agent and the agent itself send a turn; others are refused. */
+export async function turns(scene: DaemonScene): Promise<void> {
+  await scene.settled();
+  for (
+    const [user, agent, author] of [
+      ["root", "ada", "the operator"],
+      ["zoe", "ada", 'admin agent "zoe"'],
+      ["ada", "self", 'agent "ada"'],
+    ] as const
+  ) {
+    const ended = await scene.run(["fleetctl", "turn", agent, `said by ${user}`], { user });
+    assert.equal(ended.code, 0, `${user}: ${ended.err}`);
+    assert.ok(ended.out.startsWith(`${author}: said by ${user}\n`), ended.out);
+    assert.match(ended.out, /^ada: \S/m);
+    const { body } = await scene.askCockpit("ada@example.org", {
+      method: "GET",
+      path: "/api/transcript?agent=ada&limit=100",
+    });
+    const asked = (body.events as readonly { kind: string; payload: Record<string, unknown> }[])
+      .filter(({ kind }) => kind === "turn_asked");
+    assert.deepEqual(asked.at(-1)?.payload, { text: `said by ${user}`, by: author });
+  }
+  const lines = await scene.run(["fleetctl", "turn", "ada", "-", "--json"], { input: "a\nb\n" });
+  assert.equal(JSON.parse(lines.out).outcome, "completed", lines.err);
+  for (const user of ["bob", "fleetctl-gateway", "www-data"]) {
+    const ended = await scene.run(["fleetctl", "turn", "ada", "x"], { user });
+    assert.deepEqual([ended.code, ended.out], [4, ""], `${user}: ${ended.err}`);
+  }
+  // The agent's own programs cannot speak as somebody else, and others do not reach the socket.
+  const forged = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "ada" });
+  assert.match(forged.out, /"code":"turn-not-yours"/, forged.err);
+  const foreign = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "bob" });
+  assert.match(foreign.err, /PermissionError/);
+  const rows = await scene.audit("--verb", "turn");
+  assert.ok(rows.every(({ target }) => target === "ada"), JSON.stringify(rows));
+}
+
+/** A caller that leaves takes its turn with it, whether or not the daemon is between. */
+export async function cancelledTurns(scene: DaemonScene): Promise<void> {
+  const sleep = `call bash ${JSON.stringify({ command: "sleep 600" })}`;
+  for (const user of ["root", "zoe"]) {
+    const words = ["timeout", "-s", "INT", "5", "fleetctl", "turn", "ada", sleep];
+    const ended = await scene.run(words, { user });
+    assert.equal(ended.code, 124, ended.out + ended.err);
+    // It waits for the turn before it, which does not last for ten minutes.
+    const next = await scene.run(["fleetctl", "turn", "ada", "what can you do"]);
+    assert.match(next.out, /^ada: .*demo/m, next.err);
+  }
+}
+
+/** An agent whose channel no gateway serves. */
+export async function withoutPage(scene: DaemonScene): Promise<void> {
+  await scene.must("fleetctl", "agents", "add", "mel", "--channel", "messenger");
+  await scene.must("fleetctl", "mcp", "add", "git", "mel");
+  await scene.must("fleetctl", "agents", "restart", "mel");
+  const ended = await scene.run(["fleetctl", "turn", "mel", "what can you do"]);
+  assert.match(ended.out, /^mel: .*demo/m, ended.err);
+  await makeRepository(scene, repositoryOf("mel"), "asked");
+  await scene.must("chown", "-R", "mel:mel", repositoryOf("mel"));
+  const call = scene.run(callOf("mel"), { user: "mel" });
+  const { id, agent } = await untilAsked(scene);
+  assert.equal(agent, "mel");
+  await scene.must("fleetctl", "approvals", "approve", id);
+  const done = await call;
+  assert.equal(done.code, 0, done.out + done.err);
+  await scene.must("fleetctl", "agents", "remove", "mel", "--yes");
+}

@@ -1,0 +1,175 @@
+/**
+ * Turns that come from this host over the local socket, and who watches them there. The event that
+ * begins such a turn names who asked. Only root is believed about that: the agent's own programs
+ * could otherwise speak as somebody else.
+ *
+ * @module
+ */
+
+import type { PreviewEvent } from "core/dial/event.ts";
+import { fitPayload } from "core/dial/fit_event.ts";
+import { type LocalAnswer, type LocalRequest, localRequest } from "core/dial/local_frames.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { TURN_LIMITS } from "core/limits.ts";
+import type { Clock, Log, Random } from "core/ports.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import type { GatewayLine } from "units/dial/line.ts";
+import { type Desk, wrongAgent } from "units/dial/local_approvals.ts";
+
+/** A request for a turn. */
+export type TurnRequest = Extract<LocalRequest, { type: "turn" }>;
+
+/** What a watcher is shown. */
+type Shown = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
+
+/** Turns from this host. */
+export interface LocalTurns {
+  /** Stores a turn; `show` is called with everything that comes of it, from its beginning. */
+  begin(
+    turn: { readonly text: string; readonly by: string },
+    show: (shown: Shown) => void,
+  ): Result<WatchedTurn>;
+  /** Shows a preview to who watches its turn. */
+  preview(event: PreviewEvent): void;
+}
+
+/** A turn in the hands of who asked for it. */
+export interface WatchedTurn {
+  readonly turnId: string;
+  cancel(): Promise<void>;
+  /** Ends the watching and leaves the turn as it is. */
+  leave(): void;
+}
+
+/** What local turns are made of. */
+export interface LocalTurnParts {
+  readonly line: Pick<GatewayLine, "store" | "take" | "cancel">;
+  readonly clock: Pick<Clock, "now">;
+  readonly random: Pick<Random, "uuid">;
+  readonly log: Log;
+}
+
+/** Turns from the host that are watched at once. */
+export const WATCHED_TURNS_MAX = 8;
+/** Bytes that wait for a watcher; one that does not read loses the watch and not the turn. */
+const UNREAD_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Opens the turns of a line. */
+export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): LocalTurns {
+  const watchers = new Map<string, (shown: Shown) => void>();
+  line.store.listen((drafts) => {
+    for (const { turnId, kind, payload } of drafts) {
+      const show = turnId === undefined ? undefined : watchers.get(turnId);
+      show?.({ type: "turn_event", kind, payload: { ...fitPayload(kind, payload) } });
+    }
+  });
+  return {
+    begin({ text, by }, show) {
+      const bytes = new TextEncoder().encode(text).length;
+      if (text.trim() === "" || bytes > TURN_LIMITS.textBytesMax) return err(unfit(bytes));
+      if (watchers.size >= WATCHED_TURNS_MAX) return err(tooMany());
+      const turnId = random.uuid();
+      watchers.set(turnId, show);
+      const leave = () => void watchers.delete(turnId);
+      const asked = { at: clock.now(), turnId, kind: "turn_asked", payload: { text, by } };
+      const taken = line.take({ turnId, text, origin: `host:${by}` }, asked);
+      if (!taken.ok) {
+        leave();
+        return taken;
+      }
+      log.info("turn asked on this host", { turn: turnId, by });
+      return ok({ turnId, cancel: () => line.cancel(turnId), leave });
+    },
+    preview: (event) => watchers.get(event.turn_id)?.({ type: "turn_preview", event }),
+  };
+}
+
+/** Serves one turn to its end, or until the connection ends. */
+export async function serveTurn(
+  request: TurnRequest,
+  turns: LocalTurns,
+  at: {
+    readonly desk: Desk;
+    readonly log: Log;
+    next(): Promise<string | undefined>;
+    answer(value: LocalAnswer): Promise<void>;
+  },
+): Promise<void> {
+  const { desk, log, next, answer } = at;
+  const denied = !desk.mayDecide
+    ? notFromRoot()
+    : request.agent !== desk.agent
+    ? wrongAgent(request.agent, desk.agent)
+    : undefined;
+  if (denied !== undefined) return await answer(errorLine(denied));
+  const done = Promise.withResolvers<void>();
+  let sent: Promise<void> = Promise.resolve();
+  let unread = 0;
+  const send = (value: LocalAnswer) => {
+    const size = JSON.stringify(value).length;
+    unread += size;
+    if (unread > UNREAD_BYTES_MAX) return done.reject(new Error("its watcher does not read"));
+    sent = sent.then(() => answer(value)).then(() => {
+      unread -= size;
+      if (value.type === "turn_event" && value.kind === "turn_ended") done.resolve();
+    });
+    sent.catch(done.reject);
+  };
+  // What is shown before the answer to the request waits for it.
+  const early: Shown[] = [];
+  let show = (shown: Shown): unknown => early.push(shown);
+  const begun = turns.begin(request, (shown) => void show(shown));
+  if (!begun.ok) return await answer(errorLine(begun.error));
+  const { turnId, cancel, leave } = begun.value;
+  send({ type: "turn_accepted", turn_id: turnId });
+  early.forEach(send);
+  show = send;
+  try {
+    await Promise.race([done.promise, obey(next, cancel)]);
+  } catch (thrown) {
+    log.info("turn is not watched any more", { turn: turnId, error: errorText(thrown) });
+  } finally {
+    leave();
+  }
+}
+
+/** Takes what comes on the connection of a turn; returns when the connection has ended. */
+async function obey(
+  next: () => Promise<string | undefined>,
+  cancel: () => Promise<void>,
+): Promise<void> {
+  for (let line = await next(); line !== undefined; line = await next()) {
+    const request = localRequest.safeParse(parseJsonLine(line));
+    if (request.success && request.data.type === "turn_cancel") await cancel();
+  }
+}
+
+function errorLine({ code, message }: Refusal): LocalAnswer {
+  return { type: "error", code, message };
+}
+
+function notFromRoot() {
+  return refusal(
+    "turn-not-yours",
+    "Cannot take the turn: the caller is the agent itself, must be root (fleetctl turn)",
+    { kind: "denied" },
+  );
+}
+
+function unfit(bytes: number) {
+  return refusal(
+    "turn-text-invalid",
+    `Cannot take the turn: its text has ${bytes} bytes, must have 1 to ` +
+      `${TURN_LIMITS.textBytesMax} and more than blanks`,
+    { kind: "usage" },
+  );
+}
+
+function tooMany() {
+  return refusal(
+    "turn-queue-full",
+    `Cannot take the turn: ${WATCHED_TURNS_MAX} turns from this host are open, ` +
+      "one must end first",
+  );
+}
