@@ -11,6 +11,7 @@ import { refusalOfFault } from "cli/exit.ts";
 import { type Gathered, gatherFacts, type HostSite, type TriedFacts } from "cli/facts.ts";
 import { reconcilePorts } from "cli/reconcile_ports.ts";
 import { sweepTempFiles } from "cli/sweep.ts";
+import { takeVerbLock } from "cli/verb_lock.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
@@ -78,16 +79,16 @@ export function readFacts(
   return gatherFacts(context.ports, siteOf(context), changed);
 }
 
-/** Runs `work` while no other verb changes this host; waits for its turn. */
+/** Runs `work` while no other verb changes this host; waits for its turn (`cli/verb_lock.ts`). */
 export async function underVerbLock<T>(
   context: VerbContext,
   work: () => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  const { files } = context.ports;
-  const { locks } = context.paths;
+  const { caller: { uid }, paths, ports, progress } = context;
+  const onWait = () =>
+    progress.step({ text: "waiting for another verb to end", state: "begin", index: 0, total: 1 });
   try {
-    await files.ensureDir(locks, { mode: 0o700 });
-    const lock = await files.tryLock(`${locks}/verb.lock`) ?? await waitForLock(context);
+    const lock = await takeVerbLock(ports, paths, { uid, onWait });
     try {
       await sweepTempFiles(context.ports, context.paths);
       return await work();
@@ -97,16 +98,6 @@ export async function underVerbLock<T>(
   } catch (thrown) {
     return err(refusalOfFault(thrown, "change this host"));
   }
-}
-
-async function waitForLock(context: VerbContext) {
-  context.progress.step({
-    text: "waiting for another verb to end",
-    state: "begin",
-    index: 0,
-    total: 1,
-  });
-  return await context.ports.files.lock(`${context.paths.locks}/verb.lock`);
 }
 
 /** Set in the environment of verbs that the daemon runs. */
