@@ -11,17 +11,22 @@ import { enrollFirstKeys } from "cli/first_keys.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  installFirst,
   planReport,
   readFacts,
   reconcileFacts,
   siteOf,
+  underAgentLock,
   underVerbLock,
 } from "cli/planner.ts";
 import { keepReserve } from "cli/reserve.ts";
 import { spoolWaits } from "cli/teams_gateway/join.ts";
+import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import type { TakeLate } from "units/reconcile/execute.ts";
 import { describeState, repairPaths, wrongPaths } from "units/reconcile/own_state.ts";
+import type { Vendor } from "units/reconcile/ports.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
 /** What `fleetctl apply` was asked for; how far it goes is the context's target. */
@@ -42,50 +47,72 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 
 /** Runs the planner. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const { isDryRun } = options;
-  const { ports, paths, target } = context;
-  return await underVerbLock(context, async () => {
-    // Before anything else: what is read, rendered or started stands on these files.
-    const owned = target.kind === "agent"
-      ? []
-      : isDryRun
-      ? await describeState(ports, await wrongPaths(ports, paths))
-      : await repairPaths(ports, paths);
-    const isNewStore = await ports.files.stat(paths.secretsFile) === undefined;
-    if (!isDryRun) {
-      const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
-      if (!state.ok) return state;
-    }
-    const gathered = await readFacts(context);
-    if (!gathered.ok) return gathered;
-    const roles = gathered.value.roles;
-    const waits = isDryRun || target.kind === "agent"
-      ? undefined
-      : await spoolWaits(context, roles.teamchat);
-    if (waits !== undefined) return err(waits);
-    const own = target.kind === "agent" ? target.agent : undefined;
-    const report = await reconcileFacts(context, gathered.value, {
-      dryRun: isDryRun,
-      restartAgents: true,
-      ...(own === undefined ? {} : { scope: scopeOf(gathered.value.facts, own) }),
-    });
-    if (!report.ok) return report;
-    const first = { gathered: gathered.value, report: report.value };
-    const done = own === undefined && !isDryRun
-      ? await enrollFirstKeys(context, "apply", first)
-      : ok({ ...first, enrolled: [] });
-    if (!done.ok) return done;
-    const { enrolled } = done.value;
-    const unreserved = own === undefined && !isDryRun ? await keepReserve(ports, paths) : undefined;
-    const found = [...owned, ...done.value.report.found];
-    return ok(planReport({ ...done.value.report, found }, done.value.gathered, {
-      json: { enrolled },
-      warnings: unreserved === undefined ? [] : [unreserved],
-      ...(own === undefined ? {} : { aboutOneFor: context.caller }),
-      last: [
-        ...enrolled.map((name) => `enrolled   the first dial key of agent "${name}"`),
-        ...(isNewStore ? OFFER : []),
-      ],
-    }));
+  const { target } = context;
+  if (target.kind !== "agent") return await underVerbLock(context, () => apply(context, options));
+  const { agent } = target;
+  const trees = options.isDryRun ? ok(undefined) : await installFirst(context, agent);
+  if (!trees.ok) return trees;
+  const { value: vendor } = trees;
+  return await underAgentLock(
+    context,
+    (late) => apply(context, options, { agent, late, ...(vendor === undefined ? {} : { vendor }) }),
+  );
+}
+
+/** How one agent is reached. */
+interface OwnRun {
+  readonly agent: AgentName;
+  readonly late: TakeLate;
+  readonly vendor?: Vendor;
+}
+
+async function apply(
+  context: VerbContext,
+  { isDryRun }: Options,
+  own?: OwnRun,
+): Promise<Result<VerbReport>> {
+  const { ports, paths } = context;
+  // Before anything else: what is read, rendered or started stands on these files.
+  const owned = own !== undefined
+    ? []
+    : isDryRun
+    ? await describeState(ports, await wrongPaths(ports, paths))
+    : await repairPaths(ports, paths);
+  const isNewStore = await ports.files.stat(paths.secretsFile) === undefined;
+  if (!isDryRun) {
+    const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
+    if (!state.ok) return state;
+  }
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const roles = gathered.value.roles;
+  const waits = isDryRun || own !== undefined
+    ? undefined
+    : await spoolWaits(context, roles.teamchat);
+  if (waits !== undefined) return err(waits);
+  const { agent, ...how } = own ?? { agent: undefined };
+  const report = await reconcileFacts(context, gathered.value, {
+    dryRun: isDryRun,
+    restartAgents: true,
+    ...how,
+    ...(agent === undefined ? {} : { scope: scopeOf(gathered.value.facts, agent) }),
   });
+  if (!report.ok) return report;
+  const first = { gathered: gathered.value, report: report.value };
+  const done = own === undefined && !isDryRun
+    ? await enrollFirstKeys(context, "apply", first)
+    : ok({ ...first, enrolled: [] });
+  if (!done.ok) return done;
+  const { enrolled } = done.value;
+  const unreserved = own === undefined && !isDryRun ? await keepReserve(ports, paths) : undefined;
+  const found = [...owned, ...done.value.report.found];
+  return ok(planReport({ ...done.value.report, found }, done.value.gathered, {
+    json: { enrolled },
+    warnings: unreserved === undefined ? [] : [unreserved],
+    ...(own === undefined ? {} : { aboutOneFor: context.caller }),
+    last: [
+      ...enrolled.map((name) => `enrolled   the first dial key of agent "${name}"`),
+      ...(isNewStore ? OFFER : []),
+    ],
+  }));
 }

@@ -14,7 +14,8 @@ import { sweepTempFiles } from "cli/sweep.ts";
 import { takeVerbLock } from "cli/verb_lock.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { AgentName } from "core/names.ts";
+import { isRecord } from "core/json_object.ts";
+import type { AgentName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   type Caller,
@@ -24,8 +25,10 @@ import {
   isOperator,
 } from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
-import { reconcile, type StepProgress } from "units/reconcile/run.ts";
+import type { TakeLate } from "units/reconcile/execute.ts";
+import { reconcile, type StepProgress, type Vendor } from "units/reconcile/run.ts";
 import type { Scope } from "units/reconcile/scope.ts";
+import { vendorAll } from "units/reconcile/vendor_all.ts";
 
 /** How a verb reconciles. */
 export interface PlanOptions {
@@ -35,6 +38,10 @@ export interface PlanOptions {
   readonly scope?: Scope;
   /** Agents whose accounts a dry run takes for made. */
   readonly comingAccounts?: readonly AgentName[];
+  /** Takes units that are slow, as `underAgentLock` gives it. */
+  readonly late?: TakeLate;
+  /** Puts trees in place; installs what is missing when absent. */
+  readonly vendor?: Vendor;
 }
 
 /** Steps that may take seconds. */
@@ -100,6 +107,23 @@ export async function underVerbLock<T>(
   }
 }
 
+/**
+ * Like `underVerbLock`, for a verb about one agent. The agent decides how long its units take to stop and
+ * to start: so what is slow is waited for after the lock was given back.
+ */
+export async function underAgentLock(
+  context: VerbContext,
+  work: (late: TakeLate) => Promise<Result<VerbReport>>,
+): Promise<Result<VerbReport>> {
+  const late: Promise<Refusal | undefined>[] = [];
+  const done = await underVerbLock(context, () => work((one) => void late.push(one)));
+  const found = (await Promise.all(late)).filter((fault) => fault !== undefined);
+  if (!done.ok || found.length === 0) return done;
+  const { json, faults = [] } = done.value;
+  const all = [...faults, ...found];
+  return ok({ ...done.value, faults: all, json: isRecord(json) ? { ...json, faults: all } : json });
+}
+
 /** Set in the environment of verbs that the daemon runs. */
 export const UNDER_DAEMON = "FLEETCTL_UNDER_DAEMON";
 
@@ -109,22 +133,65 @@ export async function reconcileFacts(
   gathered: Gathered,
   options: PlanOptions,
 ): Promise<Result<Report>> {
-  const { ports, paths, progress } = context;
+  const { ports, paths } = context;
+  const { vendor, ...how } = options;
   const machine = reconcilePorts(context, ports.services(paths));
-  let begun = 0;
-  return await reconcile(gathered.facts, machine, {
-    ...options,
+  return await reconcile(gathered.facts, vendor === undefined ? machine : { ...machine, vendor }, {
+    ...how,
     keepDaemon: context.env[UNDER_DAEMON] === "1",
-    onStep: (step) => {
-      if (step.state === "begin") begun = ports.clock.monotonic();
-      // Off a terminal only what takes time gets a line: the report names every file anyway.
-      const isLong = context.terminal.live || LONG_STEPS.includes(step.kind);
-      // Nearly always the tree of an MCP is there, and that it was looked at is no news.
-      const isLook = step.kind === "vendor" && step.state === "done" && !context.terminal.live &&
-        ports.clock.monotonic() - begun < LOOK_MS;
-      if (isLong && !isLook) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
-    },
+    onStep: stepTeller(context),
   });
+}
+
+/** Returns what shows each step of the planner as progress. */
+function stepTeller({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
+  let begun = 0;
+  return (step) => {
+    if (step.state === "begin") begun = ports.clock.monotonic();
+    // Off a terminal only what takes time gets a line: the report names every file anyway.
+    const isLong = terminal.live || LONG_STEPS.includes(step.kind);
+    // Nearly always the tree of an MCP is there, and that it was looked at is no news.
+    const isLook = step.kind === "vendor" && step.state === "done" && !terminal.live &&
+      ports.clock.monotonic() - begun < LOOK_MS;
+    if (isLong && !isLook) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
+  };
+}
+
+/**
+ * Installs the trees that an agent's verb needs before it takes the lock, because a download may take
+ * minutes. Under the lock nothing is installed then: what was not foreseen is left to the next `apply`.
+ * An operator decides for the whole host, and gets undefined: the planner installs what is missing.
+ */
+export async function installFirst(
+  context: VerbContext,
+  agent: AgentName,
+  more: readonly McpName[] = [],
+): Promise<Result<Vendor | undefined>> {
+  if (isOperator(context.caller)) return ok(undefined);
+  const gathered = await readFacts(context);
+  if (!gathered.ok) return gathered;
+  const { catalog, wired } = gathered.value.facts;
+  const { vendor } = reconcilePorts(context, context.ports.services(context.paths));
+  const done = new Map<McpName, Awaited<ReturnType<Vendor["ensure"]>>>();
+  const manifests = [...new Set([...wired.get(agent) ?? [], ...more])]
+    .map((name) => catalog.get(name)).filter((manifest) => manifest !== undefined);
+  const remember: Vendor = {
+    ensure: async (manifest) => {
+      const ensured = await vendor.ensure(manifest);
+      done.set(manifest.name, ensured);
+      return ensured;
+    },
+  };
+  await vendorAll(manifests, remember, stepTeller(context));
+  return ok({ ensure: async ({ name }) => done.get(name) ?? err(notInstalled(name, agent)) });
+}
+
+function notInstalled(mcp: McpName, agent: AgentName): Refusal {
+  return refusal(
+    "tree-not-installed",
+    `Cannot use MCP "${mcp}" for agent "${agent}" yet: it was wired while this verb waited`,
+    { hints: [`fleetctl apply ${agent}`] },
+  );
 }
 
 /** Brings the host to what its ledger says now; agents restart only where they must. */

@@ -14,7 +14,15 @@ import { collisionOf } from "cli/mcp/collision.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
 import { wiredMcps } from "cli/mcp/wired.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import {
+  authorOf,
+  installFirst,
+  type PlanOptions,
+  planReport,
+  readFacts,
+  reconcileFacts,
+  underAgentLock,
+} from "cli/planner.ts";
 import { findEntry } from "core/catalog/catalog.ts";
 import { withTool } from "core/catalog/defaults.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
@@ -24,6 +32,7 @@ import { changeAgent } from "core/ledger/agents.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import type { Vendor } from "units/reconcile/ports.ts";
 import { isUnchanged, type Report } from "units/reconcile/report.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
@@ -48,7 +57,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 
 /** Wires the MCP. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  return await underVerbLock(context, async () => {
+  const trees = await treesFirst(context, options);
+  if (!trees.ok) return trees;
+  return await underAgentLock(context, async (late) => {
     const before = await readFacts(context);
     if (!before.ok) return before;
     const { catalog, ledger, defaults, secrets } = before.value;
@@ -60,9 +71,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!gate.ok && !options.isForced) return gate;
     const changed = { ...agent.value, tools: withTool(agent.value, options.mcp, defaults) };
     const wired = await wire(context, options, {
-      before: before.value,
       changed,
       manifest: manifest.value,
+      how: { late, ...(trees.value === undefined ? {} : { vendor: trees.value }) },
     });
     if (!wired.ok || gate.ok) return wired;
     // The warning is the refusal's own text: one wording for one fact.
@@ -70,16 +81,26 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
+/** Before the lock: a package may take minutes. */
+async function treesFirst(
+  context: VerbContext,
+  { mcp, isDryRun }: Options,
+): Promise<Result<Vendor | undefined>> {
+  const { target } = context;
+  if (isDryRun || target.kind !== "agent") return ok(undefined);
+  return await installFirst(context, target.agent, [mcp]);
+}
+
 interface Change {
-  readonly before: Gathered;
   readonly changed: AgentRecord;
   readonly manifest: Manifest;
+  readonly how: Pick<PlanOptions, "late" | "vendor">;
 }
 
 async function wire(
   context: VerbContext,
   options: Options,
-  { changed, manifest }: Change,
+  { changed, manifest, how }: Change,
 ): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context, { agent: changed });
   if (!gathered.ok) return gathered;
@@ -92,6 +113,7 @@ async function wire(
   const report = await reconcileFacts(context, gathered.value, {
     dryRun: options.isDryRun,
     restartAgents: false,
+    ...how,
     scope: scopeOf(gathered.value.facts, changed.name),
   });
   if (!report.ok) return report;

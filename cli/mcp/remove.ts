@@ -9,7 +9,14 @@ import { agentToChange } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, planReport, readFacts, reconcileFacts, underVerbLock } from "cli/planner.ts";
+import {
+  authorOf,
+  installFirst,
+  planReport,
+  readFacts,
+  reconcileFacts,
+  underAgentLock,
+} from "cli/planner.ts";
 import { withoutTool } from "core/catalog/defaults.ts";
 import { refusal } from "core/errors.ts";
 import { changeAgent } from "core/ledger/agents.ts";
@@ -34,7 +41,12 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 /** Records the delta and runs the planner. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { mcp, isDryRun } = options;
-  return await underVerbLock(context, async () => {
+  const { target } = context;
+  const trees = isDryRun || target.kind !== "agent"
+    ? ok(undefined)
+    : await installFirst(context, target.agent);
+  if (!trees.ok) return trees;
+  return await underAgentLock(context, async (late) => {
     const before = await readFacts(context);
     if (!before.ok) return before;
     const agent = await agentToChange(context, before.value.ledger);
@@ -58,6 +70,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,
       restartAgents: false,
+      late,
+      ...(trees.value === undefined ? {} : { vendor: trees.value }),
       scope: scopeOf(gathered.value.facts, name, [mcp]),
     });
     if (!report.ok) return report;

@@ -24,6 +24,8 @@ import {
   fullDisk,
   homesThatWait,
   linksAndPipes,
+  packagesThatWait,
+  unitsThatWait,
   usedUp,
 } from "tests/system/daemon/faults.ts";
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
@@ -67,6 +69,8 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
     await step("logs are plain text", () => plainLogs(scene));
     await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
     await step("no verb waits for what an agent puts in its home", () => homesThatWait(scene));
+    await step("no verb waits for the units of another's agent", () => unitsThatWait(scene));
+    await step("no verb waits for a package of another's agent", () => packagesThatWait(scene));
     await step("a broken shard or store harms nobody else", () => brokenStores(scene));
     await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
     await step("what an agent uses up keeps nobody else away", () => usedUp(scene));

@@ -11,7 +11,13 @@ import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { quoteShell } from "core/quote.ts";
-import { FileFault, type Files, ServiceFault, type ServiceManager } from "core/ports.ts";
+import {
+  type Clock,
+  FileFault,
+  type Files,
+  ServiceFault,
+  type ServiceManager,
+} from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { printRecord, recordPath } from "units/reconcile/record.ts";
@@ -32,6 +38,19 @@ export interface Executed {
   readonly faults: readonly Refusal[];
   /** Units and client configs whose step failed; the record keeps what it said of them. */
   readonly failed: ReadonlySet<string>;
+  /** Units whose step was still under way when the run went on. */
+  readonly late: ReadonlySet<string>;
+}
+
+/** Takes what is still under way; it resolves with what went wrong, and never rejects. */
+export type TakeLate = (work: Promise<Refusal | undefined>) => void;
+
+/** How long a run waits for units. Who must not hold a lock for long waits for the rest afterwards. */
+export interface UnitPatience {
+  /** Of all steps together. */
+  readonly msMax: number;
+  readonly clock: Pick<Clock, "after" | "monotonic">;
+  readonly take: TakeLate;
 }
 
 const UNIT_CHANGES = {
@@ -48,11 +67,19 @@ export async function execute(
   site: {
     readonly paths: Paths;
     readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
+    /** All the time that it takes when absent. */
+    readonly patience?: UnitPatience | undefined;
   },
 ): Promise<Result<Executed>> {
   const units: UnitLine[] = [];
   const faults: Refusal[] = [];
   const failed = new Set<string>();
+  const late = new Set<string>();
+  const isInTime = waitFor(site.patience);
+  const goOnWithout = (step: UnitStep, work: Promise<ServiceFault | undefined | void>) => {
+    late.add(step.unit);
+    site.patience?.take(outcomeOf(step, work, ports.services, site.paths));
+  };
   const fail = (step: Step, fault: ServiceFault | FileFault) => {
     failed.add(stepSubject(step));
     faults.push(faultOfOne(step, fault, { services: ports.services, paths: site.paths }));
@@ -69,7 +96,9 @@ export async function execute(
     if (isOff(step)) return undefined;
     site.onStep(step, index, "begin");
     try {
-      await act(step, ports, site.paths);
+      const work = act(step, ports, site.paths);
+      if (!("unit" in step)) await work;
+      else if (!await isInTime(work)) goOnWithout(step, work);
       note(step);
       site.onStep(step, index, "done");
       return undefined;
@@ -84,12 +113,16 @@ export async function execute(
     const todo = batch.steps.filter(([step]) => !isOff(step));
     for (const [step, index] of todo) site.onStep(step, index, "begin");
     const bad = new Map<string, ServiceFault>();
-    for (const verb of batch.verbs) {
-      const left = todo.map(([step]) => step.unit).filter((unit) => !bad.has(unit));
-      for (const fault of await ports.services.each(verb, left)) bad.set(fault.unit, fault);
-    }
+    const work = (async () => {
+      for (const verb of batch.verbs) {
+        const left = todo.map(([step]) => step.unit).filter((unit) => !bad.has(unit));
+        for (const fault of await ports.services.each(verb, left)) bad.set(fault.unit, fault);
+      }
+    })();
+    const isOver = await isInTime(work);
     for (const [step, index] of todo) {
-      const fault = bad.get(step.unit);
+      const fault = isOver ? bad.get(step.unit) : undefined;
+      if (!isOver) goOnWithout(step, work.then(() => bad.get(step.unit)));
       if (fault === undefined) note(step);
       else fail(step, fault);
       site.onStep(step, index, fault === undefined ? "done" : "failed");
@@ -104,7 +137,42 @@ export async function execute(
     const refused = stopped.find((each) => each !== undefined);
     if (refused !== undefined) return err(refused);
   }
-  return ok({ units, faults, failed });
+  return ok({ units, faults, failed, late });
+}
+
+/** Returns what tells whether a step ended while there was patience left. */
+function waitFor(patience: UnitPatience | undefined): (work: Promise<void>) => Promise<boolean> {
+  let leftMs = patience?.msMax ?? 0;
+  return async (work) => {
+    if (patience === undefined) return await work.then(() => true);
+    const { clock } = patience;
+    const began = clock.monotonic();
+    const over = Promise.withResolvers<boolean>();
+    const cancel = clock.after(leftMs, () => over.resolve(false));
+    try {
+      return await Promise.race([work.then(() => true), over.promise]);
+    } finally {
+      cancel();
+      leftMs = Math.max(0, leftMs - (clock.monotonic() - began));
+    }
+  };
+}
+
+/** What became of a step that the run did not wait for. */
+async function outcomeOf(
+  step: Step,
+  work: Promise<ServiceFault | undefined | void>,
+  services: ServiceManager,
+  paths: Paths,
+): Promise<Refusal | undefined> {
+  try {
+    const fault = await work;
+    return fault instanceof ServiceFault ? faultOfOne(step, fault, { services, paths }) : undefined;
+  } catch (thrown) {
+    return isOfOne(step, thrown)
+      ? faultOfOne(step, thrown, { services, paths })
+      : stopsAll(step, thrown, paths);
+  }
 }
 
 async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void> {

@@ -35,6 +35,11 @@ export function finalRecord(planned: Plan, executed: Executed, before: RenderRec
       units[name] = { ...unit, unready: true };
     }
   }
+  // The run went on before it was known whether these serve: the next one looks.
+  for (const name of executed.late) {
+    const unit = planned.units.recorded.get(name);
+    if (unit !== undefined) units[name] = { ...unit, unready: true };
+  }
   const unremoved = before.files.filter((file) =>
     executed.failed.has(file.path.split("/").at(-1) ?? "")
   );

@@ -5,7 +5,7 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import type { Files, ServiceManager, Users } from "core/ports.ts";
+import type { Clock, Files, ServiceManager, Users } from "core/ports.ts";
 import type { Result } from "core/result.ts";
 import type { Homes } from "units/reconcile/home_files.ts";
 
@@ -16,6 +16,7 @@ export interface Vendor {
 
 /** What a reconcile needs of the machine. */
 export interface ReconcilePorts {
+  readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly files: Files;
   readonly users: Users;
   /** Opens the homes of agents (only as root under `/`); each may take so much time in all. */

@@ -11,7 +11,7 @@ import type { AgentName } from "core/names.ts";
 import { FileFault, type Files, ServiceFault } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
-import { execute, type Executed } from "units/reconcile/execute.ts";
+import { execute, type Executed, type TakeLate } from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
 import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
@@ -53,12 +53,16 @@ export interface ReconcileOptions {
   readonly scope?: Scope;
   /** Agents whose accounts are made before the run that a dry run stands for. */
   readonly comingAccounts?: readonly AgentName[];
+  /** Takes units that are slow to start or stop, so that the caller can give its lock back first. */
+  readonly late?: TakeLate;
 }
 
 /** What one home may take of a run for the whole host. A disk may be slow. */
 const HOME_MS_MAX = 10_000;
 /** An agent's own verb holds the host's lock meanwhile: it may not delay others for longer. */
 const OWN_HOME_MS_MAX = 1_000;
+/** How long a run waits for units where what is slow is waited for later. */
+const UNITS_MS_MAX = 500;
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
 
@@ -144,6 +148,7 @@ async function reconcileLocked(
     machine,
     {
       paths,
+      patience: options.late && { msMax: UNITS_MS_MAX, clock: ports.clock, take: options.late },
       onStep: (step, index, state) =>
         options.onStep?.({
           kind: progressKind(step),
@@ -223,7 +228,7 @@ function imagined(planned: Plan): Executed {
     const change = changes[step.kind];
     return "unit" in step && change !== undefined ? [{ unit: step.unit, change }] : [];
   });
-  return { units, faults: [], failed: new Set() };
+  return { units, faults: [], failed: new Set(), late: new Set() };
 }
 
 async function writeRecord(

@@ -14,8 +14,16 @@ import { modelLines } from "cli/agents/model/report.ts";
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, followLedger, siteOf, underVerbLock } from "cli/planner.ts";
-import { refusal } from "core/errors.ts";
+import { refusalOfFault } from "cli/exit.ts";
+import {
+  authorOf,
+  installFirst,
+  readFacts,
+  reconcileFacts,
+  siteOf,
+  underAgentLock,
+} from "cli/planner.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -31,6 +39,7 @@ import {
 import { type SecretShards, withSecret } from "core/secrets/shards.ts";
 import { openSecrets } from "core/secrets/store.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
+import { scopeOf } from "units/reconcile/scope.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 const VERB = "agents model set";
@@ -72,17 +81,28 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!tried.ok) return tried;
   const checked = options.isChecked ? await checkModel(ports, tried.value) : ok(undefined);
   if (!checked.ok) return checked;
-  return await underVerbLock(context, async () => {
+  const { name } = agent.value;
+  const trees = await installFirst(context, name);
+  if (!trees.ok) return trees;
+  const { value: vendor } = trees;
+  return await underAgentLock(context, async (late) => {
     const stored = await store(context, agent.value, choice);
     if (!stored.ok) return stored;
-    const followed = await followLedger(context);
+    const gathered = await readFacts(context);
+    if (!gathered.ok) return gathered;
+    const followed = await reconcileFacts(context, gathered.value, {
+      dryRun: false,
+      restartAgents: false,
+      late,
+      ...(vendor === undefined ? {} : { vendor }),
+      scope: scopeOf(gathered.value.facts, name),
+    });
     if (!followed.ok) return followed;
-    const { report } = followed.value;
-    const { name } = agent.value;
+    const report = followed.value;
     // Also when nothing changed: an earlier run may have been cut short before its restart.
     const services = ports.services(paths);
     const isRestarted = await services.isRunning();
-    if (isRestarted) await services.restart(dialUnit(name));
+    if (isRestarted) late(faultOf(services.restart(dialUnit(name))));
     const card = modelCard(stored.value.model);
     return ok({
       ...linesReport(
@@ -97,6 +117,16 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       faults: report.faults,
     });
   });
+}
+
+/** What went wrong, as a value. */
+async function faultOf(work: Promise<void>): Promise<Refusal | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (thrown) {
+    return refusalOfFault(thrown, `run "${VERB}"`);
+  }
 }
 
 function settle(

@@ -74,6 +74,65 @@ export async function homesThatWait(scene: DaemonScene): Promise<void> {
   assert.equal(stat, "ada ada 600");
 }
 
+/** An agent whose unit does not stop holds up its own verb, and no verb of others. */
+export async function unitsThatWait(scene: DaemonScene): Promise<void> {
+  const unit = "fleetctl-dial-ada.service";
+  const stateOf = async () =>
+    (await scene.must("systemctl", "show", "--value", "--property=ActiveState", unit)).trim();
+  const pid = (await scene.must("systemctl", "show", "--value", "--property=MainPID", unit)).trim();
+  const asAda = (script: string) => scene.run(["sh", "-ec", script], { user: "ada" });
+  // A process that is stopped takes no SIGTERM, so systemd waits for its time to be over.
+  const before = await asAda(`fleetctl mcp remove git self; kill -STOP ${pid}`);
+  assert.equal(before.code, 0, before.err);
+  let isOver = false;
+  const own = scene.run(["fleetctl", "apply", "self"], { user: "ada" });
+  void own.then(() => isOver = true);
+  await poll("a unit that stops", async () => await stateOf() === "deactivating" || undefined);
+  const others = await Promise.all(
+    Array.from(
+      { length: 6 },
+      (_, at) =>
+        scene.run(["fleetctl", "secret", "set", `PARALLEL_${at}`, "--value", "-"], { input: "x" }),
+    ),
+  );
+  for (const { code, err } of others) assert.equal(code, 0, err);
+  assert.equal(isOver, false, "six verbs of root passed one that waits for its unit");
+  const ended = await own;
+  assert.equal(ended.code, 0, ended.err);
+  assert.equal(await stateOf(), "active");
+  assert.doesNotMatch(await scene.must("fleetctl", "apply"), /restarted|updated/);
+  await scene.must("fleetctl", "mcp", "add", "git", "ada");
+  await scene.must("fleetctl", "apply");
+}
+
+/** An agent's verb that needs a package waits for it before it takes the host's lock. */
+export async function packagesThatWait(scene: DaemonScene): Promise<void> {
+  // As an operator does who installs that package at the same time.
+  const lock = "/var/lib/fleetctl/locks/vendor-git.lock";
+  const holder = scene.run([
+    "flock",
+    lock,
+    "sh",
+    "-c",
+    "until [ -e /run/go-on ]; do sleep 0.1; done",
+  ]);
+  await poll("the lock of the package", async () => {
+    const free = await scene.run(["flock", "--nonblock", lock, "true"]);
+    return free.code === 0 ? undefined : true;
+  });
+  const own = scene.run(["sh", "-c", "fleetctl apply self --steps > ~/said 2>&1"], { user: "ada" });
+  await poll("a verb that looks at its package", async () => {
+    const said = await scene.run(["grep", "vendor git", "/home/ada/said"]);
+    return said.code === 0 ? true : undefined;
+  });
+  const set = ["fleetctl", "secret", "set", "PARALLEL_0", "--value", "-"];
+  const other = await scene.run(set, { input: "y" });
+  assert.equal(other.code, 0, other.err);
+  await scene.must("touch", "/run/go-on");
+  assert.equal((await holder).code, 0);
+  assert.equal((await own).code, 0, await scene.must("cat", "/home/ada/said"));
+}
+
 /** A broken shard takes its own agent out and nobody else; a broken store is never written over. */
 export async function brokenStores(scene: DaemonScene): Promise<void> {
   const zoe = await scene.uidOf("zoe");

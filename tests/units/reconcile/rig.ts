@@ -9,6 +9,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import type { User } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { fakeClock } from "tests/fakes/clock.ts";
 import { type MemoryFiles, memoryFiles } from "tests/fakes/files.ts";
 import { memoryHomes } from "tests/units/reconcile/memory_homes.ts";
 import { type MemoryServices, memoryServices } from "tests/fakes/services.ts";
@@ -51,6 +52,7 @@ export function createRig(
   const broken = new Set<string>();
   const upgrade = new Set<string>();
   const ports: ReconcilePorts = {
+    clock: fakeClock(),
     files,
     services,
     users: memoryUsers(options.users),
