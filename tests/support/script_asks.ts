@@ -1,12 +1,13 @@
 /**
  * Calls that wait for a human in a transcript: a real local socket with real approvals under the
- * script's root, and nobody behind the calls. Ids are `ask-1`, `ask-2`, … so that a line can name them.
+ * script's root, and nobody behind the calls. A turn is answered with its own text. Ids are `ask-1`, `ask-2`, … so that a line can name them.
  *
  * @module
  */
 
 import { pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
+import { ok } from "core/result.ts";
 import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import { openDialStore } from "units/dial/store.ts";
@@ -49,8 +50,15 @@ export function scriptAsks(root: string): ScriptAsks {
       ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },
       isRootless: true,
       turns: {
-        begin: () => {
-          throw new Error("no turns here");
+        begin: ({ text, by }, show) => {
+          const tell = (kind: string, payload: Readonly<Record<string, unknown>>) =>
+            show({ type: "turn_event", kind, payload });
+          queueMicrotask(() => {
+            tell("turn_asked", { text, by });
+            tell("message", { text: `heard ${text} from ${by}` });
+            tell("turn_ended", { outcome: "completed" });
+          });
+          return ok({ turnId: "turn-1", cancel: () => Promise.resolve(), leave: () => {} });
         },
         preview: () => {},
       },
