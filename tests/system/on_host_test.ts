@@ -12,7 +12,7 @@ import { hostSteps } from "tests/support/host_steps.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { buildPackage, copyInto, PackagedHost } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
-import { checkSmallVerbs } from "tests/system/on_host/small_verbs.ts";
+import { checkNames, checkSmallVerbs } from "tests/system/on_host/small_verbs.ts";
 import { FRONT_NAME, Person } from "tests/system/on_host/person.ts";
 
 const COMMANDS_MAX = 6;
@@ -101,6 +101,7 @@ Deno.test("the commands of the README make a host with two agents for two people
       },
     );
     await step("smaller verbs hold on a host", () => checkSmallVerbs(scene, FRONT_NAME));
+    await step("names that join to one unit, channels and keys", () => checkNames(scene));
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

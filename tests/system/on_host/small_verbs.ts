@@ -47,8 +47,56 @@ export async function checkSmallVerbs(scene: PackagedHost, frontName: string): P
     { input: "a password", user: "ada" },
   );
   assert.match(hasher.out, /^mia@example\.org:\{pbkdf2-sha256\}600000\$/, hasher.err);
+  for (const [role, env] of [["login", "webview-login"], ["gateway", "webview-gateway"]]) {
+    const check = `set -a; . /etc/fleetctl/env/${env}.env
+      /usr/lib/fleetctl/fleetctl-${role} --check-config`;
+    assert.equal(await scene.must("bash", "-c", check), "ok\n");
+  }
+  const help = await scene.run(["/usr/lib/fleetctl/fleetctl-runtime", "--help"], { user: "ada" });
+  assert.match(help.out, /FLEETCTL_PROVIDER/, help.err);
   assert.match(
     await scene.must("fleetctl", "webview-login", "front", "nginx"),
     new RegExp(frontName),
   );
+}
+
+/** Overlay entries whose names join with those of two agents to one unit. */
+const NOTES = ["note", "note-x"];
+
+/**
+ * The socket of an agent's MCP stays its own when another pair of names joins to the same unit, an agent
+ * of a channel that nothing serves is warned about, and a key that nothing reads is named.
+ */
+export async function checkNames(scene: PackagedHost): Promise<void> {
+  for (const name of NOTES) {
+    const folder = `${scene.host.root}/var/lib/fleetctl/repo/catalog/${name}`;
+    await Deno.mkdir(folder, { recursive: true });
+    const source = "source: {builtin: agent-message}\nauth: none\nscope: per_user\n";
+    await Deno.writeTextFile(`${folder}/mcp.yaml`, `name: ${name}\nsummary: Notes\n${source}`);
+  }
+  const added = await fleetctl(scene, "agents add x-ada --channel messenger");
+  assert.equal(added.code, 0, added.text);
+  assert.match(added.text, /has the channel messenger, which this version does not connect/);
+  await scene.must("fleetctl", "mcp", "add", "note-x", "ada");
+  const socket = "/run/mcp/note-x-ada.sock";
+  assert.equal(await scene.modeOf(socket), "600 ada:ada");
+  for (const user of ["root", "x-ada"]) {
+    const who = user === "root" ? "x-ada" : "self";
+    const refused = await fleetctl(scene, `mcp add note ${who}`, { user });
+    assert.equal(refused.code, 1, refused.text);
+    assert.match(
+      refused.text,
+      /its unit "mcp-note-x-ada.socket" is that of (?:another MCP|MCP "note-x")/,
+    );
+    assert.equal(user === "root", refused.text.includes('agent "ada"'), refused.text);
+  }
+  assert.equal(await scene.modeOf(socket), "600 ada:ada");
+  await scene.must("fleetctl", "apply");
+  const walked = await fleetctl(scene, "mcp doctor note-x self", { user: "ada" });
+  assert.equal(walked.code, 0, walked.text);
+  const unread = await fleetctl(scene, "secret set GITLAB_TOKN --agent self --value -", {
+    user: "ada",
+    input: "x",
+  });
+  assert.match(unread.text, /Nothing on this host reads "GITLAB_TOKN"/);
 }
