@@ -123,15 +123,16 @@ function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnVie
     key,
     turnId: first.turnId ?? "",
     at: first.at,
-    ask: onHost !== undefined
-      ? { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false }
-      : asked === undefined
-      ? undefined
-      : {
+    // The gateway's own record comes first: an agent must not put other words over its owner's.
+    ask: asked !== undefined
+      ? {
         text: text(asked.text),
         from: origin.slice(origin.indexOf(":") + 1),
         isOwner: origin.startsWith("owner:"),
-      },
+      }
+      : onHost === undefined
+      ? undefined
+      : { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false },
     state: stateOf(group),
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),
