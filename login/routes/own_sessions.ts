@@ -6,6 +6,8 @@
  */
 
 import { LOGIN_LIMITS } from "core/limits.ts";
+import type { SessionRow } from "core/login_store.ts";
+import { ok, type Result } from "core/result.ts";
 import { toBase64Url } from "core/signed_value.ts";
 import type { Login } from "login/authenticate.ts";
 import { COOKIES } from "login/cookies.ts";
@@ -83,16 +85,14 @@ async function endSessions(asked: Asked, login: Known, parts: LoginParts): Promi
   const all = parts.sessions.list(login.principal);
   const handles = await Promise.all(all.map(({ id }) => handleOf(id)));
   const ending = handle === "all" ? all : all.filter((_, at) => handles[at] === handle);
-  // Who holds the password may ask again, but what is open ends with the sessions.
-  if (handle === "all") parts.leases.cut(parts.sessions.boundsOfBasic(login.principal).id);
-  let isOwnEnded = false;
-  for (const { id, principal, expires } of ending) {
-    const isOwn = login.kind === "session" && login.session.id === id;
-    const ended = await parts.sessions.end({ id, principal, expires });
-    isOwnEnded ||= isOwn;
-    const cookies = isOwnEnded ? [parts.cookies.clear(COOKIES.session)] : [];
-    if (!ended.ok) return unstoredEnd(ended.error, cookies, { asked, parts });
-  }
+  const isOwnEnded = login.kind === "session" && ending.some(({ id }) => id === login.session.id);
+  const cookies = isOwnEnded
+    ? [parts.cookies.clear(COOKIES.session), ...refreshCookie(parts)]
+    : [];
+  const ended = handle === "all"
+    ? await endEverything(login.principal, parts)
+    : await endEach(ending, parts);
+  if (!ended.ok) return unstoredEnd(ended.error, cookies, { asked, parts });
   parts.log.info("sessions ended", {
     principal: login.principal,
     client: caller.address,
@@ -100,8 +100,29 @@ async function endSessions(asked: Asked, login: Known, parts: LoginParts): Promi
   });
   // A session that has ended meanwhile is what was wanted.
   return isOwnEnded
-    ? redirect("/auth/login", [parts.cookies.clear(COOKIES.session), ...refreshCookie(parts)])
+    ? redirect("/auth/login", cookies)
     : redirect(SESSIONS_PATH);
+}
+
+/** A refresh reference outlives its session, so it is ended although no session names it. */
+async function endEverything(
+  principal: string,
+  { leases, sessions }: LoginParts,
+): Promise<Result<void>> {
+  // Who holds the password may ask again, but what is open ends with the sessions.
+  leases.cut(sessions.boundsOfBasic(principal).id);
+  return await sessions.endAll(principal);
+}
+
+async function endEach(
+  ending: readonly SessionRow[],
+  { sessions }: LoginParts,
+): Promise<Result<void>> {
+  for (const { id, principal, expires } of ending) {
+    const ended = await sessions.end({ id, principal, expires });
+    if (!ended.ok) return ended;
+  }
+  return ok(undefined);
 }
 
 function refreshCookie({ driver, cookies }: LoginParts): readonly string[] {

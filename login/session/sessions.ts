@@ -81,6 +81,11 @@ export interface Sessions {
    * cannot be stored it holds in this process all the same, and is stored as soon as that works.
    */
   end(session: Session): Promise<Result<void>>;
+  /**
+   * Ends all sessions of somebody and every refresh reference, those too whose session has ended. When
+   * that cannot be stored, the sessions end in this process as `end` does it.
+   */
+  endAll(principal: string): Promise<Result<void>>;
   /** Stores the ends that could not be stored before; returns how many are left. */
   storeEnds(): number;
   /** Looks whether another program has ended sessions, and cuts what was open for them. */
@@ -261,6 +266,28 @@ export function createSessions(parts: SessionParts): Sessions {
       }
       unstored.delete(id);
       ended(done.value);
+      return ok(undefined);
+    },
+    endAll: async (principal) => {
+      const ids = new Set<string>();
+      const note = () => {
+        const rows = store.list(principal).filter(({ id }) => !ids.has(id));
+        for (const { id } of rows) {
+          ids.add(id);
+          unstored.add(id);
+        }
+        ended(rows.map(({ id }) => id));
+      };
+      const done = await reserve.retry(() => {
+        // A session may have opened while the reserve was given up.
+        note();
+        return store.endAll(principal);
+      });
+      if (!done.ok) {
+        parts.onUnstored?.();
+        return done;
+      }
+      for (const id of ids) unstored.delete(id);
       return ok(undefined);
     },
     storeEnds: () => {

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { ADA, type Browser, createOidcRig, type OidcRig } from "tests/support/oidc_fixture.ts";
+import { ORIGIN } from "tests/support/login_fixture.ts";
 
 const HOUR = 3_600_000;
 
@@ -258,4 +259,22 @@ Deno.test("the store holds neither references nor the provider's tokens", async 
   assert.match(text, /ada@example.org/);
   assert.ok(!text.includes(browser.cookies.get("wv_refresh_ref") ?? "none"));
   assert.ok(!/refresh-\d/.test(text), text);
+});
+
+test("the end of all sessions also ends references whose session ran out", async (rig, thief) => {
+  const owner = rig.browser();
+  assert.equal((await owner.signIn()).status, 303);
+  const done = await owner.ask("/auth/sessions", {
+    method: "POST",
+    headers: { origin: ORIGIN, "sec-fetch-site": "same-origin" },
+    body: new URLSearchParams({ end: "all" }),
+  });
+  assert.equal(done.status, 303);
+  assert.match(
+    (await thief.ask("/x")).headers.get("location") ?? "",
+    /^\/auth\/login/,
+    "the other browser's session had run out before, its reference had not",
+  );
+  const db = await rig.host.databases.open("/r/login.db");
+  assert.equal(db.prepare("select * from refreshes").all().length, 0);
 });
