@@ -86,9 +86,7 @@ async function endSessions(asked: Asked, login: Known, parts: LoginParts): Promi
   const handles = await Promise.all(all.map(({ id }) => handleOf(id)));
   const ending = handle === "all" ? all : all.filter((_, at) => handles[at] === handle);
   const isOwnEnded = login.kind === "session" && ending.some(({ id }) => id === login.session.id);
-  const cookies = isOwnEnded
-    ? [parts.cookies.clear(COOKIES.session), ...refreshCookie(parts)]
-    : [];
+  const cookies = isOwnEnded ? [parts.cookies.clear(COOKIES.session), ...refreshCookie(parts)] : [];
   const ended = handle === "all"
     ? await endEverything(login.principal, parts)
     : await endEach(ending, parts);
@@ -99,9 +97,7 @@ async function endSessions(asked: Asked, login: Known, parts: LoginParts): Promi
     count: ending.length,
   });
   // A session that has ended meanwhile is what was wanted.
-  return isOwnEnded
-    ? redirect("/auth/login", cookies)
-    : redirect(SESSIONS_PATH);
+  return isOwnEnded ? redirect("/auth/login", cookies) : redirect(SESSIONS_PATH);
 }
 
 /** A refresh reference outlives its session, so it is ended although no session names it. */
