@@ -27,15 +27,15 @@ interface Effect {
 }
 
 const REPOSITORY = "/home/eve/workspace/effects";
-const MAKE_REPOSITORY = `git init -q ${REPOSITORY} && cd ${REPOSITORY} && git -c user.name=A ` +
-  "-c user.email=a@example.org commit -q --allow-empty -m 'for effects' && " +
-  `chown -R eve:eve ${REPOSITORY}`;
+const MAKE_REPOSITORY = `runuser -u eve -- sh -c "git init -q ${REPOSITORY} && ` +
+  `cd ${REPOSITORY} && git -c user.name=A -c user.email=a@example.org commit -q --allow-empty ` +
+  `-m 'for effects'"`;
 const LEDGER = "/var/lib/fleetctl/repo";
 const EVE = `cat ${LEDGER}/agents.d/eve.yaml`;
 const DIAL_EVE = "systemctl show -p ActiveState --value fleetctl-dial-eve.service";
 const EVE_ENV = "cat /etc/fleetctl/env/agent-eve.env";
 const DIAL_UNIT = "/etc/systemd/system/fleetctl-dial-eve.service";
-const ROLES = "cat /etc/fleetctl/roles.yaml";
+const UNITS = "ls /etc/systemd/system";
 const KEYS = "tr -d ' \\n' < /etc/fleetctl/dial-keys.json";
 const OWN_KEY = String.raw`sed -n 's/.*"public": *"\([^"]*\)".*/\1/p' ` +
   "/home/eve/.fleetctl/dial/key.json";
@@ -117,7 +117,6 @@ const HOST: readonly Effect[] = [
 ];
 
 const ROLE_VERBS: readonly Effect[] = [
-  { line: "webview-gateway install", seen: [ROLES, /trust: assertion/] },
   { line: "webview-gateway status", says: /ada@example\.org/ },
   {
     first: "fleetctl secret set WEBVIEW_BASIC_USERS --value mia@example.org:sesame-sesame",
@@ -133,6 +132,21 @@ const ROLE_VERBS: readonly Effect[] = [
     says: /sessions/,
   },
   { line: "webview-login sessions end mia@example.org", says: /mia@example\.org/ },
+  {
+    first: "echo another-sesame > /srv/password",
+    line: "webview-login users set zed@example.org --password - < /srv/password",
+    seen: ["fleetctl secret get WEBVIEW_BASIC_USERS", /zed@example\.org:/],
+  },
+  { line: "webview-login users list", says: /^zed@example\.org /m },
+  {
+    line: "webview-login users remove zed@example.org",
+    seen: ["fleetctl secret get WEBVIEW_BASIC_USERS", /^(?![^]*zed@)/],
+  },
+  {
+    first: "fleetctl webview-login install --url https://cockpit.example",
+    line: "webview-login front nginx",
+    says: /proxy_pass http:\/\/127\.0\.0\.1:8736/,
+  },
   { line: "webview-login pins list", says: /No address is pinned/ },
   { line: "webview-login pins clear mia@example.org", says: /mia@example\.org/ },
   {
@@ -147,6 +161,10 @@ const ROLE_VERBS: readonly Effect[] = [
     line: "teams-gateway explain /srv/activity.json",
     says: /a good token for this activity is assumed/,
   },
+  { line: "teams-gateway remove", seen: [UNITS, /^(?![^]*fleetctl-teamchat)/] },
+  { line: "webview-login remove", seen: [UNITS, /^(?![^]*fleetctl-login)/] },
+  { line: "webview-gateway remove", seen: [UNITS, /^(?![^]*fleetctl-gateway)/] },
+  { line: "webview-gateway install", seen: ["systemctl is-active fleetctl-gateway", /^active$/m] },
 ];
 
 const STORE: readonly Effect[] = [
@@ -163,6 +181,10 @@ const STORE: readonly Effect[] = [
   {
     line: "secret recovery add > /srv/recovery.key && cat /srv/recovery.key",
     says: /^AGE-SECRET-KEY-1/m,
+  },
+  {
+    line: "secret recovery copy > /srv/fleet.age",
+    seen: ["head -c 21 /srv/fleet.age", /^-----BEGIN AGE/],
   },
   {
     first: "rm /etc/fleetctl/host.key",
@@ -191,6 +213,9 @@ const MCPS: readonly Effect[] = [
   { line: `mcp call git git_log eve ${GIT_LOG}`, says: /for effects/ },
   { line: "mcp doctor git ada", says: /^handshake +ok/m },
   { line: "mcp remove git eve", seen: ["ls /run/mcp", /^(?![^]*git-eve)/] },
+];
+
+const CATALOG: readonly Effect[] = [
   { line: "mcp catalog browse git", says: /source/ },
   { line: "mcp catalog add wiki --npm @acme/wiki@1.0.0", says: /tools {2}1: read_page/ },
   { line: "mcp catalog list", says: /^wiki +1\.0\.0/m },
@@ -206,7 +231,8 @@ const MCPS: readonly Effect[] = [
   { line: "agents remove eve --yes", seen: ["ls /etc/systemd/system", /^(?![^]*dial-eve)/] },
 ];
 
-const ALL = [...AGENTS, ...HOST, ...ROLE_VERBS, ...STORE, ...MCPS];
+const WITHOUT_REGISTRY = [...AGENTS, ...HOST, ...ROLE_VERBS, ...STORE, ...MCPS];
+const ALL = [...WITHOUT_REGISTRY, ...CATALOG];
 
 /** Runs every row; `since` is the last row of the audit before verbs ran for real. */
 export async function everyEffect(scene: DaemonScene, since: number): Promise<void> {
@@ -216,11 +242,12 @@ export async function everyEffect(scene: DaemonScene, since: number): Promise<vo
   const missing = VERBS.filter(({ later }) => later !== true).map(verbName)
     .filter((verb) => !ran.has(verb));
   assert.deepEqual(missing, [], "verbs that no row and no step runs on a host");
+  for (const effect of WITHOUT_REGISTRY) await runEffect(scene, effect);
   await using packages = await npmRegistry(PACKAGES);
   await using registry = await registryInside(scene.host, packages.url, 4873);
   const settings = `${scene.host.root}/etc/fleetctl/env/registry.env`;
-  await Deno.writeTextFile(settings, `NPM_CONFIG_REGISTRY=${registry.url}\n`);
-  for (const effect of ALL) await runEffect(scene, effect);
+  await Deno.writeTextFile(settings, `NPM_CONFIG_REGISTRY=${registry.url}\n`, { mode: 0o600 });
+  for (const effect of CATALOG) await runEffect(scene, effect);
   await Deno.remove(settings);
 }
 
