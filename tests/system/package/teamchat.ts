@@ -71,6 +71,8 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
     const found = JSON.parse(out).problems as { code: string; message: string; hints: string[] }[];
     return found.map(({ code, message, hints }) => ({ code, message, hint: hints[0] ?? "" }));
   };
+  // The unit was there before the gateway, and dials it from its next start on.
+  await scene.must("fleetctl", "agents", "restart", "bea");
   await scene.said(DIAL_BEA, '"event":"gateway refuses".*"status":401,"reason":"key-not-enrolled"');
   const [missing, ...others] = await doctor();
   assert.deepEqual([missing?.code, others], ["teams-key-missing", []]);
