@@ -10,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import { lastWords, type NamedFault } from "cli/status/last_words.ts";
 import { portHolder } from "cli/status/port_holder.ts";
 import { quoteShell } from "core/quote.ts";
-import { mendDatabase } from "units/reconcile/damaged_database.ts";
+import { isJournalOfAgent, mendDatabase } from "units/reconcile/damaged_database.ts";
 
 /** Why a unit does not serve. */
 export interface Cause {
@@ -50,7 +50,7 @@ async function findCause(context: VerbContext, unit: string): Promise<Cause | un
   if (words === undefined) return undefined;
   const said = `last error: ${words.line}`;
   const restart = services.name === "systemd" ? `systemctl restart ${unit}` : "fleetctl apply";
-  const mending = mendDatabase([words.line], restart);
+  const mending = mendDatabase([words.line], { unit, paths: context.paths, start: restart });
   if (mending !== undefined) return { details: [said, ...mending.details], hints: mending.hints };
   const more = words.fault === undefined
     ? { details: [], hints: [] }
@@ -67,6 +67,8 @@ interface Behind {
 async function behind(context: VerbContext, { unit, fault, restart }: Behind): Promise<Cause> {
   switch (fault.kind) {
     case "port-taken":
+      // No unit of an agent listens on a port, and the holder of one must not be stopped on its word.
+      if (isJournalOfAgent(unit)) return { details: [], hints: [] };
       return await takenPort(context, fault.port, restart);
     case "file-denied":
       return await deniedFile(context, { unit, path: fault.path, restart });

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { Paths } from "core/paths.ts";
 import { quoteShell } from "core/quote.ts";
 
 const SAID =
@@ -22,9 +23,20 @@ export interface Mending {
   readonly hints: readonly string[];
 }
 
+/** The unit whose journal it is, and the command that starts it again. */
+export interface MendedUnit {
+  readonly unit: string;
+  readonly paths: Pick<Paths, "dialState">;
+  readonly start: string;
+}
+
 /** Returns what mends the database that the journal names; undefined when it names none. */
-export function mendDatabase(journal: readonly string[], start: string): Mending | undefined {
-  const path = journal.map((line) => SAID.exec(line)?.[1]).findLast((one) => one !== undefined);
+export function mendDatabase(
+  journal: readonly string[],
+  { unit, paths, start }: MendedUnit,
+): Mending | undefined {
+  const path = journal.map((line) => SAID.exec(line)?.[1])
+    .findLast((one) => one !== undefined && mayName(unit, one, paths));
   const lost = path === undefined ? undefined : LOST[path.slice(path.lastIndexOf("/") + 1)];
   if (path === undefined || lost === undefined) return undefined;
   const file = quoteShell(path);
@@ -36,4 +48,20 @@ export function mendDatabase(journal: readonly string[], start: string): Mending
       start,
     ],
   };
+}
+
+/**
+ * Tells whether an agent's programs write the journal of a unit. Any program of an agent can write to the journal of the
+ * agent's units, and whoever pastes a hint is root.
+ */
+export function isJournalOfAgent(unit: string): boolean {
+  return /^(?:fleetctl-dial-|mcp-)/.test(unit);
+}
+
+function mayName(unit: string, path: string, paths: MendedUnit["paths"]): boolean {
+  if (!isJournalOfAgent(unit)) return true;
+  const agent = /^fleetctl-dial-(.+)\.service$/.exec(unit)?.[1];
+  if (agent === undefined) return false;
+  const folder = `${paths.dialState(agent)}/`;
+  return path.startsWith(folder) && !path.slice(folder.length).includes("/");
 }

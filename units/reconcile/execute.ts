@@ -226,7 +226,7 @@ function faultOfOne(
   }
   const unit = (step as UnitStep).unit;
   const start = services.name === "systemd" ? `systemctl restart ${unit}` : "fleetctl apply";
-  const mending = mendDatabase(thrown.journal, start);
+  const mending = mendDatabase(thrown.journal, { unit, paths, start });
   return refusal("unit-failed", thrown.message.replace(/\.$/, ""), {
     details: [...thrown.journal, ...mending?.details ?? []],
     hints: mending?.hints ??
