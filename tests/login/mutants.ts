@@ -22,6 +22,7 @@ const FORM = "tests/login/routes/login_form_test.ts";
 const LOGOUT = "tests/login/routes/logout_test.ts";
 const SESSIONS = "tests/login/session/sessions_test.ts";
 const IDLE = "tests/login/session/idle_test.ts";
+const RACE = "tests/login/session/lease_race_test.ts";
 const ENDED = "tests/login/session/ended_elsewhere_test.ts";
 const COOKIES = "tests/login/cookies_test.ts";
 const REFRESH = "tests/login/oidc/refresh_test.ts";
@@ -153,9 +154,16 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [ENDED],
   },
   {
+    check: "a session that ends before its lease is taken",
+    file: "login/app.ts",
+    from: "if (await sessions.holds(login.session)) return lease;",
+    to: "if (login.session !== undefined) return lease;",
+    tests: [RACE],
+  },
+  {
     check: "a session that ends while it is looked up",
     file: "login/session/sessions.ts",
-    from: 'if (store.find(id) === undefined) return err("unknown");',
+    from: 'if (find(id) === undefined) return err("unknown");',
     to: "",
     tests: [ENDED],
   },

@@ -14,6 +14,14 @@ const REFRESH = "tests/login/oidc/refresh_test.ts";
 /** All of them. */
 export const OIDC_MUTANTS: readonly Mutant[] = [
   {
+    check: "references at the end of all sessions",
+    file: "login/routes/own_sessions.ts",
+    from: "return await sessions.endAll(principal);",
+    to:
+      "for (const one of sessions.list(principal)) await sessions.end(one);\n  return ok(undefined);",
+    tests: [REFRESH],
+  },
+  {
     check: "the browser of a sign-in",
     file: "login/oidc/flows.ts",
     from: "if (found === undefined || browser === undefined || found.browser !== browser) {",
