@@ -7,7 +7,7 @@
 
 import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
-import { keyInHome } from "cli/first_keys.ts";
+import { dials, keyInHome } from "cli/first_keys.ts";
 import { askElsewhere, type Elsewhere } from "cli/gateway_elsewhere.ts";
 import { attachAsHost, attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
@@ -23,7 +23,8 @@ export type Connection = Told & {
   readonly storage?: AgentStorage | undefined;
 };
 type Told =
-  | { readonly state: "connected" | "no owner" }
+  /** `team chat`: only that gateway reaches the agent; `teams-gateway doctor` tells of it. */
+  | { readonly state: "connected" | "no owner" | "team chat" }
   /** `reason` is why, as far as it is known here; `key` is the agent's public dial key. */
   | {
     readonly state: "not connected";
@@ -104,7 +105,7 @@ export async function connectionOf(
   roles: HostRoles,
   agent: AgentRecord,
 ): Promise<Connection> {
-  if (agent.userEmail === undefined) return { state: "no owner" };
+  if (agent.userEmail === undefined) return { state: dials(agent) ? "team chat" : "no owner" };
   if (roles.gateway === undefined) return { state: "unknown" };
   const { clock, http } = context.ports;
   const { userEmail } = agent;

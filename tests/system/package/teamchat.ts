@@ -91,6 +91,13 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "restart", DIAL_BEA);
   await scene.said(DIAL_BEA, '"event":"gateway connected"');
   assert.deepEqual(await doctor(), []);
+  const { agents, problems } = JSON.parse(
+    (await scene.run(["fleetctl", "status", "--json"])).out,
+  );
+  const bea = agents.find(({ name }: { name: string }) => name === "bea");
+  assert.equal(bea.gateway, "team chat");
+  const about = problems.filter(({ message }: { message: string }) => message.includes('"bea"'));
+  assert.deepEqual(about, []);
 }
 
 /** Posts a message of bea's owner to the public address; the status of the answer. */
