@@ -14,20 +14,33 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { commitChange } from "core/ledger/repository.ts";
 import { editShard, isDialKey, parseShard, shardFile } from "core/ledger/shard.ts";
 import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
+import type { Homes } from "units/reconcile/home_files.ts";
+import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { Report } from "units/reconcile/report.ts";
 
 /** Largest key file that is read. One that we made has 150 bytes. */
 const KEY_FILE_BYTES_MAX = 4 * 1024;
-const READS_AT_ONCE = 32;
+/** What one home may take while other verbs wait. */
+const HOME_MS_MAX = 1_000;
 
 /** Returns the public half of the key in an agent's home; undefined when there is none to use. */
 export async function keyInHome(
   context: HomeReader,
   agent: AgentName,
 ): Promise<string | undefined> {
-  const path = `${context.paths.dialState(agent)}/key.json`;
-  const text = await readHomeText(context, agent, { path, bytesMax: KEY_FILE_BYTES_MAX });
+  const path = keyFile(context.paths, agent);
+  return publicHalf(await readHomeText(context, agent, { path, bytesMax: KEY_FILE_BYTES_MAX }));
+}
+
+function keyFile(paths: Paths, agent: AgentName): string {
+  return `${paths.dialState(agent)}/key.json`;
+}
+
+function publicHalf(text: string | undefined): string | undefined {
+  if ((text ?? "").length > KEY_FILE_BYTES_MAX) return undefined;
   try {
     const { public: key } = JSON.parse(text ?? "null") as { readonly public?: unknown };
     return typeof key === "string" && isDialKey(key) ? key : undefined;
@@ -77,20 +90,44 @@ async function findFirstKeys(
     : facts.agents.filter((agent) =>
       agent.dialKeys === undefined && dials(agent) && !ledger.unreadable.has(agent.name)
     );
+  const names = keyless.map(({ name }) => name);
   const found = new Map<AgentName, string>();
-  for (let start = 0; start < keyless.length; start += READS_AT_ONCE) {
-    await Promise.all(
-      keyless.slice(start, start + READS_AT_ONCE).map(async ({ name }) => {
-        const key = await keyInHome(context, name);
-        if (key !== undefined) found.set(name, key);
-      }),
-    );
+  const note = (name: AgentName, key: string | undefined) => {
+    if (key !== undefined) found.set(name, key);
+  };
+  if (facts.rootless) {
+    for (const name of names) note(name, await keyInHome(context, name));
+    return found;
   }
-  return found;
+  const homes = openHomeHelper(context.ports, HOME_MS_MAX);
+  try {
+    for (const name of names) note(name, await keyAsAgent(context, homes, name));
+    return found;
+  } finally {
+    await homes.close();
+  }
+}
+
+/** Reads with the agent's rights; what is no plain file is no key. */
+async function keyAsAgent(
+  { ports, paths }: VerbContext,
+  homes: Homes,
+  agent: AgentName,
+): Promise<string | undefined> {
+  const user = await ports.users.byName(agent);
+  if (user === undefined) return undefined;
+  try {
+    const file = await homes.of(user, paths.home(agent)).read(keyFile(paths, agent));
+    return publicHalf(file?.text);
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    ports.log.info("dial key not read", { agent, code: thrown.code });
+    return undefined;
+  }
 }
 
 /** Only an agent that somebody can reach dials a gateway. */
-function dials({ channel, userEmail, ownerAad }: AgentRecord): boolean {
+export function dials({ channel, userEmail, ownerAad }: AgentRecord): boolean {
   return userEmail !== undefined || (channel === "teamchat" && ownerAad !== undefined);
 }
 

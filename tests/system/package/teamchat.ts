@@ -77,6 +77,18 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   const [missing, ...others] = await doctor();
   assert.deepEqual([missing?.code, others], ["teams-key-missing", []]);
   assert.equal(missing?.hint, "fleetctl apply");
+  const asBea = async (script: string) => {
+    const inFolder = `cd ~/.fleetctl/dial; ${script}`;
+    const { code, err } = await scene.run(["sh", "-ec", inFolder], { user: "bea" });
+    assert.equal(code, 0, err);
+  };
+  await asBea("mv key.json key.real");
+  for (const put of ["mkfifo key.json", "ln -s key.real key.json", "mkdir key.json"]) {
+    await asBea(put);
+    assert.doesNotMatch(await scene.must("fleetctl", "apply"), /enrolled/, put);
+    await asBea("rm -r key.json");
+  }
+  await asBea("mv key.real key.json");
   const applied = await scene.must("fleetctl", "apply");
   assert.match(applied, /^enrolled +the first dial key of agent "bea"$/m);
   await scene.said(SENDER, accepted);
