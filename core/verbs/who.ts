@@ -6,7 +6,6 @@
  */
 
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
-import { parseAgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files, Users } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -73,13 +72,9 @@ async function agentOfUid(
   uid: number,
 ): Promise<KnownAgent | undefined> {
   const user = await users.byUid(uid);
-  const name = user === undefined ? undefined : parseAgentName(user.name);
-  if (name?.ok !== true) return undefined;
-  // A typing error in its shard makes an agent no stranger. That it is an admin cannot be read.
-  const unread = ledger.unreadable.has(name.value)
-    ? { name: name.value, isAdmin: false }
-    : undefined;
-  return ledger.agents.get(name.value) ?? unread;
+  // A shard that cannot be read makes nobody an agent: what runs for it goes on, its verbs wait.
+  const agent = user === undefined ? undefined : findAgent(ledger, user.name);
+  return agent?.ok ? agent.value : undefined;
 }
 
 /** A root folder that is not there yet belongs to whoever may make it: the owner of its parent. */

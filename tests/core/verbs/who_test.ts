@@ -52,7 +52,7 @@ const ROWS: readonly [
   ["root", 0, "/", undefined, "operator"],
   ["an agent's user", 1002, "/", undefined, "agent ada"],
   ["an admin's user", 1001, "/", undefined, "admin zoe"],
-  ["the user of an admin whose shard is broken", 1003, "/", undefined, "agent bad"],
+  ["the user of an admin whose shard is broken", 1003, "/", undefined, "other"],
   ["the gateway's user", 990, "/", undefined, "gateway"],
   ["the gateway's user as an agent", 990, "/", "ada", "act-as-denied"],
   ["the gateway's user at somebody's root folder", 990, "/srv/here", undefined, "other"],

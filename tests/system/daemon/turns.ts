@@ -55,7 +55,7 @@ export async function turns(scene: DaemonScene): Promise<void> {
   const foreign = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "bob" });
   assert.match(foreign.err, /PermissionError/);
   const rows = await scene.audit("--verb", "turn");
-  assert.ok(rows.every(({ target }) => target === "ada"), JSON.stringify(rows));
+  assert.ok(rows.length > 0 && !JSON.stringify(rows).includes("said by"), "no text is audited");
 }
 
 /** A caller that leaves takes its turn with it, whether or not the daemon is between. */
