@@ -237,7 +237,8 @@ async function sharedPythonIsNobody(scene: Scene): Promise<void> {
   await reach(scene, "pyshared", [
     ["list", home, /\bkept\b/],
     ["list", "/home", /^(FileNotFoundError.*)?$/],
-    ["list", "/var/lib/fleetctl", /^deploy$/],
+    ["list", "/var/lib/fleetctl", /^deploy permissions$/],
+    ["list", "/var/lib/fleetctl/permissions", /^host\.json$/],
     ["read", "/etc/fleetctl/env/mcp-shared.env", NOT_THERE],
     ["host", "4874", NO_WAY],
   ]);

@@ -218,7 +218,9 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   assert.deepEqual(listed.hosts, [{ host: "boreas", keys: [listed.own_key] }]);
   const enroll = `fleetctl host key enroll boreas ${listed.own_key}`;
   const refused = await statusOf(boreas);
-  assert.deepEqual(refused.problems.map(({ code, hints }) => [code, ...hints]), [
+  // The shared MCP of the step before waits for a restart of its agent.
+  const problems = refused.problems.filter(({ code }) => code !== "restart-pending");
+  assert.deepEqual(problems.map(({ code, hints }) => [code, ...hints]), [
     ["gateway-not-asked", enroll],
   ]);
   await atlas.must(...enroll.split(" "));
