@@ -22,7 +22,7 @@ import { findEntry } from "core/catalog/catalog.ts";
 import { endpointOf, fillEndpoint } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
-import { refusal } from "core/errors.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { McpTool } from "core/mcp_port.ts";
 import type { KeyName, McpName } from "core/names.ts";
@@ -101,7 +101,11 @@ async function checkLock(patient: Patient): Promise<Result<string>> {
   if (transport === "http") return ok("no package: it is reached by URL");
   if (!needsVendoring(manifest.value)) return ok("no package: it is part of fleetctl");
   const tree = await checkTree(name, patient.context.ports, patient.context.paths);
-  if (!tree.ok) return err({ ...tree.error, hints: [applyHint(patient)] });
+  if (!tree.ok) {
+    // An MCP that no agent has is not installed, and apply does not install it.
+    if (!isWired(patient)) return err(notWired(patient));
+    return err({ ...tree.error, hints: [applyHint(patient)] });
+  }
   const pinned = "version" in source ? source.version : tree.value.version;
   if (tree.value.version === pinned) {
     return ok(`${tree.value.files} files, tree ${tree.value.treeHash.slice(0, 19)}…`);
@@ -171,11 +175,7 @@ async function inHome<T>(
 
 async function checkUnits(patient: Patient): Promise<Result<string>> {
   const { context, gathered, agent, mcp } = patient;
-  if (gathered.facts.wired.get(agent.name)?.includes(mcp) !== true) {
-    return err(refusal("mcp-not-wired", `Agent "${agent.name}" does not have MCP "${mcp}"`, {
-      hints: [`fleetctl mcp add ${mcp} ${agent.name}`],
-    }));
-  }
+  if (!isWired(patient)) return err(notWired(patient));
   const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, {
     dryRun: true,
@@ -213,6 +213,16 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
     details: await services.journal(unit, SERVER_LINES).catch(() => []),
     hints: [applyHint(patient), `fleetctl logs mcp:${mcp}`],
   }));
+}
+
+function isWired({ gathered, agent, mcp }: Patient): boolean {
+  return gathered.facts.wired.get(agent.name)?.includes(mcp) === true;
+}
+
+function notWired({ agent, mcp }: Patient): Refusal {
+  return refusal("mcp-not-wired", `Agent "${agent.name}" does not have MCP "${mcp}"`, {
+    hints: [`fleetctl mcp add ${mcp} ${agent.name}`],
+  });
 }
 
 function socketUnit({ agent }: Patient, manifest: Manifest): string {

@@ -35,6 +35,13 @@ export async function checkSmallVerbs(scene: PackagedHost, frontName: string): P
   assert.match(answers[0] ?? "", /^4 .*neither the caller nor an MCP/);
   assert.equal(answers[0], answers[1]);
 
+  const foreign = await fleetctl(scene, "mcp doctor search-a ada");
+  assert.equal(foreign.code, 1, foreign.text);
+  assert.match(
+    foreign.text,
+    /does not have MCP "search-a"[^]*\nhint: fleetctl mcp add search-a ada/,
+  );
+
   const set = await fleetctl(scene, "webview-login users set ada@example.org --password -", {
     input: "a new password, chosen\n",
   });
