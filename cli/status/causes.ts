@@ -72,6 +72,8 @@ async function behind(context: VerbContext, { unit, fault, restart }: Behind): P
       return await takenPort(context, fault.port, restart);
     case "file-denied":
       return await deniedFile(context, { unit, path: fault.path, restart });
+    case "work-folder-denied":
+      return await deniedHome(context, { unit, restart });
     case "disk-full":
       return { details: [], hints: ["fleetctl gc"] };
   }
@@ -107,22 +109,45 @@ async function takenPort(
 
 /** A role's own folder is put right by `apply`; in a home root changes nothing unasked. */
 async function deniedFile(
-  { ports, paths }: VerbContext,
+  context: VerbContext,
   of: { readonly unit: string; readonly path: string; readonly restart: string },
 ): Promise<Cause> {
   const agent = DIAL.exec(of.unit)?.[1];
-  const home = agent === undefined ? undefined : paths.home(agent);
+  const home = agent === undefined ? undefined : context.paths.home(agent);
   if (agent === undefined || home === undefined || !of.path.startsWith(`${home}/`)) {
     return { details: [], hints: ["fleetctl apply", of.restart] };
   }
-  const stat = await ports.files.stat(of.path);
-  const owner = stat === undefined ? undefined : await ports.users.byUid(stat.uid);
-  const belongs = stat === undefined
-    ? []
-    : [`"${of.path}" belongs to ${owner?.name ?? stat.uid}, must belong to ${agent}`];
+  const belongs = await foreignOwner(context, of.path, agent);
   const folder = quoteShell(`${home}/.fleetctl`);
   return {
-    details: belongs,
+    details: belongs === undefined ? [] : [belongs],
     hints: [`chown -R -h -P ${agent}:${agent} ${folder}`, of.restart],
   };
+}
+
+/** The dial unit of an agent works in the home. Only an owner that was looked up changes a hint. */
+async function deniedHome(
+  context: VerbContext,
+  of: { readonly unit: string; readonly restart: string },
+): Promise<Cause> {
+  const agent = DIAL.exec(of.unit)?.[1];
+  if (agent === undefined) return { details: [], hints: [] };
+  const home = context.paths.home(agent);
+  const belongs = await foreignOwner(context, home, agent);
+  return belongs === undefined ? { details: [], hints: [] } : {
+    details: [belongs],
+    hints: [`chown -h ${agent}:${agent} ${quoteShell(home)}`, of.restart],
+  };
+}
+
+/** Says who owns a file that must be an agent's; undefined where it is, or does not exist. */
+async function foreignOwner(
+  { ports }: VerbContext,
+  path: string,
+  agent: string,
+): Promise<string | undefined> {
+  const stat = await ports.files.stat(path);
+  if (stat === undefined) return undefined;
+  const owner = (await ports.users.byUid(stat.uid))?.name ?? String(stat.uid);
+  return owner === agent ? undefined : `"${path}" belongs to ${owner}, must belong to ${agent}`;
 }

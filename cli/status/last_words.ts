@@ -10,6 +10,7 @@ import { parseJsonObject } from "core/json_object.ts";
 export type NamedFault =
   | { readonly kind: "port-taken"; readonly host: string; readonly port: number }
   | { readonly kind: "file-denied"; readonly path: string }
+  | { readonly kind: "work-folder-denied" }
   | { readonly kind: "disk-full"; readonly path: string };
 
 /** The last error of a unit. */
@@ -22,7 +23,7 @@ const LEVELS = ["error", "warn"] as const;
 const LINE_LENGTH_MAX = 400;
 /** Words of the service manager about the unit's coming and going, which tell no cause. */
 const CHATTER = new RegExp(
-  "^(?:(?:Start|Stopp)(?:ing|ed) |[\\w@.:\\\\-]+\\.(?:service|socket): (?:" +
+  "^(?:(?:Start|Stopp)(?:ing|ed) |Failed to start |[\\w@.:\\\\-]+\\.(?:service|socket): (?:" +
     [
       ...["Main process exited", "Control process exited", "Failed with result", "Consumed"],
       ...["Scheduled restart", "Start request repeated", "Deactivated"],
@@ -60,6 +61,9 @@ function wordsOf(line: string): LastWords {
 function faultIn(line: string): NamedFault | undefined {
   const [, host, port] = /Cannot listen on (\S+):(\d+): the port is taken/.exec(line) ?? [];
   if (host !== undefined) return { kind: "port-taken", host, port: Number(port) };
+  if (/: Failed at step CHDIR spawning .*: Permission denied$/.test(line)) {
+    return { kind: "work-folder-denied" };
+  }
   const [, path, state] = /"(\/[^"]+)": (.*)$/.exec(line) ?? [];
   if (path === undefined || state === undefined) return undefined;
   if (/no space left/.test(state)) return { kind: "disk-full", path };

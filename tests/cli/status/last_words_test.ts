@@ -51,3 +51,17 @@ Deno.test("files that cannot be opened, and full disks, are known", () => {
   });
   assert.equal(faultOf('Cannot open "/a/b.db": it is a folder'), undefined);
 });
+
+Deno.test("a working folder that cannot be entered outranks the service manager's summary", () => {
+  const unit = "fleetctl-dial-ada.service";
+  const denied = `${unit}: Failed at step CHDIR spawning /usr/lib/x: Permission denied`;
+  assert.deepEqual(
+    lastWords([
+      `${unit}: Changing to the requested working directory failed: Permission denied`,
+      denied,
+      `${unit}: Main process exited, code=exited, status=200/CHDIR`,
+      `Failed to start ${unit} - fleetctl dial unit and runtime of agent ada.`,
+    ]),
+    { line: denied, fault: { kind: "work-folder-denied" } },
+  );
+});

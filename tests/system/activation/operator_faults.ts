@@ -94,6 +94,14 @@ const FAULTS: readonly OperatorFault[] = [
     says: /permission denied\n"\/home\/ada\/\S+" belongs to root, must belong to ada/,
   },
   {
+    name: "the home folder itself was restored as root",
+    inject: `systemctl stop fleetctl-dial-ada.service
+      chown root:root /home/ada; chmod 700 /home/ada
+      systemctl start fleetctl-dial-ada.service || true`,
+    code: "agent-not-connected",
+    says: /Failed at step CHDIR .*\n"\/home\/ada" belongs to root, must belong to ada/,
+  },
+  {
     name: "the secrets of an agent were restored with a foreign group",
     inject: "chgrp games /etc/fleetctl/env/agent-ada.env",
     code: "state-exposed",
