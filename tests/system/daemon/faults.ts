@@ -82,7 +82,7 @@ export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   const pid = (await scene.must("systemctl", "show", "--value", "--property=MainPID", unit)).trim();
   const asAda = (script: string) => scene.run(["sh", "-ec", script], { user: "ada" });
   // A process that is stopped takes no SIGTERM, so systemd waits for its time to be over.
-  const before = await asAda(`fleetctl mcp remove git self; kill -STOP ${pid}`);
+  const before = await asAda(`fleetctl mcp remove browser self; kill -STOP ${pid}`);
   assert.equal(before.code, 0, before.err);
   let isOver = false;
   const own = scene.run(["fleetctl", "apply", "self"], { user: "ada" });
@@ -101,14 +101,14 @@ export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   assert.equal(ended.code, 0, ended.err);
   assert.equal(await stateOf(), "active");
   assert.doesNotMatch(await scene.must("fleetctl", "apply"), /restarted|updated/);
-  await scene.must("fleetctl", "mcp", "add", "git", "ada");
+  await scene.must("fleetctl", "mcp", "add", "browser", "ada");
   await scene.must("fleetctl", "apply");
 }
 
 /** An agent's verb that needs a package waits for it before it takes the host's lock. */
 export async function packagesThatWait(scene: DaemonScene): Promise<void> {
   // As an operator does who installs that package at the same time.
-  const lock = "/var/lib/fleetctl/locks/vendor-git.lock";
+  const lock = "/var/lib/fleetctl/locks/vendor-browser.lock";
   const holder = scene.run([
     "flock",
     lock,
@@ -122,7 +122,7 @@ export async function packagesThatWait(scene: DaemonScene): Promise<void> {
   });
   const own = scene.run(["sh", "-c", "fleetctl apply self --steps > ~/said 2>&1"], { user: "ada" });
   await poll("a verb that looks at its package", async () => {
-    const said = await scene.run(["grep", "vendor git", "/home/ada/said"]);
+    const said = await scene.run(["grep", "vendor browser", "/home/ada/said"]);
     return said.code === 0 ? true : undefined;
   });
   const set = ["fleetctl", "secret", "set", "PARALLEL_0", "--value", "-"];
