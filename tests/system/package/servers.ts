@@ -132,4 +132,7 @@ export async function checkSharedServer(scene: PackagedHost): Promise<void> {
   const uid = Number(await scene.must("stat", "-c", "%u", `/proc/${pid}`));
   // The range of users that exist while their service runs.
   assert.ok(uid >= 61_184 && uid <= 65_519, `uid ${uid}`);
+  // Both servers have a git_log, and a turn takes the one that starts first.
+  await scene.must("fleetctl", "mcp", "remove", "notes", "ada");
+  await scene.must("fleetctl", "agents", "restart", "ada");
 }
