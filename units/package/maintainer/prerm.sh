@@ -28,6 +28,8 @@ keep_copy() {
 case "$1" in
   remove)
     systemctl stop 'fleetctl-*.service' 'mcp-*.socket' 'mcp-*.service'
+    # Slices outlive what ran in them. A pattern without a match is no fault.
+    systemctl stop 'fleetctl*.slice'
     systemctl disable --quiet fleetctl-daemon.service
     for unit in /etc/systemd/system/fleetctl-*.service /etc/systemd/system/mcp-*.socket; do
       # Rendered units stay for the next install, and must not start without their programs.
