@@ -59,10 +59,13 @@ export interface ReconcileOptions {
 
 /** What one home may take of a run for the whole host. A disk may be slow. */
 const HOME_MS_MAX = 10_000;
-/** An agent's own verb holds the host's lock meanwhile: it may not delay others for longer. */
-const OWN_HOME_MS_MAX = 1_000;
+/**
+ * An agent's own verb holds the host's lock meanwhile. With the wait for its units it delays others
+ * by a second at most.
+ */
+const OWN_HOME_MS_MAX = 700;
 /** How long a run waits for units where what is slow is waited for later. */
-const UNITS_MS_MAX = 500;
+const UNITS_MS_MAX = 300;
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
 
