@@ -8,7 +8,7 @@
 import type { ServiceManager } from "core/ports.ts";
 import type { UnitStatus } from "core/unit.ts";
 
-/** Returns the manager with an answer of its own for each unit that it told about before. */
+/** Returns the manager with a cache of the unit states that it has already reported. */
 export function askedOnce(services: ServiceManager): ServiceManager {
   const known = new Map<string, UnitStatus>();
   const { listeners } = services;

@@ -214,7 +214,7 @@ function buildFacts(
       env: hostKeys.ok ? [...env, hostKeys.value] : env,
       roles: found.roles,
       ...limitsOf(from.roles, { agents: agents.length, site }),
-      // A host of its own runs the programs of its package.
+      // Under `/` the programs are those of the package.
       shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
       workspace: from.roles.workdir,
       ...(from.roles.project === undefined ? {} : { project: from.roles.project }),

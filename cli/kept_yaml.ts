@@ -24,7 +24,7 @@ interface Site {
 /** Runs `work` with what earlier verbs parsed; keeps what it parsed itself. */
 export async function withKeptYaml<T>(site: Site, work: () => Promise<T>): Promise<T> {
   const uid = site.ports.users.currentUid();
-  // Under `/` the state is root's: nobody else may write it, and a verb of theirs parses itself.
+  // Under `/` only root may write the state: verbs of other users parse the files themselves.
   if (site.paths.root === "/" && uid !== 0) return await work();
   openKept(await read(site, uid));
   try {

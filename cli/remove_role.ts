@@ -48,11 +48,11 @@ export interface RemovableRole {
   readonly state: readonly string[];
   /** What is in them, for people. */
   readonly holds: string;
-  /** Why it cannot go now, read from what is there. */
+  /** Why the role cannot be removed now, read from its state. */
   readonly refusal: (roles: HostRoles) => Promise<Refusal | undefined>;
 }
 
-/** Parses the options; without `--yes` no state is deleted, whoever asks in whatever way. */
+/** Parses the options. No state is deleted without `--yes`. */
 export function parseRemoval({ switches, verb }: Invocation): Result<Options> {
   const isStateDeleted = switches.has("delete-state");
   const isDryRun = switches.has("dry-run");

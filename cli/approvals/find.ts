@@ -54,7 +54,7 @@ export async function readApprovals(context: VerbContext): Promise<Result<FoundA
   });
 }
 
-/** An agent whose shard cannot be read may still run, and is asked like any other. */
+/** An agent whose shard cannot be read may still run, so its approvals are listed too. */
 async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentName[]>> {
   const { ports, paths, caller, target } = context;
   const ledger = await readLedger(ports.files, paths);
