@@ -1,29 +1,34 @@
 /**
- * Takes the chunked coding off a body, piece by piece as it arrives (RFC 9112, 7.1). Extensions and
- * trailers are dropped; line lengths, extensions and trailers are bounded. No I/O.
+ * Incremental decoder of the chunked coding (RFC 9112, 7.1). Extensions and trailers are parsed,
+ * bounded and dropped; docs/http1.md lists what is refused. No I/O.
  *
  * @module
  */
 
+import { FRAMING_HEADERS, parseHeaderLine, TOKEN } from "core/http1/messages.ts";
+
 const LINE_BYTES_MAX = 4 * 1024;
 const TRAILER_BYTES_MAX = 16 * 1024;
-/** Of one body: chunks of a byte could carry any number of them past the bound of a body. */
+/** Limit per body: many one-byte chunks could otherwise carry any number of them. */
 const EXTENSION_BYTES_MAX = 16 * 1024;
-/** A chunk of 64 TiB is no chunk. */
-const SIZE = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const NAME = TOKEN.source.slice(1, -1);
+const QUOTED =
+  '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"';
+/** No white space. Chunk sizes above 256 TiB are invalid. */
+const SIZE = new RegExp(`^([0-9A-Fa-f]{1,12})(?:;${NAME}(?:=(?:${NAME}|${QUOTED}))?)*$`);
 const CR = 0x0d;
 const LF = 0x0a;
 
 /** The decoder of one body. */
 export interface ChunkDecoder {
-  /** Returns the data in `bytes`, as views of it; throws `SyntaxError` when it is not chunked. */
+  /** Returns the data in `bytes`, as views; throws `SyntaxError` on invalid framing. */
   take(bytes: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[];
   isDone(): boolean;
-  /** Bytes that came after the end. */
+  /** Bytes after the end of the body. */
   surplus(): number;
 }
 
-/** Creates a decoder at the start of a body. */
+/** Creates a decoder for one body. */
 export function createChunkDecoder(): ChunkDecoder {
   let state: "size" | "data" | "data-end" | "trailer" | "done" = "size";
   let line = "";
@@ -32,7 +37,7 @@ export function createChunkDecoder(): ChunkDecoder {
   let extensionBytes = 0;
   let surplus = 0;
 
-  /** Acts on one whole line. */
+  /** Parses one complete line. */
   const endLine = () => {
     const text = line;
     line = "";
@@ -48,11 +53,17 @@ export function createChunkDecoder(): ChunkDecoder {
       left = parseInt(size, 16);
       state = left === 0 ? "trailer" : "data";
     } else if (text === "") state = "done";
-    else if ((trailerBytes += text.length) > TRAILER_BYTES_MAX) {
+    else checkTrailer(text);
+  };
+  const checkTrailer = (text: string) => {
+    if ((trailerBytes += text.length) > TRAILER_BYTES_MAX) {
       throw new SyntaxError("the trailers are too long");
     }
+    const trailer = parseHeaderLine(text);
+    if (trailer === undefined) throw new SyntaxError("a trailer is malformed");
+    if (FRAMING_HEADERS.has(trailer[0])) throw new SyntaxError("a trailer frames the message");
   };
-  /** Takes bytes up to the end of a line; returns where it stopped. */
+  /** Consumes bytes up to the end of a line; returns the position after them. */
   const readLine = (bytes: Uint8Array, from: number): number => {
     let at = from;
     while (at < bytes.length) {

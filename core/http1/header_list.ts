@@ -1,14 +1,16 @@
 /**
- * The headers of one message as a short list, in order. It answers like `Headers` does and costs a
- * fraction of it: a proxy reads and writes headers more than anything else. Checks nothing; what comes
- * in was checked by a parser, what goes out is checked where it is written.
+ * The headers of one message as an ordered list, with the interface of `Headers` at a fraction of
+ * its cost. Validates nothing: the parser checks received headers, the writer checks sent ones.
  *
  * @module
  */
 
-/** Reading headers, as `Headers` and `HeaderList` do. Names in any case. */
+/** Headers in the order of the message. */
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+/** Read access, as in `Headers` and `HeaderList`. Names are case-insensitive. */
 export interface HeaderReader {
-  /** All values of a name as one list; null when it is not there. */
+  /** All values of a name, joined; null if it is missing. */
   get(name: string): string | null;
   has(name: string): boolean;
 }
@@ -23,7 +25,7 @@ export class HeaderList implements HeaderReader {
     for (const [name, value] of pairs) this.append(name, value);
   }
 
-  /** Makes a list of names and values in turn, as a parser gives them. */
+  /** Creates a list from alternating names and values, as a parser returns them. */
   static ofRaw(raw: readonly string[]): HeaderList {
     const list = new HeaderList();
     for (let index = 0; index + 1 < raw.length; index += 2) {
@@ -38,7 +40,7 @@ export class HeaderList implements HeaderReader {
     for (let index = 0; index < this.#names.length; index++) {
       if (this.#names[index] !== wanted) continue;
       const value = this.#values[index] ?? "";
-      // Cookies of several lines are one list with its own separator (RFC 9113, 8.2.3).
+      // Several `Cookie` lines are joined with "; " (RFC 9113, 8.2.3).
       found = found === null ? value : `${found}${wanted === "cookie" ? "; " : ", "}${value}`;
     }
     return found;

@@ -1,15 +1,14 @@
 /**
- * The messages of HTTP/1.1 as a client of one server reads and writes them (RFC 9112). Strict: an
- * answer that two readers could take for two different things is refused. Bytes are passed as
- * Latin-1 texts. No I/O.
+ * Parses and serializes HTTP/1.1 messages for a client (RFC 9112). Strict: ambiguous answers are
+ * refused (docs/http1.md). Bytes are Latin-1 strings. No I/O.
  *
  * @module
  */
 
+import type { HeaderPairs } from "core/http1/header_list.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { HeaderPairs } from "core/proxy_port.ts";
 
-/** How the end of a body is known (RFC 9112, 6.3). */
+/** How the end of a body is determined (RFC 9112, 6.3). */
 export type Framing =
   | { readonly kind: "none" }
   | { readonly kind: "length"; readonly bytes: number }
@@ -29,13 +28,19 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 /** A token: the name of a header, or a method (RFC 9110, 5.6.2). */
 export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;
-/** Headers of a message; more are a fault. */
+/** A length of a body. No leading zeros, which some readers take as octal. */
+export const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;
+/** Headers that determine where a body ends. */
+export const FRAMING_HEADERS: ReadonlySet<string> = new Set([
+  "content-length",
+  "transfer-encoding",
+]);
+/** Maximum number of headers of a message. */
 export const HEADERS_MAX = 256;
-/** Spellings of names that are remembered; who makes names up gets no more of our memory. */
+/** Size of the cache of names, so that invented names cannot fill memory. */
 const NAMES_KEPT = 1_000;
 const NAME_LENGTH_KEPT = 64;
-/** Headers of the connection, which end here. */
+/** Hop-by-hop headers, which are not forwarded. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -82,7 +87,7 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
   });
 }
 
-/** Prints the head of a request, with the empty line. Throws on what cannot be a header. */
+/** Serializes the head of a request, with the empty line. Throws on an invalid header. */
 export function printRequestHead(
   request: {
     readonly method: string;
@@ -101,7 +106,7 @@ export function printRequestHead(
   return `${text}\r\n`;
 }
 
-/** Prints a header with its line end. Throws on what cannot be one. */
+/** Serializes a header with its line end. Throws if it is invalid. */
 export function printHeader(name: string, value: string): string {
   if (lowered(name) === undefined || !VALUE.test(value)) {
     throw new TypeError(`the header ${JSON.stringify(name)} cannot be sent`);
@@ -109,16 +114,18 @@ export function printHeader(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** Reads one line of headers, its name in lowercase; undefined when it is none. */
+/** Parses one header line, its name in lowercase; undefined if it is malformed. */
 export function parseHeaderLine(line: string): readonly [name: string, value: string] | undefined {
   const colon = line.indexOf(":");
   if (colon < 1) return undefined;
   const name = lowered(line.slice(0, colon));
   const value = trimmed(line.slice(colon + 1));
-  return name === undefined || !VALUE.test(value) ? undefined : [name, value];
+  if (name === undefined || !VALUE.test(value)) return undefined;
+  // Readers differ on whether a tab is part of these values.
+  return FRAMING_HEADERS.has(name) && line.includes("\t") ? undefined : [name, value];
 }
 
-/** Names in lowercase; remembered, because the same ones come all the time. */
+/** Names in lowercase; cached, because the same ones repeat. */
 const names = new Map<string, string>();
 
 function lowered(name: string): string | undefined {
@@ -139,7 +146,7 @@ function framingOf(head: {
   readonly length: string | undefined;
 }): Result<Framing, string> {
   const { status, method, codings, length } = head;
-  if (status === 101) return err("it changes the protocol, which nobody asked for");
+  if (status === 101) return err("it changes the protocol without a request to");
   if (codings !== undefined && length !== undefined) return err("it is framed in two ways");
   if (method === "HEAD" || status < 200 || status === 204 || status === 304) {
     return ok({ kind: "none" });
@@ -154,8 +161,8 @@ function framingOf(head: {
 }
 
 /**
- * Whether an answer that has no body tells of one: some servers send it all the same, and then it lies
- * before the next answer. That of 304 tells the length of what it stands for.
+ * Whether an answer that must have no body announces one. Some servers send it anyway, and it would
+ * precede the next answer. A 304 announces the length of the cached body.
  */
 function isBodyLikely(head: {
   readonly status: number;
@@ -163,11 +170,11 @@ function isBodyLikely(head: {
   readonly length: string | undefined;
 }): boolean {
   const { status, codings, length = "0" } = head;
-  if (status !== 204 && status !== 304) return false;
-  return codings !== undefined || (status === 204 && length !== "0");
+  if (status >= 200 && status !== 204 && status !== 304) return false;
+  return codings !== undefined || (status !== 304 && length !== "0");
 }
 
-/** Takes spaces and tabs off both ends: other white space is part of a value, or a fault. */
+/** Trims spaces and tabs only: other white space is part of a value, or a fault. */
 export function trimmed(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,25 +1,24 @@
 /**
- * Writes the answer to a request: its head and a short body in one go, a stream piece by piece as its
- * reader takes it. An answer that fails half-way leaves the connection unusable, which is the only
- * honest end of it.
+ * Writes an answer: the head and a short body in one write, a stream with back-pressure. If an
+ * answer fails half-way, the connection must be closed, so that the peer sees the truncation.
  *
  * @module
  */
 
 import { STATUS_CODES } from "node:http";
-import { printHeader } from "core/http1.ts";
-import type { RequestHead } from "core/http1_request.ts";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
-import type { Wire } from "core/os/http1_wire.ts";
+import { printHeader } from "core/http1/messages.ts";
+import type { RequestHead } from "core/http1/request_head.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
+import type { Wire } from "core/http1/os/wire.ts";
 
-/** What is answered. */
+/** An answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Iterable<readonly [string, string]>;
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null;
 }
 
-/** The request that is answered, and whether another may follow on the connection. */
+/** The answered request, and whether the connection stays open. */
 export interface Answering {
   readonly head: Pick<RequestHead, "method" | "minor">;
   readonly isKept: boolean;
@@ -37,31 +36,33 @@ const OWN: ReadonlySet<string> = new Set([
   "content-length",
 ]);
 const LENGTH = /^[0-9]{1,15}$/;
-/** A chunk of at most this is put together with its size before it is sent. */
+/** A chunk of at most this size is sent in one write with its size line. */
 const CHUNK_JOINED_MAX = 16 * 1024;
 const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");
 
-/** What is said instead of an answer that broke off before any of it was sent. */
+/** Replaces an answer that failed before any of it was sent. */
 const BROKEN_OFF: Answer = { status: 502, headers: [], body: null };
 
-/** Writes an answer; false when the connection must not be used any more. Never rejects for a peer. */
+/**
+ * Writes an answer; returns false if the connection must be closed. Never rejects for a peer.
+ */
 export async function writeAnswer(wire: Wire, made: Answer, to: Answering): Promise<boolean> {
   const answer = to.head.minor === 0 ? await withKnownEnd(wire, made, to) : made;
   const { status, body } = answer;
   const hasBody = to.head.method !== "HEAD" && !BODYLESS.has(status);
   const stream = body instanceof ReadableStream ? body : undefined;
   const bytes = hasBody && body instanceof Uint8Array ? body : undefined;
-  const told = lengthOf(answer.headers);
+  const declared = lengthOf(answer.headers);
   const isStream = hasBody && stream !== undefined;
-  const isChunked = isStream && told === undefined && to.head.minor === 1;
-  const isKept = to.isKept && !(isStream && told === undefined && !isChunked);
+  const isChunked = isStream && declared === undefined && to.head.minor === 1;
+  const isKept = to.isKept && !(isStream && declared === undefined && !isChunked);
   let text: string;
   try {
     text = printHead(answer, {
       isKept,
       keepAliveMs: to.keepAliveMs,
       isChunked,
-      length: bytes?.length ?? (isStream ? told : emptyLength(answer, to, told)),
+      length: bytes?.length ?? (isStream ? declared : emptyLength(answer, to, declared)),
     });
   } catch (thrown) {
     await stream?.cancel(thrown).catch(() => {});
@@ -77,14 +78,14 @@ export async function writeAnswer(wire: Wire, made: Answer, to: Answering): Prom
     await stream?.cancel().catch(() => {});
     return isKept;
   }
-  return await writeStream(wire, stream, { isChunked, length: told }) && isKept;
+  return await writeStream(wire, stream, { isChunked, length: declared }) && isKept;
 }
 
 /**
- * HTTP/1.0 knows no chunks: without a length the end of the connection is the end of the body, and one
- * that broke off looks whole (RFC 9112, 6.3). So a body of unknown length is gathered first, and has a
- * length then. What is longer than that ends as it always did: a reset is not ours to send. An event
- * stream is passed at once: it has no end, and its readers drop an unfinished event.
+ * HTTP/1.0 has no chunks: without a length the connection's end is the body's end, and a truncated
+ * body looks complete (RFC 9112, 6.3). So a body of unknown length is buffered to get a length. A
+ * longer body is streamed without one. An event stream is never buffered: it has no end, and its
+ * readers drop an incomplete event.
  */
 async function withKnownEnd(wire: Wire, answer: Answer, { head }: Answering): Promise<Answer> {
   const { status, headers, body } = answer;
@@ -115,7 +116,7 @@ async function withKnownEnd(wire: Wire, answer: Answer, { head }: Answering): Pr
   return { status, headers, body: streamOf(pieces, reader) };
 }
 
-/** What was read of a stream, and then the rest of it. */
+/** Joins the bytes already read of a stream and the rest of it. */
 function streamOf(
   pieces: Uint8Array[],
   reader: ReadableStreamDefaultReader<Uint8Array>,
@@ -137,15 +138,17 @@ function isEventStream(headers: Answer["headers"]): boolean {
   return false;
 }
 
-/** The length that goes with an answer without a body: that of what HEAD did not ask for, or none. */
+/**
+ * The `Content-Length` of an answer without a body: for HEAD, that of the omitted body.
+ */
 function emptyLength(
   { status, body }: Answer,
   { head }: Answering,
-  told: number | undefined,
+  declared: number | undefined,
 ): number | undefined {
   if (status === 204 || status === 205) return status === 205 ? 0 : undefined;
   if (head.method === "HEAD" || status === 304) {
-    return body instanceof Uint8Array && told === undefined ? body.length : told;
+    return body instanceof Uint8Array && declared === undefined ? body.length : declared;
   }
   return 0;
 }
@@ -229,7 +232,7 @@ function printHead(
     : `${text}connection: close\r\n\r\n`;
 }
 
-/** What the maker of an answer says of its length; two different lengths are none. */
+/** The declared length of an answer; undefined if two lengths differ. */
 function lengthOf(headers: Answer["headers"]): number | undefined {
   let length: number | undefined;
   for (const [name, value] of headers) {

@@ -1,14 +1,14 @@
 /**
- * The body of a request off its connection, read no faster than it is asked for. A body that ends
- * before its end fails, so that nobody takes half of it for the whole.
+ * Reads the body of a request from its connection, with back-pressure. A truncated body fails, so
+ * that it is never taken as complete.
  *
  * @module
  */
 
-import { createChunkDecoder } from "core/chunked.ts";
-import type { RequestFraming } from "core/http1_request.ts";
-import type { BodyBytes } from "core/plain_http.ts";
-import type { Wire } from "core/os/http1_wire.ts";
+import { createChunkDecoder } from "core/http1/chunked.ts";
+import type { RequestFraming } from "core/http1/request_head.ts";
+import type { BodyBytes } from "core/http1/plain_http.ts";
+import type { Wire } from "core/http1/os/wire.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -23,7 +23,7 @@ export class RequestBody {
   #isGivenUp = false;
   #stream: ReadableStream<Bytes> | undefined;
 
-  /** `isWaiting` when its sender wants a 100 first. */
+  /** `isWaiting` if the sender waits for a 100 first. */
   constructor(
     wire: Wire,
     framing: Exclude<RequestFraming, { readonly kind: "none" }>,
@@ -32,10 +32,10 @@ export class RequestBody {
     this.#wire = wire;
     this.#source = framing.kind === "length" ? lengthBody(wire, framing.bytes) : chunkedBody(wire);
     this.#mustInvite = isWaiting;
-    wire.bodyLooks = 0;
+    wire.bodyChecks = 0;
   }
 
-  /** Its bytes as they are asked for. */
+  /** The body as a stream. */
   get stream(): ReadableStream<Bytes> {
     return this.#stream ??= new ReadableStream<Bytes>({
       pull: async (controller) => {
@@ -46,7 +46,7 @@ export class RequestBody {
     }, { highWaterMark: 0 });
   }
 
-  /** All of it instead, unless it is longer than `bytesMax`; at once when it is here already. */
+  /** The complete body of at most `bytesMax`; synchronous if it has arrived already. */
   whole(bytesMax: number): BodyBytes | Promise<BodyBytes> {
     if (this.#source.leastLeft() > bytesMax) return "too-long";
     const here = this.#source.takeWhole();
@@ -79,8 +79,8 @@ export class RequestBody {
   }
 
   /**
-   * Whether nothing of it is left on the connection. What nobody has begun to read is dropped as far as it
-   * has arrived; what somebody reads is left alone, because it would have a hole.
+   * Returns whether the connection has no bytes of this body left. Drops the arrived bytes of an
+   * unread body. A body that is being read is left alone, because dropping bytes would corrupt it.
    */
   discard(): boolean {
     if (this.#isBegun) return this.#source.isDone() && this.#source.discard();
@@ -90,26 +90,26 @@ export class RequestBody {
     return isRest;
   }
 
-  /** Ends it where it is: who still reads it learns that it is not whole. */
+  /** Stops reading; a pending read fails because the body is incomplete. */
   giveUp(): void {
     this.#isGivenUp = true;
   }
 
   #end(): void {
-    if (this.#wire.bodyLooks === undefined) return;
-    this.#wire.bodyLooks = undefined;
+    if (this.#wire.bodyChecks === undefined) return;
+    this.#wire.bodyChecks = undefined;
     void this.#wire.watch();
   }
 }
 
 interface Source {
-  /** Bytes that are to come at least. */
+  /** Minimum number of bytes still expected. */
   leastLeft(): number;
-  /** All of it, when it is here and its end is known. */
+  /** The complete body, if it has arrived and its end is known. */
   takeWhole(): Bytes | undefined;
-  /** The next piece; undefined at the end; rejects when the sender left before it. */
+  /** The next piece; undefined at the end; rejects if the sender disconnected before. */
   next(): Promise<Bytes | undefined>;
-  /** Whether all of it has been read off the connection. */
+  /** Whether all of it has been read from the connection. */
   isDone(): boolean;
   discard(): boolean;
 }
@@ -169,7 +169,7 @@ function chunkedBody(wire: Wire): Source {
       } catch {
         return false;
       }
-      // What came behind it was taken with it: the next request is not whole any more.
+      // The read consumed bytes of the next request, so the connection is unusable.
       return decoder.isDone() && decoder.surplus() === 0;
     },
   };

@@ -1,44 +1,46 @@
 /**
  * Short requests over kept connections, HTTP/1.1 in plain or over TLS, which the platform verifies.
- * Follows nothing, unpacks nothing, sends nothing twice, bounds everything. No policy: whom to ask and
- * with what is the caller's.
+ * No redirects, no decompression, no retries; all input is bounded. The caller decides what to send
+ * where. Why it is our own: ADR 0017.
  *
- * A connection that is kept is read from while it waits, so that one which its server has closed, or on
- * which it says something unasked, is not used again.
+ * Idle connections are read, so that one that the server has closed, or on which it sends
+ * unsolicited bytes, is not reused.
  *
  * @module
  */
 
-import { parseAnswerHead, printRequestHead } from "core/http1.ts";
+import { printRequestHead } from "core/http1/messages.ts";
 import {
   type HttpCall,
   type HttpCallAnswer,
   HttpCallFault,
   type HttpCallRequest,
-} from "core/http_call.ts";
-import { HTTP_CALL_LIMITS } from "core/limits.ts";
-import { UpstreamFault } from "core/proxy_port.ts";
+} from "core/http1/http_call.ts";
+import { HTTP_CALL_LIMITS } from "core/limits/http.ts";
 import { errorText } from "core/errors.ts";
-import { putLatin1 } from "core/os/latin1.ts";
-import { bodyOf } from "core/os/upstream_body.ts";
-import { type Link, linkOf, readAnswerHead } from "core/os/upstream_link.ts";
+import { putLatin1 } from "core/http1/os/latin1.ts";
+import { bodyOf } from "core/http1/os/upstream_body.ts";
+import { type Link, linkOf, readAnswerHead } from "core/http1/os/upstream_link.ts";
+import { readBytes } from "core/net/bounded_body.ts";
+import { err, ok } from "core/result.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 
-/** Calls, and the end of what they keep. */
+/** Sends calls and owns their connections. */
 export interface HttpCalls {
   readonly call: HttpCall;
-  /** Connections that are kept for a request to come. */
+  /** Number of idle connections. */
   idle(): number;
-  /** Drops every connection. */
+  /** Closes every connection. */
   close(): void;
 }
 
-/** What differs from the machine's own. */
+/** Options that override the machine's defaults. */
 export interface HttpCallOptions {
-  /** Certificates that are trusted besides the machine's, in PEM. */
+  /** Additional trusted certificates, in PEM. */
   readonly caCerts?: readonly string[];
 }
 
-/** Opens calls; connects when something is sent. */
+/** Creates calls; connects on the first request. */
 export function openHttpCalls(options: HttpCallOptions = {}): HttpCalls {
   const pool = new Pool(options);
   return {
@@ -51,7 +53,7 @@ export function openHttpCalls(options: HttpCallOptions = {}): HttpCalls {
 /** Where a request goes. */
 interface Target {
   readonly origin: string;
-  /** As `Host` says it. */
+  /** Value of `Host`. */
   readonly host: string;
   readonly hostname: string;
   readonly port: number;
@@ -59,7 +61,7 @@ interface Target {
 }
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const decoder = strictUtf8();
 const COMMON = [["accept", "*/*"], ["accept-encoding", "identity"], [
   "user-agent",
   "fleetctl",
@@ -86,7 +88,7 @@ async function callOnce(request: HttpCallRequest, pool: Pool): Promise<HttpCallA
   }
 }
 
-/** Sends and receives; what fails after the head leaves the answer without a body. */
+/** Sends and receives; after a failure behind the head the answer has no body. */
 async function exchange(
   link: Link,
   of: {
@@ -98,47 +100,24 @@ async function exchange(
 ): Promise<HttpCallAnswer> {
   const { request, message, target, pool } = of;
   let isSent = false;
-  // A server may answer before it has read all, and close: what it said counts.
+  // A server may answer and close before it has read all. Its answer counts.
   void link.write(message).then(() => {
     isSent = true;
   }, () => {});
-  const text = await readAnswerHead(link);
-  if (text === undefined) throw new HttpCallFault("unanswered", "the connection was closed");
-  const head = parseAnswerHead(text, request.method);
-  if (!head.ok) throw new UpstreamFault("malformed", head.error);
-  const { status, headers, framing, isKept } = head.value;
+  const head = await readAnswerHead(link, request.method);
+  if (head === undefined) throw new HttpCallFault("unanswered", "the connection was closed");
+  const { status, headers, framing, isKept } = head;
   const header = (name: string) => headers.find(([known]) => known === name)?.[1];
   let isWhole = false;
   const body = bodyOf(link, framing, (whole) => isWhole = whole);
-  const bytes = body instanceof ReadableStream
-    ? await readWhole(body, request.answerBytesMax).catch(() => undefined)
-    : body ?? new Uint8Array();
+  const read = body instanceof Uint8Array
+    ? ok(body)
+    : await readBytes(body, request.answerBytesMax).catch(err);
   if (isWhole && isKept && isSent && link.isEmpty()) pool.keep(link, target);
   else pool.drop(link);
-  const isReadable = bytes !== undefined && bytes.length <= request.answerBytesMax &&
+  const isReadable = read.ok && read.value.length <= request.answerBytesMax &&
     (header("content-encoding") ?? "identity").toLowerCase() === "identity";
-  return { status, header, body: isReadable ? textOf(bytes) : undefined };
-}
-
-async function readWhole(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  bytesMax: number,
-): Promise<Uint8Array | undefined> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body) {
-    length += piece.length;
-    // Leaving the loop gives the rest up.
-    if (length > bytesMax) return undefined;
-    pieces.push(piece);
-  }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return { status, header, body: isReadable ? textOf(read.value) : undefined };
 }
 
 function textOf(bytes: Uint8Array): string | undefined {
@@ -149,7 +128,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Head and body in one piece. Throws on what cannot be sent. */
+/** Serializes head and body into one buffer. Throws on invalid input. */
 function printMessage(request: HttpCallRequest, host: string, path: string): Uint8Array {
   const { method, headers } = request;
   const body = encoder.encode(request.body);
@@ -164,7 +143,7 @@ function printMessage(request: HttpCallRequest, host: string, path: string): Uin
 }
 
 const URL_PARTS = /^(https?:\/\/([^/?#@\\\s]+))(\/[\x21\x22\x24-\x7e]*)$/;
-/** Origins that were read; few are asked, and each often. */
+/** Cache of parsed origins: few origins get many requests. */
 const targets = new Map<string, Target>();
 const TARGETS_KEPT = 64;
 
@@ -188,15 +167,15 @@ function targetOf(url: string): { readonly target: Target; readonly path: string
   return { target, path };
 }
 
-/** How much later than said a call may end. */
+/** How late a timeout may fire. */
 const LOOK_MS = 50;
 
-/** Ends of many calls, on one timer: one for each would cost as much as its write. */
+/** Timeouts of many calls on one timer; a timer per call would cost as much as its write. */
 class Deadlines {
   readonly #open = new Set<{ readonly at: number; readonly run: () => void }>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** Calls `run` after so long, unless what is returned was called before. */
+  /** Calls `run` after a time; returns a function that cancels it. */
   set(ms: number, run: () => void): () => void {
     const one = { at: performance.now() + ms, run };
     this.#open.add(one);
@@ -220,14 +199,14 @@ class Deadlines {
   }
 }
 
-/** Connections by the origin that they lead to. */
+/** Connection pool by origin. */
 class Pool {
   readonly deadlines = new Deadlines();
   readonly #options: HttpCallOptions;
   readonly #open = new Set<Link>();
   readonly #idle = new Map<string, Link[]>();
   #idleCount = 0;
-  /** Connections that are being made, those that nobody waits for any more included. */
+  /** Connections in progress, including those of cancelled calls. */
   #making = 0;
   #isClosed = false;
 
@@ -235,7 +214,7 @@ class Pool {
     this.#options = options;
   }
 
-  /** A kept connection; the one that was used last, because it is the least likely to be gone. */
+  /** The most recently used idle connection, because it is the least likely to be closed. */
   take({ origin }: Target): Link | undefined {
     const idle = this.#idle.get(origin) ?? [];
     for (let link = idle.pop(); link !== undefined; link = idle.pop()) {
@@ -257,7 +236,7 @@ class Pool {
     idle.push(link);
     this.#idleCount++;
     const since = link.idleSince = performance.now();
-    // What comes now is the end, or something unasked, unless the next request has begun meanwhile.
+    // Any event now is a close or unsolicited bytes, unless a request has started since.
     link.watch().then(() => {
       if (link.idleSince === since && idle.includes(link)) this.#forget(link, idle);
     });
@@ -288,7 +267,7 @@ class Pool {
       throw new HttpCallFault("unmade", errorText(thrown));
     }).finally(() => clearTimeout(timer));
     if (connection === undefined || this.#isClosed) {
-      // A handshake cannot be broken off: closing leaves the socket to it until the server ends it.
+      // A handshake cannot be cancelled: it keeps the socket until the server closes it.
       connecting.then((made) => made.close(), () => {});
       throw new HttpCallFault("unmade", "no connection in time");
     }
@@ -318,15 +297,16 @@ async function openConnection(
   let open: Deno.Conn = plain;
   try {
     plain.setNoDelay(true);
-    // A peer that has vanished in the midst of a handshake is noticed by nothing else.
+    // Only keep-alive detects a peer that vanishes during a handshake.
     plain.setKeepAlive(true);
     if (!isTls) return plain;
     const secured = await Deno.startTls(plain, {
-      ...{ hostname, alpnProtocols: ["http/1.1"] },
+      hostname,
+      alpnProtocols: ["http/1.1"],
       ...(caCerts === undefined ? {} : { caCerts: [...caCerts] }),
     });
     open = secured;
-    // Before anything is sent, so that a certificate that does not fit is known to have got nothing.
+    // Verify the certificate first, so that a failure means that nothing was sent.
     const { alpnProtocol } = await secured.handshake();
     if (alpnProtocol !== null && alpnProtocol !== "http/1.1") {
       throw new Error("it speaks no HTTP/1.1");

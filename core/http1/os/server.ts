@@ -1,24 +1,29 @@
 /**
- * A listener for HTTP/1.1 on bare connections: one request after the other, strict about what a request
- * is, and bounded in the time that a peer may take for each part of it. `node:http` costs several times
- * as much where every answer has to be waited for. No routing and no policy.
+ * A listener for HTTP/1.1 on bare connections: one request after the other, strict about what a
+ * request is, and bounded in the time that a peer may take for each part of it. `node:http` costs
+ * several times as much where every answer has to be waited for. No routing and no policy. What is
+ * refused: docs/http1.md. Why it is our own: ADR 0012.
  *
  * @module
  */
 
-import { type HeadFault, parseRequestHead, type RequestHead } from "core/http1_request.ts";
-import type { BodyBytes } from "core/plain_http.ts";
-import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
+import { type HeadFault, parseRequestHead, type RequestHead } from "core/http1/request_head.ts";
+import type { BodyBytes } from "core/http1/plain_http.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ListenAddress, Listener } from "core/ports/sockets.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { addressFault } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
-import { type Answer, type Answering, writeAnswer } from "core/os/http1_answer.ts";
-import { RequestBody } from "core/os/http1_body.ts";
-import { Crowd } from "core/os/http1_crowd.ts";
-import { Wire } from "core/os/http1_wire.ts";
+import { type Answer, type Answering, writeAnswer } from "core/http1/os/answer.ts";
+import { RequestBody } from "core/http1/os/body.ts";
+import { ConnectionLimits } from "core/http1/os/connection_limits.ts";
+import { type Connection, Wire } from "core/http1/os/wire.ts";
 import { CLOSE_GRACE_MS, type ServerTimes } from "core/os/node_server.ts";
 
-/** A request as it came in, and its connection's view of the peer. Nothing is made that nobody asks for. */
+/**
+ * A received request and its connection's view of the peer. Values are created only on use.
+ */
 export class Http1Request {
   readonly #wire: Wire;
   readonly #body: RequestBody | undefined;
@@ -37,14 +42,16 @@ export class Http1Request {
     return this.#body?.stream ?? null;
   }
 
-  /** The body as bytes, instead of `body`; at once when all of it is here. Rejects when it is cut. */
+  /**
+   * The body as bytes, instead of `body`; synchronous if it has arrived. Rejects if truncated.
+   */
   whole(bytesMax: number): BodyBytes | Promise<BodyBytes> {
     return this.#body === undefined ? NOTHING : this.#body.whole(bytesMax);
   }
 
-  /** Calls back when the sender is gone before its answer has ended. */
+  /** Calls `run` if the sender disconnects before the answer has ended. */
   onGone(run: () => void): void {
-    // Who left before anybody asked is told of no more.
+    // If the peer has disconnected already, run the callback now.
     if (this.#wire.hasLeft) return run();
     if (this.#goners === undefined) {
       const goners: (() => void)[] = this.#goners = [];
@@ -56,22 +63,24 @@ export class Http1Request {
 
 const NOTHING = new Uint8Array(0);
 
-/** What the owner of a listener does with what comes in. */
+/** Handlers of requests and upgrades. */
 export interface Http1Handlers {
   answer(request: Http1Request): Promise<Answer>;
   /**
-   * Takes the connection over; it is closed when the promise settles. Without it, who asks for an upgrade
-   * is answered like anybody else.
+   * Takes over the connection, which closes when the promise settles. Without this handler an
+   * upgrade request is answered like any other.
    */
   upgrade?(request: Http1Request, wire: Wire): Promise<void>;
-  /** One text for all peers of one client; undefined for one that speaks for many, and if not given. */
+  /**
+   * Returns one key for all peers of one client; undefined for a peer that serves many clients.
+   */
   clientOf?(peer: string): string | undefined;
 }
 
-/** Times of a connection besides those of every listener, and how many there may be. */
+/** Timeouts and limits of connections, in addition to those of every listener. */
 export type WireBounds = Readonly<Partial<Record<keyof typeof WIRE_LIMITS, number>>>;
 
-/** What a listener is made of. */
+/** Dependencies of a listener. */
 export interface Http1Deps {
   readonly processes: Processes;
   readonly log: Log;
@@ -80,9 +89,9 @@ export interface Http1Deps {
   readonly bounds?: WireBounds | undefined;
 }
 
-/** After a fault of `accept`, such as too many open files, the next try waits. */
+/** Delay after a fault of `accept`, such as too many open files. */
 const ACCEPT_AGAIN_MS = 50;
-/** When descriptors run out, so many of the connections that wait make room at once. */
+/** Number of idle connections that are closed when descriptors run out. */
 const ROOM_AT_ONCE = 64;
 
 /** Listens; rejects with `AddressFault`. */
@@ -97,6 +106,20 @@ export async function serveHttp1(
   } catch (thrown) {
     throw await addressFault(at, thrown, deps.processes);
   }
+  return serveConnections(listener, handlers, deps);
+}
+
+/** Source of connections; `accept` rejects after it is closed. */
+export interface Connections extends Pick<Deno.TcpListener, "addr" | "close"> {
+  accept(): Promise<Connection>;
+}
+
+/** Serves the connections of a listener. */
+export function serveConnections(
+  listener: Connections,
+  handlers: Http1Handlers,
+  deps: Omit<Http1Deps, "processes">,
+): Listener {
   const server = new Http1Server(listener, handlers, deps);
   const accepting = server.accept();
   let closing: Promise<void> | undefined;
@@ -108,24 +131,28 @@ export async function serveHttp1(
 }
 
 class Http1Server {
-  readonly #listener: Deno.TcpListener;
+  readonly #listener: Connections;
   readonly #handlers: Http1Handlers;
-  readonly #deps: Http1Deps;
+  readonly #deps: Omit<Http1Deps, "processes">;
   readonly #bounds: Readonly<Record<keyof typeof WIRE_LIMITS, number>>;
-  readonly #crowd: Crowd;
+  readonly #limits: ConnectionLimits;
   #turnedAway = 0;
-  #fullToldMs = -Infinity;
+  #fullLoggedMs = -Infinity;
   readonly #open = new Map<Wire, Promise<void>>();
   readonly #upgraded = new Set<Wire>();
   readonly #sweep: ReturnType<typeof setInterval>;
   #isClosing = false;
 
-  constructor(listener: Deno.TcpListener, handlers: Http1Handlers, deps: Http1Deps) {
+  constructor(
+    listener: Connections,
+    handlers: Http1Handlers,
+    deps: Omit<Http1Deps, "processes">,
+  ) {
     this.#listener = listener;
     this.#handlers = handlers;
     this.#deps = deps;
     this.#bounds = { ...WIRE_LIMITS, ...deps.bounds };
-    this.#crowd = new Crowd(this.#bounds, systemClock().monotonic);
+    this.#limits = new ConnectionLimits(this.#bounds, systemClock().monotonic);
     this.#sweep = setInterval(() => this.#closeLate(), deps.times.checkMs);
   }
 
@@ -137,26 +164,26 @@ class Http1Server {
         try {
           wire = new Wire(connection);
         } catch {
-          // It was reset before anybody looked at it.
+          // Reset before it was accepted.
           connection.close();
           continue;
         }
       } catch (thrown) {
         if (this.#isClosing) return;
-        this.#crowd.makeRoom(ROOM_AT_ONCE);
-        this.#tellFull("connection_not_accepted", { error: thrown });
+        this.#limits.makeRoom(ROOM_AT_ONCE);
+        this.#logFull("connection_not_accepted", { error: thrown });
         await systemClock().sleep(ACCEPT_AGAIN_MS);
         continue;
       }
       const client = this.#handlers.clientOf?.(wire.peer);
-      if (this.#crowd.admit(wire, client)) this.#open.set(wire, this.#serve(wire));
+      if (this.#limits.admit(wire, client)) this.#open.set(wire, this.#serve(wire));
       else this.#turnAway(wire, client);
     }
   }
 
-  /** Says that there is no room, and ends the connection; says nothing when many are being told. */
+  /** Refuses a connection at the limit; without an answer if too many are being refused. */
   #turnAway(wire: Wire, client: string | undefined): void {
-    this.#tellFull("connections_full", { open: this.#crowd.size, client });
+    this.#logFull("connections_full", { open: this.#limits.size, client });
     if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();
     this.#turnedAway++;
     wire.wait("taker");
@@ -170,17 +197,17 @@ class Http1Server {
     this.#open.set(wire, telling);
   }
 
-  #tellFull(event: string, fields: Readonly<Record<string, unknown>>): void {
+  #logFull(event: string, fields: Readonly<Record<string, unknown>>): void {
     const now = systemClock().monotonic();
-    if (now - this.#fullToldMs < this.#bounds.fullNewsMs) return;
-    this.#fullToldMs = now;
+    if (now - this.#fullLoggedMs < this.#bounds.fullNewsMs) return;
+    this.#fullLoggedMs = now;
     this.#deps.log.warning(event, fields);
   }
 
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
     this.#listener.close();
-    // What goes through a tunnel is not ours to end politely, and need not be waited for.
+    // A tunnel needs no graceful end.
     for (const wire of this.#upgraded) wire.close();
     for (const wire of this.#open.keys()) {
       if (wire.waiting === "head" && wire.buffered === 0) wire.close();
@@ -203,12 +230,12 @@ class Http1Server {
       this.#deps.log.error("http_handler_failed", { error: thrown });
     }
     wire.close();
-    this.#crowd.delete(wire);
+    this.#limits.delete(wire);
     await wire.settled();
     this.#open.delete(wire);
   }
 
-  /** Takes one request and answers it; false when the connection is to be closed. */
+  /** Reads and answers one request; returns false if the connection must be closed. */
   async #exchange(wire: Wire): Promise<boolean> {
     const text = await wire.readHead();
     if (text === undefined) return false;
@@ -251,7 +278,7 @@ class Http1Server {
       if (answer.body instanceof ReadableStream) await answer.body.cancel().catch(() => {});
       return false;
     }
-    // A body that nobody wanted: what is there of it is dropped, what is not ends the connection.
+    // Drop an unread body if it has arrived completely; else close the connection.
     const isRead = body === undefined || body.discard();
     const isKept = await this.#write(wire, answer, {
       head: request.head,
@@ -262,7 +289,7 @@ class Http1Server {
     if (isKept || wire.hasLeft) return isKept;
     if (!isRead) {
       body.giveUp();
-      wire.bodyLooks = undefined;
+      wire.bodyChecks = undefined;
       await wire.linger();
     }
     return false;
@@ -273,20 +300,20 @@ class Http1Server {
     try {
       return await writeAnswer(wire, answer, to);
     } catch (thrown) {
-      // Its head cannot be printed, so nothing of it has been sent.
+      // The head is invalid, so nothing has been sent.
       this.#deps.log.error("http_handler_failed", { error: thrown });
       return await writeAnswer(wire, { status: 500, headers: [], body: null }, to);
     }
   }
 
-  /** Closes what has taken longer than it may. */
+  /** Closes connections that exceed their timeout. */
   #closeLate(): void {
     const { times } = this.#deps;
     const bounds = this.#bounds;
     for (const wire of this.#open.keys()) {
-      // At its first look something has waited for less than the time between two.
-      const late = wire.looks++ * times.checkMs;
-      const lateBody = wire.bodyLooks === undefined ? 0 : wire.bodyLooks++ * times.checkMs;
+      // At the first check it has waited for less than one interval.
+      const late = wire.checks++ * times.checkMs;
+      const lateBody = wire.bodyChecks === undefined ? 0 : wire.bodyChecks++ * times.checkMs;
       if (lateBody >= times.requestMsMax) {
         if (wire.waiting === "handler") tooLate(wire);
         else wire.close();
@@ -312,14 +339,14 @@ class Http1Server {
   }
 }
 
-/** Tells a peer that it has taken too long, and does not wait for it to hear that. */
+/** Answers a timeout without waiting for the peer to read it. */
 function tooLate(wire: Wire): void {
-  wire.bodyLooks = undefined;
+  wire.bodyChecks = undefined;
   wire.wait("end");
   refuse(wire, 408).catch(() => {}).finally(() => wire.close());
 }
 
-/** Answers what is no request, and ends the connection: where the next one begins is not known. */
+/** Answers an invalid request and closes: the start of the next one is unknown. */
 async function refuse(
   wire: Wire,
   status: HeadFault | 408 | 503,

@@ -1,23 +1,22 @@
 /**
- * The body of an answer off its connection: whole when it is there already, else as a stream that
- * reads no faster than it is read. A body that ends before its end fails, so that nobody takes half
- * of it for the whole.
+ * Reads the body of an answer from its connection: as bytes if it has arrived, else as a stream
+ * with back-pressure. A truncated body fails, so that it is never taken as complete.
  *
  * @module
  */
 
-import { type ChunkDecoder, createChunkDecoder } from "core/chunked.ts";
-import type { Framing } from "core/http1.ts";
-import { UpstreamFault } from "core/proxy_port.ts";
-import type { Link } from "core/os/upstream_link.ts";
+import { type ChunkDecoder, createChunkDecoder } from "core/http1/chunked.ts";
+import type { Framing } from "core/http1/messages.ts";
+import { UpstreamFault } from "core/http1/upstream_fault.ts";
+import type { Link } from "core/http1/os/upstream_link.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
-/** Returns the next piece; undefined at the end of the body; rejects when it was cut. */
+/** Returns the next piece; undefined at the end of the body; rejects if it is truncated. */
 type Next = () => Promise<Bytes | undefined>;
 
 const CUT = "it ended within its body";
 
-/** Reads a body; `onEnd` is called once, and told whether the body came to its end. */
+/** Reads a body; calls `onEnd` exactly once, with whether the body is complete. */
 export function bodyOf(
   link: Link,
   framing: Framing,

@@ -1,32 +1,33 @@
 /**
- * One connection to an upstream, with the buffer of what has been read and not been used yet.
- * Knows heads as far as their empty line, nothing else of HTTP.
+ * One connection to an upstream, with its read buffer. Finds the end of a head, but knows nothing
+ * else about HTTP.
  *
  * @module
  */
 
 import { Buffer } from "node:buffer";
 import { errorText } from "core/errors.ts";
-import { UPSTREAM_LIMITS } from "core/limits.ts";
-import type { ListenAddress } from "core/ports.ts";
-import { UpstreamFault } from "core/proxy_port.ts";
-import { putLatin1 } from "core/os/latin1.ts";
+import { UPSTREAM_LIMITS } from "core/limits/http.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
+import { type AnswerHead, parseAnswerHead } from "core/http1/messages.ts";
+import { UpstreamFault } from "core/http1/upstream_fault.ts";
+import { putLatin1 } from "core/http1/os/latin1.ts";
 
 /** One connection. */
 export interface Link {
-  /** Time of `performance.now` at which it was put aside. */
+  /** Time of `performance.now` since which it is idle. */
   idleSince: number;
   write(bytes: Uint8Array): Promise<void>;
-  /** Writes a head, whose characters are bytes. */
+  /** Writes a head, a Latin-1 string. */
   writeHead(text: string): Promise<void>;
-  /** Reads up to an empty line, which is taken off; undefined when the peer ends before a byte. */
+  /** Reads up to an empty line and consumes it; undefined if the peer closes before a byte. */
   readHead(bytesMax: number): Promise<string | undefined>;
-  /** Takes at most `bytesMax` of what is there, else of what comes next; undefined at the end. */
+  /** Consumes at most `bytesMax` buffered bytes, else reads; undefined at the end. */
   take(bytesMax: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Takes what is there already, at most `bytesMax`. */
+  /** Consumes buffered bytes, at most `bytesMax`. */
   takeBuffered(bytesMax: number): Uint8Array<ArrayBuffer>;
   isEmpty(): boolean;
-  /** Reads ahead once; resolves when something came or the peer left. Never rejects. */
+  /** Reads ahead once; resolves on bytes or a disconnect. Never rejects. */
   watch(): Promise<void>;
   close(): void;
 }
@@ -34,13 +35,13 @@ export interface Link {
 /** Most heads fit. */
 const OUT_BYTES_FIRST = 2 * 1024;
 const END = "\r\n\r\n";
-/** Small bodies share memory: a piece of its own for each costs more than copying it. */
+/** Small bodies share a buffer: allocating each costs more than copying it. */
 const SLAB_BYTES = 64 * 1024;
 const SLAB_PIECE_MAX = 4 * 1024;
 let slab = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
 
-/** Copies bytes to where nobody writes again. */
+/** Copies bytes to memory that is never overwritten. */
 function copied(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   if (bytes.length > SLAB_PIECE_MAX) return new Uint8Array(bytes);
   if (slabUsed + bytes.length > SLAB_BYTES) {
@@ -63,8 +64,8 @@ export async function openLink(at: ListenAddress): Promise<Link> {
   }
 }
 
-/** Makes a link of a connection. */
-export function linkOf(connection: Deno.Conn): Link {
+/** Wraps a connection as a link. */
+export function linkOf(connection: Pick<Deno.Conn, "read" | "write" | "close">): Link {
   let buffer = Buffer.allocUnsafeSlow(UPSTREAM_LIMITS.readBytes);
   let start = 0;
   let end = 0;
@@ -83,7 +84,7 @@ export function linkOf(connection: Deno.Conn): Link {
       reading = undefined;
     }
   };
-  // One read at a time: two would put their bytes into the same place.
+  // One read at a time: two would write to the same place.
   const fill = (): Promise<boolean> => reading ??= readMore();
   const takeBuffered = (bytesMax: number) => {
     const taken = copied(buffer.subarray(start, Math.min(end, start + bytesMax)));
@@ -102,7 +103,7 @@ export function linkOf(connection: Deno.Conn): Link {
     readHead: async (bytesMax) => {
       for (;;) {
         const have = end - start;
-        // As text: finding something in it costs a tenth of finding it in bytes.
+        // As text: searching it is ten times as fast as searching bytes.
         const text = buffer.toString("latin1", start, Math.min(end, start + bytesMax));
         const found = text.indexOf(END);
         if (found !== -1) {
@@ -143,12 +144,20 @@ export function linkOf(connection: Deno.Conn): Link {
   };
 }
 
-/** Reads the head of the final answer; undefined when the connection ends before its first byte. */
-export async function readAnswerHead(link: Link): Promise<string | undefined> {
+/**
+ * Reads the head of the final answer to a method; undefined when the connection ends before it
+ * begins. Rejects with `UpstreamFault` when it is malformed.
+ */
+export async function readAnswerHead(link: Link, method: string): Promise<AnswerHead | undefined> {
   for (let interim = 0; interim <= UPSTREAM_LIMITS.interimAnswersMax; interim++) {
     const text = await link.readHead(UPSTREAM_LIMITS.headBytesMax);
-    // 100 and 103 go before the answer; 101 was not asked for and is a fault further on.
-    if (text === undefined || !/^HTTP\/1\.[01] 1(?!01)/.test(text)) return text;
+    if (text === undefined) return undefined;
+    const head = parseAnswerHead(text, method);
+    if (!head.ok) throw new UpstreamFault("malformed", head.error);
+    if (head.value.status >= 200) return head.value;
+    if (!head.value.isKept) {
+      throw new UpstreamFault("malformed", "nothing may follow its interim answer");
+    }
   }
   throw new UpstreamFault("malformed", "it has too many interim answers");
 }

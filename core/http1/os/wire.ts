@@ -1,45 +1,51 @@
 /**
- * One accepted connection as bytes: a buffer of what was read and not used, one read under way at most,
- * and writes one after the other. It reads ahead while an answer is made, so that a peer that leaves is
- * noticed. Knows a head as far as its empty line, nothing else of HTTP.
+ * One accepted connection as bytes: a read buffer, at most one pending read, and sequential writes.
+ * It reads ahead while an answer is prepared, to notice a disconnect. Finds the end of a head, but
+ * knows nothing else about HTTP.
  *
  * @module
  */
 
 import { Buffer } from "node:buffer";
-import { isHeadStart } from "core/http1_request.ts";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
+import { isHeadStart } from "core/http1/request_head.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { printAddress } from "core/os/address.ts";
-import { putLatin1 } from "core/os/latin1.ts";
+import { putLatin1 } from "core/http1/os/latin1.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What a connection waits for; whoever looks at the clock goes by it. */
+/** What a connection waits for; determines its timeout. */
 export type Waiting = "head" | "handler" | "answer" | "taker" | "end";
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** Buffers in which answers are put together, used again. */
+/** Pool of buffers for answers. */
 const scratches: Bytes[] = [];
 const SCRATCHES_MAX = 64;
 
-/** One connection. */
+/** An accepted connection, as far as it is used. */
+export type Connection = Pick<
+  Deno.TcpConn,
+  "read" | "write" | "closeWrite" | "close" | "setNoDelay" | "remoteAddr"
+>;
+
+/** One connection with its buffer. */
 export class Wire {
-  /** Address of the other end as text. */
+  /** Address of the peer as text. */
   readonly peer: string;
   /** What it waits for, and whether it has served before. */
   waiting: Waiting = "head";
   isReused = false;
   /**
-   * Looks of the owner since it waits for that, and since a body began that has not come to its end.
-   * Counting looks costs nothing where asking the clock at each step does.
+   * The owner's checks since this wait began, and since the current body began. Counting checks is
+   * cheaper than reading the clock at each step.
    */
-  looks = 0;
-  bodyLooks: number | undefined;
-  /** Called once, when the other end has left. */
+  checks = 0;
+  bodyChecks: number | undefined;
+  /** Called exactly once, when the peer has disconnected. */
   onLeft: (() => void) | undefined;
 
-  readonly #connection: Deno.TcpConn;
+  readonly #connection: Connection;
   #buffer = new Uint8Array(WIRE_LIMITS.readBytesFirst);
   #start = 0;
   #end = 0;
@@ -52,7 +58,7 @@ export class Wire {
   #hasLeft = false;
   #isClosed = false;
 
-  constructor(connection: Deno.TcpConn) {
+  constructor(connection: Connection) {
     this.#connection = connection;
     const { hostname, port } = connection.remoteAddr;
     this.peer = printAddress({ hostname, port });
@@ -67,22 +73,22 @@ export class Wire {
     return this.#end - this.#start;
   }
 
-  /** Says what is waited for from now on. */
+  /** Sets what the connection waits for. */
   wait(waiting: Waiting): void {
     this.waiting = waiting;
-    this.looks = 0;
+    this.checks = 0;
   }
 
-  /** Reads more into the buffer; false when the peer has left or there is no room. */
+  /** Reads more into the buffer; false if the peer has disconnected or the buffer is full. */
   fill(): Promise<boolean> {
     if (this.#reading !== undefined) return this.#reading;
     if (this.#hasLeft || !this.#makeRoom()) return Promise.resolve(false);
     return this.#reading = this.#fill();
   }
 
-  /** Reads ahead as long as an answer is made, so that a peer that leaves is noticed. */
+  /** Reads ahead while an answer is prepared, to notice a disconnect. */
   async watch(): Promise<void> {
-    // Requests that came at once must not leave a watcher each.
+    // One watcher only, even for pipelined requests.
     if (this.#isWatched) return;
     this.#isWatched = true;
     while (await this.fill() && this.waiting !== "head");
@@ -94,7 +100,7 @@ export class Wire {
     try {
       read = await this.#connection.read(this.#buffer.subarray(this.#end));
     } catch {
-      // Reset, or closed here: it has left either way.
+      // Reset, or closed here: disconnected in both cases.
     }
     this.#reading = undefined;
     if (read !== null) {
@@ -107,12 +113,12 @@ export class Wire {
 
   #leave(): void {
     this.#hasLeft = true;
-    const told = this.onLeft;
+    const onLeft = this.onLeft;
     this.onLeft = undefined;
-    told?.();
+    onLeft?.();
   }
 
-  /** Lets the buffer grow up to the size of a head. */
+  /** Grows the buffer, up to the maximum size of a head. */
   #makeRoom(): boolean {
     if (this.#end < this.#buffer.length) return true;
     const have = this.buffered;
@@ -132,8 +138,8 @@ export class Wire {
   }
 
   /**
-   * Reads a head and takes it off with its empty line. Undefined when the peer leaves before;
-   * a status when it is none, or too long.
+   * Reads and consumes a head with its empty line. Undefined if the peer disconnects before; a
+   * status if the head is invalid or too long.
    */
   async readHead(): Promise<string | 400 | 431 | undefined> {
     for (;;) {
@@ -150,12 +156,12 @@ export class Wire {
       // Another protocol shows at its first byte, before any line ends.
       if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return 400;
       const at = buffer.indexOf(LF, from);
-      // What lies behind the end is of an earlier read.
+      // Bytes behind the end are from an earlier read.
       if (at === -1 || at >= this.#end) break;
-      // A line that ends in LF alone ends elsewhere for somebody else.
+      // A bare LF is ambiguous: other parsers may not end the line there.
       if (at === this.#start || buffer[at - 1] !== CR) return 400;
       if (at === this.#start + 1) {
-        // Empty lines before a request are passed over (RFC 9112, 2.2).
+        // Empty lines before a request are skipped (RFC 9112, 2.2).
         this.#start = at + 1;
       } else if (at - this.#lineEnd === 2) {
         const head = textOf(buffer, this.#start, at - 3);
@@ -169,7 +175,7 @@ export class Wire {
     return undefined;
   }
 
-  /** Takes what is there, at most `bytesMax`, as bytes of the caller's own. */
+  /** Consumes buffered bytes, at most `bytesMax`, as a copy. */
   takeBuffered(bytesMax: number): Bytes {
     const to = Math.min(this.#end, this.#start + bytesMax);
     const taken = this.#buffer.slice(this.#start, to);
@@ -177,7 +183,7 @@ export class Wire {
     return taken;
   }
 
-  /** Drops what is there, at most `bytesMax`; returns how much. */
+  /** Drops buffered bytes, at most `bytesMax`; returns how many. */
   skipBuffered(bytesMax: number): number {
     const bytes = Math.min(this.buffered, bytesMax);
     this.#start += bytes;
@@ -186,19 +192,21 @@ export class Wire {
   }
 
   #rewind(): void {
-    // Not under a read, which writes to where the buffer ended before.
+    // Not during a read, which writes to the old end of the buffer.
     if (this.#start === this.#end && this.#reading === undefined) this.#start = this.#end = 0;
     this.#looked = this.#start;
     this.#lineEnd = -1;
   }
 
-  /** Takes what is there, else what comes next; undefined when the peer has left. */
+  /** Consumes buffered bytes, else reads; undefined if the peer has disconnected. */
   async take(bytesMax: number): Promise<Bytes | undefined> {
     while (this.buffered === 0) if (!await this.fill()) return undefined;
     return this.takeBuffered(bytesMax);
   }
 
-  /** Writes a head, and bytes behind it, in one go when they are few. Rejects when the peer left. */
+  /**
+   * Writes a head and a body, in one write if they are short. Rejects after a disconnect.
+   */
   async writeHead(text: string, body?: Uint8Array): Promise<void> {
     const bytes = text.length + (body?.length ?? 0);
     if (bytes > WIRE_LIMITS.writeBytesJoined) {
@@ -216,7 +224,7 @@ export class Wire {
     }
   }
 
-  /** Writes behind what is being written already. */
+  /** Writes after all pending writes. */
   async write(bytes: Uint8Array): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     this.#writing = this.#write(bytes);
@@ -232,8 +240,8 @@ export class Wire {
   }
 
   /**
-   * Ends our side and drops what still comes, until the peer has ended its own: a connection that is
-   * closed over unread bytes is reset, and a reset takes the answer away (RFC 9112, 9.6).
+   * Closes our side and drops received bytes until the peer closes its own. Closing over unread
+   * bytes would reset the connection, and the peer could lose the answer (RFC 9112, 9.6).
    */
   async linger(): Promise<void> {
     this.wait("end");
@@ -245,11 +253,11 @@ export class Wire {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#connection.close();
-    // Nobody may be reading who would notice.
+    // Without a pending read the disconnect would go unnoticed.
     this.#leave();
   }
 
-  /** Resolves when nothing of it is under way. */
+  /** Resolves when no read or write is pending. */
   async settled(): Promise<void> {
     await this.#reading;
   }

@@ -1,21 +1,26 @@
 /**
- * The listener of a proxy: hands requests on with their headers as a list and their bodies as streams,
- * writes answers as they are, and joins upgrades to the server behind. Framing and times are
- * `core/os/http1_server.ts`. No policy.
+ * The listener of a proxy: passes requests to its handlers, writes answers unchanged, and tunnels
+ * upgrades to the upstream. `core/http1/os/server.ts` does framing and timeouts. No policy.
  *
  * @module
  */
 
-import { HTTP_LIMITS } from "core/limits.ts";
-import { ABSOLUTE_TARGET, isAuthority } from "core/http1_request.ts";
-import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
-import type { ProxyHandlers, Proxying, ProxyRequest, ProxyUpgrade } from "core/proxy_port.ts";
+import { HTTP_LIMITS } from "core/limits/http.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ListenAddress, Listener } from "core/ports/sockets.ts";
+import type {
+  ProxyHandlers,
+  Proxying,
+  ProxyRequest,
+  ProxyUpgrade,
+} from "login/http1/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
-import type { Answer } from "core/os/http1_answer.ts";
-import { type Http1Request, serveHttp1, type WireBounds } from "core/os/http1_server.ts";
-import { refuseUpgrade, runTunnel } from "core/os/http1_tunnel.ts";
+import type { Answer } from "core/http1/os/answer.ts";
+import { type Http1Request, serveHttp1, type WireBounds } from "core/http1/os/server.ts";
+import { refuseUpgrade, runTunnel } from "login/http1/os/tunnel.ts";
 import type { ServerTimes } from "core/os/node_server.ts";
-import { openUpstream } from "core/os/upstream.ts";
+import { openUpstream } from "login/http1/os/upstream.ts";
 
 interface Deps {
   readonly processes: Processes;
@@ -27,7 +32,7 @@ interface Deps {
 
 const BAD_REQUEST: Answer = { status: 400, headers: [], body: null };
 
-/** Returns both sides of a proxy. */
+/** Returns the listener and the upstream of a proxy. */
 export function systemProxying(deps: Deps): Proxying {
   return { serve: (at, handlers) => serveProxy(at, handlers, deps), open: openUpstream };
 }
@@ -66,24 +71,16 @@ async function decide(
   }
 }
 
-/** Builds a request; undefined when its target is none that HTTP allows. */
+/** Builds a request; undefined if its target is not a valid URL. */
 function proxyRequestOf(
   request: Http1Request,
   authority: string,
 ): ProxyRequest | undefined {
-  const { head } = request;
-  const { method, headers } = head;
-  const whole = head.target.startsWith("/") ? undefined : ABSOLUTE_TARGET.exec(head.target);
-  if (whole === null) return undefined;
-  // A target has no fragment (RFC 9112, 3.2): readers differ on where the path of this one ends.
-  if (head.target.includes("#")) return undefined;
-  const [, host = headers.get("host") ?? authority, rest = head.target] = whole ?? [];
-  if (!isAuthority(host)) return undefined;
-  // A whole address outranks the `Host` header (RFC 9112, 3.2.2).
-  if (whole !== undefined) headers.set("host", host);
-  const url = URL.parse(`http://${host}${rest.startsWith("/") ? rest : `/${rest}`}`);
+  const { method, headers, authority: host, path } = request.head;
+  if (host !== undefined) headers.set("host", host);
+  const url = URL.parse(`http://${headers.get("host") ?? authority}${path}`);
   if (url === null) return undefined;
-  // A body under GET or HEAD has no meaning, and no part of one reaches the server behind.
+  // A body of GET or HEAD has no meaning and is not forwarded.
   const isBodyless = method === "GET" || method === "HEAD";
   const body = isBodyless ? null : request.body;
   return { method, url, headers, body, onGone: (run) => request.onGone(run) };

@@ -1,32 +1,39 @@
 /**
- * Hands an upgrade on to another server of this machine: asks it with the client's own handshake, gives
- * the client its answer, and then passes bytes both ways, no faster than they are taken. Looks at no
- * frame and decides nothing; whoever owns the listener has decided before.
+ * Tunnels an upgrade to another server of this machine: forwards the handshake and its answer, then
+ * copies bytes both ways with back-pressure. Parses no frames and decides nothing; the owner of the
+ * listener has decided before.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { parseAnswerHead, parseHeaderLine, printHeader, printRequestHead } from "core/http1.ts";
-import { UPSTREAM_LIMITS } from "core/limits.ts";
-import type { UpgradeTunnel } from "core/ports.ts";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
+import {
+  parseAnswerHead,
+  parseHeaderLine,
+  printHeader,
+  printRequestHead,
+} from "core/http1/messages.ts";
+import { UPSTREAM_LIMITS } from "core/limits/http.ts";
+import { readBytes } from "core/net/bounded_body.ts";
+import type { UpgradeTunnel } from "core/ports/sockets.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
-import { type Answer, writeAnswer } from "core/os/http1_answer.ts";
-import type { Wire } from "core/os/http1_wire.ts";
-import { bodyOf } from "core/os/upstream_body.ts";
-import { type Link, openLink } from "core/os/upstream_link.ts";
+import { type Answer, writeAnswer } from "core/http1/os/answer.ts";
+import type { Wire } from "core/http1/os/wire.ts";
+import { bodyOf } from "core/http1/os/upstream_body.ts";
+import { type Link, openLink } from "core/http1/os/upstream_link.ts";
+import { ok } from "core/result.ts";
 
 /** Headers of the other server's 101 that the client needs. */
 const HANDSHAKE_HEADER = /^(?:upgrade|connection|sec-websocket-[a-z]+)$/;
 const SWITCHING = /^HTTP\/1\.1 101(?: |\r|$)/;
-/** A refusal of the other server is passed on up to this size. */
+/** Maximum size of a forwarded refusal. */
 const REFUSAL_BYTES_MAX = 64 * 1024;
-/** Read and passed on at once. */
+/** Maximum size of one read. */
 const PIECE_BYTES_MAX = WIRE_LIMITS.headBytesMax;
 
-/** Runs a tunnel to its end, whichever side brings it, and calls `onClose`. */
+/** Runs a tunnel until either side ends it, then calls `onClose`. */
 export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void> {
   const { signal } = tunnel;
   let link: Link | undefined;
@@ -58,7 +65,7 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
       link?.close();
       return await refuseUpgrade(wire, answered as Answer);
     }
-    // What was sent before the end is passed on, if the other side takes it in time.
+    // Forward bytes sent before the end, if the other side reads them in time.
     wire.onLeft = () => {
       if (!isOver) ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);
     };
@@ -74,8 +81,8 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
 }
 
 /**
- * Answers a refused upgrade, and waits for the peer to hear that: a client that does not wait for the
- * 101 has sent more by then, and closing over it would take the refusal away.
+ * Answers a refused upgrade and waits for the peer to read it. A client may send data before the
+ * 101, and closing over unread data would reset the connection and lose the refusal.
  */
 export async function refuseUpgrade(wire: Wire, answer: Answer): Promise<void> {
   wire.wait("taker");
@@ -87,7 +94,7 @@ export async function refuseUpgrade(wire: Wire, answer: Answer): Promise<void> {
   if (!wire.hasLeft) await wire.linger();
 }
 
-/** Sends the handshake; the head of its answer when the server has switched protocols. */
+/** Sends the handshake; returns the head of a 101, or the refusal. */
 async function ask(link: Link, tunnel: UpgradeTunnel): Promise<string | Answer> {
   const headers = [...tunnel.headers, ["connection", "Upgrade"], ["upgrade", "websocket"]] as const;
   await link.writeHead(printRequestHead(
@@ -104,25 +111,17 @@ async function refusalOf(link: Link, text: string): Promise<Answer> {
   if (!head.ok) throw new Error(head.error);
   const { status, headers, framing } = head.value;
   const body = bodyOf(link, framing, () => {});
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  if (body instanceof Uint8Array) pieces.push(body);
-  else if (body !== null) {
-    for await (const piece of body) {
-      bytes += piece.length;
-      if (bytes > REFUSAL_BYTES_MAX) throw new RangeError("the refusal is too long");
-      pieces.push(piece);
-    }
-  }
+  const bytes = body instanceof Uint8Array ? ok(body) : await readBytes(body, REFUSAL_BYTES_MAX);
+  if (!bytes.ok) throw new RangeError("the refusal is too long");
   return {
-    // A 1xx or a success is no refusal that a client could read.
+    // A 1xx or a success is not a refusal.
     status: status < 300 ? 502 : status,
     headers: headers.filter(([name]) => name !== "set-cookie" && name !== "content-length"),
-    body: await new Blob(pieces).bytes(),
+    body: bytes.value,
   };
 }
 
-/** The 101 for the client, with what a handshake needs of the other server's. */
+/** The 101 for the client, with the handshake headers of the other server's. */
 function switching(head: string): string {
   let text = "HTTP/1.1 101 Switching Protocols\r\n";
   for (const line of head.split("\r\n").slice(1)) {
@@ -132,7 +131,7 @@ function switching(head: string): string {
   return `${text}\r\n`;
 }
 
-/** Passes bytes on until one side is gone; the other goes with it. */
+/** Copies bytes until one side closes, then closes the other. */
 async function pass(from: Wire | Link, to: Wire | Link, drop: () => void): Promise<void> {
   try {
     for (;;) {
@@ -141,7 +140,7 @@ async function pass(from: Wire | Link, to: Wire | Link, drop: () => void): Promi
       await to.write(piece);
     }
   } catch {
-    // Reset is an end as well.
+    // A reset ends the tunnel too.
   }
   drop();
 }

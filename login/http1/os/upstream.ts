@@ -1,30 +1,26 @@
 /**
- * A client of one HTTP/1.1 server that passes messages on as they are: what is packed stays packed,
- * what is told of length and range stays true, and both ways stream with back-pressure. The
- * platform's `fetch` would unpack bodies and keep their headers. No policy.
+ * A client of one HTTP/1.1 server that forwards messages unchanged: compressed bodies stay so, and
+ * both ways stream with back-pressure. The platform's `fetch` would decompress bodies and keep
+ * their headers. No policy.
  *
  * @module
  */
 
 import { Buffer } from "node:buffer";
-import type { Cut } from "core/cut.ts";
-import { UPSTREAM_LIMITS } from "core/limits.ts";
-import { parseAnswerHead, printRequestHead } from "core/http1.ts";
-import type { ListenAddress } from "core/ports.ts";
-import {
-  type Upstream,
-  type UpstreamAnswer,
-  UpstreamFault,
-  type UpstreamRequest,
-} from "core/proxy_port.ts";
+import type { AbortHandle } from "login/abort_handle.ts";
+import { UPSTREAM_LIMITS } from "core/limits/http.ts";
+import { printRequestHead } from "core/http1/messages.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
+import { UpstreamFault } from "core/http1/upstream_fault.ts";
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from "login/http1/proxy_port.ts";
 import { printAddress } from "core/os/address.ts";
-import { type Link, openLink, readAnswerHead } from "core/os/upstream_link.ts";
-import { bodyOf } from "core/os/upstream_body.ts";
+import { type Link, openLink, readAnswerHead } from "core/http1/os/upstream_link.ts";
+import { bodyOf } from "core/http1/os/upstream_body.ts";
 
-/** Methods whose request may be sent again when a kept connection turns out to be closed. */
+/** Methods whose request may be retried if a kept connection turns out to be closed. */
 const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Opens an upstream; connects when something is sent. */
+/** Creates an upstream; connects on the first request. */
 export function openUpstream(at: ListenAddress): Upstream {
   const host = printAddress(at);
   const open = new Set<Link>();
@@ -35,18 +31,26 @@ export function openUpstream(at: ListenAddress): Upstream {
   };
   const takeIdle = (): Link | undefined => {
     for (let link = idle.pop(); link !== undefined; link = idle.pop()) {
-      if (performance.now() - link.idleSince < UPSTREAM_LIMITS.idleMsMax) return link;
+      const isFresh = performance.now() - link.idleSince < UPSTREAM_LIMITS.idleMsMax;
+      if (isFresh && link.isEmpty()) return link;
       drop(link);
     }
     return undefined;
   };
   const keep = (link: Link) => {
-    link.idleSince = performance.now();
+    const since = link.idleSince = performance.now();
     if (idle.push(link) > UPSTREAM_LIMITS.idleConnectionsMax) drop(idle.shift() ?? link);
+    // Any event now is a close or unsolicited bytes, unless a request has started since.
+    void link.watch().then(() => {
+      const at = idle.indexOf(link);
+      if (at === -1 || link.idleSince !== since) return;
+      idle.splice(at, 1);
+      drop(link);
+    });
   };
-  const connect = async (cut: Cut): Promise<Link> => {
+  const connect = async (abortHandle: AbortHandle): Promise<Link> => {
     const link = await openLink(at);
-    if (cut.reason !== undefined) {
+    if (abortHandle.reason !== undefined) {
       link.close();
       throw new UpstreamFault("aborted", "the request was given up");
     }
@@ -55,16 +59,18 @@ export function openUpstream(at: ListenAddress): Upstream {
   };
   return {
     send: async (request) => {
-      const { cut } = request;
-      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
-      // A server may close a kept connection at any time. Only what may be sent twice takes one.
+      const { abortHandle } = request;
+      if (abortHandle.reason !== undefined) {
+        throw new UpstreamFault("aborted", "the request was given up");
+      }
+      // A server may close a kept connection at any time. So use one only for repeatable requests.
       const isRepeatable = request.body === null && REPEATABLE.has(request.method);
       const kept = isRepeatable ? takeIdle() : undefined;
       if (kept !== undefined) {
         const answer = await exchange(kept, request, { host, keep, drop });
         if (answer !== undefined) return answer;
       }
-      const answer = await exchange(await connect(cut), request, { host, keep, drop });
+      const answer = await exchange(await connect(abortHandle), request, { host, keep, drop });
       if (answer === undefined) {
         throw new UpstreamFault("unreachable", "it closed the connection without an answer");
       }
@@ -83,26 +89,26 @@ interface Owner {
   drop(link: Link): void;
 }
 
-/** Sends and receives over one connection; undefined when it was closed before any answer. */
+/** Sends and receives over one connection; undefined if it was closed before any answer. */
 async function exchange(
   link: Link,
   request: UpstreamRequest,
   owner: Owner,
 ): Promise<UpstreamAnswer | undefined> {
-  const { cut } = request;
-  const ignore = cut.on(() => owner.drop(link));
+  const { abortHandle } = request;
+  const ignore = abortHandle.onAbort(() => owner.drop(link));
   try {
     const sent = send(link, request, owner.host);
-    const text = await readAnswerHead(link);
-    if (text === undefined) {
+    const head = await readAnswerHead(link, request.method);
+    if (head === undefined) {
       ignore();
       owner.drop(link);
-      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
+      if (abortHandle.reason !== undefined) {
+        throw new UpstreamFault("aborted", "the request was given up");
+      }
       return undefined;
     }
-    const head = parseAnswerHead(text, request.method);
-    if (!head.ok) throw new UpstreamFault("malformed", head.error);
-    const { status, headers, framing, isKept } = head.value;
+    const { status, headers, framing, isKept } = head;
     const body = bodyOf(link, framing, (isWhole) => {
       ignore();
       if (isWhole && isKept && sent.isDone() && link.isEmpty()) owner.keep(link);
@@ -113,12 +119,14 @@ async function exchange(
   } catch (thrown) {
     ignore();
     owner.drop(link);
-    if (cut.reason !== undefined) throw new UpstreamFault("aborted", "the request was given up");
+    if (abortHandle.reason !== undefined) {
+      throw new UpstreamFault("aborted", "the request was given up");
+    }
     throw thrown;
   }
 }
 
-/** Begins to send; what fails on the way out shows in what comes back, or in that nothing does. */
+/** Starts to send. A failure shows in the answer, or in its absence. */
 function send(
   link: Link,
   request: UpstreamRequest,
@@ -147,7 +155,7 @@ async function sendBody(
     try {
       return await reader.read();
     } catch (thrown) {
-      // Half a request has to be seen as one: only the end of the connection says so.
+      // Close, so that the server sees that the request is incomplete.
       link.close();
       throw thrown;
     }
@@ -164,7 +172,7 @@ async function sendBody(
     }
     if (isChunked) return await link.write(LAST_CHUNK);
     if (left === 0) return;
-    // What is missing would be taken from the next request, what is too much for one.
+    // A wrong length would desynchronize the next request.
     link.close();
     throw new RangeError("the body is not as long as it says");
   } catch (thrown) {

@@ -6,13 +6,12 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createChunkDecoder } from "core/chunked.ts";
-
-const encoder = new TextEncoder();
+import { createChunkDecoder } from "core/http1/chunked.ts";
+import { bytesOf } from "tests/support/wire.ts";
 
 function decode(text: string, cut: number): { body: string; done: boolean; surplus: number } {
   const decoder = createChunkDecoder();
-  const bytes = encoder.encode(text);
+  const bytes = bytesOf(text);
   let body = "";
   for (let at = 0; at < bytes.length; at += cut) {
     for (const piece of decoder.take(bytes.slice(at, at + cut))) {
@@ -33,6 +32,13 @@ Deno.test("take() gives the same body however it is cut", () => {
       assert.deepEqual(decode(text, cut), { body: chunks.join(""), done: true, surplus: 0 });
     },
   ));
+});
+
+Deno.test("take() drops extensions and trailers that are well formed", () => {
+  const text = '3;a;b=c;d="e;\\"\xe9"\r\nabc\r\n00;z\r\nx: y\r\nEmpty:\r\n\r\n';
+  const decoder = createChunkDecoder();
+  const [data] = decoder.take(bytesOf(text));
+  assert.deepEqual([data, decoder.isDone(), decoder.surplus()], [bytesOf("abc"), true, 0]);
 });
 
 Deno.test("surplus() tells of bytes after the end", () => {
@@ -58,6 +64,23 @@ for (
     "3\r\nabcd\r\n",
     "3\r\nabc\n0\r\n\r\n",
     "fffffffffffff\r\n",
+    "3 \r\nabc\r\n",
+    "3\t\r\nabc\r\n",
+    "3 ;a\r\nabc\r\n",
+    "3; a=b\r\nabc\r\n",
+    "3;\r\nabc\r\n",
+    "3;;a\r\nabc\r\n",
+    "3;a=\r\nabc\r\n",
+    "3;a b\r\nabc\r\n",
+    "3;a=\xff\r\nabc\r\n",
+    '3;a="b\r\nabc\r\n',
+    '3;a="\0"\r\nabc\r\n',
+    "0\r\nno colon\r\n\r\n",
+    "0\r\nx : y\r\n\r\n",
+    "0\r\nx: \0\r\n\r\n",
+    "0\r\nx: y\r\n z\r\n\r\n",
+    "0\r\nContent-Length: 3\r\n\r\n",
+    "0\r\ntransfer-encoding: chunked\r\n\r\n",
     `3;${"x".repeat(5_000)}\r\n`,
     `0\r\n${"x: y\r\n".repeat(5_000)}\r\n`,
   ]

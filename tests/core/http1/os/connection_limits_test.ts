@@ -1,14 +1,14 @@
 /**
- * How many connections the listener of a proxy holds: who makes room, who is turned away and how that is
- * told, and that a client which takes all it can takes nothing from others.
+ * How many connections the listener of a proxy holds: who makes room, who is turned away and how
+ * that is told, and that a client which takes all it can takes nothing from others.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { HTTP_LIMITS } from "core/limits.ts";
-import type { Answer } from "core/os/http1_answer.ts";
-import { serveHttp1, type WireBounds } from "core/os/http1_server.ts";
+import { HTTP_LIMITS } from "core/limits/http.ts";
+import type { Answer } from "core/http1/os/answer.ts";
+import { serveHttp1, type WireBounds } from "core/http1/os/server.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { bytesOf, END_MS_MAX, listen } from "tests/support/wire.ts";

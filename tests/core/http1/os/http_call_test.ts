@@ -1,24 +1,31 @@
 /**
- * Short requests against servers that are scripted byte by byte: each bad answer is what it is, nothing
- * is sent twice, no connection that has ended is used again, and everything ends in time.
+ * Short requests against servers that are scripted byte by byte: each bad answer is what it is,
+ * nothing is sent twice, no connection that has ended is used again, and everything ends in time.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { type HttpCallAnswer, HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
-import { HTTP_CALL_LIMITS } from "core/limits.ts";
-import { openHttpCalls } from "core/os/http_call.ts";
-import { type Script, type ScriptedServer, serveScript } from "tests/core/os/scripted_server.ts";
+import { type HttpCallAnswer, HttpCallFault, type HttpCallRequest } from "core/http1/http_call.ts";
+import { HTTP_CALL_LIMITS } from "core/limits/http.ts";
+import { openHttpCalls } from "core/http1/os/http_call.ts";
+import {
+  type Script,
+  type ScriptedServer,
+  serveScript,
+} from "tests/core/http1/os/scripted_server.ts";
 import { say } from "tests/support/wire.ts";
 
 const OK = 'HTTP/1.1 201 Created\r\ncontent-length: 11\r\n\r\n{"id":"m1"}';
 
 function requestTo(server: ScriptedServer, more: Partial<HttpCallRequest> = {}): HttpCallRequest {
   return {
-    ...{ method: "POST", headers: { "content-type": "application/json" }, body: '{"a":"ü"}' },
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"a":"ü"}',
     url: `http://127.0.0.1:${server.port}/v3/conversations/a%3A1/activities`,
-    ...{ answerBytesMax: 64 * 1024, timeoutMs: 20_000 },
+    answerBytesMax: 64 * 1024,
+    timeoutMs: 20_000,
     ...more,
   };
 }
@@ -332,7 +339,7 @@ for (
     "HTTP/1.1 304 Not Modified\r\ntransfer-encoding: chunked\r\n\r\n",
   ]
 ) {
-  Deno.test(`${JSON.stringify(says)} may have a body behind it: nothing follows there`, async () => {
+  Deno.test(`${JSON.stringify(says)} may have a body behind it: nothing follows`, async () => {
     await using server = serveScript((connection, _request, nth) =>
       say(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
     );

@@ -1,22 +1,23 @@
 /**
- * Requests by which one peer would reach into what is another's, or into what comes after: bodies that are
- * read while they are answered, hosts that move the path, tunnels that end. Byte by byte, on both sides.
+ * Requests by which one peer would reach into what is another's, or into what comes after:
+ * bodies that are read while they are answered, hosts that move the path, tunnels that end.
+ * Byte by byte, on both sides.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { Cut } from "core/cut.ts";
-import { createChunkDecoder } from "core/chunked.ts";
-import { parseRequestHead } from "core/http1_request.ts";
-import { HTTP_LIMITS } from "core/limits.ts";
-import type { Answer } from "core/os/http1_answer.ts";
-import { type Http1Handlers, serveHttp1 } from "core/os/http1_server.ts";
-import { refuseUpgrade, runTunnel } from "core/os/http1_tunnel.ts";
-import { systemProxying } from "core/os/proxy_server.ts";
-import { openUpstream } from "core/os/upstream.ts";
-import type { Listener } from "core/ports.ts";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
+import { AbortHandle } from "login/abort_handle.ts";
+import { createChunkDecoder } from "core/http1/chunked.ts";
+import { parseRequestHead } from "core/http1/request_head.ts";
+import { HTTP_LIMITS } from "core/limits/http.ts";
+import type { Answer } from "core/http1/os/answer.ts";
+import { type Http1Handlers, serveHttp1 } from "core/http1/os/server.ts";
+import { refuseUpgrade, runTunnel } from "login/http1/os/tunnel.ts";
+import { systemProxying } from "login/http1/os/proxy_server.ts";
+import { openUpstream } from "login/http1/os/upstream.ts";
+import type { Listener } from "core/ports/sockets.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { bytesOf, END_MS_MAX, hear, say } from "tests/support/wire.ts";
@@ -43,7 +44,7 @@ async function soon<Value>(coming: Promise<Value>, what: string): Promise<Value>
   }
 }
 
-Deno.test("a body that is read while it is answered never passes for whole when it is not", async () => {
+Deno.test("a body that is read while it is answered never passes for whole", async () => {
   const first = Promise.withResolvers<void>();
   const here = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
@@ -158,6 +159,14 @@ Deno.test("an upgrade in HTTP/1.0 is none (RFC 9110, 7.8)", () => {
   assert.ok(parsed.ok && !parsed.value.isUpgrade);
 });
 
+Deno.test("an upgrade to nothing is none (RFC 9110, 7.8)", () => {
+  for (const nothing of ["Upgrade:", "Upgrade: \r\nUpgrade: ", "Upgrade: , ,"]) {
+    const head = `GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n${nothing}`;
+    const parsed = parseRequestHead(head);
+    assert.ok(parsed.ok && !parsed.value.isUpgrade, head);
+  }
+});
+
 Deno.test("extensions of chunks are bounded for the whole body", () => {
   const decoder = createChunkDecoder();
   const chunk = bytesOf(`1;${"x".repeat(1_000)}\r\na\r\n`);
@@ -166,18 +175,23 @@ Deno.test("extensions of chunks are bounded for the whole body", () => {
   }, SyntaxError);
 });
 
-Deno.test("a body of another length than it says spoils its connection to the server behind", async () => {
+Deno.test("a body of another length than it says spoils its upstream connection", async () => {
   const server = Deno.listen(LOOPBACK);
   const { port } = server.addr as Deno.NetAddr;
   const upstream = openUpstream({ ...LOOPBACK, port });
   try {
     for (const sent of ["abc", "abcdefgh"]) {
-      const cut = new Cut();
-      const late = setTimeout(() => cut.cut("late"), END_MS_MAX);
+      const abortHandle = new AbortHandle();
+      const late = setTimeout(() => abortHandle.abort("late"), END_MS_MAX);
       const sending = upstream.send({
-        ...{ method: "POST", target: "/", headers: [], bodyBytes: 5, cut, onEnd: () => {} },
+        method: "POST",
+        target: "/",
+        headers: [],
+        bodyBytes: 5,
+        abortHandle,
+        onEnd: () => {},
         body: new Blob([sent]).stream(),
-      }).then(() => "answered", () => cut.reason ?? "failed");
+      }).then(() => "answered", () => abortHandle.reason ?? "failed");
       const connection = await server.accept();
       const text = await hear(connection);
       connection.close();
@@ -199,7 +213,9 @@ Deno.test("what was sent through a tunnel before it ended arrives", async () => 
     upgrade: (_request, wire) =>
       runTunnel({
         to: { ...LOOPBACK, port },
-        ...{ target: "/", headers: new Headers(), timeoutMs: END_MS_MAX },
+        target: "/",
+        headers: new Headers(),
+        timeoutMs: END_MS_MAX,
         signal: new AbortController().signal,
         unreachable: () => new Response(null, { status: 502 }),
         onClose: over.resolve,
@@ -289,7 +305,7 @@ Deno.test("HTTP/1.0: an answer that broke off never looks whole", async () => {
   }
 });
 
-Deno.test("HTTP/1.0: an event stream is passed at once, and who leaves ends what is gathered", async () => {
+Deno.test("HTTP/1.0: an event stream is passed at once, and ends with its client", async () => {
   const cancelled = Promise.withResolvers<void>();
   const open = (type: string): Answer => ({
     status: 200,

@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { systemProxying } from "core/os/proxy_server.ts";
-import type { ListenAddress, Listener } from "core/ports.ts";
-import type { ProxyAnswer, ProxyHandlers } from "core/proxy_port.ts";
-import { HeaderList } from "core/header_list.ts";
+import { systemProxying } from "login/http1/os/proxy_server.ts";
+import type { ListenAddress, Listener } from "core/ports/sockets.ts";
+import type { ProxyAnswer, ProxyHandlers } from "login/http1/proxy_port.ts";
+import { HeaderList } from "core/http1/header_list.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 
@@ -91,7 +91,9 @@ Deno.test("an upgrade whose peer has left while it was decided closes its tunnel
         accept: "tunnel",
         tunnel: {
           to: { hostname: "127.0.0.1", port: 9 },
-          ...{ target: "/socket", headers: new Headers(), timeoutMs: 60_000 },
+          target: "/socket",
+          headers: new Headers(),
+          timeoutMs: 60_000,
           signal: new AbortController().signal,
           unreachable: (reason: string) => new Response(reason, { status: 502 }),
           onClose: closed.resolve,

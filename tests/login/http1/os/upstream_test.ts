@@ -6,10 +6,16 @@
  */
 
 import assert from "node:assert/strict";
-import { Cut } from "core/cut.ts";
-import { openUpstream } from "core/os/upstream.ts";
-import { type Upstream, type UpstreamAnswer, UpstreamFault } from "core/proxy_port.ts";
-import { type Script, type ScriptedServer, serveScript } from "tests/core/os/scripted_server.ts";
+import { AbortHandle } from "login/abort_handle.ts";
+import { openUpstream } from "login/http1/os/upstream.ts";
+import { UpstreamFault } from "core/http1/upstream_fault.ts";
+import type { Upstream, UpstreamAnswer } from "login/http1/proxy_port.ts";
+import {
+  type Script,
+  type ScriptedServer,
+  serveScript,
+} from "tests/core/http1/os/scripted_server.ts";
+import { settlesAtOnce } from "tests/support/turns.ts";
 import { END_MS_MAX, say } from "tests/support/wire.ts";
 
 const text = new TextEncoder();
@@ -43,7 +49,7 @@ function get(upstream: Upstream, more: Partial<Parameters<Upstream["send"]>[0]> 
     headers: [],
     body: null,
     bodyBytes: undefined,
-    cut: new Cut(),
+    abortHandle: new AbortHandle(),
     onEnd: () => {},
     ...more,
   });
@@ -71,10 +77,10 @@ for (const length of [2_500, 4_096, 16_384, 20_000]) {
     async (connection) => await say(connection, "HTTP/1.1 204 No Content\r\n\r\n"),
     async ({ upstream, requests }) => {
       const value = "\xe9".repeat(100) + "y".repeat(length);
-      const cut = new Cut();
-      const late = setTimeout(() => cut.cut("late"), END_MS_MAX);
+      const abortHandle = new AbortHandle();
+      const late = setTimeout(() => abortHandle.abort("late"), END_MS_MAX);
       const headers = [["x-long", value], ["x-user-email", "mia@example.org"]] as const;
-      await get(upstream, { headers, cut }).finally(() => clearTimeout(late));
+      await get(upstream, { headers, abortHandle }).finally(() => clearTimeout(late));
       const [head = ""] = requests;
       assert.ok(head.endsWith("\r\nx-user-email: mia@example.org\r\n\r\n"), head.slice(-99));
       assert.ok(head.includes(`\r\nx-long: ${value}\r\n`));
@@ -102,6 +108,29 @@ test(
   async ({ upstream, connections }) => {
     for (let round = 0; round < 5; round++) assert.equal(await bytesOf(await get(upstream)), "ok");
     assert.equal(connections(), 1);
+  },
+);
+
+const unasked = Promise.withResolvers<void>();
+const said = Promise.withResolvers<void>();
+const dropped = Promise.withResolvers<void>();
+test(
+  "what a server says unasked on a kept connection is not the next answer",
+  async (connection, _, nth) => {
+    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    if (nth > 1) return;
+    await unasked.promise;
+    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
+    said.resolve();
+    if (await connection.read(new Uint8Array(1)) === null) dropped.resolve();
+  },
+  async ({ upstream, connections }) => {
+    assert.equal(await bytesOf(await get(upstream)), "ok");
+    unasked.resolve();
+    await said.promise;
+    assert.ok(await settlesAtOnce(dropped.promise), "the connection is kept");
+    assert.equal(await bytesOf(await get(upstream)), "ok");
+    assert.equal(connections(), 2);
   },
 );
 
@@ -156,6 +185,7 @@ for (const [name, answer] of CUT) {
   });
 }
 
+const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const MALFORMED: readonly string[] = [
   "SSH-2.0-OpenSSH\r\n\r\n",
   "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
@@ -163,6 +193,12 @@ const MALFORMED: readonly string[] = [
   "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
   `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}\r\n\r\n`,
   "HTTP/1.1 200 OK\r\nhalf",
+  `HTTP/1.1 1\r\n\r\n${OK}`,
+  `HTTP/1.1 100 Continue\r\nno colon\r\n\r\n${OK}`,
+  `HTTP/1.1 100 Continue\nX: y\r\n\r\n${OK}`,
+  `HTTP/1.0 100 Continue\r\n\r\n${OK}`,
+  `HTTP/1.1 103 Early Hints\r\ntransfer-encoding: chunked\r\n\r\n${OK}`,
+  `HTTP/1.1 103 Early Hints\r\ncontent-length: 3\r\n\r\n${OK}`,
 ];
 for (const answer of MALFORMED) {
   test(`${JSON.stringify(answer).slice(0, 50)} is a fault`, async (connection) => {
@@ -178,7 +214,8 @@ test(
   (connection) =>
     say(
       connection,
-      "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+      "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n" +
+        "content-length: 4\r\n\r\nevil",
     ),
   async ({ upstream, connections }) => {
     for (let round = 0; round < 3; round++) assert.equal(await bytesOf(await get(upstream)), "ok");
@@ -211,16 +248,16 @@ test("a server that closes without an answer is unreachable", (connection) => {
 test("an abort drops the connection before and during an answer", async (connection) => {
   await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
 }, async ({ upstream }) => {
-  const during = new Cut();
-  const answer = await get(upstream, { cut: during });
+  const during = new AbortHandle();
+  const answer = await get(upstream, { abortHandle: during });
   const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
   assert.deepEqual((await reader.read()).value, text.encode("a"));
   const next = reader.read();
-  during.cut("over");
+  during.abort("over");
   await assert.rejects(next);
-  const before = new Cut();
-  before.cut("over");
-  assert.equal(await faultOf(get(upstream, { cut: before })), "aborted");
+  const before = new AbortHandle();
+  before.abort("over");
+  assert.equal(await faultOf(get(upstream, { abortHandle: before })), "aborted");
 });
 
 test("bodies go up with their length, or in chunks", (connection) => {

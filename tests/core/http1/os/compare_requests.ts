@@ -1,0 +1,38 @@
+/**
+ * Compares what two readers made of the requests of a connection.
+ *
+ * @module
+ */
+
+import { type Difference, differingFields, isMessage } from "tests/core/http1/os/differences.ts";
+import type { OurRequests } from "tests/core/http1/os/our_reading.ts";
+import type { Ending, Message, Reading } from "tests/core/http1/os/reading.ts";
+
+/** The first difference; undefined when all is read alike. */
+export function requestDifference(
+  ours: OurRequests,
+  theirs: Reading,
+  text: string,
+): Difference | undefined {
+  for (let index = 0;; index++) {
+    const before = ours.messages[index - 1];
+    const a = ours.messages[index] ?? ours.ending;
+    const b = theirs.messages[index] ?? plain(theirs.ending, before);
+    const fields = isMessage(a) && isMessage(b) ? differingFields(a, b) : "";
+    if (isMessage(a) && isMessage(b) && fields === "") continue;
+    if (!isMessage(a) && !isMessage(b) && isSame(a, b)) return undefined;
+    const start = theirs.starts[index] ?? text.length;
+    return { ours: a, theirs: b, fields, text: text.slice(start), start, before };
+  }
+}
+
+/** The listener says nothing of half a head, and of what follows the last message. */
+function plain(ending: Ending, before: Message | undefined): Ending {
+  if (ending.kind === "ended" && before?.isKept === false) return { kind: "closed" };
+  return ending.kind === "cut" && ending.stage === "head" ? { kind: "ended" } : ending;
+}
+
+function isSame(a: Ending, b: Ending): boolean {
+  if (a.kind === "upgraded" && b.kind === "upgraded") return a.rest === b.rest;
+  return a.kind === b.kind;
+}

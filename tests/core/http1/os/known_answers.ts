@@ -1,0 +1,312 @@
+/**
+ * Answers that our client and `llhttp` read in two ways, each with the reason. What is not listed
+ * here fails the test.
+ *
+ * @module
+ */
+
+import {
+  CONNECTION_TRAILER,
+  hasBrokenExtension,
+  type Head,
+  headOf,
+  isMessage,
+  type Known,
+  reasonOf,
+  SPACED_OPTION,
+  valuesOf,
+  withoutSpacedOptions,
+} from "tests/core/http1/os/differences.ts";
+
+const INTERIM_LINE = /^HTTP\/1\.[01] 1(?!01)\d\d(?: |\r)/;
+const OK = "HTTP/1.1 200 OK\r\n";
+const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
+const CODING = "transfer-encoding";
+const LENGTH = "content-length";
+const NO_STATUS_LINE = /^its first line is no status line$/;
+const INTERIM = /^nothing may follow its interim answer$/;
+
+/** We refuse for a reason what the other reader accepts. */
+function refuses(reason: RegExp, about: (text: string) => boolean): Known["isIt"] {
+  return ({ ours, theirs, text }) =>
+    reason.test(reasonOf(ours)) && reasonOf(theirs) === "" && about(text);
+}
+
+/** The answers before the final one, and that one with all behind it. */
+function answersOf(text: string): readonly string[] {
+  const answers: string[] = [];
+  let from = 0;
+  for (;;) {
+    const end = text.indexOf("\r\n\r\n", from);
+    if (end === -1 || !INTERIM_LINE.test(text.slice(from))) return [...answers, text.slice(from)];
+    answers.push(text.slice(from, end + 4));
+    from = end + 4;
+  }
+}
+function headOfFinal(text: string): Head {
+  return headOf(answersOf(text).at(-1) ?? "");
+}
+function interimsOf(text: string): readonly Head[] {
+  return answersOf(text).filter((one) => INTERIM_LINE.test(one)).map(headOf);
+}
+/** Whether the final answer or one before it has such a head. */
+function hasHead(text: string, isSuch: (head: Head) => boolean): boolean {
+  return answersOf(text).map(headOf).some(isSuch);
+}
+function values(text: string, name: string): readonly string[] {
+  return valuesOf(headOfFinal(text), name);
+}
+function statusOf(text: string): number {
+  return Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(headOfFinal(text).first)?.[1]);
+}
+
+/** The rows; the first that fits explains a difference. */
+export const KNOWN_ANSWERS: readonly Known[] = [
+  {
+    name: "a head whose end has not come",
+    we: "refuse later",
+    why: "It is judged when it is whole; its size is bounded until then.",
+    section: "RFC 9112, 2.2",
+    example: `${OK}no colon\r\n`,
+    isIt: ({ ours, theirs, text }) =>
+      !isMessage(ours) && ours.kind === "cut" && reasonOf(theirs) !== "" &&
+      !headOfFinal(text).isWhole,
+  },
+  {
+    name: "a line of a chunked body whose end has not come",
+    we: "refuse later",
+    why: "It is judged when it is whole; it has 4 KiB at most.",
+    section: "RFC 9112, 7.1",
+    example: `${CHUNKED}x`,
+    isIt: ({ ours, theirs }) =>
+      !isMessage(ours) && ours.kind === "cut" && ours.stage === "body" && !isMessage(theirs) &&
+      theirs.kind === "refused" && theirs.stage === "body",
+  },
+  {
+    name: "Proxy-Connection",
+    we: "are looser",
+    why: "It is no header of HTTP: it says nothing of a connection.",
+    section: "RFC 9112, C.2.2",
+    example: `${OK}Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n`,
+    isIt: ({ theirs, text }) =>
+      isMessage(theirs) && !theirs.isKept &&
+      answersOf(text).some((one) => valuesOf(headOf(one), "proxy-connection").length > 0),
+    mend: (text) => text.replace(/^proxy-connection:/gim, "x-proxy-connection:"),
+  },
+  {
+    name: "an empty line before an answer",
+    we: "are stricter",
+    why: "Only a server passes over some, before a request.",
+    section: "RFC 9112, 2.2",
+    example: `\r\n${OK}Content-Length: 0\r\n\r\n`,
+    isIt: ({ ours, theirs, text }) =>
+      !isMessage(ours) && /^[\r\n]/.test(answersOf(text).at(-1) ?? "") && reasonOf(theirs) === "",
+  },
+  {
+    name: "another version than HTTP/1.0 and HTTP/1.1",
+    we: "are stricter",
+    why: "They have other messages.",
+    section: "RFC 9112, 2.3",
+    example: "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+    isIt: refuses(NO_STATUS_LINE, (text) => !/^HTTP\/1\.[01] /.test(headOfFinal(text).first)),
+  },
+  {
+    name: "a status below 100 or above 599",
+    we: "are stricter",
+    why: "They have no class, so nothing says whether a body follows.",
+    section: "RFC 9110, 15",
+    example: "HTTP/1.1 600 X\r\nContent-Length: 0\r\n\r\n",
+    isIt: refuses(NO_STATUS_LINE, (text) => {
+      const status = statusOf(text);
+      return status < 100 || status > 599;
+    }),
+  },
+  {
+    name: "two carriage returns at the end of a status line",
+    we: "are stricter",
+    why: "The other reader takes them for the end of the line; for us a line ends in CR LF.",
+    section: "RFC 9112, 2.2",
+    example: "HTTP/1.1 200 OK\r\rContent-Length: 0\r\n\r\n",
+    isIt: ({ ours, theirs, text }) =>
+      !isMessage(ours) && reasonOf(theirs) === "" && /^HTTP\/1\.[01] [^\r\n]*\r\r/m.test(text),
+  },
+  {
+    name: "a control character in the text of a status",
+    we: "are stricter",
+    why: "It is visible text, and goes into logs.",
+    section: "RFC 9112, 4",
+    example: "HTTP/1.1 200 \0\r\nContent-Length: 0\r\n\r\n",
+    isIt: refuses(
+      NO_STATUS_LINE,
+      (text) => answersOf(text).some((one) => /[^\t\x20-\x7e\x80-\xff]/.test(headOf(one).first)),
+    ),
+  },
+  {
+    name: "a change of protocol",
+    we: "are stricter",
+    why: "The client did not ask for one. Where the proxy does, it reads the answer by itself.",
+    section: "RFC 9110, 7.8",
+    example: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+    isIt: refuses(/^it changes the protocol/, (text) => statusOf(text) === 101),
+  },
+  {
+    name: "an interim answer behind which nothing follows",
+    we: "are stricter",
+    why: "The answer that it announces cannot come.",
+    section: "RFC 9110, 15.2",
+    example: "HTTP/1.0 100 Continue\r\n\r\n",
+    isIt: refuses(
+      INTERIM,
+      (text) =>
+        interimsOf(text).some((head) =>
+          head.first.startsWith("HTTP/1.0") ||
+          /(?:^|[, ])close(?:[, ]|$)/i.test(valuesOf(head, "connection").join())
+        ),
+    ),
+  },
+  {
+    name: "an interim answer with a body",
+    we: "are stricter",
+    why: "It has none, and what lies there could be taken for the answer.",
+    section: "RFC 9112, 6.3",
+    example: "HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n",
+    isIt: ({ ours, text }) =>
+      INTERIM.test(reasonOf(ours)) &&
+      interimsOf(text).some((head) =>
+        head.headers.some(([name]) => name === CODING || name === LENGTH)
+      ),
+  },
+  {
+    name: "a coding besides chunked",
+    we: "are stricter",
+    why: "Nothing here takes it off, and readers differ on where that body ends.",
+    section: "RFC 9112, 6.3",
+    example: `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    isIt: refuses(
+      /^its transfer coding is not chunked alone$/,
+      (text) =>
+        hasHead(text, (head) => {
+          const codings = valuesOf(head, CODING);
+          return codings.length > 0 && !/^chunked$/i.test(codings.join());
+        }),
+    ),
+  },
+  {
+    name: "a length and a coding that is empty",
+    we: "are stricter",
+    why: "A message has one framing.",
+    section: "RFC 9112, 6.3",
+    example: `${OK}Transfer-Encoding:\r\nContent-Length: 1\r\n\r\na`,
+    isIt: refuses(
+      /^it is framed in two ways$/,
+      (text) =>
+        hasHead(
+          text,
+          (head) => valuesOf(head, CODING).join() === "" && valuesOf(head, LENGTH).length > 0,
+        ),
+    ),
+  },
+  {
+    name: "a tab around a coding",
+    we: "are stricter",
+    why: "The other reader takes one behind it for a part of it, and reads to the end of the " +
+      "connection.",
+    section: "RFC 9110, 5.6.3",
+    example: `${OK}Transfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n`,
+    isIt: refuses(
+      /^a header is malformed$/,
+      (text) => /^(?:transfer-encoding|content-length):[^\r\n]*\t/im.test(text),
+    ),
+  },
+  {
+    name: "a length that begins with 0 or has more than 15 digits",
+    we: "are stricter",
+    why: "Some readers take it for an octal number, and no number of ours is exact above that.",
+    section: "RFC 9110, 8.6",
+    example: `${OK}Content-Length: 03\r\n\r\nabc`,
+    isIt: refuses(
+      /^its content-length is no number$/,
+      (text) => hasHead(text, (head) => /^(?:0\d+|\d{16,})$/.test(valuesOf(head, LENGTH).join())),
+    ),
+  },
+  {
+    name: "an extension of a chunk without a name or a value",
+    we: "are stricter",
+    why: "The grammar has both, and nothing needs one without.",
+    section: "RFC 9112, 7.1.1",
+    example: `${CHUNKED}3;a=\r\nabc\r\n0\r\n\r\n`,
+    isIt: refuses(
+      /^a chunk has no size$/,
+      hasBrokenExtension,
+    ),
+  },
+  {
+    name: "a size of a chunk of more than 12 digits",
+    we: "are stricter",
+    why: "No number of ours is exact above that, and nobody writes so many zeros in front.",
+    section: "RFC 9112, 7.1",
+    example: `${CHUNKED}0000000000003\r\nabc\r\n0\r\n\r\n`,
+    isIt: refuses(/^a chunk has no size$/, (text) => /\r\n[0-9A-Fa-f]{13,}[\r;]/.test(text)),
+  },
+  {
+    name: "a trailer that frames the message",
+    we: "are stricter",
+    why: "It comes too late to say where the body ends.",
+    section: "RFC 9110, 6.5.1",
+    example: `${CHUNKED}0\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    isIt: refuses(
+      /^a trailer frames the message$/,
+      (text) =>
+        /\r\n(?:transfer-encoding|content-length):/i.test(text.slice(text.indexOf("\r\n\r\n"))),
+    ),
+  },
+  {
+    name: "204 or 304 with chunks",
+    we: "are stricter",
+    why: "It has no body. We take none, and no other answer from this connection.",
+    section: "RFC 9112, 6.3",
+    example: `HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    isIt: ({ ours, text }) =>
+      isMessage(ours) && !ours.isKept && ours.body === "" &&
+      /^(?:204|304)$/.test(`${ours.status}`) &&
+      values(text, CODING).length > 0,
+  },
+  {
+    name: "204 with a length",
+    we: "are stricter",
+    why: "It has no body. We take none, and no other answer from this connection.",
+    section: "RFC 9110, 8.6",
+    example: "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
+    isIt: ({ ours, fields, text }) =>
+      isMessage(ours) && !ours.isKept && ours.status === 204 && fields === "isKept" &&
+      values(text, LENGTH).length > 0,
+  },
+  {
+    name: "Connection in a trailer",
+    we: "are looser",
+    why: "A trailer says nothing of the connection. The other reader takes its options.",
+    section: "RFC 9110, 6.5.1",
+    example: `${CHUNKED}0\r\nConnection: close\r\n\r\n`,
+    isIt: ({ fields, text }) => fields === "isKept" && CONNECTION_TRAILER.test(text),
+    mend: (text) => text.replace(CONNECTION_TRAILER, "$1x-$2"),
+  },
+  {
+    name: "white space before a comma or at the end of Connection",
+    we: "are looser",
+    why: "It is allowed there; the other reader does not know the option any more.",
+    section: "RFC 9110, 5.6.1",
+    example: `${OK}Connection: close\t\r\nContent-Length: 0\r\n\r\n`,
+    isIt: ({ fields, text }) => fields !== "" && SPACED_OPTION.test(text),
+    mend: withoutSpacedOptions,
+  },
+  {
+    name: "HTTP/1.0 with keep-alive",
+    we: "are stricter",
+    why: "A connection of that version ends with its answer.",
+    section: "RFC 9112, 9.3",
+    example: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+    isIt: ({ ours, fields, text }) =>
+      isMessage(ours) && !ours.isKept && fields === "isKept" &&
+      headOfFinal(text).first.startsWith("HTTP/1.0"),
+  },
+];

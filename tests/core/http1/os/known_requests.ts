@@ -1,0 +1,305 @@
+/**
+ * Requests that our listener and `llhttp` read in two ways, each with the reason. What is not
+ * listed here fails the test.
+ *
+ * @module
+ */
+
+import {
+  CONNECTION_TRAILER,
+  type Difference,
+  hasBrokenExtension,
+  headOf,
+  isMessage,
+  type Known,
+  reasonOf,
+  SPACED_OPTION,
+  valuesOf,
+  withoutSpacedOptions,
+} from "tests/core/http1/os/differences.ts";
+
+const HOST = "Host: a\r\n";
+const CHUNKED = `${HOST}Transfer-Encoding: chunked\r\n`;
+/** A host with a port or without, and nothing else. */
+const PLAIN_HOST = /^[A-Za-z0-9._~!$&'()*+;=%:[\]-]+$/;
+const WHOLE_ADDRESS = /^https?:\/\/([^/?]+)/i;
+
+/** We refuse a head with a status that the other reader accepts. */
+function refuses(status: string, about: (text: string) => boolean): Known["isIt"] {
+  return ({ ours, theirs, text }) =>
+    reasonOf(ours) === status && reasonOf(theirs) === "" && about(text);
+}
+
+/** The other reader refuses for a reason what we accept, or the beginning of which we do. */
+function accepts(reason: RegExp, about: (difference: Difference) => boolean): Known["isIt"] {
+  return (difference) =>
+    reasonOf(difference.ours) === "" && reason.test(reasonOf(difference.theirs)) &&
+    about(difference);
+}
+
+function methodOf(text: string): string {
+  return headOf(text).first.split(" ")[0] ?? "";
+}
+function targetOf(text: string): string {
+  return headOf(text).first.split(" ")[1] ?? "";
+}
+function minorOf(text: string): string {
+  return headOf(text).first.slice(-1);
+}
+function values(text: string, name: string): readonly string[] {
+  return valuesOf(headOf(text), name);
+}
+
+/** Methods of `llhttp`, besides those of other protocols. */
+const KNOWN_METHODS =
+  /^(?:DELETE|GET|HEAD|POST|PUT|CONNECT|OPTIONS|TRACE|COPY|LOCK|MKCOL|MOVE|PROPFIND|PROPPATCH|SEARCH|UNLOCK|BIND|REBIND|UNBIND|ACL|REPORT|MKACTIVITY|CHECKOUT|MERGE|M-SEARCH|NOTIFY|SUBSCRIBE|UNSUBSCRIBE|PATCH|PURGE|MKCALENDAR|LINK|UNLINK|QUERY)$/;
+const CODING = "transfer-encoding";
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+
+/** The rows; the first that fits explains a difference. */
+export const KNOWN_REQUESTS: readonly Known[] = [
+  {
+    name: "what follows a chunked body at once",
+    we: "are stricter",
+    why: "The connection ends after the answer; a client that sends ahead must be ready for that.",
+    section: "RFC 9112, 9.3.2",
+    example: `POST / HTTP/1.1\r\n${CHUNKED}\r\n0\r\n\r\nGET / HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: ({ ours, before }) =>
+      !isMessage(ours) && ours.kind === "closed" && before?.isKept === true &&
+      before.headers.some(([name]) => name === "transfer-encoding"),
+    isEnd: true,
+  },
+  {
+    name: "a head whose end has not come",
+    we: "refuse later",
+    why: "It is judged when it is whole; its size and its time are bounded until then.",
+    section: "RFC 9112, 2.2",
+    example: "GET / HTTP/1.1\r\nno colon\r\n",
+    isIt: ({ ours, theirs, text }) =>
+      !isMessage(ours) && ours.kind === "ended" && reasonOf(theirs) !== "" && !headOf(text).isWhole,
+  },
+  {
+    name: "a line of a chunked body whose end has not come",
+    we: "refuse later",
+    why: "It is judged when it is whole; it has 4 KiB at most.",
+    section: "RFC 9112, 7.1",
+    example: `POST / HTTP/1.1\r\n${CHUNKED}\r\nx`,
+    isIt: ({ ours, theirs }) =>
+      !isMessage(ours) && ours.kind === "cut" && !isMessage(theirs) &&
+      theirs.kind === "refused" && theirs.stage === "body",
+  },
+  {
+    name: "Host is missing, twice or no host",
+    we: "are stricter",
+    why: "A cockpit behind us would choose another host than we did.",
+    section: "RFC 9112, 3.2",
+    example: "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    isIt: refuses("400", (text) => {
+      const hosts = values(text, "host");
+      return hosts.length === 0
+        ? minorOf(text) !== "0"
+        : hosts.length > 1 || !PLAIN_HOST.test(hosts[0] ?? "");
+    }),
+  },
+  {
+    name: "a target that is neither a path nor an address of http or https",
+    we: "are stricter",
+    why:
+      "There is nothing here for `*`, and readers differ on a fragment, a user and other schemes.",
+    section: "RFC 9112, 3.2",
+    example: `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: refuses("400", (text) => {
+      const target = targetOf(text);
+      if (target.includes("#")) return true;
+      return !target.startsWith("/") && !PLAIN_HOST.test(WHOLE_ADDRESS.exec(target)?.[1] ?? "");
+    }),
+  },
+  {
+    name: "chunks in HTTP/1.0",
+    we: "are stricter",
+    why: "That version has none, and a reader of it would take the chunks for the next request.",
+    section: "RFC 9112, 6.1",
+    example: "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    isIt: refuses("400", (text) => minorOf(text) === "0" && values(text, CODING).length > 0),
+  },
+  {
+    name: "a coding besides chunked",
+    we: "are stricter",
+    why: "Nothing here takes it off, and readers differ on which coding ends the body.",
+    section: "RFC 9112, 6.1",
+    example: `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    isIt: refuses("400", (text) => {
+      const codings = values(text, CODING);
+      return codings.length > 0 && !/^chunked$/i.test(codings.join());
+    }),
+  },
+  {
+    name: "a tab around a coding",
+    we: "are stricter",
+    why:
+      "The other reader takes one in front of it for white space, and one behind it for a part " +
+      "of it.",
+    section: "RFC 9110, 5.6.3",
+    example: `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n`,
+    isIt: refuses("400", (text) => /^(?:transfer-encoding|content-length):[^\r\n]*\t/im.test(text)),
+  },
+  {
+    name: "a length that begins with 0",
+    we: "are stricter",
+    why: "Some readers take it for an octal number.",
+    section: "RFC 9110, 8.6",
+    example: `POST / HTTP/1.1\r\n${HOST}Content-Length: 03\r\n\r\nabc`,
+    isIt: refuses("400", (text) => /^0\d+$/.test(values(text, "content-length").join())),
+  },
+  {
+    name: "a length of more than 15 digits",
+    we: "are stricter",
+    why: "No number of ours is exact above that.",
+    section: "RFC 9110, 8.6",
+    example: `POST / HTTP/1.1\r\n${HOST}Content-Length: 1000000000000000\r\n\r\n`,
+    isIt: refuses("400", (text) => /^\d{16,}$/.test(values(text, "content-length").join())),
+  },
+  {
+    name: "an upgrade with a body",
+    we: "are stricter",
+    why: "What follows would be the body for one reader and the other protocol for the next.",
+    section: "RFC 9110, 7.8",
+    example:
+      `GET / HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: 1\r\n\r\na`,
+    isIt: refuses("400", (text) =>
+      values(text, "upgrade").length > 0 &&
+      values(text, CODING).length + values(text, "content-length").length > 0),
+  },
+  {
+    name: "a tunnel to elsewhere",
+    we: "are stricter",
+    why: "Nothing here is a proxy of that kind.",
+    section: "RFC 9110, 9.3.6",
+    example: `CONNECT /a HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: refuses("501", (text) => methodOf(text) === "CONNECT"),
+  },
+  {
+    name: "another expectation than 100-continue",
+    we: "are stricter",
+    why: "There is no other.",
+    section: "RFC 9110, 10.1.1",
+    example: `POST / HTTP/1.1\r\n${HOST}Expect: 200-ok\r\n\r\n`,
+    isIt: refuses("417", (text) => values(text, "expect").join().toLowerCase() !== "100-continue"),
+  },
+  {
+    name: "HTTP/0.9 and HTTP/2.0 in a request line",
+    we: "are stricter",
+    why: "They have other messages.",
+    section: "RFC 9112, 2.3",
+    example: `GET / HTTP/2.0\r\n${HOST}\r\n`,
+    isIt: refuses("505", (text) => /HTTP\/[^1]\.\d$/.test(headOf(text).first)),
+  },
+  {
+    name: "a request line without a version",
+    we: "are stricter",
+    why: "That is HTTP/0.9, which has no headers.",
+    section: "RFC 9112, 3",
+    example: `GET /\r\n${HOST}\r\n`,
+    isIt: refuses("400", (text) => /^(?:\r\n)*(?![^\r\n]* HTTP\/)[^\r\n]/.test(text)),
+  },
+  {
+    name: "two spaces in a request line",
+    we: "are stricter",
+    why: "One space parts the words; readers that split elsewhere find another target.",
+    section: "RFC 9112, 3",
+    example: `GET /  HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: refuses("400", (text) => headOf(text).first.includes("  ")),
+  },
+  {
+    name: "a line feed before a request",
+    we: "are stricter",
+    why: "An empty line is CR LF; a line feed alone ends no line anywhere.",
+    section: "RFC 9112, 2.2",
+    example: `\nGET / HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: refuses("400", (text) => /^(?:\r\n)*(?:\n|\r[^\n])/.test(text)),
+  },
+  {
+    name: "a size of a chunk of more than 12 digits",
+    we: "are stricter",
+    why: "No number of ours is exact above that, and nobody writes so many zeros in front.",
+    section: "RFC 9112, 7.1",
+    example: `POST / HTTP/1.1\r\n${CHUNKED}\r\n0000000000003\r\nabc\r\n0\r\n\r\n`,
+    isIt: refuses("a chunk has no size", (text) => /\r\n[0-9A-Fa-f]{13,}[\r;]/.test(text)),
+  },
+  {
+    name: "an extension of a chunk without a name or a value",
+    we: "are stricter",
+    why: "The grammar has both, and nothing needs one without.",
+    section: "RFC 9112, 7.1.1",
+    example: `POST / HTTP/1.1\r\n${CHUNKED}\r\n3;a=\r\nabc\r\n0\r\n\r\n`,
+    isIt: refuses("a chunk has no size", hasBrokenExtension),
+  },
+  {
+    name: "white space before a comma or at the end of Connection",
+    we: "are looser",
+    why: "It is allowed there; the other reader does not know the option any more.",
+    section: "RFC 9110, 5.6.1",
+    example: `GET / HTTP/1.1\r\n${HOST}Connection: close\t\r\n\r\n`,
+    isIt: ({ fields, text }) => fields !== "" && SPACED_OPTION.test(text),
+    mend: withoutSpacedOptions,
+  },
+  {
+    name: "an upgrade in HTTP/1.0",
+    we: "are stricter",
+    why: "That version has none: what follows is the next request, or none.",
+    section: "RFC 9110, 7.8",
+    example: "GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+    isIt: ({ ours, theirs, fields, text }) =>
+      fields.endsWith("isUpgrade") && isMessage(ours) && !ours.isUpgrade && isMessage(theirs) &&
+      minorOf(text) === "0",
+  },
+  {
+    name: "HTTP/1.0 with keep-alive",
+    we: "are stricter",
+    why: "A connection of that version ends with its answer.",
+    section: "RFC 9112, 9.3",
+    example: "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    isIt: ({ ours, theirs, fields, text }) =>
+      fields === "isKept" && isMessage(ours) && isMessage(theirs) && !ours.isKept &&
+      minorOf(text) === "0",
+  },
+  {
+    name: "Proxy-Connection",
+    we: "are looser",
+    why: "It is no header of HTTP: it says nothing of a connection.",
+    section: "RFC 9112, C.2.2",
+    example: `GET / HTTP/1.1\r\n${HOST}Proxy-Connection: close\r\n\r\n`,
+    isIt: ({ fields, text }) => fields !== "" && values(text, "proxy-connection").length > 0,
+    mend: (text) => text.replace(/^proxy-connection:/gim, "x-proxy-connection:"),
+  },
+  {
+    name: "Connection in a trailer",
+    we: "are looser",
+    why: "A trailer says nothing of the connection. The other reader takes its options.",
+    section: "RFC 9110, 6.5.1",
+    example: `POST / HTTP/1.1\r\n${CHUNKED}\r\n0\r\nConnection: close\r\n\r\n`,
+    isIt: ({ fields, text }) => fields === "isKept" && CONNECTION_TRAILER.test(text),
+    mend: (text) => text.replace(CONNECTION_TRAILER, "$1x-$2"),
+  },
+  {
+    name: "a method that the other does not know",
+    we: "are looser",
+    why: "Methods are an open list; what they mean is for the server behind.",
+    section: "RFC 9110, 9.1",
+    example: `FOO / HTTP/1.1\r\n${HOST}\r\n`,
+    isIt: accepts(
+      /method|Expected space after method|HTTP\/2 Connection Preface/,
+      ({ text }) => TOKEN.test(methodOf(text)) && !KNOWN_METHODS.test(methodOf(text)),
+    ),
+    mend: (text) => text.replace(methodOf(text), "PUT"),
+  },
+  {
+    name: "HTTP/1.2 and above",
+    we: "are looser",
+    why: "A higher minor version is read like the highest that is known.",
+    section: "RFC 9110, 2.5",
+    example: `GET / HTTP/1.2\r\n${HOST}\r\n`,
+    isIt: accepts(/Invalid HTTP version/, ({ text }) => /[2-9]/.test(minorOf(text))),
+    mend: (text) => text.replace(/HTTP\/1\.[2-9]\r\n/, "HTTP/1.1\r\n"),
+  },
+];

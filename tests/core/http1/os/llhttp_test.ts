@@ -1,0 +1,168 @@
+/**
+ * Our listener and our client against `llhttp`, the parser of Node: the same bytes, cut anywhere,
+ * are the same messages with the same ends, or the difference is one of those that are listed with
+ * their reason (`known_requests.ts`, `known_answers.ts`). `FLEETCTL_ROUNDS` says how many
+ * connections each side reads, `FLEETCTL_SEED` which.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { answerDifference } from "tests/core/http1/os/compare_answers.ts";
+import { requestDifference } from "tests/core/http1/os/compare_requests.ts";
+import type { Difference, Known } from "tests/core/http1/os/differences.ts";
+import { KNOWN_ANSWERS } from "tests/core/http1/os/known_answers.ts";
+import { KNOWN_REQUESTS } from "tests/core/http1/os/known_requests.ts";
+import { readByLlhttp } from "tests/core/http1/os/llhttp.ts";
+import {
+  answerStreams,
+  piecesOf,
+  requestStreams,
+  type Stream,
+} from "tests/core/http1/os/message_arbitrary.ts";
+import {
+  type OurListener,
+  type OurRequests,
+  readOurAnswer,
+  withListener,
+} from "tests/core/http1/os/our_reading.ts";
+import { bytesOf } from "tests/support/wire.ts";
+
+const numRuns = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 10_000);
+const seed = Number(Deno.env.get("FLEETCTL_SEED") ?? 9112);
+const WHOLE = [1000];
+/** Each explanation takes something odd away; so many there are never. */
+const EXPLANATIONS_MAX = 50;
+
+/** Reads a stream both ways; the first difference, if there is one. */
+type Compare = (stream: Stream) => Promise<Difference | undefined>;
+
+/** Explains all differences of a stream; the rows that do it. Rejects when one is not known. */
+async function explain(
+  stream: Stream,
+  known: readonly Known[],
+  compare: Compare,
+): Promise<readonly string[]> {
+  const rows: string[] = [];
+  let { text } = stream;
+  while (rows.length < EXPLANATIONS_MAX) {
+    const difference = await compare({ ...stream, text });
+    if (difference === undefined) return rows;
+    const row = known.find(({ isIt }) => isIt(difference));
+    assert.ok(row !== undefined, unexplained(difference));
+    rows.push(row.name);
+    const before = text.slice(0, difference.start);
+    if (row.mend !== undefined) text = before + row.mend(difference.text);
+    else if (row.isEnd) text = difference.text;
+    else return rows;
+  }
+  throw new Error(`explained too often: ${JSON.stringify(text)}`);
+}
+
+function unexplained({ text, ours, theirs, fields }: Difference): string {
+  return [
+    `read in two ways${fields === "" ? "" : `, by ${fields}`}: ${JSON.stringify(text)}`,
+    `we:     ${JSON.stringify(ours)}`,
+    `llhttp: ${JSON.stringify(theirs)}`,
+  ].join("\n");
+}
+
+/** Compares what a listener makes of requests. */
+function requestsOf(listener: OurListener): Compare {
+  return async (stream) => {
+    const pieces = piecesOf(stream);
+    const ours = await listener.read(pieces);
+    const theirs = readByLlhttp(pieces, { type: "request" });
+    const difference = requestDifference(ours, theirs, stream.text);
+    if (difference?.before !== undefined && difference.ours === ours.ending && isClosed(ours)) {
+      const last = ours.messages.length - 1;
+      // What followed was dropped. It began where the other reader says: without it nothing
+      // is left over.
+      const message = stream.text.slice(theirs.starts[last], theirs.starts[last + 1]);
+      const alone = await listener.read([bytesOf(message)]);
+      assert.deepEqual(alone.messages, [difference.before], JSON.stringify(message));
+      const ending = difference.before.isKept ? "ended" : "closed";
+      assert.equal(alone.ending.kind, ending, JSON.stringify(message));
+    }
+    return difference;
+  };
+}
+
+function isClosed({ ending }: OurRequests): boolean {
+  return ending.kind === "closed";
+}
+
+/** Compares what our client makes of the answer to a method. */
+function answersTo(method: "GET" | "HEAD"): Compare {
+  return async (stream) => {
+    const pieces = piecesOf(stream);
+    const ours = await readOurAnswer(pieces, method);
+    const theirs = readByLlhttp(pieces, { type: "answer", isHead: method === "HEAD" });
+    return answerDifference(ours, theirs, stream.text);
+  };
+}
+
+Deno.test("requests are read as llhttp reads them, or the difference is known", async () => {
+  await withListener(async (listener) => {
+    const compare = requestsOf(listener);
+    await fc.assert(
+      fc.asyncProperty(requestStreams, async (stream) => {
+        await explain(stream, KNOWN_REQUESTS, compare);
+      }),
+      { numRuns, seed },
+    );
+  });
+});
+
+Deno.test("answers are read as llhttp reads them, or the difference is known", async () => {
+  await fc.assert(
+    fc.asyncProperty(answerStreams, fc.constantFrom("GET", "HEAD"), async (stream, method) => {
+      await explain(stream, KNOWN_ANSWERS, answersTo(method));
+    }),
+    { numRuns, seed },
+  );
+});
+
+for (const { name, we, example } of KNOWN_REQUESTS) {
+  Deno.test(`requests: we ${we}: ${name}`, async () => {
+    await withListener(async (listener) => {
+      const rows = await explain(
+        { text: example, cuts: WHOLE },
+        KNOWN_REQUESTS,
+        requestsOf(listener),
+      );
+      assert.deepEqual(rows, [name]);
+    });
+  });
+}
+
+for (const { name, we, example } of KNOWN_ANSWERS) {
+  Deno.test(`answers: we ${we}: ${name}`, async () => {
+    const rows = await explain({ text: example, cuts: WHOLE }, KNOWN_ANSWERS, answersTo("GET"));
+    assert.deepEqual(rows, [name]);
+  });
+}
+
+Deno.test("a difference that is not known fails", async () => {
+  await withListener(async (listener) => {
+    const text = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n";
+    const rows = KNOWN_REQUESTS.filter(({ example }) => example !== text);
+    assert.equal(rows.length, KNOWN_REQUESTS.length - 1);
+    await assert.rejects(explain({ text, cuts: WHOLE }, rows, requestsOf(listener)), /in two ways/);
+  });
+});
+
+Deno.test("a row explains nothing that we accept and should not", async () => {
+  const odd = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+  const compare: Compare = async (stream) => {
+    const pieces = piecesOf(stream);
+    const ours = await readOurAnswer(pieces, "GET");
+    // As if our client had taken one byte less, and the answer that follows had begun with it.
+    const [message] = ours.messages;
+    assert.ok(message !== undefined);
+    const short = { ...ours, messages: [{ ...message, body: "ab" }], rest: "c" };
+    return answerDifference(short, readByLlhttp(pieces, { type: "answer" }), stream.text);
+  };
+  await assert.rejects(explain({ text: odd, cuts: [] }, KNOWN_ANSWERS, compare), /by body/);
+});
