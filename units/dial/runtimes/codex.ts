@@ -1,0 +1,217 @@
+/**
+ * Dialect of `codex app-server` (docs/runtime.md#codex): JSON-RPC without its version, one
+ * message per line. A conversation is a thread, `turn/start` begins a turn, notifications tell its
+ * items, `turn/completed` ends it. Decides nothing about permissions.
+ *
+ * The program does not tell the model why something was denied. The reason stands before the text
+ * of the next turn.
+ *
+ * @module
+ */
+
+import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
+import { createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
+import { createItemReader, errorOf } from "units/dial/runtimes/codex_items.ts";
+import { looserThan, threadParams } from "units/dial/runtimes/codex_thread.ts";
+import {
+  ConversationGone,
+  type Dialect,
+  type DialectParts,
+  type LineProtocol,
+  type Reading,
+} from "units/dial/runtimes/line_driver.ts";
+import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
+import { failed } from "units/dial/runtimes/turn.ts";
+import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
+
+/**
+ * Creates the protocol of one agent. The thread is taken up by a request, so no argument is added.
+ */
+export function codexAppServer(): LineProtocol {
+  // What the model has not been told outlives the program that could not tell it.
+  const denials = createUntoldDenials();
+  return { resumeArgs: () => [], createDialect: (parts) => createDialect(parts, denials) };
+}
+
+interface Turn {
+  /** Unknown until the program has taken the prompt. */
+  id: string | undefined;
+  isStarted: boolean;
+  isCancelled: boolean;
+}
+
+/** What is done with the answer to a request. */
+type Answered = (response: Message) => Reading;
+
+/** How the program says that a thread is not there. */
+const NO_THREAD = /no rollout found|thread not found|invalid (session|thread) id/i;
+/** What the program calls the states of an MCP server. */
+const MCP_STATES: Readonly<Record<string, string>> = { starting: "pending", ready: "connected" };
+
+function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
+  const waiting = new Map<unknown, Answered>();
+  const items = createItemReader();
+  const mcpStates = new Map(parts.mcps.map((name) => [name, "pending"]));
+  const servers = () => [...mcpStates].map(([name, status]) => ({ name, status }));
+  const mcps = createMcpWatch({
+    names: parts.mcps,
+    clock: parts.clock,
+    onMcps: parts.onMcps,
+    ask: () => Promise.resolve({ mcpServers: servers() }),
+  });
+  const asks = createCodexAsks({
+    send: parts.send,
+    proxied: parts.proxied,
+    decide: (ask, signal) => decideSafely(parts.decidePermission, ask, signal),
+    onDenied(callId, reason) {
+      items.deny(callId);
+      if (turn?.isCancelled === false) denials.add(reason);
+    },
+  });
+  let thread = "";
+  let turn: Turn | undefined;
+  let serial = 0;
+
+  async function request(method: string, params: Message, answered: Answered): Promise<void> {
+    const id = ++serial;
+    waiting.set(id, answered);
+    await parts.send({ id, method, params });
+  }
+
+  async function ask(method: string, params: Message): Promise<Message> {
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    await request(method, params, (response) => {
+      if (response.error === undefined) resolve(fieldsOf(response.result));
+      else reject(new Error(errorOf(response.error) || `it refused ${method} without a reason`));
+      return {};
+    });
+    return await promise;
+  }
+
+  async function openThread(params: Message): Promise<Message> {
+    const { sessionId } = parts;
+    if (sessionId === undefined) return await ask("thread/start", params);
+    try {
+      return await ask("thread/resume", { threadId: sessionId, excludeTurns: true, ...params });
+    } catch (error) {
+      const { message } = error as Error;
+      throw NO_THREAD.test(message) ? new ConversationGone(message) : error;
+    }
+  }
+
+  function end(outcome: TurnOutcome): Reading {
+    turn = undefined;
+    items.endTurn();
+    if (outcome.outcome !== "failed") denials.told();
+    return { outcome };
+  }
+
+  /** The program has nothing to stop before it says that the turn has begun. */
+  async function interrupt(of: Turn): Promise<void> {
+    if (!of.isStarted) return;
+    await request("turn/interrupt", { threadId: thread, turnId: of.id }, () => ({}));
+  }
+
+  function begin(of: Turn): Reading {
+    of.isStarted = true;
+    // A thread without a turn is not on disk.
+    parts.onSession(thread);
+    if (of.isCancelled) void interrupt(of);
+    return { updates: mcps.onTurn({ mcp_servers: servers() }) };
+  }
+
+  function readNotification(method: string, params: Message): Reading {
+    if (method === "mcpServer/startupStatus/updated") readMcpState(params);
+    if (method === "serverRequest/resolved") asks.withdraw(params.requestId);
+    if (method.startsWith("item/")) asks.onItem(method, fieldsOf(params.item));
+    if (turn === undefined || params.threadId !== thread) return {};
+    // The program may run turns of its own; they belong to no prompt of ours.
+    const told = fieldsOf(params.turn);
+    if (turn.id === undefined || turn.id !== (told.id ?? params.turnId)) return {};
+    if (method === "turn/started") return begin(turn);
+    if (method === "turn/completed") return end(outcomeOf(told));
+    return { updates: items.read(method, params) };
+  }
+
+  function readMcpState({ name, status, failureReason }: Message): void {
+    if (!mcpStates.has(textOf(name))) return;
+    const state = failureReason === "reauthenticationRequired"
+      ? "needs-auth"
+      : MCP_STATES[textOf(status)] ?? "failed";
+    mcpStates.set(textOf(name), state);
+    mcps.report(servers());
+  }
+
+  return {
+    async open(signal) {
+      await ask("initialize", {
+        clientInfo: { name: "fleetctl", title: "fleetctl", version: "0.1.0" },
+        capabilities: { experimentalApi: false, requestAttestation: false },
+      });
+      await parts.send({ method: "initialized" });
+      const opened = await openThread(threadParams(parts));
+      const why = looserThan(opened, parts);
+      if (why !== undefined) throw new Error(why);
+      thread = textOf(fieldsOf(opened.thread).id);
+      if (thread === "") throw new Error("it names no thread");
+      await mcps.settle(signal);
+    },
+    async prompt(text) {
+      const begun: Turn = { id: undefined, isStarted: false, isCancelled: false };
+      turn = begun;
+      const words = [...denials.take(), text].join("\n\n");
+      const input = [{ type: "text", text: words }];
+      await request("turn/start", { threadId: thread, input }, ({ result, error }) => {
+        if (turn !== begun) return {};
+        const id = textOf(fieldsOf(fieldsOf(result).turn).id);
+        if (id === "") {
+          return end(failed("runtime-error", errorOf(error) || "The runtime took no prompt"));
+        }
+        begun.id = id;
+        return {};
+      });
+    },
+    async cancel() {
+      if (turn === undefined) return;
+      turn.isCancelled = true;
+      await interrupt(turn);
+    },
+    read(message) {
+      const { id, method } = message;
+      if (typeof method !== "string") {
+        const answered = waiting.get(id);
+        waiting.delete(id);
+        return answered?.(message) ?? {};
+      }
+      if (id !== undefined) return { updates: asks.take(message) };
+      return readNotification(method, fieldsOf(message.params));
+    },
+  };
+}
+
+const CODES: Readonly<Record<string, string>> = {
+  unauthorized: "model-unauthorized",
+  modelNotFound: "model-not-found",
+  rateLimitExceeded: "model-rate-limited",
+  usageLimitExceeded: "model-quota-exhausted",
+  serverOverloaded: "model-overloaded",
+  internalServerError: "model-overloaded",
+  contextWindowExceeded: "model-context-exceeded",
+  badRequest: "model-request-refused",
+  httpConnectionFailed: "model-unreachable",
+  responseStreamConnectionFailed: "model-unreachable",
+  responseStreamDisconnected: "model-stream-cut",
+  responseTooManyFailedAttempts: "model-overloaded",
+};
+
+function outcomeOf({ status, error }: Message): TurnOutcome {
+  if (status === "completed") return { outcome: "completed" };
+  if (status === "interrupted") return { outcome: "cancelled" };
+  const { codexErrorInfo: info } = fieldsOf(error);
+  const [kind = ""] = typeof info === "string" ? [info] : Object.keys(fieldsOf(info));
+  const isUnauthorized = [401, 403].includes(Number(fieldsOf(fieldsOf(info)[kind]).httpStatusCode));
+  const code = isUnauthorized ? "model-unauthorized" : CODES[kind] ?? "runtime-error";
+  return failed(code, errorOf(error) || "The runtime ended the turn without a reason");
+}

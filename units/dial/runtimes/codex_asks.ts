@@ -1,0 +1,182 @@
+/**
+ * Requests of `codex app-server` to its client. Commands, file changes and MCP calls are questions
+ * for the gate; each is allowed once at most. Nobody can answer other questions here, so they are
+ * cancelled and shown. What is not known is answered with an error.
+ *
+ * @module
+ */
+
+import { canonicalJson } from "core/risk/call.ts";
+import type { PermissionAnswer, PermissionAsk } from "units/dial/runtimes/acp_permission.ts";
+import { callOfItem, pick } from "units/dial/runtimes/codex_items.ts";
+import { fieldsOf, type Message, notice, textOf } from "units/dial/runtimes/message.ts";
+
+/** The open questions of one process. */
+export interface CodexAsks {
+  /** Takes a request; returns what the person should know. */
+  take(request: Message): readonly unknown[];
+  /** Follows the items, which tell what a question is about. */
+  onItem(method: string, item: Message): void;
+  /** The program no longer waits for an answer. */
+  withdraw(id: unknown): void;
+}
+
+/** What questions are made of. */
+export interface AskParts {
+  readonly send: (message: Message) => Promise<void>;
+  readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
+  readonly proxied: ReadonlySet<string>;
+  /** Hears of each denial. */
+  readonly onDenied: (callId: string, reason: string) => void;
+}
+
+/** A question, and how its answer is printed. */
+interface Question {
+  readonly ask: PermissionAsk;
+  readonly print: (isAllowed: boolean) => Message;
+}
+
+interface OpenItem {
+  readonly item: Message;
+  isAsked: boolean;
+}
+
+/** Calls whose beginning is remembered, for the questions about them. */
+const OPEN_ITEMS_MAX = 1_000;
+/** What the card of a command shows. */
+const COMMAND_FIELDS = [
+  "command",
+  "cwd",
+  "reason",
+  "networkApprovalContext",
+  "additionalPermissions",
+];
+const METHOD_NOT_FOUND = -32601;
+
+/** Creates the questions. */
+export function createCodexAsks(parts: AskParts): CodexAsks {
+  const open = new Map<unknown, AbortController>();
+  const items = new Map<string, OpenItem>();
+
+  async function put(id: unknown, { ask, print }: Question): Promise<void> {
+    const over = new AbortController();
+    open.set(id, over);
+    const answer = await parts.decide(ask, over.signal);
+    if (!open.delete(id)) return;
+    if (answer.decision === "deny") parts.onDenied(ask.callId, answer.reason);
+    await parts.send({ id, result: print(answer.decision === "allow") });
+  }
+
+  /**
+   * The call that an MCP approval is about. A server's own question can look like one, so it counts
+   * only for a call that has begun and was not asked about; the proxied ones are never asked about.
+   */
+  function callAskedAbout(params: Message): OpenItem | undefined {
+    const meta = fieldsOf(params._meta);
+    if (meta.codex_approval_kind !== "mcp_tool_call") return undefined;
+    if (parts.proxied.has(textOf(params.serverName))) return undefined;
+    return [...items.values()].find(({ item, isAsked }) =>
+      !isAsked && item.type === "mcpToolCall" && item.server === params.serverName &&
+      item.tool === meta.tool_name && isSame(item.arguments, meta.tool_params)
+    );
+  }
+
+  function askAboutMcp(id: unknown, params: Message): readonly unknown[] {
+    const found = callAskedAbout(params);
+    const call = found === undefined ? undefined : callOfItem(found.item);
+    if (found === undefined || call?.mcp === undefined) {
+      void parts.send({ id, result: { action: "cancel", content: null, _meta: null } });
+      return [unanswered(`MCP ${JSON.stringify(textOf(params.serverName))}`, params.message)];
+    }
+    found.isAsked = true;
+    const ask = {
+      ...call,
+      callId: textOf(found.item.id),
+      isProxied: false,
+      title: textOf(params.message),
+    };
+    const print = (isAllowed: boolean) => ({
+      action: isAllowed ? "accept" : "decline",
+      content: isAllowed ? {} : null,
+      _meta: null,
+    });
+    void put(id, { ask, print });
+    return [];
+  }
+
+  function askAboutFiles(id: unknown, params: Message): void {
+    const callId = textOf(params.itemId);
+    const call = callOfItem(items.get(callId)?.item ?? {});
+    // Allowing a whole folder is no answer to one question, and an unseen change cannot be judged.
+    if (call === undefined || (params.grantRoot ?? null) !== null) {
+      return void parts.send({ id, result: { decision: "decline" } });
+    }
+    const given = { ...call.arguments, ...pick(params, ["reason"]) };
+    const ask = { callId, tool: call.tool, title: "", arguments: given };
+    void put(id, { ask, print: decision });
+  }
+
+  return {
+    take({ id, method, params: given }) {
+      const params = fieldsOf(given);
+      switch (method) {
+        case "item/commandExecution/requestApproval": {
+          const callId = textOf(params.itemId);
+          const known = fieldsOf(items.get(callId)?.item);
+          const shown = pick({ ...pick(known, ["command", "cwd"]), ...params }, COMMAND_FIELDS);
+          const ask = { callId, tool: "exec_command", title: "", arguments: shown };
+          void put(id, { ask, print: decision });
+          return [];
+        }
+        case "item/fileChange/requestApproval":
+          askAboutFiles(id, params);
+          return [];
+        case "mcpServer/elicitation/request":
+          return askAboutMcp(id, params);
+        case "item/permissions/requestApproval":
+          void parts.send({ id, result: { permissions: {}, scope: "turn" } });
+          return [unanswered("The program", params.reason)];
+        case "item/tool/requestUserInput":
+          void parts.send({ id, result: { answers: {} } });
+          return questionsOf(params).map((text) => unanswered("The program", text));
+        default: {
+          const message = `not supported: ${textOf(method)}`;
+          void parts.send({ id, error: { code: METHOD_NOT_FOUND, message } });
+          return [];
+        }
+      }
+    },
+    onItem(method, item) {
+      const id = textOf(item.id);
+      if (method === "item/completed") items.delete(id);
+      else if (callOfItem(item) !== undefined && items.size < OPEN_ITEMS_MAX) {
+        items.set(id, { item, isAsked: items.get(id)?.isAsked ?? false });
+      }
+    },
+    withdraw(id) {
+      open.get(id)?.abort();
+      open.delete(id);
+    },
+  };
+}
+
+/** Arguments that are nested beyond reason are not the same as any. */
+function isSame(some: unknown, others: unknown): boolean {
+  try {
+    return canonicalJson(fieldsOf(some)) === canonicalJson(fieldsOf(others));
+  } catch {
+    return false;
+  }
+}
+
+function decision(isAllowed: boolean): Message {
+  return { decision: isAllowed ? "accept" : "decline" };
+}
+
+function questionsOf({ questions }: Message): readonly string[] {
+  return Array.isArray(questions) ? questions.map((each) => textOf(fieldsOf(each).question)) : [];
+}
+
+function unanswered(who: string, question: unknown): unknown {
+  return notice(`${who} asked, and was not answered`, textOf(question));
+}
