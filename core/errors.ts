@@ -1,7 +1,7 @@
 /**
  * What a refusal is: a stable code for scripts, a sentence for people, and lines to paste.
  * Nothing here prints or exits; each boundary has its one mapper (`cli/exit.ts`,
- * `gateway/cockpit/deny.ts`, `gateway/dial/register.ts`, `units/daemon/frames.ts`).
+ * `gateway/cockpit/deny.ts`, `gateway/dial/register.ts`, `core/verbs/daemon_frames.ts`).
  *
  * Message form: `Cannot <verb> <object>: <state found>, <state wanted>`; sentence case, no final
  * period, user-supplied names in double quotes, never the value of a secret.

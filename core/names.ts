@@ -1,6 +1,6 @@
 /**
  * Branded names with one parse each, so that a checked name cannot be confused with raw text.
- * No I/O. Grammar: spec "Resources and their fields"; Linux user names for agents, because an
+ * No I/O. Grammar: Linux user names for agents, because an
  * agent is a Unix user; RFC 1123 labels for hosts.
  *
  * @module
@@ -88,7 +88,7 @@ export function parseKeyName(text: string): Result<KeyName> {
   );
 }
 
-/** Parses a hostname; trims and lowercases it; refuses IP addresses (spec "Ledger and host markers"). */
+/** Parses a hostname; trims and lowercases it; refuses IP addresses. */
 export function parseHostName(text: string): Result<HostName> {
   const name = text.trim().toLowerCase().replace(/\.$/, "");
   // What ends in a number is read as an address by resolvers: 10.1, 0x7f.1 (WHATWG URL, 4.1).

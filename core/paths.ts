@@ -1,6 +1,6 @@
 /**
- * Every absolute path of the product, as a function of the root prefix (decision 2).
- * No I/O. Layout: design "Data on disk" and spec "Secret store and rendered files".
+ * Every absolute path of the product, as a function of the root prefix.
+ * No I/O. The layout is described in `docs/storage.md`.
  *
  * @module
  */
@@ -8,15 +8,29 @@
 /** The whole layout under one root. */
 export type Paths = ReturnType<typeof pathsUnder>;
 
+/** Puts a path of a real host under the root. */
+type At = (path: string) => string;
+
 /** Returns the layout under `root` (`/` for a real host). */
 export function pathsUnder(root: string) {
   const prefix = root === "/" ? "" : root.replace(/\/+$/, "");
-  const at = (path: string) => `${prefix}${path}`;
+  const at: At = (path) => `${prefix}${path}`;
   return {
     root: prefix === "" ? "/" : prefix,
     at,
+    ...programPaths(at),
+    ...settingPaths(at),
+    ...statePaths(at),
+    ...runPaths(at),
+    logs: at("/var/log/fleetctl"),
+    ...homePaths(at),
+  };
+}
 
-    /** Program files: the pinned Deno and one launcher per role (decision 39). */
+/** What the package brings. */
+function programPaths(at: At) {
+  return {
+    /** Program files: the pinned Deno and one launcher per role. */
     lib: at("/usr/lib/fleetctl"),
     deno: at("/usr/lib/fleetctl/deno"),
     /** The page of the cockpit, built. */
@@ -24,7 +38,12 @@ export function pathsUnder(root: string) {
     program: (name: string) => at(`/usr/lib/fleetctl/${name}`),
     /** Permission sets that no setting of a host changes: they belong to the programs. */
     programPermissions: at("/usr/lib/fleetctl/permissions.json"),
+  };
+}
 
+/** What operators set, and what is rendered of it. */
+function settingPaths(at: At) {
+  return {
     etc: at("/etc/fleetctl"),
     hostFile: at("/etc/fleetctl/host.yaml"),
     /** Which roles run on this host and where they listen; written by `up` and by `… install`. */
@@ -55,7 +74,12 @@ export function pathsUnder(root: string) {
     /** Rendered rules of the permission gate of one MCP. */
     gate: (mcp: string) => at(`/etc/fleetctl/gate/${mcp}.json`),
     units: at("/etc/systemd/system"),
+  };
+}
 
+/** What outlives a boot: the ledger, the secrets, and what programs keep. */
+function statePaths(at: At) {
+  return {
     state: at("/var/lib/fleetctl"),
     /** Rendered permission sets: those of the host's roles, and one file for each agent. */
     permissionsDir: at("/var/lib/fleetctl/permissions"),
@@ -88,7 +112,12 @@ export function pathsUnder(root: string) {
     /** What it took and has not handed over; gone when it ended with nothing left. */
     teamchatSpool: at("/var/lib/fleetctl/teamchat-receiver/spool.db"),
     role: (role: string) => at(`/var/lib/fleetctl/${role}`),
+  };
+}
 
+/** Sockets, gone with a boot. */
+function runPaths(at: At) {
+  return {
     run: at("/run/fleetctl"),
     daemonSocket: at("/run/fleetctl/fleetctl.sock"),
     /** Control socket of the embedded service manager. */
@@ -97,8 +126,12 @@ export function pathsUnder(root: string) {
     mcpRun: at("/run/mcp"),
     sharedMcpSocket: (mcp: string) => at(`/run/mcp/${mcp}.sock`),
     agentMcpSocket: (mcp: string, agent: string) => at(`/run/mcp/${mcp}-${agent}.sock`),
+  };
+}
 
-    logs: at("/var/log/fleetctl"),
+/** What is kept in the home of an agent. */
+function homePaths(at: At) {
+  return {
     home: (agent: string) => at(`/home/${agent}`),
     /** State of an agent's dial unit: outbox and dial key. */
     dialState: (agent: string) => at(`/home/${agent}/.fleetctl/dial`),

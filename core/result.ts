@@ -1,6 +1,7 @@
 /**
  * The one shape in which a function reports something that a user or a peer can cause.
- * No throwing: exceptions are for broken machines and bugs, and only adapters and `main.ts` catch them.
+ * No throwing: exceptions are for broken machines and bugs, and only adapters and
+ * `main.ts` catch them.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The version of the product, one place for `--version`, `/api/version` and the frames
- * (decision 16). A test holds it equal to `deno.json`.
+ * The version of the product, one place for `--version`, `/api/version` and the frames. A test
+ * holds it equal to `deno.json`.
  *
  * @module
  */

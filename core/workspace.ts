@@ -1,6 +1,6 @@
 /**
- * An agent's workspace: the folder that its runtime works in, and the only one that shipped MCPs may
- * write. How its path is written, what it stands for, and where it may lie. Pure.
+ * An agent's workspace: the folder that its runtime works in, and the only one that shipped MCPs
+ * may write. How its path is written, what it stands for, and where it may lie. Pure.
  *
  * @module
  */
@@ -14,8 +14,26 @@ export const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
 const LENGTH_MAX = 200;
 /** Folders of the system itself, and of other users. */
 const SYSTEM_FOLDERS: ReadonlySet<string> = new Set([
-  ...["bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "lost+found", "nix"],
-  ...["proc", "root", "run", "sbin", "snap", "sys", "tmp", "usr", "var"],
+  "bin",
+  "boot",
+  "dev",
+  "etc",
+  "home",
+  "lib",
+  "lib32",
+  "lib64",
+  "libx32",
+  "lost+found",
+  "nix",
+  "proc",
+  "root",
+  "run",
+  "sbin",
+  "snap",
+  "sys",
+  "tmp",
+  "usr",
+  "var",
 ]);
 
 /** Says what the text of a workspace must be; undefined when it is that. */
@@ -36,7 +54,8 @@ export function workspaceFolder(text: string, home: string): string {
 
 /**
  * Says where on a host the workspace of an agent must lie; undefined when it does. A file that a
- * shipped MCP writes there must change nothing of the host, of the agent's keys, or of another user.
+ * shipped MCP writes there must change nothing of the host, of the agent's keys, or of
+ * another user.
  */
 export function workspacePlaceRule(text: string, home: string): string | undefined {
   const folder = workspaceFolder(text, home);

@@ -1,32 +1,35 @@
 /**
- * The short-lived statement by which the login proxy tells the cockpit who asks for what
- * (decision 18): a JWT with HS256 over audience, subject, method, path, expiry and key id.
- * No I/O, no clock: `nowMs` is passed in. Without it any local process could name any identity.
+ * The short-lived token with which the login proxy proves a caller's identity to the cockpit: a JWT
+ * with HS256 over audience, subject, method, path, expiry and key id. Without it any local process
+ * could claim any identity. No I/O, no clock: `nowMs` is passed in.
+ * Why: ADR 0008.
  *
  * @module
  */
 
 import { jwtVerify, SignJWT } from "jose";
 import { err, ok, type Result } from "core/result.ts";
-import { deriveKeyBytes, parseKeyRing } from "core/signed_value.ts";
+import { deriveKeyBytes, parseKeyRing } from "core/crypto/signed_value.ts";
 
 /** Header that carries the assertion. */
 export const ASSERTION_HEADER = "X-Fleetctl-Assertion";
-/** Longest life of an assertion. */
-export const ASSERTION_SECONDS_MAX = 60;
+/** Longest lifetime of an assertion. */
+const ASSERTION_SECONDS_MAX = 60;
+/** How long one is good unless the caller asks for another time. */
+const ASSERTION_SECONDS = 30;
 
 const AUDIENCE = "fleetctl-cockpit";
 const TYPE = "fleetctl-assertion+jwt";
 /**
- * Root of the gateway's own host states what it is with another type, which the login proxy never
- * signs: no name with which somebody signs in can stand for it.
+ * Root of the gateway's own host uses a separate token type, which the login proxy never signs. So
+ * no sign-in name can impersonate it.
  */
 const HOST_TYPE = "fleetctl-host-assertion+jwt";
 const HOST_SUBJECT = "root";
-/** Clocks of two processes of one host; nothing needs more. */
+/** Enough for the clocks of two processes on one host. */
 const SKEW_SECONDS = 2;
 const PURPOSE = "cockpit-assertion";
-/** Key id of a single key without a name. */
+/** Key id of a single unnamed key. */
 const DEFAULT_KID = "default";
 
 /** One key of the ring. */
@@ -37,7 +40,7 @@ export interface AssertionKey {
 /** Keys in order: the first signs, all verify. */
 export type AssertionKeys = readonly [AssertionKey, ...AssertionKey[]];
 
-/** What is asserted. `path` is the path of the URL without its query. */
+/** The asserted claims. `path` is the URL path without its query. */
 export interface Assertion {
   readonly subject: string;
   readonly method: string;
@@ -45,8 +48,8 @@ export interface Assertion {
 }
 
 /**
- * Parses `WEBVIEW_ASSERTION_KEY`: `key`, or a ring `kid:key,kid:key`; the key that signs is derived
- * for this one purpose.
+ * Parses `WEBVIEW_ASSERTION_KEY`: `key`, or a ring `kid:key,kid:key`. Signing keys are derived for
+ * this purpose only.
  */
 export async function parseAssertionKeys(text: string): Promise<Result<AssertionKeys>> {
   const ring = parseKeyRing(text, "WEBVIEW_ASSERTION_KEY");
@@ -59,7 +62,7 @@ export async function parseAssertionKeys(text: string): Promise<Result<Assertion
   return ok([first, ...rest]);
 }
 
-/** Signs an assertion that lives for `seconds` (at most a minute). */
+/** Signs an assertion that is valid for `seconds` (at most a minute). */
 export function mintAssertion(
   keys: AssertionKeys,
   assertion: Assertion,
@@ -68,7 +71,7 @@ export function mintAssertion(
   return sign(keys, { ...assertion, type: TYPE }, at);
 }
 
-/** Signs that root of this host asks for one request. */
+/** Signs an assertion that root of this host sends one request. */
 export function mintHostAssertion(
   keys: AssertionKeys,
   request: Omit<Assertion, "subject">,
@@ -83,7 +86,7 @@ function sign(
   at: { readonly nowMs: number; readonly seconds?: number },
 ): Promise<string> {
   const now = Math.floor(at.nowMs / 1000);
-  const seconds = Math.min(at.seconds ?? 30, ASSERTION_SECONDS_MAX);
+  const seconds = Math.min(at.seconds ?? ASSERTION_SECONDS, ASSERTION_SECONDS_MAX);
   return new SignJWT({ htm: assertion.method.toUpperCase(), htu: assertion.path })
     .setProtectedHeader({ alg: "HS256", kid: keys[0].kid, typ: assertion.type })
     .setAudience(AUDIENCE)
@@ -93,7 +96,7 @@ function sign(
     .sign(keys[0].secret);
 }
 
-/** Why an assertion is not believed; for the log. */
+/** Why an assertion is rejected; for the log. */
 export type AssertionFault =
   | "malformed"
   | "key-unknown"
@@ -101,7 +104,7 @@ export type AssertionFault =
   | "expired"
   | "other-request";
 
-/** The request that an assertion must be about. */
+/** The request that an assertion must match. */
 interface AssertedRequest {
   readonly method: string;
   readonly path: string;
@@ -117,7 +120,7 @@ export function verifyAssertion(
   return verify(keys, token, { ...request, type: TYPE });
 }
 
-/** Verifies that root of this host asks for exactly this request. */
+/** Verifies that root of this host sends exactly this request. */
 export async function verifyHostAssertion(
   keys: AssertionKeys,
   token: string,

@@ -1,14 +1,14 @@
 /**
- * The gates of the cockpit: a route names one, and this file alone decides (decision 17). No I/O.
+ * The gates of the cockpit. Each route names one, and this file decides who passes. No I/O.
  *
  * | Gate | Passes |
  * |---|---|
- * | open | everybody who reaches the listener |
- * | loopback | a local program; never a request that came through a proxy |
+ * | open | every caller that reaches the listener |
+ * | loopback | a local program; never a request through a proxy |
  * | viewer | an identity of the ledger |
  * | allowAgent | the owner of every agent that the request names, or an admin |
  * | fleetView | an admin |
- * | hostView | root of the gateway's own host, with a statement of its own; no other gate lets it in |
+ * | hostView | root of the gateway's own host, with a host assertion; no other gate admits it |
  *
  * @module
  */
@@ -20,12 +20,12 @@ export const GATES = ["open", "loopback", "viewer", "allowAgent", "fleetView", "
 /** One of `GATES`. */
 export type Gate = typeof GATES[number];
 
-/** What a gate looks at. */
+/** What a gate checks. */
 export interface GateInput {
   readonly viewer: Viewer;
-  /** The TCP peer is this host, and no header shows a proxy in between. */
+  /** The TCP peer is this host, and no header indicates a proxy in between. */
   readonly isLocalProgram: boolean;
-  /** Agents that the request names; empty for gates that name none. */
+  /** Agents that the request names; empty for gates without agents. */
   readonly agents: readonly string[];
 }
 

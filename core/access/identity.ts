@@ -1,6 +1,5 @@
 /**
- * The one identity check behind dial-in and cockpit: which agent a login identity owns
- * (spec "Agent registration at the gateway", "Cockpit identity and scope"). No I/O.
+ * The identity check for dial-in and the cockpit: which agent a login identity owns. No I/O.
  *
  * @module
  */
@@ -20,7 +19,7 @@ export function agentOf(ledger: IdentityLedger, identity: string): AgentName | u
 /** Why an identity may not act as an agent. */
 export type IdentityFault = "identity-empty" | "identity-unknown" | "identity-mismatch";
 
-/** Checks that the lowercased, trimmed identity maps to exactly this agent. */
+/** Checks that the identity, trimmed and in lowercase, owns exactly this agent. */
 export function checkIdentity(
   ledger: IdentityLedger,
   userEmail: string,

@@ -1,6 +1,6 @@
 /**
- * Who looks at the cockpit. There is no unscoped operator: a viewer is an agent's owner, possibly
- * with the admin marker, or nobody (spec "Cockpit identity and scope"; decisions 18 and 41). No I/O.
+ * The caller of the cockpit. A viewer is an agent's owner, possibly an admin; all others are
+ * denied. There is no operator without an agent. No I/O.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import type { AgentName } from "core/names.ts";
 
 /** A caller of the cockpit. `reason` is for the log only. */
 export type Viewer =
-  | { readonly kind: "nobody"; readonly reason: NobodyReason }
-  /** Root of the gateway's own host, which asks who is connected and nothing else. */
+  | { readonly kind: "nobody"; readonly reason: DenialReason }
+  /** Root of the gateway's own host; it may only list connections. */
   | { readonly kind: "host" }
   | {
     readonly kind: "owner";
@@ -20,18 +20,18 @@ export type Viewer =
     readonly isAdmin: boolean;
   };
 
-/** Why a caller is nobody. */
-export type NobodyReason =
+/** Why a caller is denied. */
+export type DenialReason =
   | "identity-absent"
   | "identity-unknown"
   | "assertion-absent"
   | "assertion-invalid"
   | "assertion-other-identity";
 
-/** How far `X-User-Email` is believed (decision 18). */
+/** What proves `X-User-Email`: a signed assertion, or the header alone. */
 export type Trust = "assertion" | "header";
 
-/** What a request says about its caller; `assertedEmail` is the subject of a verified assertion. */
+/** What a request claims about its caller. */
 export interface ViewerClaim {
   readonly headerEmail: string | null;
   readonly assertion:
@@ -41,13 +41,13 @@ export interface ViewerClaim {
     | { readonly kind: "host" };
 }
 
-/** The ledger and the roster that viewers are looked up in. */
+/** The ledger and the admins that viewers are looked up in. */
 export interface Roster {
   readonly ledger: IdentityLedger;
   readonly admins: ReadonlySet<AgentName>;
 }
 
-/** Decides who the caller is; deny-all for everything that is not exactly right. */
+/** Decides who the caller is; denies every claim that is not exactly right. */
 export function decideViewer(claim: ViewerClaim, trust: Trust, roster: Roster): Viewer {
   if (claim.assertion.kind === "host") {
     return claim.headerEmail === null

@@ -18,10 +18,11 @@ import {
   readOnlyTools,
   type ToolLock,
 } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** A folder of the catalog that cannot be used, and why. */
@@ -177,7 +178,7 @@ export async function readCatalogEntry(
 }
 
 /** Blocks what an upgrade widened until it is reviewed; a lock of another version says nothing. */
-export function withToolLock(manifest: Manifest, text: string, file: string): Result<Manifest> {
+function withToolLock(manifest: Manifest, text: string, file: string): Result<Manifest> {
   const lock = parseToolLock(text, file);
   if (!lock.ok) return lock;
   if (lock.value.version !== versionOf(manifest.source)) {
@@ -212,7 +213,7 @@ function waits({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
       list.map((value) => `it asked for ${kind} ${JSON.stringify(value)}`)
     ),
   ];
-  return { heldBack: { reasons, ...(heldSince === undefined ? {} : { since: heldSince }) } };
+  return { heldBack: { reasons, ...defined({ since: heldSince }) } };
 }
 
 function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {

@@ -4,7 +4,7 @@
  *
  * A tool's definition says nothing about what its code does with the arguments. A new version that
  * quietly copies each message to one more e-mail address changes no definition, but the address
- * stands in its code (docs/catalog.md, "Upgrades").
+ * stands in its code (docs/catalog.md#changing-the-catalog).
  *
  * @module
  */
@@ -12,7 +12,7 @@
 import type { PackageSource } from "core/catalog/pin.ts";
 import { isPythonLock, normalName, parsePythonLock } from "core/catalog/python_lock.ts";
 import { addressesIn } from "core/catalog/tool_diff.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 
 /** The difference of one package. */
 export interface CodeDiff {
@@ -28,8 +28,8 @@ export interface CodeDiff {
 }
 
 /**
- * Words of code that reaches past JavaScript. Deno refuses what `run` does not name without a trace in
- * its audit, so that a try does not show it; the words do.
+ * Words of code that reaches past JavaScript. Deno refuses what `run` does not name without a trace
+ * in its audit, so that a try does not show it; the words do.
  */
 const POWERS: readonly (readonly [rule: RegExp, what: string])[] = [
   [/["'`](node:)?child_process["'`]|\bDeno\.Command\b/, "starts programs"],

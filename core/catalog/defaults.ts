@@ -1,28 +1,27 @@
 /**
  * Which MCPs an agent has without asking, and how its deltas change that. No I/O except
- * `readDefaults`, which reads one file.
- * Design: spec "Default MCP sets (deb defaults)". A credentialed MCP never stands in a shipped
+ * `readDefaults`, which reads one file. A credentialed MCP never stands in a shipped
  * set: `tests/core/catalog/defaults_test.ts` fails when one does.
  *
  * @module
  */
 
 import type { Catalog } from "core/catalog/catalog.ts";
-import { editHint } from "core/edit_hint.ts";
-import { createFieldReader } from "core/field_reader.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { createFieldReader } from "core/text/field_reader.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord, Channel } from "core/ledger/agent.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, parseYaml } from "core/yaml.ts";
+import { editYaml, parseYaml } from "core/text/yaml.ts";
 
 const NAMES = ["browser", "messenger", "teamchat", "workchat"] as const;
 type DefaultName = typeof NAMES[number];
 const named = (name: DefaultName) => name as string as McpName;
 
-/** The default MCPs of each channel (spec table). */
+/** The default MCPs of each channel. */
 export const CHANNEL_DEFAULTS: Readonly<Record<Channel, readonly McpName[]>> = {
   webview: [named("browser")],
   messenger: [named("browser"), named("messenger")],
@@ -38,8 +37,8 @@ export interface Defaults {
   /** What is wrong with the host's file; the usable part of it is in `hostTools`. */
   readonly faults: readonly Refusal[];
   /**
-   * The file as a whole says nothing: nobody knows what it added, so whoever reconciles takes nothing
-   * away for it. A single bad entry does not make it damaged.
+   * The file as a whole is unusable. What it added is unknown, so a reconcile removes nothing
+   * because of it. A single bad entry does not make it damaged.
    */
   readonly isDamaged?: true;
 }
@@ -71,7 +70,7 @@ export async function readDefaults(
 }
 
 /** Parses the host's defaults overlay: `tools: [name, …]`. */
-export function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
+function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
   const shape = checkShape(text, file, "read");
   const yaml = parseYaml(text, file);
   if (!shape.ok || !yaml.ok) {
@@ -149,7 +148,9 @@ function defaultsRefusal(file: string, verb: string, details: readonly string[])
 
 type Wanting = Pick<AgentRecord, "channel" | "tools">;
 
-/** Returns the MCPs of an agent: defaults, host additions, its own; `remove` wins. Known ones only. */
+/**
+ * Returns the MCPs of an agent: defaults, host additions, its own; `remove` wins. Known ones only.
+ */
 export function resolveTools(
   agent: Wanting,
   catalog: Catalog,
@@ -201,10 +202,4 @@ export function withoutTool(
     ? agent.tools.remove
     : [...agent.tools.remove, name];
   return { add, remove };
-}
-
-/** Tells a usable result from a refusal; kept beside the sets because callers chain them. */
-export function checkDefaults(defaults: Defaults): Result<Defaults> {
-  const [first] = defaults.faults;
-  return first === undefined ? ok(defaults) : err(first);
 }

@@ -1,8 +1,9 @@
 /**
  * What a server was denied, out of the words of an answer or of a log: one line for the operator.
- * No I/O. Deno refuses with `Requires net access to "host:443", run again with …`; the advice at its end
- * is for people who start programs by hand. A Python server sees an error of the system instead, since
- * what is not granted is not there for it; what it names and the manifest does not is told the same way.
+ * No I/O. Deno refuses with `Requires net access to "host:443", run again with …`; the advice at
+ * its end is for people who start programs by hand. A server in a sandbox (Python, Node) sees an
+ * error of the system instead, since what is not granted is not there for it; what it names and the
+ * manifest does not is reported in the same form.
  *
  * @module
  */
@@ -11,15 +12,18 @@ import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 const DENIED = /Requires (net|read|write|env|run|sys) access(?: to "([^"]{1,400})")?/g;
 const LINES_MAX = 5;
 /** A sandbox without a network: no such sockets, no route, no name, nobody on the loopback. */
 const NO_NETWORK =
-  /\[Errno (97|101|111|-2|-3)\]|Network is unreachable|Name or service not known|Temporary failure in name/;
+  /\[Errno (97|101|111|-2|-3)\]|Network is unreachable|Name or service not known|Temporary failure in name|\b(ECONNREFUSED|ENETUNREACH|EAI_AGAIN|ENOTFOUND|EAFNOSUPPORT)\b/;
 /** Python's `OSError` about a file: not there, not permitted, read-only. */
 const NO_FILE = /\[Errno (2|13|30)\] [^:\n]{1,60}: '(\/[^'\n]{1,400})'/g;
-const READ_ONLY = "30";
+/** The same of Node: `ENOENT: no such file or directory, open '/x'`. */
+const NO_NODE_FILE = /\b(ENOENT|EACCES|EPERM|EROFS): [^,\n]{1,60}, \w{1,20} '(\/[^'\n]{1,400})'/g;
+const READ_ONLY: ReadonlySet<string> = new Set(["30", "EROFS"]);
 
 /** One thing that was denied. */
 interface Denied {
@@ -31,6 +35,8 @@ interface Denied {
 interface Of {
   readonly mcp: string;
   readonly version: string;
+  /** Home of the agent: a grant is for every agent, so paths in it are named by `{home}`. */
+  readonly home?: string | undefined;
 }
 
 /** Returns a refusal for each thing that Deno says was denied, each once. */
@@ -41,21 +47,26 @@ export function deniedIn(of: Of, text: string): readonly Refusal[] {
   );
 }
 
-/** Returns the same for a Python server, by what its manifest grants. */
-export function deniedInPython(
+/** Returns the same for a server in a sandbox, by what its manifest grants. */
+export function deniedInSandbox(
   { name, source, permissions }: Pick<Manifest, "name" | "source" | "permissions">,
   text: string,
+  home?: string,
 ): readonly Refusal[] {
-  return refusalsOf({ mcp: name, version: versionOf(source) }, pythonFaults(permissions, text));
+  const of = { mcp: name, version: versionOf(source), home };
+  return refusalsOf(of, systemFaults(permissions, text));
 }
 
-function refusalsOf({ mcp, version }: Of, denied: readonly Denied[]): readonly Refusal[] {
+function refusalsOf({ mcp, version, home }: Of, denied: readonly Denied[]): readonly Refusal[] {
   const found = new Map<string, Refusal>();
   for (const { kind, value } of denied) {
     const known = PERMISSION_KINDS.find((one) => one === kind);
     if (known === undefined || found.size >= LINES_MAX) continue;
     const shown = value.replace(/\p{Cc}/gu, "?");
-    const grant = shown === "" ? "" : ` --grant '${known}=${shown}'`;
+    const named = home !== undefined && shown.startsWith(`${home}/`)
+      ? `{home}${shown.slice(home.length)}`
+      : shown;
+    const grant = named === "" ? "" : ` --grant ${quoteShell(`${known}=${named}`)}`;
     found.set(
       `${kind} ${shown}`,
       refusal(
@@ -70,12 +81,13 @@ function refusalsOf({ mcp, version }: Of, denied: readonly Denied[]): readonly R
   return [...found.values()];
 }
 
-function pythonFaults(permissions: Manifest["permissions"], text: string): readonly Denied[] {
+function systemFaults(permissions: Manifest["permissions"], text: string): readonly Denied[] {
   const network = permissions.net.length === 0 && NO_NETWORK.test(text)
     ? [{ kind: "net", value: "*" }]
     : [];
-  const files = [...text.matchAll(NO_FILE)].flatMap(([, errno, path = ""]) => {
-    const kind = errno === READ_ONLY ? "write" : "read";
+  const found = [...text.matchAll(NO_FILE), ...text.matchAll(NO_NODE_FILE)];
+  const files = found.flatMap(([, errno = "", path = ""]) => {
+    const kind = READ_ONLY.has(errno) ? "write" : "read";
     const granted = kind === "write"
       ? permissions.write
       : [...permissions.read, ...permissions.write];
@@ -84,7 +96,9 @@ function pythonFaults(permissions: Manifest["permissions"], text: string): reado
   return [...network, ...files];
 }
 
-/** Placeholders stand for folders that are not known here: what follows them must be in the path. */
+/**
+ * Placeholders stand for folders that are not known here: what follows them must be in the path.
+ */
 function isNamed(folder: string, path: string): boolean {
   const tail = folder.replace(/^\{\w+\}/, "");
   return folder.startsWith("{") ? path.includes(tail) : `${path}/`.startsWith(`${folder}/`);

@@ -1,11 +1,13 @@
 /**
  * What a server asked for while it was tried out: the permission audit of the pinned Deno, judged.
- * No I/O. Decision 36: `mcp catalog add` proposes a set by a dry start; a person reviews it.
+ * No I/O. `mcp catalog add` proposes a set by a dry start; a person reviews it.
  *
  * | Asked for | Becomes |
  * |---|---|
  * | a file of its own tree | nothing: always readable |
- * | a file below the home | `{home}/<folder>` |
+ * | the workspace, a file below it | `{workdir}` |
+ * | another file below the home | `{home}/<folder>` |
+ * | a file that an argument of the entry names | itself; never granted while trying |
  * | a file elsewhere | listed as refused; nobody is asked to grant it |
  * | a host | `host:port` |
  * | `sys` | itself |
@@ -18,7 +20,7 @@
 import type { Grants } from "core/catalog/edit.ts";
 import type { Manifest, ServerPermissions } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
-import type { McpTool } from "core/mcp_port.ts";
+import type { McpTool } from "core/ports/mcp_client.ts";
 
 /** What the audit shows. Lists are sorted and hold each value once. */
 export interface Asked {
@@ -32,11 +34,16 @@ export interface Asked {
 /** Where the server was tried out; absolute paths. */
 export interface DryPlace {
   readonly home: string;
+  /** Stands for the workspace of an agent; a folder of the home. */
+  readonly workdir: string;
+  /** Files and folders that the operator has named in an argument or a variable of the entry. */
+  readonly named?: readonly string[];
   /** Everything below is the package's own. */
   readonly tree: string;
 }
 
-const KEY_NAME = /^[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD|PAT|DSN)(_[A-Z0-9_]+)?$/;
+/** Names of variables that look like credentials. */
+export const KEY_NAME = /^[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD|PAT|DSN)(_[A-Z0-9_]+)?$/;
 const NET_TARGET = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$/;
 const LINES_MAX = 200_000;
 
@@ -99,6 +106,9 @@ function parseLine(line: string) {
 /** The folder to grant, undefined for none, or "refused". */
 function folderOf(path: string, kind: "read" | "write", place: DryPlace): string | undefined {
   const absolute = path.startsWith("/") ? path : `${place.home}/${path}`;
+  if (isWithin(absolute, place.workdir)) return "{workdir}";
+  const named = place.named?.find((one) => isWithin(absolute, one));
+  if (named !== undefined) return named;
   // Looking upwards from its own files and its folder is how modules and settings are found.
   const isAbove = isWithin(place.tree, absolute) || isWithin(place.home, absolute);
   if (kind === "read" && (isWithin(absolute, place.tree) || isAbove)) return undefined;
@@ -150,7 +160,15 @@ export function joinGrants(...all: readonly Grants[]): Required<Grants> {
 
 /** Of what was asked for, what a try may have: facts about the machine and its own empty home. */
 export function harmless(asked: Required<Grants>): Grants {
-  return { sys: asked.sys, read: asked.read, write: asked.write };
+  const own = (paths: readonly string[]) => paths.filter((path) => path.startsWith("{"));
+  return { sys: asked.sys, read: own(asked.read), write: own(asked.write) };
+}
+
+/** Returns the absolute paths that an operator has named for a server; `/` alone names nothing. */
+export function namedPaths({ args, environment }: Pick<Manifest, "args" | "environment">) {
+  return [...args, ...Object.values(environment)]
+    .map((text) => text.replace(/^--?[\w-]+=/, "").replace(/\/+$/, ""))
+    .filter((text) => /^\/[^\p{Cc}{},]+$/u.test(text) && !/\/\.{1,2}(\/|$)/.test(text));
 }
 
 /** Returns a manifest with other permissions, for a try. */
@@ -161,6 +179,11 @@ export function withGrants(manifest: Manifest, grants: Grants): Manifest {
 /** Prints grants, one a line: `net  api.example.org:443`. */
 export function grantLines(grants: Grants): readonly string[] {
   return PERMISSION_KINDS.flatMap((kind) => (grants[kind] ?? []).map((one) => `${kind} ${one}`));
+}
+
+/** Prints grants as `--grant` takes them: `net=api.example.org:443`. */
+export function grantOptions(grants: Grants): readonly string[] {
+  return PERMISSION_KINDS.flatMap((kind) => (grants[kind] ?? []).map((one) => `${kind}=${one}`));
 }
 
 /**

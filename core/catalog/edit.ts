@@ -10,9 +10,10 @@ import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import { printPin } from "core/catalog/pin.ts";
 import { isPortableLock, isPythonLock } from "core/catalog/python_lock.ts";
 import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, printYaml } from "core/yaml.ts";
+import { editYaml, printYaml } from "core/text/yaml.ts";
 
 /** Permissions to add, by kind. */
 export type Grants = Partial<Record<keyof ServerPermissions, readonly string[]>>;
@@ -33,11 +34,15 @@ export interface NewEntry {
   readonly environment?: Readonly<Record<string, string>>;
   readonly permissions: Grants;
   readonly scope?: "shared";
+  /** What runs an npm entry; Deno when absent. */
+  readonly engine?: "node";
 }
 
 const SUMMARY_LENGTH_MAX = 200;
 /** What a host must have to start a Python server. */
 const PYTHON_PROGRAM = { any_of: ["python3"], install: "apt-get install python3" };
+
+const ENGINE_REASON = "An operator chose Node when the entry was added";
 
 /** Prints a new manifest. */
 export function newManifest(entry: NewEntry): string {
@@ -51,8 +56,9 @@ export function newManifest(entry: NewEntry): string {
     summary: oneLine(entry.summary) || `Server ${entry.name}`,
     source: isPackage ? { [source.kind]: pinText(source) } : { http: source.url },
     ...(isPackage ? { integrity: integrityOf(source) } : {}),
-    ...(entry.command === undefined ? {} : { command: entry.command }),
+    ...defined({ command: entry.command }),
     ...(args.length === 0 ? {} : { args }),
+    ...(entry.engine === undefined ? {} : { engine: entry.engine, engine_reason: ENGINE_REASON }),
     auth: keys.length === 0 ? "none" : "env",
     scope: entry.scope ?? "per_user",
     ...(requiredEnv.length === 0 ? {} : { required_env: requiredEnv }),
@@ -73,7 +79,7 @@ function pinText({ kind, pin }: ResolvedPin): string {
 }
 
 function integrityOf({ integrity, lockIntegrity }: ResolvedPin) {
-  return { ...(integrity === undefined ? {} : { package: integrity }), lock: lockIntegrity };
+  return { ...defined({ package: integrity }), lock: lockIntegrity };
 }
 
 /** Moves the pin of a manifest. The hash of the old tree says nothing about the new one. */

@@ -1,17 +1,17 @@
 /**
  * Where an MCP that is reached by URL is, and what it is told with each request: the URL and the
- * headers of a manifest, in which `{KEY}` stands for a key of the agent. No I/O. A key that cannot be
- * filled in is named and never sent as `{KEY}`.
+ * headers of a manifest, in which `{KEY}` stands for a key of the agent. No I/O. A key that cannot
+ * be filled in is named and never sent as `{KEY}`.
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
-import type { FieldReader } from "core/field_reader.ts";
-import type { HttpEndpoint } from "core/mcp_port.ts";
 import type { KeyName } from "core/names.ts";
+import type { HttpEndpoint } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
+import type { FieldReader } from "core/text/field_reader.ts";
 
 /** An endpoint whose keys are not filled in; holds no secret. */
 export interface EndpointTemplate {

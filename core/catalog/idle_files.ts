@@ -2,8 +2,9 @@
  * Which files of an npm tree no running program reads: declarations of types and source maps. They
  * are about half of all files, and each costs a look before every start. No I/O.
  *
- * They are taken away after the whole installed tree was compared with its pin, so pins are those of
- * what the installer makes. The compiler reads declarations while it runs, so its package keeps them.
+ * They are taken away after the whole installed tree was compared with its pin, so pins
+ * are those of what the installer makes. The compiler reads declarations while it runs,
+ * so its package keeps them.
  *
  * @module
  */

@@ -8,16 +8,18 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import type { Processes } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Longest install from the registry, and from the cache alone. */
-const ONLINE_MS_MAX = 300_000;
-const OFFLINE_MS_MAX = 120_000;
+export const ONLINE_MS_MAX = 300_000;
+export const OFFLINE_MS_MAX = 120_000;
 const OUTPUT_BYTES_MAX = 256 * 1024;
 const DETAIL_LINES_MAX = 6;
 
-/** Variables that say how a site reaches its registry; everything else is kept from the installer. */
+/**
+ * Variables that say how a site reaches its registry; everything else is kept from the installer.
+ */
 export const REGISTRY_VARIABLES: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",
@@ -68,7 +70,8 @@ export async function runInstall(
   install: Install,
   how: { readonly frozen: boolean; readonly offline: boolean },
 ): Promise<Result<void>> {
-  // A tarball of some kilobytes can unpack to any size; the kernel stops a file that grows too large.
+  // A tarball of some kilobytes can unpack to any size; the kernel stops a file that
+  // grows too large.
   const prlimit = await processes.which("prlimit");
   const limited = prlimit === undefined ? [] : [prlimit, `--fsize=${FILE_BYTES_MAX}`, "--core=0"];
   const [command = install.deno, ...before] = [...limited, install.deno];
@@ -110,7 +113,7 @@ function installEnv(install: Install): Record<string, string> {
 }
 
 /** Says what the installer's output means, and what to do about it. */
-export function installRefusal(
+function installRefusal(
   install: Pick<Install, "mcp" | "package" | "version">,
   output: string,
   timedOut: boolean,

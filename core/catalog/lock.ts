@@ -1,15 +1,15 @@
 /**
  * Judging an entry's `deno.lock` before anything is fetched: it must be the text that the manifest
  * pins, name the pinned package with the pinned integrity, and carry a hash for every package.
- * No I/O. Decision 30: a full dependency lock with integrity.
+ * No I/O. A full dependency lock with integrity.
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Packages in one lock; far more than any known server has. */
 const PACKAGES_MAX = 5000;

@@ -1,6 +1,6 @@
 /**
- * The manifest of one catalog entry, `catalog/<name>/mcp.yaml` (decision 7, spec "MCP manifest
- * fields"). No I/O. Unknown keys and bad values are refused by file, line and key.
+ * The manifest of one catalog entry, `catalog/<name>/mcp.yaml`. No I/O. Unknown keys and bad values
+ * are refused by file, line and key.
  *
  * @module
  */
@@ -19,7 +19,10 @@ export type Source =
   | { readonly kind: "builtin"; readonly name: string }
   | { readonly kind: "http"; readonly url: string };
 
-/** What the server may reach under Deno (decision 36); placeholders `{tree}`, `{home}`, `{workdir}`, `{project}`, `{lib}`. */
+/**
+ * What the server may reach under Deno; placeholders `{tree}`, `{home}`, `{workdir}`,
+ * `{project}`, `{lib}`.
+ */
 export interface ServerPermissions {
   readonly net: readonly string[];
   readonly read: readonly string[];
@@ -29,7 +32,7 @@ export interface ServerPermissions {
   readonly sys: readonly string[];
 }
 
-/** One catalog entry. Wire names of the keys are the spec's snake_case words. */
+/** One catalog entry. Keys of the file are in snake_case. */
 export interface Manifest {
   readonly name: McpName;
   readonly summary: string;
@@ -38,7 +41,10 @@ export interface Manifest {
   readonly integrity?: string;
   /** Whole locked tree: integrity of the lock file text, `sha256-…`. */
   readonly lockIntegrity?: string;
-  /** Hash of the deployed tree, `sha256-…`; pinned where the entry knows it, else trusted on first use. */
+  /**
+   * Hash of the deployed tree, `sha256-…`; pinned where the entry knows it, else trusted
+   * on first use.
+   */
   readonly treeIntegrity?: string;
   /** Text of the entry's lock, the whole dependency tree with integrity; npm and uvx only. */
   readonly lock?: string;
@@ -79,7 +85,7 @@ export interface Manifest {
   readonly hostPrograms: readonly { readonly anyOf: readonly string[]; readonly install: string }[];
   readonly origin: "shipped" | "overlay" | "runtime";
   /**
-   * Tools that an upgrade widened and nobody has reviewed (decision 30). They stand in `risk` as
+   * Tools that an upgrade widened and that wait for a review. They stand in `risk` as
    * `block`, too, so that every door refuses them.
    */
   readonly heldTools?: readonly string[];
@@ -87,4 +93,12 @@ export interface Manifest {
   readonly heldBack?: { readonly reasons: readonly string[]; readonly since?: string };
   /** Tool → hash of its accepted definition; absent where nothing was locked. */
   readonly acceptedTools?: ReadonlyMap<string, string>;
+}
+
+/**
+ * Tells whether nothing inside its process confines a server, so that a sandbox around it must: a
+ * Python server, and one under Node.
+ */
+export function isSandboxed({ source, engine }: Pick<Manifest, "source" | "engine">): boolean {
+  return source.kind === "uvx" || (source.kind === "npm" && engine === "node");
 }

@@ -1,12 +1,12 @@
 /**
  * Rules for single values of a manifest, and the `permissions` block. No I/O.
- * A permission names what a server may reach under Deno (decision 36); anything that Deno would
+ * A permission names what a server may reach under Deno; anything that Deno would
  * read as "all" is spelled out here, so that an empty list always means "none".
  *
  * @module
  */
 
-import type { FieldReader } from "core/field_reader.ts";
+import type { FieldReader } from "core/text/field_reader.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
 
 /** The name in a rule of the gate that stands for every tool, listed or not. */
@@ -16,7 +16,7 @@ export const EVERY_TOOL = "*";
 export const PERMISSION_KINDS = ["net", "read", "write", "env", "run", "sys"] as const;
 
 /** Folders that a manifest may name without knowing the host. */
-export const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "project", "lib"] as const;
+const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "project", "lib"] as const;
 
 const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$/;
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -53,9 +53,11 @@ export function checkToolName(text: string): string | undefined {
     : "must be a tool name of at most 128 letters, digits, _ . / -";
 }
 
-/** Checks the name of an environment variable. */
+/** Checks the name of an environment variable; what every object has is none. */
 export function checkVariableName(text: string): string | undefined {
-  return VARIABLE_NAME.test(text) ? undefined : "must be the name of an environment variable";
+  return VARIABLE_NAME.test(text) && !(text in Object.prototype)
+    ? undefined
+    : "must be the name of an environment variable";
 }
 
 /** Checks an argument or a fixed value: one line, known placeholders only. */

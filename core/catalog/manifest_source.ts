@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { FieldReader } from "core/field_reader.ts";
+import { defined } from "core/defined.ts";
+import type { FieldReader } from "core/text/field_reader.ts";
 import type { Manifest, Source } from "core/catalog/manifest.ts";
 import { parseNpmPin, parsePythonPin } from "core/catalog/pin.ts";
 import type { KeyName } from "core/names.ts";
@@ -55,11 +56,7 @@ function readIntegrity(read: FieldReader) {
   const integrity = hash("package", PACKAGE_INTEGRITY, "sha512- and 64 bytes in base64");
   const lockIntegrity = hash("lock", HASH, "sha256- and 32 bytes in base64");
   const treeIntegrity = hash("tree", HASH, "sha256- and 32 bytes in base64");
-  return {
-    ...(integrity === undefined ? {} : { integrity }),
-    ...(lockIntegrity === undefined ? {} : { lockIntegrity }),
-    ...(treeIntegrity === undefined ? {} : { treeIntegrity }),
-  };
+  return defined({ integrity, lockIntegrity, treeIntegrity });
 }
 
 function checkSource(
@@ -87,7 +84,10 @@ function wantedOf(result: Result<unknown>): string | undefined {
   return result.error.message.split(": ").at(-1);
 }
 
-/** `{KEY}` may stand in the path or the query, never in the host: a secret must not choose whom we call. */
+/**
+ * `{KEY}` may stand in the path or the query, never in the host: a secret must not
+ * choose whom we call.
+ */
 function checkUrl(text: string, declared: readonly KeyName[]): string | undefined {
   for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
     if (!(declared as readonly string[]).includes(name)) {

@@ -1,25 +1,28 @@
 /**
  * `mcp.yaml` text → `Manifest`. No I/O. Unknown keys, bad values and ranges are refused by file,
- * line and key, all of them in one refusal (decision 7, spec "MCP manifest fields").
+ * line and key, all of them in one refusal.
  *
  * @module
  */
 
 import { readHeaders } from "core/catalog/endpoint.ts";
-import { createFieldReader, type FieldReader } from "core/field_reader.ts";
+import { defined } from "core/defined.ts";
+import { createFieldReader, type FieldReader } from "core/text/field_reader.ts";
+import { checkSandboxed, sandboxPrograms } from "core/catalog/sandbox_rules.ts";
 import { type Exposure, EXPOSURES, type Manifest } from "core/catalog/manifest.ts";
 import {
   checkArgument,
   checkServerPath,
   checkToolName,
   checkVariableName,
+  EVERY_TOOL,
   parsePermissions,
 } from "core/catalog/manifest_rules.ts";
 import { LOCK_FILES, parseSource } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseKeptYaml } from "core/yaml_kept.ts";
+import { parseKeptYaml } from "core/text/yaml_kept.ts";
 
 const KNOWN_KEYS = [
   "name",
@@ -61,8 +64,8 @@ const PROCESS_KEYS = [
 const SUMMARY_LENGTH_MAX = 200;
 const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
 
-/** Defaults of `limits`: room for one Node-sized server, and the idle stop of decision 31. */
-export const SERVER_LIMITS = { memoryMib: 512, tasks: 128, idleStopSeconds: 900 } as const;
+/** Defaults of `limits`: room for one Node-sized server, and the idle stop. */
+const SERVER_LIMITS = { memoryMib: 512, tasks: 128, idleStopSeconds: 900 } as const;
 
 /** Where a manifest came from; `name` is that of its folder and must match. */
 export interface ManifestSite {
@@ -137,23 +140,30 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
   if ((transport === "http") !== (kind === "http")) {
     read.fault(["transport"], `is "${transport}", must match the source kind "${kind}"`);
   }
-  checkKind(read, kind, site);
+  checkKind(read, { kind, engine: engine.engine }, site);
+  const hostPrograms = [
+    ...rest.hostPrograms,
+    ...sandboxPrograms({ ...engine, ...source, permissions: rest.permissions }),
+  ];
   return {
     name,
     summary,
     ...source,
     ...rest,
+    hostPrograms,
     ...engine,
     transport,
-    ...(command === undefined ? {} : { command }),
-    ...(runAs === undefined ? {} : { runAs }),
-    ...(oauth === undefined ? {} : { oauth }),
+    ...defined({ command, runAs, oauth }),
     ...(site.lock === undefined || !(kind in LOCK_FILES) ? {} : { lock: site.lock }),
   };
 }
 
 /** Faults what is missing or out of place for the kind of source. */
-function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: ManifestSite): void {
+function checkKind(
+  read: FieldReader,
+  { kind, engine }: Pick<Manifest, "engine"> & { readonly kind: Manifest["source"]["kind"] },
+  site: ManifestSite,
+): void {
   if (kind === "http") {
     for (const key of PROCESS_KEYS) {
       if (read.has([key])) read.fault([key], "has no meaning for an http source");
@@ -180,42 +190,17 @@ function checkKind(read: FieldReader, kind: Manifest["source"]["kind"], site: Ma
       );
     }
   }
-  if (kind === "uvx") checkPython(read);
+  if (kind === "uvx" && read.has(["engine"])) {
+    read.fault(["engine"], "has no meaning for a Python package");
+  }
+  if (kind === "uvx") checkSandboxed(read, "a Python server");
+  if (kind === "npm" && engine === "node") checkSandboxed(read, "a server under Node");
   if (kind === "npm" || kind === "uvx") {
     for (const key of kind === "npm" ? ["package", "lock"] : ["lock"]) {
       if (!read.has(["integrity", key])) read.fault(["integrity", key], "is missing");
     }
   } else if (read.has(["integrity"])) {
     read.fault(["integrity"], `has no meaning for a source of kind "${kind}"`);
-  }
-}
-
-/** What Deno's permissions can say and the sandbox of a Python server cannot. */
-function checkPython(read: FieldReader): void {
-  if (read.has(["engine"])) read.fault(["engine"], "has no meaning for a Python package");
-  if (read.has(["run_as"])) read.fault(["run_as"], "must be absent: root would leave the sandbox");
-  for (const kind of ["run", "sys"]) {
-    if (read.has(["permissions", kind])) {
-      read.fault(
-        ["permissions", kind],
-        "has no meaning for a Python package: what it starts is in the same sandbox",
-      );
-    }
-  }
-  for (const kind of ["read", "write"]) {
-    for (let index = 0; index < read.count(["permissions", kind]); index++) {
-      read.string(
-        ["permissions", kind, index],
-        (text) =>
-          /[:\s"'\\]/.test(text) ? "must hold no space, colon, quote or backslash" : undefined,
-      );
-    }
-  }
-  for (let index = 0; index < read.count(["permissions", "net"]); index++) {
-    read.string(
-      ["permissions", "net", index],
-      (text) => text === "*" ? undefined : 'must be "*": a Python server is held to no single host',
-    );
   }
 }
 
@@ -297,10 +282,12 @@ function readTools(read: FieldReader): Pick<Manifest, "risk" | "readOnly"> {
   const readOnly = new Set<string>();
   for (const [tool] of read.entries(["tools"])) {
     const path = ["tools", tool];
-    const wanted = checkToolName(tool);
+    // Every tool can be made to ask; an MCP of which nothing may be called is not wired.
+    const isEvery = tool === EVERY_TOOL;
+    const wanted = isEvery ? undefined : checkToolName(tool);
     if (wanted !== undefined) read.fault(path, wanted);
-    read.onlyKeys(path, ["risk", "read_only"]);
-    const value = read.choice([...path, "risk"], ["block", "ask"]);
+    read.onlyKeys(path, isEvery ? ["risk"] : ["risk", "read_only"]);
+    const value = read.choice([...path, "risk"], isEvery ? ["ask"] : ["block", "ask"]);
     if (value !== undefined) risk.set(tool, value);
     if (read.boolean([...path, "read_only"]) === true) readOnly.add(tool);
     if (!read.has([...path, "risk"]) && !read.has([...path, "read_only"])) {
@@ -366,10 +353,4 @@ function readHostPrograms(read: FieldReader): Manifest["hostPrograms"] {
     else programs.push({ anyOf, install });
   }
   return programs;
-}
-
-/** Returns whether an MCP needs no credential (spec "Catalog": the six). */
-export function isCredentialFree(manifest: Manifest): boolean {
-  return manifest.auth === "none" && manifest.requiredEnv.length === 0 &&
-    manifest.userEnv.length === 0;
 }

@@ -1,6 +1,6 @@
 /**
  * Exact pins: `pkg@1.2.3` for npm, `pkg==1.2.3` for Python. Ranges and tags are not pins.
- * No I/O. Decision 7: every entry names one version, and a lock names every file below it.
+ * No I/O. Every entry names one version, and a lock names every file below it.
  *
  * @module
  */

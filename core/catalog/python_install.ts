@@ -12,9 +12,10 @@
  * @module
  */
 
-import { REGISTRY_VARIABLES } from "core/catalog/install.ts";
+import { OFFLINE_MS_MAX, ONLINE_MS_MAX, REGISTRY_VARIABLES } from "core/catalog/install.ts";
 import { refusal } from "core/errors.ts";
-import type { Files, Processes } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { pythonRefusal } from "core/catalog/python_faults.ts";
 import { isPortableLock } from "core/catalog/python_lock.ts";
@@ -26,12 +27,13 @@ export const SITE = "site";
 /** Index that is asked when the site names no other (`PIP_INDEX_URL`). */
 const DEFAULT_INDEX = "https://pypi.org/simple/";
 
-const ONLINE_MS_MAX = 300_000;
-const OFFLINE_MS_MAX = 120_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** Largest file that a wheel may be or unpack to. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
-/** Memory of the installer: it reads what a wheel says of itself whole, and that may unpack to any size. */
+/**
+ * Memory of the installer: it reads what a wheel says of itself whole, and that may
+ * unpack to any size.
+ */
 const MEMORY_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 /** Seconds without a byte after which the index is taken for dead. */
 const STALL_SECONDS = 15;
@@ -79,8 +81,16 @@ export async function reportOf(
   install: PythonInstall,
 ): Promise<Result<string>> {
   return await runPip(ports, install, { isOffline: false }, [
-    ...["install", "--dry-run", "--ignore-installed", WHEELS_ONLY],
-    ...["--timeout", `${STALL_SECONDS}`, "--retries", "1", "--report", "-"],
+    "install",
+    "--dry-run",
+    "--ignore-installed",
+    WHEELS_ONLY,
+    "--timeout",
+    `${STALL_SECONDS}`,
+    "--retries",
+    "1",
+    "--report",
+    "-",
     `${install.package}==${install.version}`,
   ]);
 }
@@ -97,14 +107,34 @@ export async function installWheels(
   await ports.files.ensureDir(wheels, { mode: 0o700 });
   if (!how.isOffline) {
     const fetched = await runPip(ports, install, how, [
-      ...["download", "--no-deps", "--require-hashes", WHEELS_ONLY],
-      ...["--timeout", `${STALL_SECONDS}`, "--retries", "1", "--dest", wheels, "-r", lock],
+      "download",
+      "--no-deps",
+      "--require-hashes",
+      WHEELS_ONLY,
+      "--timeout",
+      `${STALL_SECONDS}`,
+      "--retries",
+      "1",
+      "--dest",
+      wheels,
+      "-r",
+      lock,
     ]);
     if (!fetched.ok) return fetched;
   }
   const placed = await runPip(ports, install, { lock: how.lock, isOffline: true }, [
-    ...["install", "--no-deps", "--no-index", "--find-links", wheels, "--require-hashes"],
-    ...[WHEELS_ONLY, "--no-compile", "--target", `${install.folder}/${SITE}`, "-r", lock],
+    "install",
+    "--no-deps",
+    "--no-index",
+    "--find-links",
+    wheels,
+    "--require-hashes",
+    WHEELS_ONLY,
+    "--no-compile",
+    "--target",
+    `${install.folder}/${SITE}`,
+    "-r",
+    lock,
   ]);
   return placed.ok ? ok(undefined) : placed;
 }

@@ -1,9 +1,10 @@
 /**
- * The lock of a `uvx` entry, `requirements.lock`: every package below the pin with the one wheel that
- * is taken, in the form that pip and uv read with `--require-hashes`. No I/O.
+ * The lock of a `uvx` entry, `requirements.lock`: every package below the pin with the one wheel
+ * that is taken, in the form that pip and uv read with `--require-hashes`. No I/O.
  *
  * A line is `name==1.2.3 --hash=sha256:<64 hex> # name-1.2.3-py3-none-any.whl`, and nothing else is
- * one: no option (`--index-url`), no URL, no path, no range, so that a lock can only narrow what pip does.
+ * one: no option (`--index-url`), no URL, no path, no range, so that a lock can only
+ * narrow what pip does.
  *
  * @module
  */

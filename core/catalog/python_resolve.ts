@@ -1,7 +1,7 @@
 /**
- * From a Python pin to a lock: pip says which wheel of each package it would take, the lock keeps name,
- * version and hash of each, and installing by that lock shows what programs the package declares.
- * Effects through ports only; no code of a package runs.
+ * From a Python pin to a lock: pip says which wheel of each package it would take, the lock keeps
+ * name, version and hash of each, and installing by that lock shows what programs the package
+ * declares. Effects through ports only; no code of a package runs.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
 import { type LockedWheel, normalName, printPythonLock } from "core/catalog/python_lock.ts";
 import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import { refusal } from "core/errors.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -49,7 +49,7 @@ export async function resolveWheels(
 }
 
 /** Reads pip's report: what it would install, and from which files. */
-export function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
+function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
   const bad = (state: string) =>
     err(refusal("package-unusable", `Cannot pin "${pin.package}==${pin.version}": ${state}`));
   let found: unknown;

@@ -6,9 +6,9 @@
  */
 
 import { REGISTRY_VARIABLES } from "core/catalog/install.ts";
-import { parseEnvFile, printEnvFile } from "core/env_file.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 
 /** Variables of a process that say nothing about the registry. */
 const OWN = new Set(["PATH", "HOME", "TMPDIR"]);
@@ -22,7 +22,10 @@ export async function readRegistryEnv(
   return parsed.ok ? Object.fromEntries(parsed.value) : {};
 }
 
-/** Keeps what `env` says about the registry, 0600 (npm settings may hold a token); returns whether there was any. */
+/**
+ * Keeps what `env` says about the registry, 0600 (npm settings may hold a token);
+ * returns whether there was any.
+ */
 export async function writeRegistryEnv(
   files: Pick<Files, "write" | "remove">,
   paths: Pick<Paths, "registryEnv">,

@@ -1,7 +1,7 @@
 /**
- * From a pin to a lock: what the registry serves for one exact version and everything below it, with
- * the integrity of each. The only step that believes the registry; from then on the lock decides.
- * Effects through ports only; no script of a package runs.
+ * From a pin to a lock: what the registry serves for one exact version and everything below it,
+ * with the integrity of each. The only step that believes the registry; from then on the lock
+ * decides. Effects through ports only; no script of a package runs.
  *
  * @module
  */
@@ -13,11 +13,11 @@ import { resolveWheels } from "core/catalog/python_resolve.ts";
 import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import type { VendorOptions, VendorPorts } from "core/catalog/vendor.ts";
 import { refusal } from "core/errors.ts";
-import { parseJsonObject } from "core/json_object.ts";
 import type { McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
 
 /** Asks the registry for a pin and writes its lock. */
 export async function resolvePin(

@@ -1,5 +1,6 @@
 /**
- * What the registry serves for one exact version, as `core/catalog/resolve.ts` finds it. Types only.
+ * What the registry serves for one exact version, as `core/catalog/resolve.ts` finds
+ * it. Types only.
  *
  * @module
  */

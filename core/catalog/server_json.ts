@@ -7,8 +7,10 @@
  */
 
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
+import { KEY_NAME } from "core/catalog/dry_start.ts";
+import { decidesStart, decidesWay, holdsPassword, settingFault } from "core/catalog/settings.ts";
 import { refusal } from "core/errors.ts";
-import { isRecord, parseJsonObject } from "core/json_object.ts";
+import { isRecord, parseJsonObject } from "core/text/json_object.ts";
 import { parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -61,7 +63,8 @@ export function parseServerJson(text: string): Result<ImportedServer> {
   if (remote !== undefined) return fromRemote(remote, about);
   const kinds = packages.map((one) => String(one["registryType"])).join(", ") || "none";
   return bad(
-    `it has packages of kind ${kinds}, must have an npm or a PyPI package or a streamable-http remote`,
+    `it has packages of kind ${kinds}, must have an npm or a PyPI package or a streamable-http ` +
+      "remote",
   );
 }
 
@@ -91,6 +94,12 @@ function fromPackage(
       ? [each["name"], value]
       : [value];
   });
+  if (args.some(holdsPassword)) {
+    return err(refusal(
+      "server-json-invalid",
+      "Cannot import the server: an argument of it holds a URL with a password",
+    ));
+  }
   return ok({ ...about, source: { pin: pin.value }, args, ...keys.value });
 }
 
@@ -113,7 +122,12 @@ function readKeys(value: unknown) {
   for (const one of plains(value)) {
     const name = String(one["name"]);
     const fixed = one["value"] ?? one["default"];
-    if (one["isSecret"] !== true && typeof fixed === "string" && /^[A-Za-z_]\w*$/.test(name)) {
+    if (decidesStart(name)) return unfit(name, "decides how it is started");
+    if (decidesWay(name)) return unfit(name, "decides which way its requests go");
+    const isKey = one["isSecret"] === true || KEY_NAME.test(name);
+    if (!isKey && typeof fixed === "string" && fixed !== "") {
+      const fault = settingFault(name, fixed);
+      if (fault !== undefined) return unfit(name, fault);
       environment[name] = fixed;
       continue;
     }
@@ -122,6 +136,13 @@ function readKeys(value: unknown) {
     (one["isRequired"] === true ? requiredEnv : optionalEnv).push(key.value);
   }
   return ok({ requiredEnv, optionalEnv, environment });
+}
+
+function unfit(name: string, state: string): Result<never> {
+  return err(refusal(
+    "server-json-invalid",
+    `Cannot import the server: its variable ${JSON.stringify(name.slice(0, 120))} ${state}`,
+  ));
 }
 
 function entryName(fullName: string): string | undefined {

@@ -1,6 +1,6 @@
 /**
  * What changed between the tools of two versions of a server, by class, and which changes widen
- * what an agent may do or be told. No I/O. Decision 30.
+ * what an agent may do or be told. No I/O.
  *
  * | Class | Widens | Example |
  * |---|---|---|
@@ -59,7 +59,9 @@ const INSTRUCTIONS: readonly RegExp[] = [
 /** Characters that a person does not see and a model reads. */
 const HIDDEN =
   /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
-/** What a hint means when it is not given (MCP, "Tool annotations"), and whether either way counts. */
+/**
+ * What a hint means when it is not given (MCP, "Tool annotations"), and whether either way counts.
+ */
 const FLIPS: readonly (readonly [hint: string, unsaid: boolean, eitherWay: boolean])[] = [
   ["readOnlyHint", false, true],
   ["destructiveHint", true, true],

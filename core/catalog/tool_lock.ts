@@ -1,6 +1,6 @@
 /**
  * `tools.lock`, beside a manifest: the hash and text of each tool definition that an operator has
- * accepted, and what an upgrade widened and nobody has accepted yet (decision 30). No I/O.
+ * accepted, and what an upgrade widened and is not accepted yet. No I/O.
  *
  * A definition's hash is over canonical JSON (RFC 8785 order of keys), so that a server which lists
  * its tools or keys in another order has not changed them.
@@ -11,14 +11,17 @@
 import { hashText } from "core/catalog/lock.ts";
 import { EVERY_TOOL, PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** One tool as it was listed. */
 export interface LockedTool {
   readonly hash: string;
   readonly definition: Readonly<Record<string, unknown>>;
+  /** Accepted as an agent's running server lists it: a try without real keys may not. */
+  readonly running?: true;
 }
 
 /** What is held back until it is reviewed. */
@@ -122,9 +125,7 @@ export async function reviewHash(lock: ToolLock): Promise<string> {
 /** Returns the lock after its review: what was held back is accepted. */
 export function acceptHeld(lock: ToolLock): ToolLock {
   const merged = new Map(lock.tools);
-  for (const [name, { hash, definition }] of lock.held.tools) {
-    merged.set(name, { hash, definition });
-  }
+  for (const [name, { why: _, ...locked }] of lock.held.tools) merged.set(name, locked);
   const tools = new Map([...merged].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0));
   return { version: lock.version, tools, held: NOTHING_HELD };
 }
@@ -173,7 +174,12 @@ export function parseToolLock(text: string, file: string): Result<ToolLock> {
   }
   if (!isRecord(value) || typeof value["version"] !== "string") return bad("it has no version");
   const known = [
-    ...["version", "tools", "held_tools", "held_permissions", "held_findings", "held_since"],
+    "version",
+    "tools",
+    "held_tools",
+    "held_permissions",
+    "held_findings",
+    "held_since",
   ];
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) return bad(`it has the unknown key ${JSON.stringify(unknown)}`);
@@ -193,9 +199,9 @@ export function parseToolLock(text: string, file: string): Result<ToolLock> {
   );
   return ok({
     version: value["version"],
-    tools: new Map([...tools].map(([name, { hash, definition }]) => [name, { hash, definition }])),
+    tools: new Map([...tools].map(([name, { why: _, ...locked }]) => [name, locked])),
     held: { tools: heldMap, permissions, findings },
-    ...(since === undefined ? {} : { heldSince: since }),
+    ...defined({ heldSince: since }),
   });
 }
 
@@ -206,10 +212,11 @@ function readTools(value: unknown): ReadonlyMap<string, ReadTool> | undefined {
   const tools = new Map<string, ReadTool>();
   for (const [name, tool] of Object.entries(value)) {
     if (!isRecord(tool) || typeof tool["hash"] !== "string") return undefined;
-    const { hash, definition } = tool;
+    const { hash, definition, running } = tool;
+    if (running !== undefined && running !== true) return undefined;
     const why = tool["why"] === undefined ? undefined : readStrings(tool["why"]);
     if (!isRecord(definition)) return undefined;
-    tools.set(name, { hash, definition, ...(why === undefined ? {} : { why }) });
+    tools.set(name, { hash, definition, ...defined({ running, why }) });
   }
   return tools;
 }

@@ -1,7 +1,8 @@
 /**
- * Vendoring one npm or Python entry: stage, install by lock, copy, hash, switch. Effects through ports only.
- * Decision 30 and spec "Catalog". `deploy/<mcp>/current` is a link that is replaced in one step, so
- * a crash at any point leaves the old tree or the new one; leftovers of a crash are swept next time.
+ * Vendoring one npm or Python entry: stage, install by lock, copy, hash, switch. Effects through
+ * ports only. `deploy/<mcp>/current` is a link that is replaced in one step, so a crash at any
+ * point leaves the old tree or the new one; leftovers of a crash are swept next time.
+ * Why with the pinned Deno: ADR 0007.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { type Install, installConfig, runInstall } from "core/catalog/install.ts
 import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
 import { installWheels, SITE } from "core/catalog/python_install.ts";
 import { checkPythonLock } from "core/catalog/python_lock.ts";
-import type { Manifest } from "core/catalog/manifest.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import {
   parseTreeRecord,
   pinnedHash,
@@ -20,9 +21,11 @@ import {
 } from "core/catalog/vendored_tree.ts";
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files, type Processes, type Random } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { Trees } from "core/tree_port.ts";
+import type { Trees } from "core/ports/trees.ts";
 
 /** What vendoring needs of the machine. */
 export interface VendorPorts {
@@ -38,7 +41,9 @@ export interface VendorOptions {
   readonly deno: string;
   /** Environment of the caller; only proxy, certificate and npm settings of it are used. */
   readonly env: Readonly<Record<string, string>>;
-  /** Leaves `current` as it is: the tree is made, checked and kept, and nothing is switched to it. */
+  /**
+   * Leaves `current` as it is: the tree is made, checked and kept, and nothing is switched to it.
+   */
   readonly prepareOnly?: true;
   /** Longest install from the registry, milliseconds; five minutes when absent. */
   readonly onlineMsMax?: number;
@@ -57,8 +62,8 @@ export function treePath(paths: Pick<Paths, "deploy">, mcp: string): string {
 }
 
 /**
- * Returns the empty folder in which the manager builds what a Python server sees of the host, given
- * `deploy/<mcp>`; it holds mount points and nothing else.
+ * Returns the empty folder in which the manager builds what a sandboxed server sees of the host,
+ * given `deploy/<mcp>`; it holds mount points and nothing else.
  */
 export function sandboxRoot(deploy: string): string {
   return `${deploy}/${ROOT}`;
@@ -122,7 +127,7 @@ interface Job {
 async function vendorLocked(job: Job): Promise<Result<VendoredTree>> {
   const { files } = job.ports;
   await files.ensureDir(job.folder, { mode: 0o755 });
-  if (job.manifest.source.kind === "uvx") {
+  if (isSandboxed(job.manifest)) {
     await files.ensureDir(sandboxRoot(job.folder), { mode: 0o755 });
   }
   const current = await files.readLink(`${job.folder}/${CURRENT}`);
@@ -229,7 +234,11 @@ async function installStaged(
   await ports.files.ensureDir(cacheOf(job), { mode: 0o700 });
   const { package: pkg, version } = source;
   const install: Install = {
-    ...{ mcp: name, package: pkg, version, folder, cache: cacheOf(job) },
+    mcp: name,
+    package: pkg,
+    version,
+    folder,
+    cache: cacheOf(job),
     ...job.options,
   };
   if (source.kind === "uvx") {
@@ -255,7 +264,8 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
   if (wanted !== undefined && wanted !== installed.treeHash) {
     return err(refusal(
       "tree-altered",
-      `Cannot install MCP "${manifest.name}": the installed tree has the hash ${installed.treeHash}, ` +
+      `Cannot install MCP "${manifest.name}": the installed tree has the hash ` +
+        `${installed.treeHash}, ` +
         `must have ${wanted}; nothing was installed`,
     ));
   }

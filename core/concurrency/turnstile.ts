@@ -1,12 +1,12 @@
 /**
- * Lets work of many through a narrow place, one of each in turn: whoever has a thousand things waiting
- * delays somebody with one by a single thing. Bounded at once for all and for each; at a pace, where one
- * is given. Leaf: no I/O, the clock is passed in.
+ * Lets work of many through a narrow place, one of each in turn: whoever has a thousand things
+ * waiting delays somebody with one by a single thing. Bounded at once for all and for each; at a
+ * pace, where one is given. Leaf: no I/O, the clock is passed in.
  *
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** When the next may pass, and that one did. */
 export interface TurnstilePace {
@@ -27,8 +27,8 @@ export interface TurnstileParts {
 /** A turnstile. */
 export interface Turnstile {
   /**
-   * Resolves when `who` may pass, with what is to be called at the end; undefined when `signal` ended
-   * the wait before.
+   * Resolves when `who` may pass, with what is to be called at the end; undefined when `signal`
+   * ended the wait before.
    */
   enter(who: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
   /** Things that wait, of all or of one. */

@@ -1,24 +1,27 @@
 /**
- * Values that we hand out and take back: purpose, expiry, principal and an optional id under an
- * HMAC-SHA256 (spec "Cookies", decisions 19 and 20). No clock, no randomness: `now` is passed in.
+ * Signed values that clients keep and send back: purpose, expiry, principal and an optional id
+ * under an HMAC-SHA256. No clock, no randomness: `now` is passed in.
  *
- * A value is `base64url(purpose|expiry|principal[|id]).base64url(mac)`, unpadded. The key is
- * derived per purpose (HKDF-SHA256), so that a value made for one purpose verifies for no other, and the
- * secret may be a ring `kid:key,kid:key`: the first key signs, all of them verify.
+ * A value is `base64url(purpose|expiry|principal[|id]).base64url(mac)`, unpadded. Keys are derived
+ * per purpose (HKDF-SHA256), so a value is valid for its own purpose only. The secret may be a ring
+ * `kid:key,kid:key`: the first key signs, all of them verify.
+ * Why it is our own: ADR 0033.
  *
  * @module
  */
 
+import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 
 /** Shortest accepted key: 16 characters of a random text are at least 64 bits. */
 const KEY_LENGTH_MIN = 16;
 /** Keys in one ring: the current one, the previous one, and room for a slow roll-out. */
 const RING_KEYS_MAX = 8;
-/** Longest value that is looked at; a principal is at most an e-mail address. */
+/** Longest accepted value; a principal is at most an e-mail address. */
 const VALUE_LENGTH_MAX = 2048;
-/** What purpose, principal and id may not hold: the separator and control characters. */
+/** Not allowed in purpose, principal and id: the separator and control characters. */
 // deno-lint-ignore no-control-regex
 const UNSAFE = /[|\u0000-\u001f\u007f]/;
 const KID = /^[A-Za-z0-9_-]{1,32}$/;
@@ -34,23 +37,23 @@ export interface RingKey {
 /** Keys in order: the first signs, all verify. Never empty. */
 export type KeyRing = readonly [RingKey, ...RingKey[]];
 
-/** What a signed value says. */
+/** The fields of a signed value. */
 export interface SignedFields {
   readonly purpose: string;
-  /** Seconds since the Unix epoch; the value is dead from this second on. */
+  /** Seconds since the Unix epoch; the value is invalid from this second on. */
   readonly expiresAt: number;
   readonly principal: string;
-  /** Fourth field: the session id (decision 19). */
+  /** Fourth field: the session id. */
   readonly id?: string;
 }
 
-/** A value that was verified. */
+/** The fields of a verified value. */
 export interface VerifiedFields extends SignedFields {
-  /** Another key than the first has signed it: it dies when that key leaves the ring. */
+  /** An older key of the ring signed it; it becomes invalid when that key is removed. */
   readonly isOldKey: boolean;
 }
 
-/** Why a value was not accepted. For logs; a peer is told one text for all of them. */
+/** Why a value was rejected. For logs; a peer gets the same text for all of them. */
 export type SignedFault = "malformed" | "signature" | "purpose" | "expired" | "principal";
 
 /** Signs and verifies the values of one purpose. */
@@ -58,7 +61,7 @@ export interface Signer {
   readonly purpose: string;
   /** Refuses a principal or id that the format cannot hold. */
   sign(fields: Omit<SignedFields, "purpose">): Promise<Result<string>>;
-  /** Checks form, signature, purpose, expiry and principal, in this order. */
+  /** Checks format, signature, purpose, expiry and principal, in this order. */
   verify(value: string, nowMs: number): Promise<Result<VerifiedFields, SignedFault>>;
 }
 
@@ -77,7 +80,7 @@ export function parseKeyRing(text: string, setting: string): Result<KeyRing> {
     return bad(`it holds ${keys.length} keys, must be at most ${RING_KEYS_MAX}`);
   }
   for (const [index, { kid, key }] of keys.entries()) {
-    // By place: what stands before a colon may be part of a single key.
+    // Named by position: the text before a colon may be part of a secret key.
     const which = keys.length === 1 ? "the key" : `key ${index + 1} of ${keys.length}`;
     if (key.length < KEY_LENGTH_MIN) {
       return bad(`${which} is shorter than ${KEY_LENGTH_MIN} characters`);
@@ -91,8 +94,8 @@ export function parseKeyRing(text: string, setting: string): Result<KeyRing> {
 }
 
 /**
- * Derives the key of one purpose from one key of a ring (HKDF-SHA256, no salt: the input is
- * random already, and signer and verifier share nothing else).
+ * Derives the key of one purpose from one key of a ring (HKDF-SHA256). No salt: the input is
+ * already random, and signer and verifier share nothing else.
  */
 export async function deriveKeyBytes(
   key: RingKey,
@@ -115,7 +118,7 @@ export async function deriveKeyBytes(
   return new Uint8Array(bits);
 }
 
-/** Opens a signer for one purpose; the derived keys are made once and kept. */
+/** Creates a signer for one purpose; keys are derived once and cached. */
 export async function openSigner(ring: KeyRing, purpose: string): Promise<Signer> {
   const [first, ...rest] = await Promise.all(
     ring.map(async (key) =>
@@ -141,7 +144,7 @@ export async function openSigner(ring: KeyRing, purpose: string): Promise<Signer
     verify: async (value, nowMs) => {
       const parts = splitValue(value);
       if (parts === undefined) return err("malformed");
-      // WebCrypto compares in constant time; every key is tried, so that time tells nothing.
+      // WebCrypto compares in constant time. Trying every key hides which one matched.
       const hits = await Promise.all(
         keys.map((key) => crypto.subtle.verify("HMAC", key, parts.mac, parts.payload)),
       );
@@ -156,18 +159,6 @@ export async function openSigner(ring: KeyRing, purpose: string): Promise<Signer
   };
 }
 
-/** Compares two texts in a time that depends on the length of `given` only. */
-export function isEqualInConstantTime(given: string, wanted: string): boolean {
-  const text = new TextEncoder();
-  const left = text.encode(given);
-  const right = text.encode(wanted);
-  let difference = left.length ^ right.length;
-  for (let index = 0; index < left.length; index++) {
-    difference |= (left[index] ?? 0) ^ (right[index % (right.length || 1)] ?? 0);
-  }
-  return difference === 0;
-}
-
 /** Encodes bytes as unpadded base64url. */
 export function toBase64Url(bytes: Uint8Array): string {
   let binary = "";
@@ -175,7 +166,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Decodes unpadded base64url; undefined unless the text is the one canonical spelling. */
+/** Decodes unpadded base64url; undefined unless the encoding is canonical. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -212,7 +203,7 @@ function splitValue(value: string) {
 function decodeFields(payload: Uint8Array): SignedFields | undefined {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
+    text = strictUtf8().decode(payload);
   } catch {
     return undefined;
   }

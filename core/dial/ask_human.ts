@@ -1,17 +1,19 @@
 /**
- * Asking a human about one call, through the agent's dial unit and its local socket: one connection,
- * which asks, waits for as long as it takes, and claims the approval right before the call. Every
- * door that asks does it with this function. Human time is not counted against anything.
+ * Asking a human about one call, through the agent's dial unit and its local socket: one
+ * connection, which asks, waits for as long as it takes, and claims the approval right
+ * before the call. Every door that asks does it with this function. Human time is not
+ * counted against anything.
  *
  * @module
  */
 
-import type { CallOrigin } from "core/call_origin.ts";
 import type { ApprovalView, LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
 import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock } from "core/ports.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { CallOrigin } from "core/mcp/call_origin.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
 import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
@@ -95,8 +97,13 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
   if (!gate.ok) return gate;
   const { mcp, version, tool, origin } = call;
   await line.send({
-    ...{ type: "approval_ask", mcp, version, tool, arguments: { ...call.arguments } },
-    ...{ origin: origin satisfies CallOrigin, policy: await policyDigest(gate.value) },
+    type: "approval_ask",
+    mcp,
+    version,
+    tool,
+    arguments: { ...call.arguments },
+    origin: origin satisfies CallOrigin,
+    policy: await policyDigest(gate.value),
     is_destructive: parts.isDestructive?.(tool) ?? true,
   });
   const asked = await line.receive();

@@ -5,8 +5,8 @@
  * @module
  */
 
-import type { IsOwnName } from "core/host_name.ts";
-import { hostnameOf } from "core/host_name.ts";
+import type { IsOwnName } from "core/net/host_name.ts";
+import { hostnameOf } from "core/net/host_name.ts";
 
 /** Returns why a request must come from a browser, or undefined when nothing shows that it does. */
 export function browserSign(headers: Headers, isOwn: IsOwnName): string | undefined {

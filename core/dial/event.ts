@@ -1,13 +1,13 @@
 /**
  * Events of an agent: what is stored and replayed (durable), and what is shown and forgotten
- * (previews). Wire shapes with zod; documented in `docs/protocol.md` (decision 12). No I/O.
+ * (previews). Wire shapes with zod; documented in `docs/protocol.md`. No I/O.
  *
  * @module
  */
 
 import { z } from "zod";
 
-/** Agent process states (decision 9). `offline` is never sent: it is the gateway's own finding. */
+/** Agent process states. `offline` is never sent: it is the gateway's own finding. */
 export const AGENT_STATES = [
   "stopped",
   "starting",
@@ -25,8 +25,9 @@ const turnId = z.string().min(1).max(64);
 /** Latest moment that a date can hold, in milliseconds. */
 const MOMENT_MAX = 8.64e15;
 /**
- * Milliseconds since the epoch by the clock of somebody else, which may be set to anything: taken to
- * the nearest whole moment that stores and dates can hold, because the event itself still counts.
+ * Milliseconds since the epoch by the clock of somebody else, which may be set to anything: taken
+ * to the nearest whole moment that stores and dates can hold, because the event itself still
+ * counts.
  */
 const moment = z.number().overwrite((ms) => Math.trunc(Math.min(Math.max(ms, 0), MOMENT_MAX)));
 
@@ -127,7 +128,9 @@ export const durableEvent = z.object({
 /** Parsed durable event; its payload still has to go through `readAgentEvent`. */
 export type DurableEvent = z.infer<typeof durableEvent>;
 
-/** Kinds that only the gateway writes; from an agent they would be a forged message of the owner. */
+/**
+ * Kinds that only the gateway writes; from an agent they would be a forged message of the owner.
+ */
 const GATEWAY_KINDS: ReadonlySet<string> = new Set(["turn_queued", "turn_delivered"]);
 
 /** Tells whether this version knows the payload of `kind`. */

@@ -1,7 +1,7 @@
 /**
  * Frames between a dial unit and the gateway, one JSON object per WebSocket text frame
- * (decision 11, `docs/protocol.md`). Unknown fields are ignored, unknown types are skipped, so
- * that one minor version of skew works both ways (decision 16). No I/O.
+ * (`docs/protocol.md`). Unknown fields are ignored, unknown types are skipped, so
+ * that one minor version of skew works both ways. No I/O. Why no broker: ADR 0029.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { z } from "zod";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Subprotocol whose clients get a `challenge` first and may prove a key. */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
@@ -168,7 +168,10 @@ export const serverFrame = z.discriminatedUnion("type", [
     code: z.string().optional(),
     message: z.string().optional(),
   }),
-  /** Team-chat gateway: what became of the answer to a turn, so that no agent believes a lost one sent. */
+  /**
+   * Team-chat gateway: what became of the answer to a turn, so that no agent believes a
+   * lost one sent.
+   */
   z.object({
     type: z.literal("delivery"),
     turn_id: z.string(),
@@ -264,7 +267,9 @@ function decode<F>(schema: Union<F>, text: string): Decoded<F> {
   };
 }
 
-/** Returns the exact text that a dial key signs; binds the nonce to who, where and to which gateway. */
+/**
+ * Returns the exact text that a dial key signs; binds the nonce to who, where and to which gateway.
+ */
 export function dialProofText(of: {
   readonly nonce: string;
   readonly agent: string;

@@ -1,7 +1,7 @@
 /**
- * What a host's own dial unit does when the gateway asks: a closed list of jobs, each one verb of the
- * command line with fixed words (spec "Dial-in listener": cross-host jobs and administration). The
- * gateway names a job and, where there is one, an agent; it never sends words of a command. No I/O.
+ * What a host's own dial unit does when the gateway asks: a closed list of jobs, each one verb of
+ * the command line with fixed words (cross-host jobs and administration). The gateway names a job
+ * and, where there is one, an agent; it never sends words of a command. No I/O.
  *
  * | Job | Verb | Changes the host |
  * |---|---|---|
@@ -13,7 +13,7 @@
  */
 
 import { z } from "zod";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 /** Names of the jobs. */
 export const HOST_JOBS = ["status", "apply", "restart"] as const;

@@ -1,6 +1,6 @@
 /**
- * How an agent is doing as its own host sees it: what the service manager says of its dial unit, and
- * what that unit has written down. Decision 9; `offline` is the gateway's finding and not told here.
+ * How an agent is doing as its own host sees it: what the service manager says of its dial unit,
+ * and what that unit has written down. `offline` is the gateway's finding and not told here.
  * No I/O, no clock.
  *
  * | unit | written down | state |
@@ -15,9 +15,10 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { AGENT_STATES, type AgentState } from "core/dial/event.ts";
-import { parseJsonObject } from "core/json_object.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
 
 /** What a dial unit has written into its state file. */
 export interface ToldState {
@@ -53,12 +54,15 @@ export function printToldState(told: ToldState): string {
       started: startedMs,
       state,
       since: sinceMs,
-      ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
+      ...defined({ reason: reason?.slice(0, REASON_LENGTH_MAX) }),
     })
   }\n`;
 }
 
-/** Parses a state file; undefined for anything that is none, because an agent may write what it likes. */
+/**
+ * Parses a state file; undefined for anything that is none, because an agent may write
+ * what it likes.
+ */
 export function parseToldState(text: string): ToldState | undefined {
   const told = parseJsonObject(text);
   if (told === undefined) return undefined;
@@ -109,13 +113,18 @@ export function stateOnHost(seen: {
   }
 }
 
+/** Whether a program that started then belongs to the run of its unit that goes on now. */
+export function isOfThisRun(startedMs: number, { since }: Pick<UnitStatus, "since">): boolean {
+  return since === undefined || startedMs >= since - CLOCK_SLACK_MS;
+}
+
 function ofActive(
   unit: UnitStatus,
   { told, now }: { readonly told: ToldState | undefined; readonly now: number },
 ): HostState {
-  const isOwn = told !== undefined &&
-    (unit.since === undefined || told.startedMs >= unit.since - CLOCK_SLACK_MS);
-  if (isOwn) return state(told.state, told.reason, told.sinceMs);
+  if (told !== undefined && isOfThisRun(told.startedMs, unit)) {
+    return state(told.state, told.reason, told.sinceMs);
+  }
   const isNew = unit.since !== undefined && now - unit.since < FIRST_WORD_MS;
   return isNew
     ? state("starting", undefined, unit.since)

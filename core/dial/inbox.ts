@@ -11,9 +11,10 @@ import type { DurableEvent } from "core/dial/event.ts";
 import { AGENT_STORAGE_FULL, CLOSE } from "core/dial/frames.ts";
 import { createDialPace } from "core/dial/pace.ts";
 import type { DialSession } from "core/dial/sessions.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 
 /** What became of events that were handed to a store. */

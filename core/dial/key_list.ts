@@ -2,24 +2,27 @@
  * The enrolled dial keys as `apply` rendered them from the ledger (`dial-keys.json`). Reads only.
  *
  * What decides about access is never older than the question: each question looks at the file, and
- * those that come together share one look, which begins after all of them. The content is read again
- * unless the look finds the very file that was read (device, inode, size, times) and it had been left
- * alone for a while by then: a file that was changed a moment ago may be changed once more without a
- * trace, since times are coarse and inodes are used again.
+ * those that come together share one look, which begins after all of them. The content is read
+ * again unless the look finds the very file that was read (device, inode, size, times) and it had
+ * been left alone for a while by then: a file that was changed a moment ago may be changed once
+ * more without a trace, since times are coarse and inodes are used again.
  *
  * @module
  */
 
 import { isPublicKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { fileVersion } from "core/file_stat.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Files } from "core/ports.ts";
-import { isRecord } from "core/json_object.ts";
+import { fileVersion } from "core/files/file_stat.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Asking the file; all reject when it cannot be used. */
 export interface KeyList {
-  /** Keys of an agent, empty when all were revoked; undefined for one that the file does not name. */
+  /**
+   * Keys of an agent, empty when all were revoked; undefined for one that the file does not name.
+   */
   listed(agent: string): Promise<readonly string[] | undefined>;
   /** All agents that the file names. */
   agents(): Promise<ReadonlySet<string>>;

@@ -10,8 +10,9 @@
 import { CLOSE } from "core/dial/frames.ts";
 import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 
 /** A connection that stands or falls with its key. */
 export interface KeyedSession {

@@ -1,21 +1,23 @@
 /**
  * Lines on the dial unit's local socket: how the agent's own programs write to other agents and to
  * the owner. One
- * JSON object per line and one answer per request, in order. The socket is 0600 in the agent's home.
+ * JSON object per line and one answer per request, in order. The socket is 0600 in the
+ * agent's home.
  *
  * @module
  */
 
 import { z } from "zod";
+import { defined } from "core/defined.ts";
 import { previewEvent } from "core/dial/event.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
-import { originText } from "core/call_origin.ts";
+import { originText } from "core/mcp/call_origin.ts";
 
 const id = z.string().min(1).max(64);
 
 /** An approval as it is shown. */
-export const approvalView = z.object({
+const approvalView = z.object({
   id: z.string(),
   agent: z.string(),
   mcp: z.string(),
@@ -95,6 +97,10 @@ export const localRequest = z.discriminatedUnion("type", [
     text: z.string(),
     by: z.string().min(1).max(128),
   }),
+  /**
+   * From our proxy: the program has listed the tools of this MCP. Holds while the connection does.
+   */
+  z.object({ type: z.literal("mcp_listed"), mcp: z.string().min(1).max(64) }),
   /** Cancels the turn of this connection. */
   z.object({ type: z.literal("turn_cancel") }),
 ]);
@@ -150,12 +156,19 @@ export type LocalAnswer = z.infer<typeof localAnswer>;
 export function viewOf(approval: Approval): ApprovalView {
   const { verdict } = approval;
   return {
-    ...{ id: approval.id, agent: approval.agent, mcp: approval.mcp, version: approval.version },
-    ...{ tool: approval.tool, arguments: { ...approval.arguments } },
-    ...{ origin: originText(approval.origin), digest: approval.digest },
+    id: approval.id,
+    agent: approval.agent,
+    mcp: approval.mcp,
+    version: approval.version,
+    tool: approval.tool,
+    arguments: { ...approval.arguments },
+    origin: originText(approval.origin),
+    digest: approval.digest,
     is_destructive: approval.isDestructive,
-    ...(approval.turnId === undefined ? {} : { turn_id: approval.turnId }),
-    ...{ asked: approval.askedAt, expires: approval.expiresAt, state: approval.state },
+    ...defined({ turn_id: approval.turnId }),
+    asked: approval.askedAt,
+    expires: approval.expiresAt,
+    state: approval.state,
     ...(verdict === undefined
       ? {}
       : { decision: verdict.decision, by: verdict.by, surface: verdict.surface }),

@@ -7,9 +7,9 @@
 
 import { type LocalAnswer, localAnswer, type LocalRequest } from "core/dial/local_frames.ts";
 import { errorText } from "core/errors.ts";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import { readLines } from "core/text/lines.ts";
 
 /** One connection that speaks in lines. */
 export interface LocalLine {

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { EVENT_LIMITS } from "core/event_limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
 
 /** Notes an event and returns the milliseconds until the next may be read; 0 within the pace. */
 export type NoteEvent = (agent: string, bytes: number, nowMs: number) => number;

@@ -1,5 +1,5 @@
 /**
- * The Ed25519 proof of a dial key (decision 11): made on the agent's host, checked at the gateway.
+ * The Ed25519 proof of a dial key: made on the agent's host, checked at the gateway.
  * Pure apart from WebCrypto. The signed text binds the gateway's nonce to the agent, its identity,
  * its host and the gateway as it was dialled, so that a proof is of no use anywhere else.
  *

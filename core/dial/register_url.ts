@@ -1,5 +1,5 @@
 /**
- * The URL at which an agent finds its gateway (spec "Dial-in listener"; decision 11 for TLS).
+ * The URL at which an agent finds its gateway.
  * No I/O. A marker is a hostname; written as `wss://<hostname>[:port]` it names a gateway behind
  * TLS. An IP address is refused: the gateway host is recognized by its name.
  *
@@ -37,7 +37,9 @@ export function registerUrl(of: {
   return `wss://${of.marker.host}${of.marker.port === undefined ? "" : `:${of.marker.port}`}`;
 }
 
-/** Parses `CHANNEL_WEBVIEW_GATEWAY_URL`; only `ws:` and `wss:` without credentials, query or path. */
+/**
+ * Parses `CHANNEL_WEBVIEW_GATEWAY_URL`; only `ws:` and `wss:` without credentials, query or path.
+ */
 export function parseRegisterUrl(text: string): Result<URL> {
   const bad = (why: string) =>
     err(

@@ -18,8 +18,11 @@ import {
 } from "core/dial/server_session.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, FrameConnection, Log, Random } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 
 /** Takes what registered agents send. */
 export interface SessionRouter {
@@ -124,7 +127,9 @@ class ServedSession {
     if (nonce !== undefined) this.#send({ type: "challenge", nonce });
   }
 
-  /** Nobody is above the listener: what is thrown here would end the connections of everybody else. */
+  /**
+   * Nobody is above the listener: what is thrown here would end the connections of everybody else.
+   */
   #hear(text: string): void {
     try {
       this.#feed({ kind: "text", text });

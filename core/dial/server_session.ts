@@ -13,7 +13,7 @@
  * | registered | bye | registered | hand it on |
  * | any | closed | ended | – |
  *
- * Unknown frame types are skipped once registered (decision 16).
+ * Unknown frame types are skipped once registered.
  *
  * @module
  */

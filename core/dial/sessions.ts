@@ -6,8 +6,9 @@
  */
 
 import { CLOSE, type ServerFrame } from "core/dial/frames.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Random } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 
 /** One registered connection. */
 export interface DialSession {

@@ -1,18 +1,22 @@
 /**
  * Who may wait for registration at the dial-in listener: a share for each address and one bound for
  * all. A newcomer always gets in; when there is no room, the oldest of the address that holds most
- * goes, because a dial unit registers at once and only a connection that does not stays to grow old.
+ * goes, because a dial unit registers at once and only a connection that does not
+ * stays to grow old.
  *
  * @module
  */
 
-import { clientKey, type IpAddress, parsePeer } from "core/ip.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { clientKey, type IpAddress, parsePeer } from "core/net/ip.ts";
 
 /** The connections that have not registered yet. */
 export interface WaitingRoom {
   size(): number;
-  /** Lets one in; `evict` drops it to make room. Returns what takes it out again, any number of times. */
+  /**
+   * Lets one in; `evict` drops it to make room. Returns what takes it out again, any
+   * number of times.
+   */
   enter(peer: string, evict: () => void): () => void;
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
+import type { FileStat } from "core/files/file_stat.ts";
 
 const TEXTS: Readonly<Record<FileStat["kind"], string>> = {
   file: "a regular file",

@@ -21,8 +21,9 @@ export interface FileStat {
 }
 
 /**
- * Names a file as it is; undefined for none, for a link, and for one that was changed less than `settledMs` before
- * `now`: times are coarse and inodes are used again, so it may be changed once more without a trace.
+ * Names a file as it is; undefined for none, for a link, and for one that was changed less than
+ * `settledMs` before `now`: times are coarse and inodes are used again, so it may be changed
+ * once more without a trace.
  */
 export function fileVersion(
   stat: FileStat | undefined,

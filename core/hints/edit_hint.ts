@@ -5,7 +5,7 @@
  * @module
  */
 
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /**
  * Returns a line to paste for the file at `path`, which is absolute, so that it works from every

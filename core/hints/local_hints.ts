@@ -6,7 +6,7 @@
  */
 
 import type { Refusal } from "core/errors.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** How to call this program here. */
 export interface Calling {
@@ -42,8 +42,8 @@ export function withLocalHints(
 }
 
 /**
- * Returns a line of a report whose command can be pasted: one that the line is, or that it ends with
- * after a colon.
+ * Returns a line of a report whose command can be pasted: one that the line is, or that it ends
+ * with after a colon.
  */
 export function withLocalCommand(line: string, env: Readonly<Record<string, string>>): string {
   const calling = callingOf(env);

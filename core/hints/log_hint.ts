@@ -1,12 +1,12 @@
 /**
  * The command that shows what a unit said last: the journal of systemd on a host of its own, the
- * log file of the embedded service manager under another root (decision 3). No I/O.
+ * log file of the embedded service manager under another root. No I/O.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** Lines that such a command shows. */
 const LINES = 50;

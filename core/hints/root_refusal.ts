@@ -5,9 +5,9 @@
  */
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { FileFault } from "core/ports.ts";
-import { quoteShell } from "core/quote.ts";
+import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** What is asked about the folder of a root that is there already. */
 export interface RootFolder {
@@ -16,8 +16,8 @@ export interface RootFolder {
 }
 
 /**
- * Refuses a root folder that somebody else could change: the programs that are put there run with the
- * rights of whoever starts them, and the folder's owner is the operator of its host (decision 38).
+ * Refuses a root folder that another user could change: the programs in it run with the rights of
+ * the user who starts them, and the folder's owner is the operator of its host.
  */
 export function checkRootFolder(
   root: string,

@@ -1,14 +1,14 @@
 /**
- * The record of one agent as its shard `agents.d/<agent>.yaml` holds it (decision 8).
+ * The record of one agent as its shard `agents.d/<agent>.yaml` holds it.
  * No I/O. An empty `run_on` means that the agent runs on every host.
  *
  * @module
  */
 
-import type { AgentLimits } from "core/agent_limits.ts";
+import type { AgentLimits } from "core/limits/agent.ts";
 import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
 
-/** Where an agent's owner talks to it (spec "Default MCP sets"). */
+/** Where an agent's owner talks to it. */
 export const CHANNELS = ["webview", "messenger", "teamchat", "workchat"] as const;
 /** One of `CHANNELS`. */
 export type Channel = typeof CHANNELS[number];
@@ -44,7 +44,7 @@ export interface AgentRecord {
   /** Since when it is stopped on purpose, ISO 8601 UTC: it is not started before `agents start`. */
   readonly stopped?: string;
   /**
-   * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes (decision 11). Absent: none yet, and
+   * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes. Absent: none yet, and
    * the first that is proven is enrolled. Empty: every key was revoked, and none gets in by itself.
    */
   readonly dialKeys?: readonly string[];

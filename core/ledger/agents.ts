@@ -1,7 +1,7 @@
 /**
  * Adding, changing and removing one agent in the ledger: the shard's text is edited, rules that
  * span shards (one agent per e-mail and owner) are checked under the lock, and each call is one
- * commit. Creates no users and renders nothing: that is the planner's work (decision 5).
+ * commit. Creates no users and renders nothing: that is the planner's work.
  *
  * @module
  */

@@ -6,7 +6,7 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 
 /** State and next step for each code that an operator can mend. */
 const STATES: Readonly<Record<string, readonly [code: string, state: string]>> = {

@@ -8,8 +8,12 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { Child, Clock, Files, Log, Processes, ProcessExit, ProcessSpec } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Child, Processes, ProcessExit, ProcessSpec } from "core/ports/processes.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -95,7 +99,7 @@ export async function openGit(
       const ended = await ports.processes.run({
         ...specOf(args, options.isPersonsIndex),
         timeoutMs: COMMAND_MS_MAX,
-        ...(options.input === undefined ? {} : { input: options.input }),
+        ...defined({ input: options.input }),
       });
       if (ended.code === 0) return ok(ended.stdout);
       const how = ended.timedOut
@@ -142,7 +146,7 @@ function environment(ports: Pick<LedgerPorts, "clock">, index: string | undefine
     GIT_TERMINAL_PROMPT: "0",
     GIT_AUTHOR_DATE: date,
     GIT_COMMITTER_DATE: date,
-    ...(index === undefined ? {} : { GIT_INDEX_FILE: index }),
+    ...defined({ GIT_INDEX_FILE: index }),
   };
 }
 

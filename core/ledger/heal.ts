@@ -36,8 +36,9 @@ export function pendingFile(paths: Paths): string {
 }
 
 /**
- * Brings files and `HEAD` together. For the holder of the ledger's lock. A git that a killed process
- * has left may still move `HEAD` to where that process wanted it: then it is looked at again.
+ * Brings files and `HEAD` together. For the holder of the ledger's lock. A git that a
+ * killed process has left may still move `HEAD` to where that process wanted it: then
+ * it is looked at again.
  */
 export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
   for (let attempt = 1;; attempt++) {

@@ -1,14 +1,13 @@
 /**
  * The file `roles.yaml`: which roles run on this host, where they listen, and how their programs
  * are started. Written by `up` and by the `… install` verbs, read by everything that reconciles, so
- * that nothing is configured twice. Pure. It holds no secret.
- *
- * Design: decisions 3 and 34. Example:
+ * that each setting is in one place. Pure. It holds no secret.
+ * Example:
  *
  * ```yaml
  * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
  * login: { listen: 127.0.0.1:8736, driver: basic, settings: { WEBVIEW_SESSION_TTL: 7d } }
- * teamchat: { listen: 127.0.0.1:3978, register_listen: 10.0.0.5:3978, cloud: public, file_hosts: … }
+ * teamchat: { listen: 127.0.0.1:3978, register_listen: 10.0.0.5:3978, cloud: public }
  * daemon: true
  * dial: true
  * shape: { kind: bundle, dir: /usr/lib/fleetctl, deno_dir: /var/cache/fleetctl/deno }
@@ -19,17 +18,18 @@
  * @module
  */
 
-import type { AgentLimits } from "core/agent_limits.ts";
-import { editHint } from "core/edit_hint.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import { fileOrigin } from "core/file_url.ts";
-import { createFieldReader, type FieldReader } from "core/field_reader.ts";
+import type { AgentLimits } from "core/limits/agent.ts";
+import { defined } from "core/defined.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import { fileOrigin } from "core/net/file_url.ts";
+import { createFieldReader, type FieldReader } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
-import { parseIp } from "core/ip.ts";
+import { parseIp } from "core/net/ip.ts";
 import { limitFields, readLimits } from "core/ledger/limit_fields.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { DEFAULT_WORKSPACE, workspaceRule } from "core/workspace.ts";
-import { editYaml, parseYaml, printYaml, type YamlPath } from "core/yaml.ts";
+import { editYaml, parseYaml, printYaml, type YamlPath } from "core/text/yaml.ts";
 
 /** What `roles.yaml` says. */
 export interface HostRoles {
@@ -37,7 +37,9 @@ export interface HostRoles {
     readonly cockpitListen: string;
     readonly dialListen: string;
     readonly trust: "assertion" | "header";
-    /** Host names under which the cockpit answers besides loopback ones; absent: the role's default. */
+    /**
+     * Host names under which the cockpit answers besides loopback ones; absent: the role's default.
+     */
     readonly hosts?: readonly string[];
     /** MiB that are kept of one agent; absent: the gateway's default. */
     readonly agentStorageMib?: number;
@@ -133,48 +135,29 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   if (yaml.value.value === null) return ok(DEFAULT_ROLES);
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], [
-    ...["gateway", "login", "teamchat", "daemon", "dial", "host", "shape", "workdir", "project"],
+    "gateway",
+    "login",
+    "teamchat",
+    "daemon",
+    "dial",
+    "host",
+    "shape",
+    "workdir",
+    "project",
     "limits",
   ]);
   const top = new Map(read.entries([]));
-  const flag = (key: string, absent: boolean) => {
-    const value = top.get(key) ?? absent;
+  const flag = (key: string) => {
+    const value = top.get(key) ?? true;
     if (typeof value !== "boolean") read.fault([key], "must be true or false");
     return value === true;
   };
-  const isDaemonHere = flag("daemon", true);
-  const areDialUnitsHere = flag("dial", true);
-  const isHostUnitHere = flag("host", true);
-  const hasGateway = read.has(["gateway"]);
-  if (hasGateway) read.onlyKeys(["gateway"], GATEWAY_KEYS);
-  const agentStorageMib = read.integer(["gateway", "agent_storage_mib"], AGENT_STORAGE_RANGE);
-  const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
-  const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
-  const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
-  const eventsDays = read.integer(["gateway", "events_days"], EVENTS_DAYS_RANGE);
-  const storage = agentStorageMib === undefined ? {} : { agentStorageMib };
-  const days = eventsDays === undefined ? {} : { eventsDays };
-  const names = read.strings(["gateway", "hosts"], hostNameRule);
-  const hosts = names.length === 0 ? {} : { hosts: names };
-  const gateway = { cockpitListen, dialListen, trust, ...hosts, ...storage, ...days };
-  const hasLogin = read.has(["login"]);
-  if (hasLogin) read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
-  const login = {
-    listen: read.string(["login", "listen"], listenRule) ?? "0.0.0.0:8736",
-    driver: read.choice(["login", "driver"], ["basic", "oidc"]) ?? "oidc" as const,
-    ...loginExtras(read),
-  };
-  const hasTeamchat = read.has(["teamchat"]);
-  if (hasTeamchat) {
-    read.onlyKeys(["teamchat"], ["listen", "register_listen", "cloud", "file_hosts"]);
-  }
-  const fileHosts = read.string(["teamchat", "file_hosts"], fileHostsRule);
-  const teamchat = {
-    listen: read.string(["teamchat", "listen"], listenRule) ?? "127.0.0.1:3978",
-    registerListen: read.string(["teamchat", "register_listen"], listenRule) ?? "127.0.0.1:3978",
-    cloud: read.string(["teamchat", "cloud"], cloudRule) ?? "public",
-    ...(fileHosts === undefined || fileHosts === "" ? {} : { fileHosts }),
-  };
+  const isDaemonHere = flag("daemon");
+  const areDialUnitsHere = flag("dial");
+  const isHostUnitHere = flag("host");
+  const gateway = readGateway(read);
+  const login = readLogin(read);
+  const teamchat = readTeamchat(read);
   read.onlyKeys(["shape"], ["kind", "dir", "deno_dir"]);
   const shape = {
     kind: read.choice(["shape", "kind"], ["tree", "bundle"]) ?? DEFAULT_ROLES.shape.kind,
@@ -188,17 +171,48 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
   const limits = readHostLimits(read);
   if (read.faults.length > 0) return rolesRefusal(file, read.faults);
   return ok({
-    ...(hasGateway ? { gateway } : {}),
-    ...(hasLogin ? { login } : {}),
-    ...(hasTeamchat ? { teamchat } : {}),
     isDaemonHere,
     areDialUnitsHere,
     isHostUnitHere,
     shape,
     workdir,
-    ...(project === undefined ? {} : { project }),
-    ...(limits === undefined ? {} : { limits }),
+    ...defined({ gateway, login, teamchat, project, limits }),
   });
+}
+
+function readGateway(read: FieldReader): HostRoles["gateway"] {
+  if (!read.has(["gateway"])) return undefined;
+  read.onlyKeys(["gateway"], GATEWAY_KEYS);
+  const agentStorageMib = read.integer(["gateway", "agent_storage_mib"], AGENT_STORAGE_RANGE);
+  const cockpitListen = read.string(["gateway", "cockpit_listen"], listenRule) ?? "127.0.0.1:8731";
+  const dialListen = read.string(["gateway", "dial_listen"], listenRule) ?? "0.0.0.0:8735";
+  const trust = read.choice(["gateway", "trust"], ["assertion", "header"]) ?? "assertion";
+  const eventsDays = read.integer(["gateway", "events_days"], EVENTS_DAYS_RANGE);
+  const names = read.strings(["gateway", "hosts"], hostNameRule);
+  const hosts = names.length === 0 ? undefined : names;
+  return { cockpitListen, dialListen, trust, ...defined({ hosts, agentStorageMib, eventsDays }) };
+}
+
+function readLogin(read: FieldReader): HostRoles["login"] {
+  if (!read.has(["login"])) return undefined;
+  read.onlyKeys(["login"], ["listen", "driver", "settings", "provider_hosts"]);
+  return {
+    listen: read.string(["login", "listen"], listenRule) ?? "0.0.0.0:8736",
+    driver: read.choice(["login", "driver"], ["basic", "oidc"]) ?? "oidc",
+    ...loginExtras(read),
+  };
+}
+
+function readTeamchat(read: FieldReader): HostRoles["teamchat"] {
+  if (!read.has(["teamchat"])) return undefined;
+  read.onlyKeys(["teamchat"], ["listen", "register_listen", "cloud", "file_hosts"]);
+  const fileHosts = read.string(["teamchat", "file_hosts"], fileHostsRule);
+  return {
+    listen: read.string(["teamchat", "listen"], listenRule) ?? "127.0.0.1:3978",
+    registerListen: read.string(["teamchat", "register_listen"], listenRule) ?? "127.0.0.1:3978",
+    cloud: read.string(["teamchat", "cloud"], cloudRule) ?? "public",
+    ...(fileHosts === undefined || fileHosts === "" ? {} : { fileHosts }),
+  };
 }
 
 function readHostLimits(read: FieldReader): HostRoles["limits"] {
@@ -206,21 +220,22 @@ function readHostLimits(read: FieldReader): HostRoles["limits"] {
   read.onlyKeys(["limits"], ["agents", "agent"]);
   const agents = readLimits(read, ["limits", "agents"]);
   const agent = readLimits(read, ["limits", "agent"]);
-  return {
-    ...(agents === undefined ? {} : { agents }),
-    ...(agent === undefined ? {} : { agent }),
-  };
+  return defined({ agents, agent });
 }
 
 const GATEWAY_KEYS = [
-  ...["cockpit_listen", "dial_listen", "trust", "hosts"],
-  ...["agent_storage_mib", "events_days"],
+  "cockpit_listen",
+  "dial_listen",
+  "trust",
+  "hosts",
+  "agent_storage_mib",
+  "events_days",
 ];
 const EVENTS_DAYS_RANGE = [EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax] as const;
 const AGENT_STORAGE_RANGE = [EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax] as const;
 
 /** Settings that `webview-login install` may keep; what is secret is in the secret store. */
-export const LOGIN_SETTING_NAMES: readonly string[] = [
+const LOGIN_SETTING_NAMES: readonly string[] = [
   "WEBVIEW_COOKIE_PREFIX",
   "WEBVIEW_OIDC_CLAIMS",
   "WEBVIEW_OIDC_CLIENT_ID",
@@ -258,13 +273,11 @@ export function printHostRoles(roles: HostRoles): string {
         cockpit_listen: roles.gateway.cockpitListen,
         dial_listen: roles.gateway.dialListen,
         trust: roles.gateway.trust,
-        ...(roles.gateway.hosts === undefined ? {} : { hosts: roles.gateway.hosts }),
-        ...(roles.gateway.agentStorageMib === undefined
-          ? {}
-          : { agent_storage_mib: roles.gateway.agentStorageMib }),
-        ...(roles.gateway.eventsDays === undefined
-          ? {}
-          : { events_days: roles.gateway.eventsDays }),
+        ...defined({
+          hosts: roles.gateway.hosts,
+          agent_storage_mib: roles.gateway.agentStorageMib,
+          events_days: roles.gateway.eventsDays,
+        }),
       },
     }),
     ...(roles.login === undefined ? {} : { login: loginFields(roles.login) }),
@@ -273,7 +286,7 @@ export function printHostRoles(roles: HostRoles): string {
         listen: roles.teamchat.listen,
         register_listen: roles.teamchat.registerListen,
         cloud: roles.teamchat.cloud,
-        ...(roles.teamchat.fileHosts === undefined ? {} : { file_hosts: roles.teamchat.fileHosts }),
+        ...defined({ file_hosts: roles.teamchat.fileHosts }),
       },
     }),
     daemon: roles.isDaemonHere,
@@ -281,7 +294,7 @@ export function printHostRoles(roles: HostRoles): string {
     ...(roles.isHostUnitHere ? {} : { host: false }),
     shape: { kind: roles.shape.kind, dir: roles.shape.dir, deno_dir: roles.shape.denoDir },
     workdir: roles.workdir,
-    ...(roles.project === undefined ? {} : { project: roles.project }),
+    ...defined({ project: roles.project }),
     ...(roles.limits === undefined ? {} : {
       limits: {
         ...(roles.limits.agents === undefined ? {} : { agents: limitFields(roles.limits.agents) }),
@@ -366,8 +379,7 @@ function loginFields({ listen, driver, settings, providerHosts }: NonNullable<Ho
   return {
     listen,
     driver,
-    ...(settings === undefined ? {} : { settings }),
-    ...(providerHosts === undefined ? {} : { provider_hosts: providerHosts }),
+    ...defined({ settings, provider_hosts: providerHosts }),
   };
 }
 

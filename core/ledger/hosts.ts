@@ -1,14 +1,14 @@
 /**
  * Hosts of the fleet in the ledger, `hosts.d/<hostname>.yaml`: which dial keys the own unit of each
- * may prove (decision 11). A host has no e-mail that a first proof could be checked against, so its
+ * may prove. A host has no e-mail that a first proof could be checked against, so its
  * key is enrolled by root of that host, or by an operator, and never by being proven.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
+import { editHint } from "core/hints/edit_hint.ts";
 import { refusal } from "core/errors.ts";
-import { createFieldReader } from "core/field_reader.ts";
+import { createFieldReader } from "core/text/field_reader.ts";
 import type { LedgerAuthor } from "core/ledger/agents.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
@@ -16,16 +16,18 @@ import { commitChange, type Committed } from "core/ledger/repository.ts";
 import { isDialKey } from "core/ledger/shard.ts";
 import { type HostName, parseHostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import type { Refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml } from "core/yaml.ts";
-import { parseKeptYaml } from "core/yaml_kept.ts";
+import { editYaml } from "core/text/yaml.ts";
+import { parseKeptYaml } from "core/text/yaml_kept.ts";
 
 /** One host of the fleet. */
 export interface HostRecord {
   readonly name: HostName;
-  /** Keys that its unit may prove; empty when all were revoked, undefined when there never was one. */
+  /**
+   * Keys that its unit may prove; empty when all were revoked, undefined when there never was one.
+   */
   readonly dialKeys: readonly string[] | undefined;
 }
 
@@ -114,7 +116,9 @@ export async function changeHostKeys(
   const { host, verb, caller, summary } = change;
   const file = `hosts.d/${host}.yaml`;
   return await commitChange(ports, paths, {
-    ...{ verb, caller, summary },
+    verb,
+    caller,
+    summary,
     edits: [{
       path: paths.hostShard(host),
       mode: 0o644,

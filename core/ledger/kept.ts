@@ -1,6 +1,6 @@
 /**
- * Shards of agents that cannot be read: each agent goes on as its newest readable commit has it, and
- * the fault says so. Reads git only where there is a fault; writes nothing.
+ * Shards of agents that cannot be read: each agent goes on as its newest readable commit has it,
+ * and the fault says so. Reads git only where there is a fault; writes nothing.
  *
  * @module
  */

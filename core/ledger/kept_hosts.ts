@@ -1,6 +1,6 @@
 /**
- * Files of hosts that cannot be read: each host goes on as its newest readable commit has it, and the
- * fault says so. Reads git only where there is a fault; writes nothing.
+ * Files of hosts that cannot be read: each host goes on as its newest readable commit has it, and
+ * the fault says so. Reads git only where there is a fault; writes nothing.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * The newest committed version of a file or folder of the ledger that can be read. It stands in for
  * one that a hand has broken since, so that a typing error takes nothing away. Reads git, writes
- * nothing. Why the history and not a copy: docs/activation.md, "A file that cannot be read".
+ * nothing. Why the history and not a copy: docs/activation.md#a-file-that-cannot-be-read.
  *
  * @module
  */

@@ -1,14 +1,14 @@
 /**
  * The ledger as one value: every agent whose shard can be read, and every fault of the others.
- * Reads files, writes none. One corrupt shard never hides another agent (decision 27); what two
+ * Reads files, writes none. One corrupt shard never hides another agent; what two
  * agents claim at once is a fault of both and counts for neither.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
-import { fileKindText } from "core/file_kind.ts";
-import { FileFault, type Files } from "core/ports.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { fileKindText } from "core/files/file_kind.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
@@ -70,7 +70,7 @@ export async function readLedger(
  * Builds a ledger from parsed shards; adds a fault for each claim that two agents share. `pathOf`
  * says where a shard lies, for the hints.
  */
-export function joinLedger(
+function joinLedger(
   shards: readonly FoundShard[],
   pathOf: (agent: AgentName) => string = shardFile,
 ): Ledger {

@@ -12,10 +12,10 @@ import {
   limitsFault,
   parseLimit,
   printLimit,
-} from "core/agent_limits.ts";
-import type { FieldReader } from "core/field_reader.ts";
-import { isRecord } from "core/json_object.ts";
-import type { YamlEditor, YamlPath } from "core/yaml.ts";
+} from "core/limits/agent.ts";
+import type { FieldReader } from "core/text/field_reader.ts";
+import { isRecord } from "core/text/json_object.ts";
+import type { YamlEditor, YamlPath } from "core/text/yaml.ts";
 
 /** Limits to change; `undefined` takes one away. */
 export type LimitsEdit = { readonly [F in LimitField]?: number | undefined };

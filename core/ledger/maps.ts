@@ -1,6 +1,6 @@
 /**
  * The maps that roles get from the ledger at apply time: `WEBVIEW_LEDGER`, `WEBVIEW_ADMINS` and
- * `TEAMS_AGENTS` (decision 34), and the settings types that read them back. Pure; the same ledger
+ * `TEAMS_AGENTS`, and the settings types that read them back. Pure; the same ledger
  * gives the same text. A claim that two agents share maps to neither of them.
  *
  * @module
@@ -8,16 +8,8 @@
 
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import type { IdentityMap } from "core/ledger/identity.ts";
-import {
-  type AgentName,
-  type Email,
-  type ObjectId,
-  parseAgentName,
-  parseEmail,
-  parseObjectId,
-} from "core/names.ts";
-import { jsonList, jsonMap, parsed, type SettingType } from "core/setting_types.ts";
+import { type AgentName, type ObjectId, parseAgentName, parseObjectId } from "core/names.ts";
+import { jsonMap, parsed, type SettingType } from "core/settings/setting_types.ts";
 
 /** A rendered map, and what had to be left out of it. */
 export interface RenderedMap {
@@ -40,22 +32,6 @@ export function renderTeamsAgents(agents: Iterable<AgentRecord>): RenderedMap {
 /** Renders `WEBVIEW_ADMINS`: names of admin agents; `[]` when there is none. */
 export function renderWebviewAdmins(agents: Iterable<AgentRecord>): string {
   return JSON.stringify([...agents].filter((each) => each.isAdmin).map((each) => each.name).sort());
-}
-
-/** Returns the e-mails that map to exactly one agent. */
-export function identityMap(agents: Iterable<AgentRecord>): IdentityMap {
-  const { single } = claims(agents, (agent) => agent.userEmail);
-  return new Map(single);
-}
-
-/** Type of the setting `WEBVIEW_LEDGER`. */
-export function webviewLedgerType(): SettingType<ReadonlyMap<Email, AgentName>> {
-  return jsonMap(parsed(parseEmail), parsed(parseAgentName));
-}
-
-/** Type of the setting `WEBVIEW_ADMINS`. */
-export function webviewAdminsType(): SettingType<readonly AgentName[]> {
-  return jsonList(parsed(parseAgentName));
 }
 
 /** Type of the setting `TEAMS_AGENTS`. */

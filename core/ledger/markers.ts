@@ -1,21 +1,22 @@
 /**
- * The host file `host.yaml`: markers that name the gateway hosts, and `dial_require_key`
- * (spec "Ledger and host markers", decisions 11 and 41). Pure. A marker holds a hostname, never an
- * IP address, because a host recognises itself by comparing it with its own hostname. That of the
- * webview gateway may say that the gateway is behind TLS: `wss://<hostname>[:port]`.
+ * The host file `host.yaml`: markers that name the gateway hosts, and `dial_require_key`. Pure. A
+ * marker holds a hostname, never an IP address, because a host recognises itself by comparing it
+ * with its own hostname. That of the webview gateway may say that the gateway is behind TLS:
+ * `wss://<hostname>[:port]`.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
-import { createFieldReader } from "core/field_reader.ts";
+import { defined } from "core/defined.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { createFieldReader } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type HostName, nameFault, parseHostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, parseYaml } from "core/yaml.ts";
+import { editYaml, parseYaml } from "core/text/yaml.ts";
 
 /** Markers that `host set` takes. */
-export const MARKERS = ["webview_gateway", "teams_gateway"] as const;
+const MARKERS = ["webview_gateway", "teams_gateway"] as const;
 /** One of `MARKERS`. */
 export type Marker = typeof MARKERS[number];
 
@@ -101,8 +102,7 @@ export function parseMarkers(text: string | undefined, file: string): Result<Hos
   if (typeof isRequired !== "boolean") read.fault(["dial_require_key"], "must be true or false");
   if (read.faults.length > 0) return err(markerRefusal(file, read.faults));
   return ok({
-    ...(webviewGateway === undefined ? {} : { webviewGateway }),
-    ...(teamsGateway === undefined ? {} : { teamsGateway }),
+    ...defined({ webviewGateway, teamsGateway }),
     isDialKeyRequired: isRequired === true,
   });
 }

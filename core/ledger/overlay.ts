@@ -6,7 +6,7 @@
  */
 
 import type { ComputedFile } from "core/ledger/stage.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 
 /** What readers of the ledger and the catalog ask for. */
 export type FileReader = Pick<Files, "list" | "readText" | "stat">;

@@ -1,6 +1,6 @@
 /**
- * The ledger as a git repository: one lock, one commit per change, naming verb and caller
- * (decisions 4 and 6). Nothing else writes below `paths.repo`.
+ * The ledger as a git repository: one lock, one commit per change, naming verb and caller. Nothing
+ * else writes below `paths.repo`. Why files in git: ADR 0028.
  *
  * A change goes through these steps, and a crash after any of them leaves the old or the new state:
  *
@@ -48,7 +48,7 @@ import {
   stageFiles,
 } from "core/ledger/stage.ts";
 import type { Paths } from "core/paths.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** One change, one commit. */
@@ -176,16 +176,6 @@ async function tryChange(
   if (!moved.ok) return moved;
   const changed = staged.map((file) => file.name);
   return ok({ commit: commit.value, changed, hasRecovered });
-}
-
-/** Returns the id of the newest commit, or undefined when there is no ledger yet. */
-export async function headCommit(
-  ports: Pick<LedgerPorts, "files" | "processes" | "clock">,
-  paths: Paths,
-): Promise<Result<string | undefined>> {
-  if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) return ok(undefined);
-  const git = await openGit(ports, paths);
-  return git.ok ? ok(await readHead(git.value)) : git;
 }
 
 /** Returns the newest commit that left a file in place, or undefined when none ever did. */

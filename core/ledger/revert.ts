@@ -3,13 +3,14 @@
  * what it was before, and keeps what later changes did to other lines of it. Refused as a whole
  * when a later change touched the same lines, and when the ledger would not be sound afterwards.
  *
- * Secrets are never touched: the store cannot be merged, and an older one would bring back keys that
- * were replaced and readers that were dropped. `secret set`, `unset` and `rotate` are for that.
+ * Secrets are never touched: the store cannot be merged, and an older one would bring
+ * back keys that were replaced and readers that were dropped. `secret set`, `unset`
+ * and `rotate` are for that.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
+import { editHint } from "core/hints/edit_hint.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { NO_COMMIT } from "core/ledger/commit.ts";
 import { type Git, type LedgerPorts, openGit } from "core/ledger/git.ts";

@@ -6,6 +6,7 @@
  */
 
 import type { AgentRecord } from "core/ledger/agent.ts";
+import { TEXT_FIELD_NAMES } from "core/ledger/agent_fields.ts";
 import { editShard, parseShard, type ShardEdit } from "core/ledger/shard.ts";
 
 /** The texts of one shard: before the change, after it, and now. */
@@ -17,14 +18,7 @@ export interface ShardTexts {
 
 const FIELDS = [
   "channel",
-  "userEmail",
-  "ownerAad",
-  "ownerEmail",
-  "runtime",
-  "provider",
-  "model",
-  "runOn",
-  "workspace",
+  ...TEXT_FIELD_NAMES,
   "isAdmin",
 ] as const satisfies readonly (keyof AgentRecord & keyof ShardEdit)[];
 

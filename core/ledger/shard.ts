@@ -1,34 +1,30 @@
 /**
- * Text of one agent shard, `agents.d/<agent>.yaml`, to record and back (decision 8). No I/O.
+ * Text of one agent shard, `agents.d/<agent>.yaml`, to record and back. No I/O.
  * Every fault is named by file, line and key, unknown keys included; an edit keeps comments, order
  * and everything it does not change, and never turns a shard into one that cannot be read.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
-import { createFieldReader, type FieldReader, type StringRule } from "core/field_reader.ts";
+import { defined } from "core/defined.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { createFieldReader, type FieldReader, type StringRule } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type AgentRecord, type Channel, CHANNELS, type ToolDeltas } from "core/ledger/agent.ts";
-import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledger/limit_fields.ts";
 import {
-  type AgentName,
-  type Email,
-  type HostName,
-  type McpName,
-  nameFault,
-  type ObjectId,
-  parseAgentName,
-  parseEmail,
-  parseHostName,
-  parseMcpName,
-  parseObjectId,
-} from "core/names.ts";
+  nameRule,
+  patternRule,
+  TEXT_FIELD_NAMES,
+  TEXT_FIELDS,
+  type TextFieldName,
+  textsByKey,
+} from "core/ledger/agent_fields.ts";
+import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledger/limit_fields.ts";
+import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { editYaml, printYaml, type YamlEditor } from "core/yaml.ts";
-import { parseKeptYaml } from "core/yaml_kept.ts";
-import { isRecord } from "core/json_object.ts";
-import { workspaceRule } from "core/workspace.ts";
+import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
+import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Runtime of a shard that names none: the one that ships with a program of its own. */
 export const DEFAULT_RUNTIME = "runtime-b";
@@ -39,24 +35,14 @@ export const DIAL_KEYS_MAX = 16;
 const KEYS = [
   "name",
   "channel",
-  "user_email",
-  "owner_aad",
-  "owner_email",
-  "runtime",
-  "provider",
-  "model",
-  "run_on",
-  "workspace",
+  ...TEXT_FIELD_NAMES.map((field) => TEXT_FIELDS[field].key),
   "admin",
   "tools",
   "limits",
   "created",
   "stopped",
   "dial_keys",
-] as const;
-const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
-/** Provider and model names: what vendors use, never a blank, so that they can stand in a unit. */
-const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
+];
 const CREATED = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 /** Raw Ed25519 public key: 32 bytes are 43 characters of unpadded base64url. */
 const DIAL_KEY = /^[A-Za-z0-9_-]{43}$/;
@@ -67,22 +53,17 @@ export function isDialKey(text: string): boolean {
 }
 
 /** Fields to change; `undefined` takes the key out of the shard. The name is never changed. */
-export interface ShardEdit {
-  readonly channel?: Channel;
-  readonly userEmail?: Email | undefined;
-  readonly ownerAad?: ObjectId | undefined;
-  readonly ownerEmail?: Email | undefined;
-  readonly runtime?: string;
-  readonly provider?: string | undefined;
-  readonly model?: string | undefined;
-  readonly runOn?: HostName | undefined;
-  readonly workspace?: string | undefined;
-  readonly isAdmin?: boolean;
-  readonly tools?: ToolDeltas;
-  readonly limits?: LimitsEdit;
-  readonly stopped?: string | undefined;
-  readonly dialKeys?: readonly string[];
-}
+export type ShardEdit =
+  & { readonly [F in Exclude<TextFieldName, "runtime">]?: AgentRecord[F] | undefined }
+  & {
+    readonly channel?: Channel;
+    readonly runtime?: string;
+    readonly isAdmin?: boolean;
+    readonly tools?: ToolDeltas;
+    readonly limits?: LimitsEdit;
+    readonly stopped?: string | undefined;
+    readonly dialKeys?: readonly string[];
+  };
 
 /** Returns the file name of an agent's shard inside the ledger. */
 export function shardFile(agent: AgentName): string {
@@ -125,20 +106,17 @@ export function printShard(record: AgentRecord): string {
   return printYaml({
     name: record.name,
     channel: record.channel,
-    ...optionalFields(record),
-    runtime: record.runtime,
-    ...(record.provider === undefined ? {} : { provider: record.provider }),
-    ...(record.model === undefined ? {} : { model: record.model }),
-    ...(record.runOn === undefined ? {} : { run_on: record.runOn }),
-    ...(record.workspace === undefined ? {} : { workspace: record.workspace }),
+    ...defined(textsByKey(record)),
     ...(record.isAdmin ? { admin: true } : {}),
     ...(tools.add.length + tools.remove.length === 0 ? {} : {
       tools: { add: tools.add, remove: tools.remove },
     }),
-    ...(limits === undefined ? {} : { limits }),
-    ...(record.created === undefined ? {} : { created: record.created }),
-    ...(record.stopped === undefined ? {} : { stopped: record.stopped }),
-    ...(record.dialKeys === undefined ? {} : { dial_keys: record.dialKeys }),
+    ...defined({
+      limits,
+      created: record.created,
+      stopped: record.stopped,
+      dial_keys: record.dialKeys,
+    }),
   });
 }
 
@@ -155,14 +133,6 @@ export function editShard(text: string, edit: ShardEdit, file = "the shard"): Re
   return after.ok ? edited : after;
 }
 
-function optionalFields(record: AgentRecord) {
-  return {
-    ...(record.userEmail === undefined ? {} : { user_email: record.userEmail }),
-    ...(record.ownerAad === undefined ? {} : { owner_aad: record.ownerAad }),
-    ...(record.ownerEmail === undefined ? {} : { owner_email: record.ownerEmail }),
-  };
-}
-
 function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   const text = (key: string, rule?: StringRule) => {
     const value = read.string([key], (given) => given === "" ? undefined : rule?.(given));
@@ -176,17 +146,16 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   }
   const channel = read.choice(["channel"], CHANNELS);
   if (!read.has(["channel"])) read.fault(["channel"], `not set, must be ${CHANNELS.join(", ")}`);
-  const userEmail = text("user_email", nameRule(parseEmail));
-  const ownerAad = text("owner_aad", nameRule(parseObjectId));
-  const ownerEmail = text("owner_email", nameRule(parseEmail));
-  const runOn = text("run_on", nameRule(parseHostName));
-  const workspace = text("workspace", workspaceRule);
-  const provider = text("provider", patternRule(MODEL_NAME, "a provider name"));
-  const model = text("model", patternRule(MODEL_NAME, "a model name"));
+  const texts = Object.fromEntries(
+    TEXT_FIELD_NAMES.flatMap((field) => {
+      const { key, rule, normal } = TEXT_FIELDS[field];
+      const value = text(key, rule);
+      return value === undefined ? [] : [[field, normal?.(value) ?? value]];
+    }),
+  ) as Partial<Pick<AgentRecord, TextFieldName>>;
   const created = text("created", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
   const stopped = text("stopped", patternRule(CREATED, "a UTC time such as 2026-01-31T08:00:00Z"));
   const rest = {
-    runtime: text("runtime", patternRule(RUNTIME_NAME, "a runtime name")) ?? DEFAULT_RUNTIME,
     isAdmin: readFlag(read, "admin"),
     tools: readTools(read),
   };
@@ -196,17 +165,9 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   return {
     name: name as AgentName,
     channel,
-    ...(userEmail === undefined ? {} : { userEmail: normal(parseEmail, userEmail) }),
-    ...(ownerAad === undefined ? {} : { ownerAad: normal(parseObjectId, ownerAad) }),
-    ...(ownerEmail === undefined ? {} : { ownerEmail: normal(parseEmail, ownerEmail) }),
-    ...(provider === undefined ? {} : { provider }),
-    ...(model === undefined ? {} : { model }),
-    ...(runOn === undefined ? {} : { runOn: normal(parseHostName, runOn) }),
-    ...(limits === undefined ? {} : { limits }),
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(created === undefined ? {} : { created }),
-    ...(stopped === undefined ? {} : { stopped }),
-    ...(dialKeys === undefined ? {} : { dialKeys }),
+    runtime: DEFAULT_RUNTIME,
+    ...texts,
+    ...defined({ limits, created, stopped, dialKeys }),
     ...rest,
   };
 }
@@ -255,14 +216,7 @@ function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
     else if (yaml.get([key]) !== value) yaml.set([key], value);
   };
   put("channel", "channel");
-  put("user_email", "userEmail");
-  put("owner_aad", "ownerAad");
-  put("owner_email", "ownerEmail");
-  put("runtime", "runtime");
-  put("provider", "provider");
-  put("model", "model");
-  put("run_on", "runOn");
-  put("workspace", "workspace");
+  for (const field of TEXT_FIELD_NAMES) put(TEXT_FIELDS[field].key, field);
   put("stopped", "stopped");
   if (edit.isAdmin === false) yaml.remove(["admin"]);
   else put("admin", "isAdmin");
@@ -296,21 +250,6 @@ function putList(yaml: YamlEditor, path: readonly string[], items: readonly stri
 
 function isEmptyMapping(value: unknown): boolean {
   return isRecord(value) && Object.keys(value).length === 0;
-}
-
-function nameRule(parse: (text: string) => Result<string>): StringRule {
-  return (text) => nameFault(parse, text);
-}
-
-function patternRule(pattern: RegExp, what: string): StringRule {
-  return (text) => pattern.test(text) ? undefined : `must be ${what}`;
-}
-
-/** The text passed the same parser as a rule before. */
-function normal<T>(parse: (text: string) => Result<T>, text: string): T {
-  const parsed = parse(text);
-  if (!parsed.ok) throw new TypeError(parsed.error.message);
-  return parsed.value;
 }
 
 function shardRefusal(

@@ -5,10 +5,10 @@
  * @module
  */
 
-import { fileKindText } from "core/file_kind.ts";
+import { fileKindText } from "core/files/file_kind.ts";
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** A change of one file. */

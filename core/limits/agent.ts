@@ -51,7 +51,9 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const TIB = 1024 ** 4;
 
-/** The limits in the order in which they are shown. An idle agent takes about 100 MiB and 40 tasks. */
+/**
+ * The limits in the order in which they are shown. An idle agent takes about 100 MiB and 40 tasks.
+ */
 export const LIMIT_ROWS: readonly LimitRow[] = [
   { field: "memoryHighBytes", key: "memory_high", unit: "bytes", min: 256 * MIB, max: 64 * TIB },
   { field: "memoryMaxBytes", key: "memory_max", unit: "bytes", min: 256 * MIB, max: 64 * TIB },

@@ -1,6 +1,7 @@
 /**
  * Bounds on what one agent may have a gateway store, each with its unit in its name and its reason
- * beside it: how fast, and how much in all. Those of the connection itself are in `core/limits.ts`.
+ * beside it: how fast, and how much in all. Those of the connection itself are in
+ * `core/limits/dial.ts`.
  *
  * @module
  */

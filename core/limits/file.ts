@@ -4,6 +4,8 @@
  * @module
  */
 
+import { DAY_MS } from "core/text/duration.ts";
+
 const KIB = 1024;
 
 /** Files that come with messages, and files that agents offer. */
@@ -19,5 +21,5 @@ export const FILE_LIMITS = {
   ownerFetchesAtOnceMax: 2,
   /** Files of one agent that wait for their owner's consent, and how long. */
   fileOffersMax: 8,
-  fileOfferMs: 24 * 3_600_000,
+  fileOfferMs: DAY_MS,
 } as const;

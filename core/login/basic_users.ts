@@ -1,18 +1,18 @@
 /**
- * `WEBVIEW_BASIC_USERS` as a table of users: `user:password,user:password`, where a password may be
- * a hash. No I/O; no fault repeats a password.
+ * Parses `WEBVIEW_BASIC_USERS`: `user:password,user:password`, where a password may be a hash. No
+ * I/O; faults never contain a password.
  *
- * A comma starts a new entry only when a colon follows it before the next comma (decision 40), so
- * that a password may hold commas. Names are compared in lowercase: the name is the principal.
+ * A comma starts a new entry only if a colon follows before the next comma, so passwords may
+ * contain commas. Names are compared in lowercase: the name is the principal.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import { isHashed, parsePasswordHash, type PasswordHash } from "core/password.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { isHashed, parsePasswordHash, type PasswordHash } from "core/login/password.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** How one user's password is known. */
+/** A stored password: plain text or a hash. */
 export type Credential =
   | { readonly kind: "plain"; readonly password: string }
   | { readonly kind: "hash"; readonly hash: PasswordHash };
@@ -26,15 +26,15 @@ export interface BasicUser {
   readonly stored: string;
 }
 
-/** What a name may hold: it becomes a header and a field of the session token. */
+/** Allowed characters of a name: it becomes a header and a field of the session token. */
 const NAME = /^[\x21-\x2b\x2d-\x39\x3b-\x7b\x7d\x7e]+$/;
 
-/** Returns the name as it is counted, compared and handed on. */
+/** Returns the canonical form of a name: trimmed and in lowercase. */
 export function canonicalName(given: string): string {
   return given.trim().toLowerCase();
 }
 
-/** Parses the list; faults name entries by their place. */
+/** Parses the list; faults name entries by their position. */
 export function parseBasicUsers(text: string): Result<readonly BasicUser[], readonly string[]> {
   const faults: string[] = [];
   const users: BasicUser[] = [];
@@ -64,7 +64,7 @@ export function parseBasicUsers(text: string): Result<readonly BasicUser[], read
   return faults.length === 0 ? ok(users) : err(faults);
 }
 
-/** Prints entries, the inverse of `parseBasicUsers`; a name may not hold a colon or a comma. */
+/** Serializes entries, the inverse of `parseBasicUsers`; names must have no colon or comma. */
 export function printBasicUsers(
   entries: readonly { readonly name: string; readonly stored: string }[],
 ): string {

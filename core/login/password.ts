@@ -1,19 +1,20 @@
 /**
- * Passwords as they are stored (decision 40, "hashed entries"): argon2id and scrypt in the PHC string
- * format, bcrypt in its own, and `{pbkdf2-sha256}600000$<salt>$<hash>`, which `--hash-password` makes.
- * No randomness: the salt is passed in. Verifying always does the same work for one hash,
- * whatever the password.
+ * Stored passwords: argon2id and scrypt in the PHC string format, bcrypt in its own format, and
+ * `{pbkdf2-sha256}600000$<salt>$<hash>`, which `--hash-password` creates. No randomness: the salt
+ * is passed in. Verifying one hash always does the same work, whatever the password.
  *
  * @module
  */
 
+import { areEqualBytes } from "core/crypto/constant_time.ts";
+import { byteLength } from "core/text/cut_text.ts";
 import { argon2id, bcryptVerify, scrypt } from "hash-wasm";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { fromBase64Url, toBase64Url } from "core/signed_value.ts";
+import { fromBase64Url, toBase64Url } from "core/crypto/signed_value.ts";
 
-/** Iterations of a new hash (the advice for PBKDF2 with SHA-256 as of 2023). */
-export const PASSWORD_ITERATIONS = 600_000;
+/** Iterations of a new hash (recommended for PBKDF2 with SHA-256 as of 2023). */
+const PASSWORD_ITERATIONS = 600_000;
 /** Bytes of a new salt. */
 export const PASSWORD_SALT_BYTES = 16;
 
@@ -27,13 +28,13 @@ const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ITERATIONS_MAX = 10_000_000;
 const SALT_BYTES_MIN = 8;
 const HASH_BYTES = 32;
-/** Memory of one check, so that four of them at once fit a small machine. */
+/** Memory limit of one check, so that four concurrent checks fit a small machine. */
 const MEMORY_KIB_MAX = 256 * 1024;
 const PASSES_MAX = 64;
 const BCRYPT_COST_MAX = 15;
-/** bcrypt looks at no more, so that two passwords could be one. */
+/** bcrypt ignores further bytes, so two different passwords could match. */
 const BCRYPT_BYTES_MAX = 72;
-/** The library takes no empty password; the work is done all the same, and its result refused. */
+/** The library rejects empty passwords. Hash this instead for equal timing; the check fails. */
 const NO_PASSWORD = "\u0001";
 
 interface Salted {
@@ -58,12 +59,12 @@ export type PasswordHash =
   } & Salted
   | { readonly kind: "bcrypt"; readonly cost: number; readonly text: string };
 
-/** Tells whether a stored password is a hash, or wants to be one. */
+/** Returns whether a stored password has the prefix of a hash, valid or not. */
 export function isHashed(stored: string): boolean {
   return /^\{[A-Za-z0-9-]+\}|^\$(?:argon2[a-z]*|scrypt|2[a-z]?)\$/.test(stored);
 }
 
-/** Parses a stored hash; the refusal never holds any of it. */
+/** Parses a stored hash; the refusal never contains any part of it. */
 export function parsePasswordHash(stored: string): Result<PasswordHash> {
   if (stored.startsWith(PREFIX)) return parsePbkdf2(stored.slice(PREFIX.length));
   if (stored.startsWith("$argon2id$")) return parseArgon2id(stored);
@@ -74,7 +75,7 @@ export function parsePasswordHash(stored: string): Result<PasswordHash> {
   );
 }
 
-/** Returns what a check of this hash costs: two hashes of one cost take the same time. */
+/** Returns the cost of checking this hash; hashes of equal cost take the same time. */
 export function costOf(hash: PasswordHash): string {
   switch (hash.kind) {
     case "pbkdf2-sha256":
@@ -98,14 +99,14 @@ export async function hashPassword(
   return `${PREFIX}${iterations}$${toBase64Url(salt)}$${toBase64Url(hash)}`;
 }
 
-/** The hashes that the platform does not have: slow, and of much memory, on purpose. */
+/** Hashes that the platform lacks; deliberately slow and memory-hard. */
 export interface SlowHashes {
   argon2id(job: Argon2idJob): Promise<Uint8Array>;
   scrypt(job: ScryptJob): Promise<Uint8Array>;
   bcryptVerify(job: { readonly password: string; readonly hash: string }): Promise<boolean>;
 }
 
-/** What argon2id is computed of. `memorySize` is in KiB. */
+/** Input of argon2id. `memorySize` is in KiB. */
 export interface Argon2idJob {
   readonly password: string;
   readonly salt: Uint8Array<ArrayBuffer>;
@@ -115,7 +116,7 @@ export interface Argon2idJob {
   readonly hashLength: number;
 }
 
-/** What scrypt is computed of. */
+/** Input of scrypt. */
 export interface ScryptJob {
   readonly password: string;
   readonly salt: Uint8Array<ArrayBuffer>;
@@ -125,25 +126,25 @@ export interface ScryptJob {
   readonly hashLength: number;
 }
 
-/** Computes on the thread that asks, which does nothing else meanwhile. */
-const HERE: SlowHashes = {
+/** Computes on the calling thread, and blocks it. */
+const SAME_THREAD: SlowHashes = {
   argon2id: (job) => argon2id({ ...job, outputType: "binary" }),
   scrypt: (job) => scrypt({ ...job, outputType: "binary" }),
   bcryptVerify,
 };
 
-/** Tells whether a password is the one that was hashed. */
+/** Returns whether a password matches a stored hash. */
 export async function isPasswordOf(
   given: string,
   stored: PasswordHash,
-  slow: SlowHashes = HERE,
+  slow: SlowHashes = SAME_THREAD,
 ): Promise<boolean> {
   switch (stored.kind) {
     case "pbkdf2-sha256":
       return areEqualBytes(await pbkdf2(given, stored), stored.hash);
     case "argon2id": {
       const made = await slow.argon2id({
-        password: spoken(given),
+        password: nonEmpty(given),
         salt: stored.salt,
         memorySize: stored.memoryKib,
         iterations: stored.passes,
@@ -154,7 +155,7 @@ export async function isPasswordOf(
     }
     case "scrypt": {
       const made = await slow.scrypt({
-        password: spoken(given),
+        password: nonEmpty(given),
         salt: stored.salt,
         costFactor: 2 ** stored.log2n,
         blockSize: stored.blocks,
@@ -164,24 +165,15 @@ export async function isPasswordOf(
       return areEqualBytes(made, stored.hash) && given !== "";
     }
     case "bcrypt": {
-      const isTooLong = new TextEncoder().encode(given).length > BCRYPT_BYTES_MAX;
+      const isTooLong = byteLength(given) > BCRYPT_BYTES_MAX;
       const isUsable = !isTooLong && !given.includes("\0") && given !== "";
-      const password = isUsable ? given : spoken("");
+      const password = isUsable ? given : nonEmpty("");
       return await slow.bcryptVerify({ password, hash: stored.text }) && isUsable;
     }
   }
 }
 
-/** Compares bytes of one length in a time that does not depend on them. */
-export function areEqualBytes(left: Uint8Array, right: Uint8Array): boolean {
-  let difference = left.length ^ right.length;
-  for (let index = 0; index < left.length; index++) {
-    difference |= (left[index] ?? 0) ^ (right[index] ?? 0);
-  }
-  return difference === 0;
-}
-
-function spoken(given: string): string {
+function nonEmpty(given: string): string {
   return given === "" ? NO_PASSWORD : given;
 }
 
@@ -247,7 +239,7 @@ function salted(hash: PasswordHash & Salted): Result<PasswordHash> {
   return hash.hash.length < 16 ? bad("its hash is too short") : ok(hash);
 }
 
-/** Unpadded base64 of the PHC format; undefined unless it is the one canonical spelling. */
+/** Decodes the unpadded base64 of the PHC format; undefined unless it is canonical. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   return text === "" ? undefined : fromBase64Url(text.replaceAll("+", "-").replaceAll("/", "_"));
 }

@@ -1,11 +1,11 @@
 /**
- * Which hosts the login proxy has to reach for an OpenID provider, as `host:port`: the issuer's own, and
- * those where the large providers keep tokens, keys and user info. Pure.
+ * Hosts that the login proxy must reach for an OpenID provider, as `host:port`: the issuer's own,
+ * and those where large providers serve tokens, keys and user info. Pure.
  *
  * @module
  */
 
-const FURTHER: Readonly<Record<string, readonly string[]>> = {
+const EXTRA_HOSTS: Readonly<Record<string, readonly string[]>> = {
   "accounts.google.com": [
     "oauth2.googleapis.com:443",
     "openidconnect.googleapis.com:443",
@@ -15,10 +15,10 @@ const FURTHER: Readonly<Record<string, readonly string[]>> = {
   "login.microsoftonline.us": ["graph.microsoft.us:443"],
 };
 
-/** Returns the hosts of an issuer; none when it is no address. */
+/** Returns the hosts of an issuer; empty if it is not a URL. */
 export function providerHosts(issuer: string | undefined): readonly string[] {
   if (issuer === undefined || !URL.canParse(issuer)) return [];
   const { hostname, port, protocol } = new URL(issuer);
   const standard = protocol === "http:" ? "80" : "443";
-  return [`${hostname}:${port === "" ? standard : port}`, ...(FURTHER[hostname] ?? [])];
+  return [`${hostname}:${port === "" ? standard : port}`, ...(EXTRA_HOSTS[hostname] ?? [])];
 }

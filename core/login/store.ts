@@ -1,15 +1,15 @@
 /**
- * What the login proxy keeps on disk, in one SQLite file: browser sessions, so that a logout ends one
- * everywhere at once (decision 19), pinned identities (decision 21) and refresh references. The operator's
- * verbs open the same file. A row holds no secret that opens anything by itself.
+ * Storage of the login proxy, one SQLite file: browser sessions, pinned identities and refresh
+ * references. A logout deletes the session's row, so it ends everywhere. The CLI opens the same
+ * file. No row contains a secret that grants access alone.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Database, Databases, SqlValue } from "core/ports.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Database, Databases, SqlValue } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 
 /** Version of the tables. */
 const SCHEMA_VERSION = 3;
@@ -46,8 +46,8 @@ create index if not exists refreshes_of on refreshes (family);
 create index if not exists refreshes_until on refreshes (expires);
 `;
 
-/** What an older file lacks. */
-const SINCE_3 = "alter table sessions add column family text not null default ''; " +
+/** Columns that are missing before version 3. */
+const MIGRATION_TO_3 = "alter table sessions add column family text not null default ''; " +
   "alter table sessions add column seen integer not null default 0";
 
 /** One session. Times are milliseconds since the epoch. */
@@ -59,15 +59,15 @@ export interface SessionRow {
   readonly expires: number;
   /** Address of the client at its login, for the list of sessions. */
   readonly client: string;
-  /** Its `User-Agent`, cut. */
+  /** Its `User-Agent`, truncated. */
   readonly agent: string;
-  /** The refresh references that it came of, or that came with it; empty where there are none. */
+  /** The family of refresh references of the same login; empty if none. */
   readonly family: string;
-  /** The last request, as far as it was written down; at first its login. */
+  /** Time of the last recorded request; initially the login. */
   readonly seen: number;
 }
 
-/** Whom an address belongs to: the first that was seen with it. */
+/** The identity that owns an address: the first that signed in with it. */
 export interface PinRow {
   readonly address: string;
   readonly issuer: string;
@@ -75,16 +75,16 @@ export interface PinRow {
   readonly created: number;
 }
 
-/** A refresh reference, by the digest of what the browser holds. */
+/** A refresh reference, keyed by the digest of the browser's copy. */
 export interface RefreshRow {
   readonly digest: string;
-  /** One per login; all that were rotated out of it have the same. */
+  /** One per login; rotated references keep it. */
   readonly family: string;
   readonly principal: string;
   /** The issuer's refresh token, encrypted. */
   readonly sealed: string;
   readonly expires: number;
-  /** Taken once already: whoever comes with it again has copied it. */
+  /** Already redeemed: a second use means that it was copied. */
   readonly isUsed: boolean;
 }
 
@@ -95,20 +95,22 @@ export interface LoginStore {
   find(id: string): SessionRow | undefined;
   /** Sessions of a principal, or all, newest first. */
   list(principal?: string): readonly SessionRow[];
-  /** Changes whenever another program has written to the file. */
+  /** Changes when another program writes to the file. */
   version(): number;
-  /** Adds a session; returns the ids of those that had to end for it. */
+  /** Adds a session; returns the ids of older sessions that it evicted. */
   add(row: SessionRow): Result<readonly string[]>;
-  /** Writes down that there was a request. */
+  /** Records a request. */
   touch(id: string, now: number): Result<void>;
   /**
-   * Ends a session with the refresh references of its login and the other sessions that came of
-   * them; returns the ids of all sessions that ended.
+   * Ends a session, the refresh references of its login, and the other sessions of that family;
+   * returns the ids of all ended sessions.
    */
   end(id: string): Result<readonly string[]>;
-  /** Ends every session and refresh reference of a principal; returns how many sessions there were. */
+  /**
+   * Ends every session and refresh reference of a principal; returns the number of sessions.
+   */
   endAll(principal: string): Result<number>;
-  /** Forgets what has expired. */
+  /** Deletes expired rows. */
   sweep(now: number): Result<void>;
   close(): void;
 }
@@ -116,10 +118,10 @@ export interface LoginStore {
 /** Pinned identities. */
 export interface PinStore {
   find(address: string): PinRow | undefined;
-  /** Pins an address, unless it is pinned already; returns who has it then. */
+  /** Pins an address unless it is pinned already; returns the pin in effect. */
   add(row: PinRow): Result<PinRow>;
   list(): readonly PinRow[];
-  /** Forgets a pin; false when there is none. */
+  /** Deletes a pin; false if there is none. */
   clear(address: string): Result<boolean>;
 }
 
@@ -128,19 +130,19 @@ export interface RefreshStore {
   add(row: RefreshRow): Result<void>;
   find(digest: string): RefreshRow | undefined;
   /**
-   * Marks one as used, and adds the next of its family and the session that it opens, all or none:
-   * undefined when it was used or ended since it was looked up, else the sessions that had to end.
+   * Marks a reference as used and adds its successor and a new session, in one transaction.
+   * Undefined if it was used or ended since its lookup, else the evicted sessions.
    */
   rotate(
     digest: string,
     next: RefreshRow,
     session: SessionRow,
   ): Result<readonly string[] | undefined>;
-  /** Ends the references of a family and the sessions that came of them; returns those. */
+  /** Ends the references and sessions of a family; returns the ids of the sessions. */
   endFamily(family: string): Result<readonly string[]>;
 }
 
-/** Opens or creates the store; rejects when the file cannot be opened. */
+/** Opens or creates the store; rejects if the file cannot be opened. */
 export async function openLoginStore(
   databases: Databases,
   path: string,
@@ -154,10 +156,10 @@ export async function openLoginStore(
         "a newer fleetctl-login wrote it",
     );
   }
-  // A file that is up to date is not written to, so that it opens on a full disk.
+  // Do not write to a current file, so that it opens on a full disk.
   if (version !== SCHEMA_VERSION) {
     db.transaction(() => {
-      if (version === 1 || version === 2) db.exec(SINCE_3);
+      if (version === 1 || version === 2) db.exec(MIGRATION_TO_3);
       db.exec(TABLES);
       db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
     });
@@ -208,7 +210,7 @@ export async function openLoginStore(
   };
 }
 
-/** Inserts a session, within the transaction of its caller; returns those that end for it. */
+/** Inserts a session within the caller's transaction; returns the evicted sessions. */
 function sessionInserter(db: Database): (row: SessionRow) => readonly string[] {
   const add = db.prepare("insert into sessions values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const drop = db.prepare("delete from sessions where id = ?");
@@ -235,7 +237,7 @@ function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
     client: String(row.client),
     agent: String(row.agent),
     family: String(row.family),
-    // A row of an older version does not know.
+    // Rows of an older version have no value.
     seen: Math.max(Number(row.seen), Number(row.created)),
   };
 }
@@ -267,7 +269,7 @@ function pinsOf(db: Database): PinStore {
   };
 }
 
-/** Ends a family, within the transaction of its caller; returns its sessions. */
+/** Ends a family within the caller's transaction; returns its sessions. */
 function familyEnder(db: Database): (family: string) => readonly string[] {
   const drop = db.prepare("delete from refreshes where family = ?");
   const sessionsOf = db.prepare("select id from sessions where family = ?");

@@ -1,14 +1,14 @@
 /**
  * What an MCP server may ask a person in the middle of a call (elicitation: form and URL mode of
- * 2025-11-25, the same inside of `input_required` of 2026-07-28), read and checked. No I/O. A server is
- * not trusted: what it asks is bounded, and a URL is shown, never opened.
+ * 2025-11-25, the same inside of `input_required` of 2026-07-28), read and checked. No I/O. A
+ * server is not trusted: what it asks is bounded, and a URL is shown, never opened.
  * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
  *
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** One field of a form. */
 export interface QuestionField {
@@ -84,8 +84,13 @@ function readField(name: string, value: unknown, isRequired: boolean): QuestionF
     kind === "boolean" || kind === "choice" || kind === "choices" && choices.length > 0;
   if (!isKnown) return undefined;
   return {
-    ...{ name, label: text(value["title"]) || text(name), description: text(value["description"]) },
-    ...{ type: kind, choices, isRequired, fallback: value["default"] },
+    name,
+    label: text(value["title"]) || text(name),
+    description: text(value["description"]),
+    type: kind,
+    choices,
+    isRequired,
+    fallback: value["default"],
     min: number(value["minimum"] ?? value["minLength"] ?? value["minItems"]),
     max: number(value["maximum"] ?? value["maxLength"] ?? value["maxItems"]),
   };
@@ -110,8 +115,8 @@ function choicesOf(schema: Json): QuestionField["choices"] | undefined {
 }
 
 /**
- * Reads what somebody typed for a field; nothing typed is the default, or nothing where the field may
- * be left out. An error is what it must be.
+ * Reads what somebody typed for a field; nothing typed is the default, or nothing where the field
+ * may be left out. An error is what it must be.
  */
 export function parseReply(field: QuestionField, typed: string): Result<unknown, string> {
   const { type, fallback, isRequired, choices } = field;

@@ -1,12 +1,12 @@
 /**
  * From where files are fetched and to where they are brought. Pure. The platform keeps files in the
- * tenant's own storage, whose names anybody can have look-alikes of: so hosts are named one by one in
- * the settings and compared as whole origins, https only, and no token ever goes there.
+ * tenant's own storage, whose names anybody can have look-alikes of: so hosts are named one by one
+ * in the settings and compared as whole origins, https only, and no token ever goes there.
  *
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 
 /** Longest address that is looked at: a pre-authenticated one carries its rights in its query. */
 const LENGTH_MAX = 8_192;
@@ -19,7 +19,10 @@ export type FileUrl =
   | { readonly ok: true; readonly url: URL }
   | { readonly ok: false; readonly why: FileUrlFault };
 
-/** Returns the origin that a setting names: a host name, or `http://<loopback>:port` for trying things. */
+/**
+ * Returns the origin that a setting names: a host name, or `http://<loopback>:port`
+ * for trying things.
+ */
 export function fileOrigin(host: string): string | undefined {
   if (/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/i.test(host)) {
     return /^[\d.]+$/.test(host) ? undefined : `https://${host.toLowerCase()}`;
@@ -45,8 +48,8 @@ export function checkFileUrl(text: string, origins: ReadonlySet<string>): FileUr
 }
 
 /**
- * Judges the address of an image in a message, which is behind the connector and needs the token: on
- * the very origin of the conversation, below its attachments, and nowhere else.
+ * Judges the address of an image in a message, which is behind the connector and needs the token:
+ * on the very origin of the conversation, below its attachments, and nowhere else.
  */
 export function checkInlineUrl(text: string, base: string): FileUrl {
   const checked = checkFileUrl(text, new Set([new URL(base).origin]));

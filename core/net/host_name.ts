@@ -1,7 +1,7 @@
 /**
  * Under which host names this gateway is itself: loopback, the host's name and addresses, the names
  * of the settings. No I/O. A proof for another name was made for somebody else, and a page of
- * another origin has no business here (decision 11).
+ * another origin has no business here.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
  * IP addresses and networks as bytes: parsing, containment, and the prefix that stands for one
- * client. No I/O. An IPv4 address inside IPv6 is that IPv4 address, so that it cannot pass for another.
+ * client. No I/O. An IPv4 address inside IPv6 is that IPv4 address, so that it cannot
+ * pass for another.
  *
  * @module
  */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 
 const OF_ALL = ["ALL_PROXY", "all_proxy"];
 const OF_SCHEME = {
@@ -19,8 +19,8 @@ export const PROXY_VARIABLES: readonly string[] = [
 ];
 
 /**
- * Tells whether a request may have to leave through a proxy: one is named for its scheme, and it does
- * not stay on this machine. Which hosts are exempt is read by who sends it.
+ * Tells whether a request may have to leave through a proxy: one is named for its scheme, and it
+ * does not stay on this machine. Which hosts are exempt is read by who sends it.
  */
 export function isForProxy(url: string, env: (name: string) => string | undefined): boolean {
   const { protocol, hostname } = new URL(url);

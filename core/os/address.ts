@@ -6,7 +6,8 @@
  */
 
 import { errorText } from "core/errors.ts";
-import { AddressFault, type ListenAddress, type Processes } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
+import { AddressFault, type ListenAddress } from "core/ports/sockets.ts";
 
 const SS_PATHS = ["/usr/bin/ss", "/bin/ss", "/usr/sbin/ss"];
 const SS_MS_MAX = 3_000;

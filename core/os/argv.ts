@@ -6,7 +6,7 @@
  */
 
 import { parseArgs } from "node:util";
-import type { ArgumentToken } from "core/argument_token.ts";
+import type { ArgumentToken } from "core/text/argument_token.ts";
 
 /** An option as far as splitting needs it: with `value` it takes one. */
 export interface SplitOption {

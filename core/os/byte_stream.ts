@@ -6,7 +6,7 @@
  */
 
 import type { Socket } from "node:net";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 /** Wraps a connected socket; it must have been made with `allowHalfOpen`. */
 export function byteStreamOf(socket: Socket): ByteStream {

@@ -5,10 +5,8 @@
  * @module
  */
 
-import type { Child, ProcessExit } from "core/ports.ts";
-
-/** Sends a signal to a group where this process may only run named programs. */
-const KILL = "/bin/kill";
+import { signalGroup } from "core/os/libc.ts";
+import type { Child, ProcessExit } from "core/ports/processes.ts";
 
 type Signal = "SIGTERM" | "SIGKILL" | "SIGINT";
 
@@ -34,7 +32,7 @@ export function childOf(started: Deno.ChildProcess, isGroup: boolean): StartedCh
   );
   const killGroup = (signal: Signal) => {
     // The number of an empty group can be given to a stranger, so it is not used again.
-    if (!isGroupGone) isGroupGone = !signalGroup(started, signal);
+    if (!isGroupGone) isGroupGone = !killGroupOf(started, signal);
   };
   return {
     pid: started.pid,
@@ -59,25 +57,16 @@ function signalChild(started: Deno.ChildProcess, signal: Signal): void {
 }
 
 /** Returns whether there still was a group to signal. */
-function signalGroup(started: Deno.ChildProcess, signal: Signal): boolean {
+function killGroupOf(started: Deno.ChildProcess, signal: Signal): boolean {
   try {
     Deno.kill(-started.pid, signal);
     return true;
   } catch (thrown) {
     if (!(thrown instanceof Deno.errors.NotCapable)) return false;
   }
-  // Deno.kill wants the right to run anything. With a narrower set, kill(1) is asked if named in
-  // it, and otherwise the head of the group gets the signal alone.
-  if (Deno.permissions.querySync({ name: "run", command: KILL }).state === "granted") {
-    new Deno.Command(KILL, {
-      args: ["-s", signal.slice("SIG".length), "--", `-${started.pid}`],
-      clearEnv: true,
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-    }).outputSync();
-  } else {
-    signalChild(started, signal);
-  }
-  return true;
+  // Deno.kill needs the right to run any program. With a narrower set the C library sends the
+  // signal; without the C library only the head of the group gets it.
+  const isThere = signalGroup(started.pid, signal);
+  if (isThere === undefined) signalChild(started, signal);
+  return isThere ?? true;
 }

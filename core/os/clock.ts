@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** Longest delay that a timer takes; a longer one would fire at once. */
 const TIMER_MS_MAX = 2_147_483_647;

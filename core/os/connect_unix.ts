@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 const READ_BYTES = 64 * 1024;
 

@@ -1,12 +1,12 @@
 /**
- * Turns what the file system throws into `FileFault` with one of the codes of `core/ports.ts`
+ * Turns what the file system throws into `FileFault` with one of the codes of `core/ports/files.ts`
  * and a sentence that names the path. No I/O.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 
 /** What each code means to the reader of the message. */
 const STATES: Readonly<Record<string, string>> = {

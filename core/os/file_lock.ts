@@ -7,12 +7,12 @@
  * @module
  */
 
-import { FileFault, type Files, type Lock } from "core/ports.ts";
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
+import { FileFault, type Files, type Lock } from "core/ports/files.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { systemClock } from "core/os/clock.ts";
 
-const RETRY_MS_FIRST = 2;
-const RETRY_MS_MAX = 50;
+const RETRY: Backoff = { firstMs: 2, maxMs: 50 };
 
 /** Returns the two lock operations of `Files`. */
 export function fileLocks(): Pick<Files, "lock" | "tryLock"> {
@@ -31,13 +31,11 @@ export function fileLocks(): Pick<Files, "lock" | "tryLock"> {
     };
     try {
       await waitFor(before, signal);
-      let pause = RETRY_MS_FIRST;
-      for (;;) {
+      for (let tries = 0;; tries++) {
         signal?.throwIfAborted();
         const file = await tryOnce(path);
         if (file !== undefined) return heldLock(file, leave);
-        await clock.sleep(pause, signal);
-        pause = Math.min(pause * 2, RETRY_MS_MAX);
+        await clock.sleep(backoffMs(RETRY, tries), signal);
       }
     } catch (thrown) {
       leave();

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { FileFault, type WriteOptions } from "core/ports.ts";
+import { FileFault, type WriteOptions } from "core/ports/files.ts";
 
 const PERMISSION_BITS = 0o7777;
 

@@ -1,16 +1,18 @@
 /**
  * The `Files` port on the real disk: atomic writes, links never followed where something is
  * written, and faults with code and path. Locks are in `core/os/file_lock.ts`, modes and owners
- * in `core/os/file_meta.ts`. Rule: decision 6, "Writes are atomic".
+ * in `core/os/file_meta.ts`. Writes are atomic.
  *
  * A process that dies inside `write` can leave a temp file named `.<hex>.fleetctl-tmp`, never with
  * more rights than the file it was to become.
+ * Why it is our own: ADR 0034.
  *
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
-import { FileFault, type Files, type WriteOptions } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import type { FileStat } from "core/files/file_stat.ts";
+import { FileFault, type Files, type WriteOptions } from "core/ports/files.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { fileLocks } from "core/os/file_lock.ts";
 import { isSame, permissionBits, setMeta } from "core/os/file_meta.ts";
@@ -209,7 +211,7 @@ async function ensureDir(path: string, options: WriteOptions): Promise<void> {
     if (mode === undefined && options.uid === undefined && options.gid === undefined) return;
     const seen = await Deno.lstat(path);
     if (seen.isSymlink) throw linkFault("change", path);
-    await setMeta(path, seen, { ...options, ...(mode === undefined ? {} : { mode }) });
+    await setMeta(path, seen, { ...options, ...defined({ mode }) });
     if (made) await syncParent(path);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Makes renames in a folder survive a power cut. Many files that are written at once into one folder
- * share the call: one that begins after a rename covers that rename, whoever asked for it.
+ * Makes renames in a folder survive a power cut. Many files that are written at once into one
+ * folder share the call: one that begins after a rename covers that rename, whoever asked for it.
  *
  * @module
  */

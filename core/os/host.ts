@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Host, LogLevel } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { LogLevel } from "core/ports/log.ts";
 import { systemClock } from "core/os/clock.ts";
 import { denoFiles } from "core/os/files.ts";
 import { systemHttp } from "core/os/http.ts";

@@ -4,9 +4,9 @@
  * @module
  */
 
-import type { HttpClient } from "core/ports.ts";
-import { isForProxy } from "core/proxy_env.ts";
-import type { HttpCalls } from "core/os/http_call.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import { isForProxy } from "core/net/proxy_env.ts";
+import type { HttpCalls } from "core/http1/os/http_call.ts";
 
 /** Returns the platform's HTTP client. */
 export function systemHttp(): HttpClient {
@@ -15,7 +15,7 @@ export function systemHttp(): HttpClient {
     fetch: (input, init) => fetch(input, init),
     isForProxy: (url) => isForProxy(url, (name) => Deno.env.get(name)),
     call: async (request) => {
-      calls ??= import("core/os/http_call.ts").then(({ openHttpCalls }) => openHttpCalls());
+      calls ??= import("core/http1/os/http_call.ts").then(({ openHttpCalls }) => openHttpCalls());
       return await (await calls).call(request);
     },
   };

@@ -1,11 +1,14 @@
 /**
- * The plain HTTP listener. A request that asks for an upgrade is answered like any other. No routing
- * and no policy.
+ * The plain HTTP listener. A request that asks for an upgrade is answered like any other. No
+ * routing and no policy.
  *
  * @module
  */
 
-import type { ListenAddress, Listener, Log, Processes } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ListenAddress, Listener } from "core/ports/sockets.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import {
@@ -23,10 +26,7 @@ export async function serveHttp(
   deps: { readonly processes: Processes; readonly log: Log; readonly times?: ServerTimes },
 ): Promise<Listener> {
   const { processes, log, times } = deps;
-  const server = nodeServer({
-    ...{ authority: printAddress(at), handler, log },
-    ...(times === undefined ? {} : { times }),
-  });
+  const server = nodeServer({ authority: printAddress(at), handler, log, ...defined({ times }) });
   const address = await listenOn(server, at, processes);
   const close = async (graceMs: number) => {
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,7 +1,8 @@
 /**
  * The calls into the C library that the platform does not offer: who is at the other end of a unix
- * socket, the file mode creation mask, and which descriptors a child may inherit. The library is named by absolute path, so that
- * a permission set can name exactly this file under `ffi`.
+ * socket, the file mode creation mask, which descriptors a child may inherit, and a signal to a
+ * process group under a scoped permission set. The library is named by absolute path, so that a
+ * permission set can name exactly this file under `ffi`.
  *
  * @module
  */
@@ -18,6 +19,7 @@ const SYMBOLS = {
   open: { parameters: ["buffer", "i32"], result: "i32" },
   read: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   close: { parameters: ["i32"], result: "i32" },
+  kill: { parameters: ["i32", "i32"], result: "i32" },
   close_range: { parameters: ["u32", "u32", "i32"], result: "i32" },
 } as const;
 
@@ -42,4 +44,24 @@ const CLOSE_RANGE_CLOEXEC = 4;
 export function keepDescriptors(libc: Libc): void {
   if (libc.symbols.close_range(FIRST_OWN, LAST, CLOSE_RANGE_CLOEXEC) === 0) return;
   throw new Error("Cannot keep descriptors from children: the kernel refuses, must be Linux 5.11");
+}
+
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 } as const;
+
+/**
+ * Sends a signal to a process group. Undefined when the permission set does not name the library;
+ * else whether there still was a group.
+ */
+export function signalGroup(
+  group: number,
+  signal: keyof typeof SIGNAL_NUMBERS,
+): boolean | undefined {
+  const path = LIBC_PATHS[Deno.build.arch];
+  if (Deno.permissions.querySync({ name: "ffi", path }).state !== "granted") return undefined;
+  const libc = openLibc();
+  try {
+    return libc.symbols.kill(-group, SIGNAL_NUMBERS[signal]) === 0;
+  } finally {
+    libc.close();
+  }
 }

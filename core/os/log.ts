@@ -1,13 +1,12 @@
 /**
  * The `Log` port on stderr: one line per event, JSON for machines and `key=value` on a terminal.
- * Lines are written directly. `@logtape/logtape` was measured for this and left out: importing it
- * takes 9 to 27 ms, where a whole program starts in 25; what is needed of it is in this file.
- * Never prints a secret (`core/os/redact.ts`), and never fails its caller when stderr is gone.
+ * Lines are written directly (ADR 0022 says why no package does it). Never prints a secret
+ * (`core/os/redact.ts`), and never fails its caller when stderr is gone.
  *
  * @module
  */
 
-import type { Log, LogLevel } from "core/ports.ts";
+import type { Log, LogLevel } from "core/ports/log.ts";
 import { redactFields } from "core/os/redact.ts";
 
 /** Where lines go and how they look. */

@@ -13,10 +13,13 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { errorText } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { HttpEndpoint } from "core/mcp_port.ts";
-import type { ByteStream, Clock, HttpClient } from "core/ports.ts";
-import { boundedLines } from "core/os/bounded_lines.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import { boundAnswer } from "core/net/bounded_answer.ts";
+import type { HttpEndpoint } from "core/ports/mcp_client.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
+import { readLineBytes } from "core/text/lines.ts";
 
 /** What the stream needs of the machine. */
 export interface McpHttpPorts {
@@ -37,6 +40,8 @@ const RECONNECT = {
   maxRetries: 2,
 };
 const FAULT_LENGTH_MAX = 300;
+/** A message that was cut off is none. */
+const LINES = { lineBytesMax: MCP_LIMITS.messageBytesMax, mustEnd: true };
 const STATELESS = "io.modelcontextprotocol/protocolVersion";
 
 type Id = string | number;
@@ -88,7 +93,7 @@ class HttpStream implements ByteStream {
   async #sendAll(lines: ReadableStream<Uint8Array>): Promise<void> {
     try {
       await this.#transport.start();
-      for await (const line of boundedLines(lines)) await this.#send(line);
+      for await (const line of readLineBytes(lines, LINES)) await this.#send(line);
     } catch {
       // What was written is no message, or the writer gave up: the stream ends either way.
     }
@@ -181,12 +186,7 @@ class HttpStream implements ByteStream {
       await response.body?.cancel();
       throw new Error("it answered with a redirect, which is not followed");
     }
-    if (response.body === null) return response;
-    const isEvents = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-    return new Response(response.body.pipeThrough(boundedBody(isEvents)), {
-      ...{ status: response.status, statusText: response.statusText },
-      headers: response.headers,
-    });
+    return boundAnswer(response, MCP_LIMITS.messageBytesMax);
   }
 
   close(): void {
@@ -222,27 +222,4 @@ function faultText(thrown: unknown, status: unknown): string {
   }
   const text = errorText(thrown);
   return typeof status === "number" ? `it answered with status ${status}: ${text}` : text;
-}
-
-/**
- * Bounds an answer: a body as a whole, and each event of an event stream, which may go on for long.
- * A blank line ends an event.
- */
-function boundedBody(isEvents: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  let last = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      for (const byte of isEvents ? chunk : []) {
-        if (byte === 0x0d) continue;
-        size = byte === 0x0a && last === 0x0a ? 0 : size + 1;
-        last = byte;
-      }
-      if (!isEvents) size += chunk.length;
-      if (size > MCP_LIMITS.messageBytesMax) {
-        throw new Error(`its answer has more than ${MCP_LIMITS.messageBytesMax} bytes`);
-      }
-      controller.enqueue(chunk);
-    },
-  });
 }

@@ -8,6 +8,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { STATUS_CODES } from "node:http";
+import { defined } from "core/defined.ts";
 
 const BODYLESS_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** Statuses that must not carry a body (RFC 9110). */
@@ -53,7 +54,7 @@ export function requestOf(
     return new Request(`http://${host}${target}`, {
       method,
       headers,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...defined({ signal: options.signal }),
       ...(hasBody ? { body: bodyOf(message) } : {}),
     });
   } catch {
@@ -62,8 +63,9 @@ export function requestOf(
 }
 
 /**
- * The body of a request as a stream. Giving it up lets the rest run past: the stream that the platform
- * makes of a message then closes the connection over the answer, or throws where nobody can catch it.
+ * The body of a request as a stream. Giving it up lets the rest run past: the stream that
+ * the platform makes of a message then closes the connection over the answer, or throws
+ * where nobody can catch it.
  */
 function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isOver = false;
@@ -182,6 +184,8 @@ function drained(to: ServerResponse): Promise<void> {
 
 /** Answers a refused upgrade on its bare connection and ends it. */
 export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
+  // Our own refusal, of a sentence or two.
+  // deno-lint-ignore tree/bounded-body
   const body = new Uint8Array(await response.arrayBuffer());
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];
   for (const [name, value] of headerPairs(response.headers)) {

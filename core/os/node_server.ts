@@ -8,8 +8,10 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { HTTP_LIMITS } from "core/limits.ts";
-import type { ListenAddress, Log, Processes } from "core/ports.ts";
+import { HTTP_LIMITS } from "core/limits/http.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { addressFault } from "core/os/address.ts";
 import { peerOf, requestOf, sendResponse } from "core/os/node_http.ts";
 

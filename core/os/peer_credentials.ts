@@ -1,26 +1,26 @@
 /**
  * Who is at the other end of a unix socket, as the kernel recorded it at connect (SO_PEERCRED).
- * Never trusts what the peer says, and refuses where the kernel cannot be asked.
+ * Never trusts what the peer says, and refuses where the kernel cannot be asked. Why: ADR 0002.
  *
  * @module
  */
 
 import type { Socket } from "node:net";
-import type { PeerCredentials } from "core/ports.ts";
+import type { PeerCredentials } from "core/ports/sockets.ts";
 import type { Libc } from "core/os/libc.ts";
 
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 /** `struct ucred`: pid, uid, gid. */
 const CREDENTIAL_WORDS = 3;
-/** O_RDONLY is 0. */
+/** Read-only (O_RDONLY is 0), closed on exec. */
 const O_CLOEXEC = 0o2000000;
-/** Files of /proc come whole in one read of a page. */
+/** One read of a page returns these files of /proc whole. */
 const PROC_BYTES_MAX = 4_096;
-/** What the kernel says when there is no peer. */
+/** The kernel's value for a missing peer. */
 const NO_ID = 0xffff_ffff;
 
-/** Asks the kernel; throws when it does not answer, so that nobody is taken for somebody. */
+/** Reads the peer's credentials from the kernel; throws when it cannot, so that none is guessed. */
 export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials {
   const descriptor = descriptorOf(socket);
   const words = new Uint32Array(CREDENTIAL_WORDS);
@@ -38,20 +38,20 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
 }
 
 /**
- * Whether a process is in the user and process namespaces of this one. Root of a container that has
- * the socket mounted is root to the kernel as long as no user namespace maps it, and still not the
- * operator of this host. A process that is gone, or that cannot be looked at, counts as foreign.
- * Both files are open to everybody, where the links in `ns/` would need the right to trace.
+ * Whether a process is in the user and process namespaces of this one. Root in a container with
+ * this socket mounted has uid 0 here unless a user namespace maps it, and is not the operator of
+ * this host. A process that has exited, or cannot be read, counts as foreign. Every user may read
+ * both files; the links in `ns/` would need the right to trace.
  */
 function isOfOwnNamespaces(pid: number, libc: Libc): boolean {
   const status = readProc(`/proc/${pid}/status`, libc);
   const map = readProc(`/proc/${pid}/uid_map`, libc);
-  // One number: it has no other in a namespace below this one.
+  // One number after NSpid: the process is in our pid namespace, not in a nested one.
   return status !== undefined && /^NSpid:\t\d+$/m.test(status) &&
     map !== undefined && map === readProc("/proc/self/uid_map", libc);
 }
 
-/** NOTE: the platform asks for every right before it reads there, and these need none. */
+/** NOTE: Deno requires --allow-all to read /proc; libc does not. */
 function readProc(path: string, libc: Libc): string | undefined {
   const descriptor = libc.symbols.open(new TextEncoder().encode(`${path}\0`), O_CLOEXEC);
   if (descriptor < 0) return undefined;

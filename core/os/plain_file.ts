@@ -1,16 +1,16 @@
 /**
  * Reading a file whose folder belongs to somebody else, who may put a link, a pipe or a larger file
  * in its place at any time: it is opened once, and what is asked is asked of what was opened. A
- * folder on the way may be a link as well, and may be exchanged while it is passed: so the file that
- * was opened must belong to the owner that the caller names. Whoever bends the way then only shows
- * another file of his own.
+ * folder on the way may be a link as well, and may be exchanged while it is passed: so the file
+ * that was opened must belong to the owner that the caller names. Whoever bends the way then only
+ * shows another file of his own.
  *
  * @module
  */
 
 import fs from "node:fs";
 import { fileFault } from "core/os/file_fault.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 
 type PlainFile = Parameters<Files["readPlain"]>[1];
 

@@ -6,7 +6,9 @@
  * @module
  */
 
-import { FileFault, type Processes, type ProcessSpec } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Processes, ProcessSpec } from "core/ports/processes.ts";
 import { posixCode } from "core/os/file_fault.ts";
 import { childOf, type StartedChild } from "core/os/child.ts";
 import { runToEnd } from "core/os/run_to_end.ts";
@@ -26,7 +28,7 @@ function startChild(spec: ProcessSpec & { readonly group?: boolean }): StartedCh
       args: [...spec.args],
       env: { ...spec.env },
       clearEnv: true,
-      ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
+      ...defined({ cwd: spec.cwd }),
       stdin: "piped",
       stdout: "piped",
       stderr: "piped",

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 
 /** Most bytes that one call of `getRandomValues` fills. */
 const CHUNK_BYTES = 65_536;

@@ -7,7 +7,7 @@
  */
 
 /** What stands in place of a value that was taken out. */
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 const TEXT_LENGTH_MAX = 4_096;
 const ITEMS_MAX = 100;
@@ -24,7 +24,9 @@ const SCHEME = /\b(Bearer|Basic|Negotiate)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 const USER_INFORMATION = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const QUERY_SECRET = /([?&;](?:[a-z_-]*(?:token|secret|password|signature|code|key))=)[^&#\s"']+/gi;
 
-/** Names of fields are few and come again; those of others' objects fill this and are judged anew. */
+/**
+ * Names of fields are few and come again; those of others' objects fill this and are judged anew.
+ */
 const KNOWN_NAMES = new Map<string, boolean>();
 const KNOWN_NAMES_MAX = 256;
 

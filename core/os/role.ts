@@ -1,20 +1,20 @@
 /**
- * What every long-running program does around its own work: reads the variables that it declares and
- * no others, ends with every fault of its settings, and serves until it is told to stop. For
+ * What every long-running program does around its own work: reads the variables that it declares
+ * and no others, ends with every fault of its settings, and serves until it is told to stop. For
  * composition roots; what a program starts, and with what, is theirs to say.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import type { Log } from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import {
   type Env,
   printSettingsCheck,
   printSettingsHelp,
   type SettingsTable,
-} from "core/settings.ts";
+} from "core/settings/settings.ts";
 
 /** Returns the declared variables; nothing else of the environment is asked for. */
 export function readEnv(table: SettingsTable): Env {

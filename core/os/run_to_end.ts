@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ProcessExit } from "core/ports.ts";
+import type { ProcessExit } from "core/ports/processes.ts";
 import type { StartedChild } from "core/os/child.ts";
 import { systemClock } from "core/os/clock.ts";
 

@@ -5,7 +5,9 @@
  * @module
  */
 
-import type { Log, Processes, Sockets } from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { Sockets } from "core/ports/sockets.ts";
 
 /** Returns the machine's sockets. */
 export function systemSockets(
@@ -15,7 +17,7 @@ export function systemSockets(
     serveHttp: async (at, handler) =>
       (await import("core/os/http_server.ts")).serveHttp(at, handler, deps),
     servePlain: async (at, handler) =>
-      (await import("core/os/plain_server.ts")).servePlain(at, handler, deps),
+      (await import("core/http1/os/plain_server.ts")).servePlain(at, handler, deps),
     serveFrames: async (at, options) =>
       (await import("core/os/websocket_server.ts")).serveFrames(at, options, deps),
     connectFrames: async (url, options) =>

@@ -7,7 +7,8 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { errorText } from "core/errors.ts";
-import { type Database, type Databases, FileFault, type Statement } from "core/ports.ts";
+import type { Database, Databases, Statement } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { setMeta } from "core/os/file_meta.ts";
 

@@ -7,10 +7,13 @@
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import fs from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { type ByteStream, FileFault, type Log, type PeerStream } from "core/ports.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream, PeerStream } from "core/ports/sockets.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { byteStreamOf } from "core/os/byte_stream.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
@@ -68,7 +71,7 @@ function accept(socket: Socket, libc: Libc, accepting: Accepting): void {
 
 /** The kernel cuts nothing: a longer path would fail with a code that says little. */
 function checkPathLength(path: string): void {
-  const length = new TextEncoder().encode(path).length;
+  const length = byteLength(path);
   if (length > DAEMON_LIMITS.socketPathLengthMax) {
     throw new FileFault(
       "EIO",

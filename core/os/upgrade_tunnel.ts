@@ -10,7 +10,7 @@ import { type IncomingMessage, request, STATUS_CODES } from "node:http";
 import { Readable } from "node:stream";
 import type { Duplex } from "node:stream";
 import { errorText } from "core/errors.ts";
-import type { UpgradeTunnel } from "core/ports.ts";
+import type { UpgradeTunnel } from "core/ports/sockets.ts";
 import { printAddress } from "core/os/address.ts";
 import { refuseUpgrade } from "core/os/node_http.ts";
 

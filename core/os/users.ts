@@ -6,7 +6,8 @@
  * @module
  */
 
-import type { Processes, User, Users } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { User, Users } from "core/ports/users.ts";
 
 type Database = "passwd" | "group";
 
@@ -55,8 +56,8 @@ function findLine(
 ): readonly string[] | undefined {
   if (/[:\n]/.test(value)) return undefined;
   if (field === NAME_FIELD) {
-    // A fleet asks for each of its agents, in a file that has a line for each: no line is taken apart
-    // that is not the one.
+    // A fleet asks for each of its agents, in a file that has a line for each: no line is taken
+    // apart that is not the one.
     const at = `\n${text}`.indexOf(`\n${value}:`);
     return at === -1 ? undefined : text.slice(at).split("\n", 1)[0]?.split(":");
   }

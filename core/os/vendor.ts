@@ -10,8 +10,8 @@ import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { fileFault } from "core/os/file_fault.ts";
 import { makeLink } from "core/os/link.ts";
-import { FileFault } from "core/ports.ts";
-import { STAMP_END, STAMP_FORMAT, type Trees } from "core/tree_port.ts";
+import { FileFault } from "core/ports/files.ts";
+import { STAMP_END, STAMP_FORMAT, type Trees } from "core/ports/trees.ts";
 
 /** Bounds of one tree; the largest known server has 14,000 files and 90 MB. */
 const ENTRIES_MAX = 200_000;
@@ -84,8 +84,8 @@ function walk(root: string, skip: readonly string[] = []): readonly Entry[] {
 /**
  * A link that leads out of the tree would let the tree's hash say nothing about what runs. Where a
  * link leads can be told from its words only while they go up before they go down: a folder on the
- * way may be a link too, and what is above that is somewhere else. So up comes first, or not at all;
- * what it names below is in the tree, because each link there is looked at in the same way.
+ * way may be a link too, and what is above that is somewhere else. So up comes first, or not at
+ * all; what it names below is in the tree, because each link there is looked at in the same way.
  */
 function innerTarget(root: string, path: string): string {
   const target = Deno.readLinkSync(path);
@@ -156,7 +156,9 @@ async function fingerprintOf(root: string): Promise<string> {
     cwd: root,
     clearEnv: true,
     env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-    ...{ stdin: "null", stdout: "piped", stderr: "null" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
   }).output().catch((thrown) => {
     if (thrown instanceof Deno.errors.NotFound) return undefined;
     throw fileFault("read", root, thrown);

@@ -10,8 +10,8 @@
 import { type RawData, WebSocket } from "ws";
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import type { FrameConnection, Sockets } from "core/ports.ts";
-import { UpgradeFault } from "core/upgrade_fault.ts";
+import type { FrameConnection, Sockets } from "core/ports/sockets.ts";
+import { UpgradeFault } from "core/net/upgrade_fault.ts";
 import { shortTextSender } from "core/os/websocket_frame.ts";
 
 const NORMAL = 1000;

@@ -1,6 +1,7 @@
 /**
- * Short text frames of a WebSocket of `ws`, written in one piece. `ws` writes the two bytes before a frame
- * and the frame by themselves, corks the socket for that, and takes longer over it than over all the rest.
+ * Short text frames of a WebSocket of `ws`, written in one piece. `ws` writes the two bytes
+ * before a frame and the frame by themselves, corks the socket for that, and takes longer over
+ * it than over all the rest.
  *
  * @module
  */
@@ -24,8 +25,9 @@ interface Inner {
 }
 
 /**
- * Makes a function that sends a short text over an open socket of a server; it returns false, having sent
- * nothing, for what `ws` has to send itself: long texts, a client's frames, behind something that waits.
+ * Makes a function that sends a short text over an open socket of a server; it returns false,
+ * having sent nothing, for what `ws` has to send itself: long texts, a client's frames,
+ * behind something that waits.
  */
 export function shortTextSender(socket: WebSocket): (text: string) => boolean {
   const { _isServer, _socket, _sender } = socket as unknown as Inner;

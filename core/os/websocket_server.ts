@@ -9,14 +9,9 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type {
-  ListenAddress,
-  Listener,
-  Log,
-  Processes,
-  Sockets,
-  UpgradeAnswer,
-} from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ListenAddress, Listener, Sockets, UpgradeAnswer } from "core/ports/sockets.ts";
 import { printAddress } from "core/os/address.ts";
 import { systemClock } from "core/os/clock.ts";
 import { peerOf, refuseUpgrade, requestOf } from "core/os/node_http.ts";

@@ -1,14 +1,14 @@
 /**
  * The port through which verbs speak to MCP servers. Types only; the adapter is
- * `core/os/mcp_client.ts`. Apart from `core/ports.ts` because only `mcp read` and `mcp call` need it.
+ * `cli/os/mcp_client.ts`. No part of `Host`, because only `mcp read` and `mcp call` need it.
  *
  * @module
  */
 
-import type { McpQuestion, McpReply } from "core/mcp_question.ts";
-import type { ProcessSpec } from "core/ports.ts";
+import type { McpQuestion, McpReply } from "core/mcp/question.ts";
+import type { ProcessSpec } from "core/ports/processes.ts";
 import type { Result } from "core/result.ts";
-import type { CallOrigin } from "core/call_origin.ts";
+import type { CallOrigin } from "core/mcp/call_origin.ts";
 
 /** One tool as a server lists it. */
 export interface McpTool {
@@ -40,9 +40,18 @@ export interface HttpEndpoint {
 export type McpEndpoint =
   | { readonly socket: string }
   | { readonly http: HttpEndpoint }
-  | ProcessSpec;
+  | ProgramEndpoint;
 
-/** A short-lived MCP client: one connection per call. It does not gate: `core/risk/admission.ts` does. */
+/** A program on stdio. */
+export type ProgramEndpoint = ProcessSpec & {
+  /** The end of what it prints on stderr goes with a refusal, line by line. */
+  readonly keepsWords?: true;
+};
+
+/**
+ * A short-lived MCP client: one connection per call. It does not gate:
+ * `core/risk/admission.ts` does.
+ */
 export interface McpClient {
   listTools(mcp: string, at: McpEndpoint): Promise<Result<readonly McpTool[]>>;
   callTool(

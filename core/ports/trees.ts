@@ -1,6 +1,6 @@
 /**
  * The port through which whole package trees are copied and judged. Types only; the adapter is
- * `core/os/vendor.ts`. Apart from `core/ports.ts` because only vendoring needs it.
+ * `core/os/vendor.ts`. No part of `Host`, because only vendoring needs it.
  *
  * @module
  */

@@ -1,13 +1,13 @@
 /**
  * How the tools that a running server lists stand to those that an operator has accepted
- * (`tools.lock`, decision 30). One judgement for the proxy and for `mcp call`. No I/O.
+ * (`tools.lock`). One judgement for the proxy and for `mcp call`. No I/O.
  *
  * @module
  */
 
 import { toolHash } from "core/catalog/tool_lock.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { McpTool } from "core/mcp_port.ts";
+import type { McpTool } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";

@@ -6,8 +6,8 @@
  * @module
  */
 
-import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
-import type { McpQuestion, McpReply } from "core/mcp_question.ts";
+import type { McpQuestion, McpReply } from "core/mcp/question.ts";
+import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_client.ts";
 import { err, type Result } from "core/result.ts";
 import { admitListed } from "core/risk/accepted.ts";
 import type { ToolCall } from "core/risk/call.ts";

@@ -1,5 +1,5 @@
 /**
- * An approval: one call that a human decides about, once (decision 13). States and the moves between
+ * An approval: one call that a human decides about, once. States and the moves between
  * them; times are passed in. No I/O.
  *
  * | State | Move | Next |
@@ -16,9 +16,10 @@
  * @module
  */
 
-import type { CallOrigin } from "core/call_origin.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { CallOrigin } from "core/mcp/call_origin.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { toolText } from "core/risk/decide.ts";
@@ -82,10 +83,19 @@ export function askFor(
 ): Approval {
   const { agent, mcp, version, tool, origin } = call;
   return {
-    ...{ id: of.id, agent, mcp, version, tool, arguments: call.arguments, origin },
-    ...{ digest: of.digest, isDestructive: of.isDestructive },
-    ...(of.turnId === undefined ? {} : { turnId: of.turnId }),
-    ...{ askedAt: of.now, expiresAt: of.now + APPROVAL_LIMITS.askSeconds * 1000, state: "asked" },
+    id: of.id,
+    agent,
+    mcp,
+    version,
+    tool,
+    arguments: call.arguments,
+    origin,
+    digest: of.digest,
+    isDestructive: of.isDestructive,
+    ...defined({ turnId: of.turnId }),
+    askedAt: of.now,
+    expiresAt: of.now + APPROVAL_LIMITS.askSeconds * 1000,
+    state: "asked",
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Argument keys that `mcp read` and `mcp call` refuse: those that reach the local disk or override a
- * policy (spec "Runtime permission gate"). No I/O.
+ * Argument keys that `mcp read` and `mcp call` refuse: those that reach the local disk or override
+ * a policy. No I/O.
  *
  * @module
  */

@@ -1,11 +1,11 @@
 /**
  * What is decided about: one tool call, and where it came from. Types, the canonical form of its
- * arguments, and the digest that an approval is bound to (decision 13). No I/O.
+ * arguments, and the digest that an approval is bound to. No I/O.
  *
  * @module
  */
 
-import type { CallOrigin } from "core/call_origin.ts";
+import type { CallOrigin } from "core/mcp/call_origin.ts";
 import type { Gate } from "core/risk/rules.ts";
 
 /** One call as it was asked for. */
@@ -41,7 +41,9 @@ export function canonicalJson(value: unknown, depth = 0): string {
   }}`;
 }
 
-/** Digest of the rules that a decision was made by; any change of a rule or of the pin changes it. */
+/**
+ * Digest of the rules that a decision was made by; any change of a rule or of the pin changes it.
+ */
 export async function policyDigest(gate: Gate): Promise<string> {
   const rules = [...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
   const reads = [...gate.reads].sort();

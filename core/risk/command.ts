@@ -9,7 +9,7 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { decideTool, type Decision } from "core/risk/decide.ts";
+import { decideTool, type Decision, toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
 /** The words with which a shell command can reach an MCP through our own command line. */
@@ -24,14 +24,9 @@ export interface RuledCommand {
   readonly tool: string;
 }
 
-/** Decides about a shell command: whether it is, or holds, a call of a ruled tool. */
-export function decideCommand(gates: Iterable<Gate>, command: string): Decision {
-  return ruledCommand(gates, command)?.decision ?? "allow";
-}
-
 /**
- * Returns the strongest rule that a command meets, looking for `mcp call|read <mcp> <tool>`. Cuts at
- * blanks and at every character that ends a word for a shell.
+ * Returns the strongest rule that a command meets, looking for `mcp call|read <mcp> <tool>`. Cuts
+ * at blanks and at every character that ends a word for a shell.
  */
 export function ruledCommand(gates: Iterable<Gate>, command: string): RuledCommand | undefined {
   const byName = new Map([...gates].map((gate) => [gate.mcp as string, gate]));
@@ -53,8 +48,8 @@ export function ruledCommand(gates: Iterable<Gate>, command: string): RuledComma
 export function commandBlocked({ gate, tool }: RuledCommand): Refusal {
   return refusal(
     "command-blocked",
-    `Cannot run the command: it reaches tool ${JSON.stringify(tool)} of MCP ` +
-      `${JSON.stringify(gate.mcp)}, which is declared "risk: block"; no approval can allow it`,
+    `Cannot run the command: it reaches tool ${toolText({ mcp: gate.mcp, tool })}, ` +
+      'which is declared "risk: block"; no approval can allow it',
     { kind: "denied" },
   );
 }

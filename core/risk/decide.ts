@@ -1,8 +1,9 @@
 /**
  * The one function behind every call path: direct call, script call, `mcp call`, `mcp read`,
- * relayed call. `block` beats `ask` beats allow (decision 13). No I/O. Doors: the proxy
- * (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/gate.ts`), the dial unit's answers to
- * a runtime's permission requests (`units/dial/permission.ts`), and both verbs (`cli/mcp/`).
+ * relayed call. `block` beats `ask` beats allow. No I/O. Doors: the proxy
+ * (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/tool_gate.ts`), the
+ * dial unit's answers to a runtime's permission requests (`units/dial/permission.ts`),
+ * and both verbs (`cli/mcp/`). Its doors: docs/protocol.md#7-the-mcp-proxy.
  *
  * The gate matches tool names and command strings. A call made by other means (reading a token and
  * calling the vendor directly) matches nothing: the credential's place is what limits that.
@@ -10,6 +11,7 @@
  * @module
  */
 
+import { cutText } from "core/text/cut_text.ts";
 import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { refusedKey } from "core/risk/argument_keys.ts";
@@ -84,12 +86,13 @@ export function nobodyToAsk(call: Pick<ToolCall, "mcp" | "tool">, state?: string
   );
 }
 
-/** Names a tool in a sentence: `"git_push" of MCP "git"`. */
+/** Names a tool in a sentence: `"git_push" of MCP "git"`, or `"Bash"` for one of the runtime. */
 export function toolText({ mcp, tool }: Pick<ToolCall, "mcp" | "tool">): string {
-  return `${JSON.stringify(tool.slice(0, TOOL_SHOWN_MAX))} of MCP ${JSON.stringify(mcp)}`;
+  const name = JSON.stringify(cutText(tool, TOOL_SHOWN_BYTES_MAX).text);
+  return mcp === "" ? name : `${name} of MCP ${JSON.stringify(mcp)}`;
 }
 
-const TOOL_SHOWN_MAX = 128;
+const TOOL_SHOWN_BYTES_MAX = 128;
 
 function block(why: Refusal): Verdict {
   return { decision: "block", why };

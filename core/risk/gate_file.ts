@@ -7,7 +7,8 @@
 
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import { type Clock, FileFault, type Files } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { err, type Result } from "core/result.ts";
 import { type Gate, parseGate } from "core/risk/rules.ts";
 
@@ -20,8 +21,8 @@ export interface GateReader {
 const FRESH_MS = 20;
 
 /**
- * Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. With a clock, calls in quick succession share
- * a look: a look costs as much as the rest of the gate.
+ * Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. With a clock, calls in quick succession
+ * share a look: a look costs as much as the rest of the gate.
  */
 export function createGateReader(
   files: Pick<Files, "readText" | "stat">,
@@ -67,7 +68,9 @@ export function createGateReader(
   };
 }
 
-/** Reads every gate that can be used; one that cannot refuses the calls of its own MCP by itself. */
+/**
+ * Reads every gate that can be used; one that cannot refuses the calls of its own MCP by itself.
+ */
 export async function readGates(
   files: Pick<Files, "readText" | "stat" | "list">,
   paths: Paths,

@@ -8,10 +8,11 @@
 
 import { endpointOf, type EndpointTemplate } from "core/catalog/endpoint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** What a rule demands of a call. A tool without a rule is allowed. */
 export type Risk = "block" | "ask";
@@ -19,7 +20,7 @@ export type Risk = "block" | "ask";
 /** The rules of one MCP at one pinned version. */
 export interface Gate {
   readonly mcp: McpName;
-  /** Pinned version, or the kind of a source without one. */
+  /** The pinned version; for a source without a version, its kind. */
   readonly version: string;
   readonly rules: ReadonlyMap<string, Risk>;
   /** Tools that the reviewed catalog calls read-only, by their exact names. */
@@ -27,20 +28,27 @@ export interface Gate {
   /** Where an MCP is that is reached by URL; keys are not filled in. */
   readonly endpoint?: EndpointTemplate;
   /**
-   * Tool → hash of the definition that an operator has accepted. Where it is there, a running server
-   * may list these and no others; absent where nothing was locked.
+   * Tool → hash of the definition that an operator has accepted. Where it is there, a running
+   * server may list these and no others; absent where nothing was locked.
    */
   readonly accepted?: ReadonlyMap<string, string>;
   /** Names in `rules` that block only until they are reviewed; `*` for the whole MCP. */
   readonly held?: ReadonlySet<string>;
-  /** The proxy ends an idle connection after this, so that the server stops (decision 31). */
+  /** The proxy ends an idle connection after this, so that the server stops. */
   readonly idleStopSeconds: number | undefined;
 }
 
 /** Largest gate file; two thousand tools with long names. */
 const GATE_BYTES_MAX = 512 * 1024;
 const KNOWN_KEYS: readonly string[] = [
-  ...["mcp", "version", "rules", "reads", "endpoint", "accepted", "held", "idle_stop_seconds"],
+  "mcp",
+  "version",
+  "rules",
+  "reads",
+  "endpoint",
+  "accepted",
+  "held",
+  "idle_stop_seconds",
 ];
 
 /** Returns the rules that a manifest declares. */
@@ -51,8 +59,7 @@ export function gateOf(manifest: Manifest): Gate {
     version: "version" in manifest.source ? manifest.source.version : manifest.source.kind,
     rules: manifest.risk,
     reads: manifest.readOnly,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(manifest.acceptedTools === undefined ? {} : { accepted: manifest.acceptedTools }),
+    ...defined({ endpoint, accepted: manifest.acceptedTools }),
     ...(manifest.heldTools === undefined ? {} : { held: new Set(manifest.heldTools) }),
     idleStopSeconds: manifest.limits.idleStopSeconds,
   };
@@ -102,7 +109,7 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
     version: value["version"],
     rules,
     reads: new Set(reads),
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ endpoint }),
     ...(value["accepted"] === undefined ? {} : { accepted }),
     ...(held.length === 0 ? {} : { held: new Set(held) }),
     idleStopSeconds: idle === undefined ? undefined : Number(idle),

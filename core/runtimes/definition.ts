@@ -1,25 +1,28 @@
 /**
- * A runtime definition: which program an agent really runs, and how to talk to it (decision 1).
+ * A runtime definition: which program an agent really runs, and how to talk to it.
  * Data, not code: `core/runtimes/shipped/<name>.yaml`, overlaid by `/etc/fleetctl/runtimes.d/`.
  * Unknown keys and bad values are refused by file, line and key. No I/O.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { YamlFile } from "core/yaml.ts";
-import { parseKeptYaml } from "core/yaml_kept.ts";
+import { isRecord } from "core/text/json_object.ts";
+import type { YamlFile } from "core/text/yaml.ts";
+import { parseKeptYaml } from "core/text/yaml_kept.ts";
 
 /** Wire protocols that a definition may name. */
-export const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl"] as const;
+const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl", "codex_app_server"] as const;
 /** One of `WIRE_PROTOCOLS`. */
 export type WireProtocol = typeof WIRE_PROTOCOLS[number];
-/** Shapes of a client config file (spec, introduction). */
-export const CLIENT_CONFIG_SHAPES = ["runtime-a", "runtime-b"] as const;
+/** Shapes of a client config file: where in it the MCP entries are, and which keys they have. */
+const CLIENT_CONFIG_SHAPES = ["runtime-a", "runtime-b", "mcp_servers"] as const;
+/** One of `CLIENT_CONFIG_SHAPES`. */
+export type ClientConfigShape = typeof CLIENT_CONFIG_SHAPES[number];
 /** How an account of a model provider is connected. */
-export const LOGIN_METHODS = ["none", "pasted_code"] as const;
+const LOGIN_METHODS = ["none", "pasted_code"] as const;
 
 /** How to start and address one runtime. Placeholders in strings: `{lib}`, `{home}`, `{agent}`. */
 export interface RuntimeDefinition {
@@ -30,16 +33,32 @@ export interface RuntimeDefinition {
   readonly protocol: WireProtocol;
   readonly clientConfig: {
     readonly path: string;
-    readonly shape: "runtime-a" | "runtime-b";
+    readonly shape: ClientConfigShape;
   };
   readonly login: "none" | "pasted_code";
+  /** Mode of the conversation, such as an ACP mode that asks before it acts, or a sandbox. */
+  readonly sessionMode?: string;
+  /** Variables that the program gets unless the agent's own environment has them. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Files and folders of the home that the program keeps; closed to MCP servers. */
+  readonly state: readonly string[];
+}
+
+/** Whether the program is the built-in agent loop, which reads its client config when it starts. */
+export function isBuiltIn({ command }: Pick<RuntimeDefinition, "command">): boolean {
+  return command === "{lib}/fleetctl-runtime";
 }
 
 const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
-const PLACEHOLDER = /\{([^{}]*)\}/g;
+/** Braces around anything but a word, as in JSON, are no placeholder. */
+const PLACEHOLDER = /\{([A-Za-z_]+)\}/g;
 const PLACEHOLDERS: ReadonlySet<string> = new Set(["lib", "home", "agent"]);
 const TEXT_LENGTH_MAX = 4096;
 const ARGS_MAX = 64;
+const ENV_MAX = 64;
+const ENV_NAME = /^[A-Z_][A-Z0-9_]{0,127}$/;
+/** Variables that are set for every runtime, and those of fleetctl. */
+const ENV_OWN = /^(HOME$|FLEETCTL_)/;
 
 /** A definition while it is read: keys of a host's file replace those of the shipped one. */
 interface Draft {
@@ -48,8 +67,11 @@ interface Draft {
   args: readonly string[] | undefined;
   protocol: WireProtocol | undefined;
   path: string | undefined;
-  shape: "runtime-a" | "runtime-b" | undefined;
+  shape: ClientConfigShape | undefined;
   login: "none" | "pasted_code" | undefined;
+  sessionMode: string | undefined;
+  env: Readonly<Record<string, string>> | undefined;
+  state: readonly string[] | undefined;
 }
 
 /**
@@ -69,7 +91,7 @@ export function parseDefinition(
     faults.push(`${file}: the name must start with a lowercase letter and hold a-z, 0-9 and -`);
   }
   const draft = readKeys(parsed.value, base, faults);
-  const { summary, command, args, protocol, path, shape, login } = draft;
+  const { summary, command, args, protocol, path, shape, login, sessionMode, env, state } = draft;
   for (const [key, value] of Object.entries({ summary, command, protocol, path, shape })) {
     if (value === undefined && !faults.some((line) => line.includes(keyName(key)))) {
       faults.push(`${file}: ${keyName(key)} is not set`);
@@ -93,6 +115,9 @@ export function parseDefinition(
     protocol,
     clientConfig: { path, shape },
     login: login ?? "none",
+    ...defined({ sessionMode }),
+    env: env ?? {},
+    state: state ?? [],
   });
 }
 
@@ -113,6 +138,9 @@ function readKeys(
     path: base?.clientConfig.path,
     shape: base?.clientConfig.shape,
     login: base?.login,
+    sessionMode: base?.sessionMode,
+    env: base?.env,
+    state: base?.state,
   };
   const bad = (path: readonly string[], wanted: string) =>
     faults.push(`${yaml.file}:${yaml.lineOf(path)}: ${path.join(".")} ${wanted}`);
@@ -137,6 +165,15 @@ function readKeys(
       case "login":
         draft.login = oneOf(value, LOGIN_METHODS) ?? void bad([key], among(LOGIN_METHODS));
         break;
+      case "session_mode":
+        draft.sessionMode = text(value) ?? void bad([key], "must be a text");
+        break;
+      case "env":
+        draft.env = variables(value) ?? void bad([key], WANTED_ENV);
+        break;
+      case "state":
+        draft.state = homePaths(value) ?? void bad([key], WANTED_STATE);
+        break;
       case "client_config":
         readClientConfig(value, draft, bad);
         break;
@@ -148,6 +185,10 @@ function readKeys(
 }
 
 const WANTED_PLACES = "placeholders are {lib}, {home} and {agent}";
+const WANTED_ENV =
+  "must map names of capitals, digits and _ to texts, without HOME and FLEETCTL_*; " +
+  `${WANTED_PLACES}`;
+const WANTED_STATE = `must be a list of paths below {home}/; ${WANTED_PLACES}`;
 const WANTED_PROGRAM = `must be an absolute path or start with a placeholder; ${WANTED_PLACES}`;
 
 function readClientConfig(
@@ -201,6 +242,22 @@ function list(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length > ARGS_MAX) return undefined;
   const items = value.map(withKnownPlaceholders);
   return items.every((item) => item !== undefined) ? items : undefined;
+}
+
+function homePaths(value: unknown): readonly string[] | undefined {
+  const paths = list(value);
+  const isBelow = (path: string) => /^\{home\}\/[^/]/.test(path) && !/\/\.{1,2}(\/|$)/.test(path);
+  return paths?.every(isBelow) === true ? paths : undefined;
+}
+
+function variables(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (!isRecord(value)) return undefined;
+  const pairs = Object.entries(value);
+  const isUsable = pairs.length <= ENV_MAX &&
+    pairs.every(([name, part]) =>
+      ENV_NAME.test(name) && !ENV_OWN.test(name) && withKnownPlaceholders(part) !== undefined
+    );
+  return isUsable ? value as Readonly<Record<string, string>> : undefined;
 }
 
 function oneOf<const T extends string>(value: unknown, words: readonly T[]): T | undefined {

@@ -6,11 +6,16 @@
  * @module
  */
 
+import claudeAgentAcp from "./shipped/claude-agent-acp.yaml" with { type: "text" };
+import claudeCode from "./shipped/claude-code.yaml" with { type: "text" };
+import codex from "./shipped/codex.yaml" with { type: "text" };
+import opencode from "./shipped/opencode.yaml" with { type: "text" };
+import pi from "./shipped/pi.yaml" with { type: "text" };
 import runtimeA from "./shipped/runtime-a.yaml" with { type: "text" };
 import runtimeB from "./shipped/runtime-b.yaml" with { type: "text" };
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseDefinition, type RuntimeDefinition } from "core/runtimes/definition.ts";
 
@@ -25,7 +30,15 @@ export interface RuntimeDefinitions {
 export function shippedDefinitions(): ReadonlyMap<string, RuntimeDefinition> {
   const byName = new Map<string, RuntimeDefinition>();
   for (
-    const [file, text] of [["runtime-a.yaml", runtimeA], ["runtime-b.yaml", runtimeB]] as const
+    const [file, text] of [
+      ["runtime-a.yaml", runtimeA],
+      ["runtime-b.yaml", runtimeB],
+      ["claude-code.yaml", claudeCode],
+      ["codex.yaml", codex],
+      ["pi.yaml", pi],
+      ["opencode.yaml", opencode],
+      ["claude-agent-acp.yaml", claudeAgentAcp],
+    ] as const
   ) {
     const parsed = parseDefinition(text, file);
     if (!parsed.ok) throw new Error(`${parsed.error.message}: ${parsed.error.details.join("; ")}`);

@@ -11,6 +11,7 @@
 
 import { refusal } from "core/errors.ts";
 import type { AgentName, KeyName } from "core/names.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
@@ -24,7 +25,9 @@ export type ModelProvider = typeof MODEL_PROVIDERS[number];
 /** Program of the built-in runtime, whatever a host calls its definition. */
 const OWN_PROGRAM = "{lib}/fleetctl-runtime";
 
-/** Refuses a provider with which the built-in runtime would not start; others have their own words. */
+/**
+ * Refuses a provider with which the built-in runtime would not start; others have their own words.
+ */
 export function checkProvider(
   { name, command }: Pick<RuntimeDefinition, "name" | "command">,
   provider: string | undefined,
@@ -33,7 +36,8 @@ export function checkProvider(
   if (provider === undefined || isKnown || command !== OWN_PROGRAM) return ok(undefined);
   return err(refusal(
     "provider-unknown",
-    `Cannot use provider "${provider}" with runtime "${name}": it does not know it, must be one of ` +
+    `Cannot use provider "${provider}" with runtime "${name}": it does not know it, must be ` +
+      "one of " +
       MODEL_PROVIDERS.join(", "),
     { kind: "usage", hints: ["fleetctl agents model set --help"] },
   ));
@@ -47,7 +51,7 @@ export interface ModelChoice {
   readonly provider: ModelProvider;
   /** Model id in the provider's words; the demo model has none. */
   readonly model?: string | undefined;
-  /** Only for `openai-compatible`: the others have one address. */
+  /** Needed for `openai-compatible`; else another place that speaks the provider's own API. */
   readonly baseUrl?: string | undefined;
   /** Absent keeps the stored key of the same endpoint. */
   readonly key?: string | undefined;
@@ -86,8 +90,13 @@ const OWN_KEYS: Readonly<Partial<Record<ModelProvider, string>>> = {
 };
 /** Every variable that the built-in runtime reads from its agent's env file. */
 export const RUNTIME_VARIABLES: readonly string[] = [
-  ...["FLEETCTL_PROVIDER", "FLEETCTL_MODEL", "FLEETCTL_BASE_URL", "FLEETCTL_MODEL_KEY"],
-  ...["FLEETCTL_CONTEXT_TOKENS", "FLEETCTL_OUTPUT_TOKENS", "FLEETCTL_PROJECT"],
+  "FLEETCTL_PROVIDER",
+  "FLEETCTL_MODEL",
+  "FLEETCTL_BASE_URL",
+  "FLEETCTL_MODEL_KEY",
+  "FLEETCTL_CONTEXT_TOKENS",
+  "FLEETCTL_OUTPUT_TOKENS",
+  "FLEETCTL_PROJECT",
   "FLEETCTL_WORKSPACE",
   ...Object.values(OWN_KEYS),
 ];
@@ -160,11 +169,15 @@ export function decideModel(
   const isSame = at.stored.provider === provider && at.stored.baseUrl === baseUrl;
   const settled = given !== "" ? given : isSame ? at.stored.key : undefined;
   if (settled === undefined && provider !== "openai-compatible") {
-    faults.push(`key: is empty, must be a key of ${provider}`);
+    const at = isVendorAddress(provider, baseUrl ?? null) ? "" : ` at ${baseUrl ?? "its address"}`;
+    faults.push(`key: is empty, must be a key of ${provider}${at}`);
   }
   if (faults.length > 0 || baseUrl === undefined) return err(badChoice(faults));
   return ok({
-    ...{ provider, model, baseUrl, key: settled },
+    provider,
+    model,
+    baseUrl,
+    key: settled,
     secrets: new Map([
       [key("FLEETCTL_PROVIDER"), provider],
       [key("FLEETCTL_MODEL"), model],
@@ -175,7 +188,9 @@ export function decideModel(
   });
 }
 
-/** The shared shard may hold `FLEETCTL_MODEL_KEY`, which would win: then the agent's own covers it. */
+/**
+ * The shared shard may hold `FLEETCTL_MODEL_KEY`, which would win: then the agent's own covers it.
+ */
 function keySecrets(
   provider: ModelProvider,
   value: string | undefined,
@@ -192,7 +207,10 @@ function keySecrets(
 /** Back to the demo model; keys of providers stay, because MCPs may use the same. */
 function demoModel(): DecidedModel {
   return {
-    ...{ provider: "demo", model: undefined, baseUrl: undefined, key: undefined },
+    provider: "demo",
+    model: undefined,
+    baseUrl: undefined,
+    key: undefined,
     secrets: new Map([
       [key("FLEETCTL_PROVIDER"), "demo"],
       [key("FLEETCTL_MODEL"), undefined],
@@ -202,14 +220,15 @@ function demoModel(): DecidedModel {
   };
 }
 
+/** Tells whether an address is that of the provider itself. */
+export function isVendorAddress(provider: ModelProvider, address: string | null): boolean {
+  return address !== null && ADDRESSES[provider] === address;
+}
+
 function addressOf(choice: ModelChoice, faults: string[]): string | undefined {
   const given = choice.baseUrl?.trim() ?? "";
-  const fixed = ADDRESSES[choice.provider];
-  if (fixed !== undefined) {
-    if (given === "" || given.replace(/\/+$/, "") === fixed) return fixed;
-    faults.push(`base_url: is set, and provider "${choice.provider}" has an address of its own`);
-    return undefined;
-  }
+  const own = ADDRESSES[choice.provider];
+  if (own !== undefined && given === "") return own;
   const fault = (wanted: string) => {
     faults.push(`base_url: ${wanted}`);
     return undefined;
@@ -221,6 +240,10 @@ function addressOf(choice: ModelChoice, faults: string[]): string | undefined {
   const url = new URL(given);
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return fault("must begin with https:// or http://");
+  }
+  // A key always goes there: over a network it must be encrypted.
+  if (own !== undefined && url.protocol === "http:" && !isLoopbackName(url.hostname)) {
+    return fault("must begin with https:// (http:// only to loopback)");
   }
   if (url.username !== "" || url.password !== "") return fault("must hold no user or password");
   if (url.search !== "" || url.hash !== "") return fault("must have no ? and no #");
@@ -250,6 +273,6 @@ export function modelCard(model: StoredModel): ModelCard {
 /** Names a model in a sentence: `claude-x at anthropic`. */
 export function modelText(model: Pick<ModelCard, "provider" | "model" | "base_url">): string {
   if (model.provider === "demo") return "the built-in demo model";
-  const at = model.provider === "openai-compatible" ? model.base_url : model.provider;
+  const at = isVendorAddress(model.provider, model.base_url) ? model.provider : model.base_url;
   return `${model.model} at ${at}`;
 }

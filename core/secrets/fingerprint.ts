@@ -6,10 +6,10 @@
  * @module
  */
 
+import { deriveKeyBytes } from "core/crypto/signed_value.ts";
 import type { KeyName } from "core/names.ts";
 import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
-import { deriveKeyBytes } from "core/signed_value.ts";
 
 const PURPOSE = "secret-fingerprint";
 /** 40 bits: a chance of one in a million that a fleet of a thousand secrets has a false match. */

@@ -7,7 +7,8 @@
 
 import { type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, Log } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createIdentity, recipientOf } from "core/secrets/envelope.ts";
 

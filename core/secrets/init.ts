@@ -6,13 +6,14 @@
  * @module
  */
 
+import { toBase64Url } from "core/crypto/signed_value.ts";
 import { refusal } from "core/errors.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { commitChange, type Committed, lastCommitOf } from "core/ledger/repository.ts";
+import { commitChange, lastCommitOf } from "core/ledger/repository.ts";
 import type { HostName, KeyName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecipient, seal } from "core/secrets/envelope.ts";
 import { createHostKey, type HostKey, readHostKey } from "core/secrets/host_key.ts";
@@ -26,7 +27,6 @@ import {
   withSecret,
 } from "core/secrets/shards.ts";
 import { openSecrets, openText, type SecretAuthor, type SecretStore } from "core/secrets/store.ts";
-import { toBase64Url } from "core/signed_value.ts";
 
 /** Keys that every host with roles needs: 32 random bytes each. */
 export const ROLE_KEYS = ["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY", ...HOST_OP_KEYS] as const;
@@ -83,33 +83,6 @@ export async function initSecrets(
     return made.ok ? await openSecrets(ports, paths) : made;
   } catch (thrown) {
     return err(fileRefusal(thrown, "create the secret store"));
-  }
-}
-
-/**
- * Gives this host a key and a line among the recipients, and leaves the store alone: for a host
- * that joins a fleet. It can read the store once a host that already can runs `rewrapSecrets`.
- */
-export async function enrollHost(
-  ports: LedgerPorts,
-  paths: Paths,
-  options: SecretAuthor & { readonly hostname: HostName },
-): Promise<Result<Committed>> {
-  try {
-    const key = await ensureHostKey(ports, paths);
-    if (!key.ok) return key;
-    return await commitChange(ports, paths, {
-      verb: options.verb,
-      caller: options.caller,
-      summary: `key of host "${options.hostname}"`,
-      edits: [{
-        path: paths.recipientsFile,
-        mode: 0o644,
-        change: (text) => ok(withHost(text, key.value, options.hostname)),
-      }],
-    });
-  } catch (thrown) {
-    return err(fileRefusal(thrown, "create the host key"));
   }
 }
 
@@ -182,7 +155,7 @@ function withRoleKeys(random: Random, shards: SecretShards): Result<SecretShards
   for (const name of ROLE_KEYS) {
     const key = name as string as KeyName;
     // A key that is there and empty could not be read where it was written: the roles keep the
-    // files that they have until somebody looks (spec "Errors").
+    // files that they have until somebody looks.
     if (next.shared.has(key)) continue;
     const added = withSecret(next, { key }, toBase64Url(random.bytes(ROLE_KEY_BYTES)));
     if (!added.ok) return added;

@@ -1,5 +1,5 @@
 /**
- * Who may write and read which shard (spec "Credential placement rules", decision 41). Pure: one
+ * Who may write and read which shard. Pure: one
  * decision for the command line, the daemon and the gateway.
  *
  * | Caller | own shard | another agent's shard | shared shard | role and host-operation keys |
@@ -57,7 +57,8 @@ export function decidePlacement(
   return isRoleKey(ref.key)
     ? err(refusal(
       "key-misplaced",
-      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}": it is a key of the host, must be shared`,
+      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}": it is a key of the host, must be ` +
+        "shared",
       { hints: [words] },
     ))
     : ok(ref);

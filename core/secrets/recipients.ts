@@ -9,8 +9,8 @@
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
 import { refusal } from "core/errors.ts";
+import { editHint } from "core/hints/edit_hint.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecipient } from "core/secrets/envelope.ts";
 

@@ -1,16 +1,16 @@
 /**
- * Secrets as the env files that units read, with the owners and modes of spec "Secret store and
- * rendered files". Pure. `agent-<name>.env` is readable by that agent, `mcp-shared.env` by every
+ * Secrets as the env files that units read, with the owners and modes of
+ * `docs/storage.md`. Pure. `agent-<name>.env` is readable by that agent, `mcp-shared.env` by every
  * agent, and the host-operation keys are in a file of root's own and nowhere else.
  *
  * @module
  */
 
-import { printEnvFile } from "core/env_file.ts";
+import { printEnvFile } from "core/text/env_file.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { type FileOwner, type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { type FileOwner, type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { HOST_OP_KEYS, isRoleKey } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
@@ -69,7 +69,7 @@ export function renderHostOpKeys(
 
 /**
  * Returns a role's key, or the refusal that keeps the old env file: a key that reads back empty
- * means that the store is not readable here (spec "Errors").
+ * means that the store is not readable here.
  */
 export function requireRoleKey(
   shards: SecretShards,

@@ -1,14 +1,14 @@
 /**
  * The keys of an agent as they were rendered for its programs: its own file before the shared one.
- * Reads only; whoever may not read a file does not get its keys. Spec "Key resolution".
+ * Reads only; whoever may not read a file does not get its keys.
  *
  * @module
  */
 
-import { parseEnvFile } from "core/env_file.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 
 /** Reads both files; one that is not there holds nothing. */
 export async function readRenderedKeys(

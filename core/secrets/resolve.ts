@@ -1,8 +1,8 @@
 /**
- * Which value an agent gets for a key: its own shard first, the shared shard as fallback (spec
- * "Secret store and rendered files"). Pure. Keys of the roles are never an agent's: the two
- * host-operation keys sign root executions, and whoever holds `WEBVIEW_HMAC_KEY` can sign in as
- * anybody, so they are neither resolved nor rendered for agents.
+ * Which value an agent gets for a key: its own shard first, the shared shard as fallback. Pure.
+ * Keys of the roles are never an agent's: the two host-operation keys sign root executions, and
+ * whoever holds `WEBVIEW_HMAC_KEY` can sign in as anybody, so they are neither resolved nor
+ * rendered for agents.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * Puts a sealed copy of a fleet onto a host that has none: the ledger as one commit, the store encrypted
- * to this host instead of the one that is gone, and settings where this host has none of its own.
+ * Puts a sealed copy of a fleet onto a host that has none: the ledger as one commit, the
+ * store encrypted to this host instead of the one that is gone, and settings where this
+ * host has none of its own.
  *
  * @module
  */
@@ -60,7 +61,11 @@ export async function restoreCopy(
     if (!empty.ok) return empty;
     const own = empty.value ?? await createHostKey(ports.files, paths, ports.clock.now());
     const committed = await commitCopy(ports, paths, {
-      ...{ copy: copy.value, store: store.value, own, hostname, author },
+      copy: copy.value,
+      store: store.value,
+      own,
+      hostname,
+      author,
       recipients: text(paths.recipientsFile),
     });
     if (!committed.ok) return committed;
@@ -97,8 +102,8 @@ async function checkEmpty(
   const secrets = opened === undefined ? 0 : ownSecrets(opened.value);
   return shards.length + secrets === 0 ? key : err(refusal(
     "restore-not-empty",
-    `Cannot restore the sealed copy: this host has ${shards.length} agents and ${secrets} secrets ` +
-      "of its own, must have none",
+    `Cannot restore the sealed copy: this host has ${shards.length} agents and ${secrets} ` +
+      "secrets of its own, must have none",
     { hints: ["fleetctl agents list", "fleetctl secret list"] },
   ));
 }

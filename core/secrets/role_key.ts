@@ -5,12 +5,13 @@
  * @module
  */
 
-import { parseBasicUsers } from "core/basic_users.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import { parseBasicUsers } from "core/login/basic_users.ts";
 import { refusal } from "core/errors.ts";
 import type { KeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isHostOpKey } from "core/secrets/resolve.ts";
-import { type KeyRing, parseKeyRing } from "core/signed_value.ts";
+import { type KeyRing, parseKeyRing } from "core/crypto/signed_value.ts";
 
 /** As much as HMAC-SHA256 can use, and as much as `up` makes. */
 const KEY_BYTES_MIN = 32;
@@ -47,8 +48,4 @@ function checkBasicUsers(key: KeyName, value: string): Result<void> {
     `Cannot set "${key}": the list has ${count}, must be user:password,user:password`,
     { details: users.error, hints: [`fleetctl secret set ${key} --value - < file`] },
   ));
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -1,5 +1,5 @@
 /**
- * Replacing the keys that roles sign with. A ring (decision 20) gets a new first key, which signs,
+ * Replacing the keys that roles sign with. A ring gets a new first key, which signs,
  * and keeps the one before it, which still verifies; the next rotation drops that one. "Rotate and
  * revoke" keeps the new key alone: whatever the old one signed is void. The keys that sign root
  * executions live for seconds only, so they are simply replaced.
@@ -7,17 +7,17 @@
  * @module
  */
 
+import { parseKeyRing, type RingKey, toBase64Url } from "core/crypto/signed_value.ts";
 import { refusal } from "core/errors.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import type { Committed } from "core/ledger/repository.ts";
 import type { KeyName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards, withSecret } from "core/secrets/shards.ts";
 import { changeStore, type SecretAuthor } from "core/secrets/store.ts";
-import { parseKeyRing, type RingKey, toBase64Url } from "core/signed_value.ts";
 
 /** What can be rotated in place, and the keys that it stands for. */
 export const ROTATED_KEYS = {

@@ -1,7 +1,8 @@
 /**
- * A copy of a fleet as one text that only recovery keys open: ledger, secret store and what an operator
- * wrote below /etc/fleetctl. Transcripts, databases and homes are not in it, nor is the key of the host.
- * age does not say who wrote a text, so what is read from one is held to the places that a copy has. No I/O.
+ * A copy of a fleet as one text that only recovery keys open: ledger, secret store and what an
+ * operator wrote below /etc/fleetctl. Transcripts, databases and homes are not in it, nor is the
+ * key of the host. age does not say who wrote a text, so what is read from one is held to the
+ * places that a copy has. No I/O.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * What the secret store holds, and its text: the shared keys at the top, each agent's own below
- * `agents.<name>` (spec "Secret store and rendered files"). Pure. Faults name keys, never values.
+ * `agents.<name>`. Pure. Faults name keys, never values.
  *
  * ```json
  * { "version": 1, "recipients": ["age1…"], "CODEHOST_ORG": "…", "agents": { "ada": { "…": "…" } } }
@@ -10,9 +10,10 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
 import { type AgentName, type KeyName, parseAgentName, parseKeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Keys and values of one shard. */
 export type SecretShard = ReadonlyMap<KeyName, string>;
@@ -43,14 +44,17 @@ export const SHARD_KEYS_MAX = 4096;
 const VERSION = 1;
 /**
  * Variables that steer programs, instead of being a credential. Env files win over what units say,
- * so an agent that could set these would choose its own permission set or preload a library.
+ * so an agent that could set these would choose its own permission set or preload a library. Those
+ * of agent programs decide what the program asks about, and which folder holds its settings.
  */
 const STEERING_NAMES: ReadonlySet<string> = new Set(
   ("PATH HOME USER LOGNAME SHELL IFS ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PERL5LIB PERL5OPT " +
     "RUBYLIB RUBYOPT CHANNEL_USER_EMAIL CHANNEL_WEBVIEW_GATEWAY_URL").split(" "),
 );
-const STEERING_PREFIX =
-  /^(?:LD|BASH|DENO|NODE|NPM|SYSTEMD|LISTEN|NOTIFY|GIT_CONFIG|GIT_EXEC|FLEETCTL)_/;
+const STEERING_PREFIX = new RegExp(
+  "^(?:LD|BASH|DENO|NODE|NPM|SYSTEMD|LISTEN|NOTIFY|GIT_CONFIG|GIT_EXEC|FLEETCTL|" +
+    "OPENCODE|CLAUDE|CODEX|PI_CODING)_",
+);
 const CREDENTIAL = /(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$/;
 /** Model settings of the built-in runtime (docs/runtime.md) are the agent's own to choose. */
 const MODEL_SETTING = /^FLEETCTL_(?:MODEL(?:_.*)?|PROVIDER|BASE_URL|CONTEXT_TOKENS|OUTPUT_TOKENS)$/;
@@ -79,7 +83,7 @@ export function checkSecretValue(key: KeyName, value: string): Result<string> {
   }
   if (value.includes("\0")) return bad("holds a NUL character, must be text");
   if (!value.isWellFormed()) return bad("is not valid Unicode, must be text");
-  const bytes = new TextEncoder().encode(value).length;
+  const bytes = byteLength(value);
   return bytes > SECRET_BYTES_MAX
     ? bad(`has ${bytes} bytes, must have at most ${SECRET_BYTES_MAX}`)
     : ok(value);

@@ -1,7 +1,7 @@
 /**
  * The secret store on disk: `secrets.age` in the ledger, opened with the key of this host. Reads
  * need no lock, because the file is replaced as a whole; each write reads it again under the lock
- * of the ledger, encrypts it to its readers, and is one commit (decisions 4 and 6).
+ * of the ledger, encrypts it to its readers, and is one commit.
  *
  * A store that cannot be read is a refusal, and nothing is ever written over it.
  *

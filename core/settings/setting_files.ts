@@ -1,12 +1,13 @@
 /**
- * Settings whose value may be longer than one variable of the environment can be (Linux: 128 KiB): such
- * a value is the absolute path of a file that holds it. Rendered by `units/render/roles/map_setting.ts`.
+ * Settings whose value may be longer than one variable of the environment can be (Linux: 128 KiB):
+ * such a value is the absolute path of a file that holds it. Rendered by
+ * `units/render/roles/map_setting.ts`.
  *
  * @module
  */
 
-import type { Files } from "core/ports.ts";
-import type { Env } from "core/settings.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Env } from "core/settings/settings.ts";
 
 /** Tells whether a value of such a setting is the path of a file. */
 export function isSettingFile(value: string | undefined): value is string {

@@ -5,11 +5,11 @@
  * @module
  */
 
-import { parseDuration } from "core/duration.ts";
+import { parseDuration } from "core/text/duration.ts";
 import { nameFault } from "core/names.ts";
-import type { ListenAddress } from "core/ports.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** How to read one kind of value. */
 export interface SettingType<T> {

@@ -1,16 +1,17 @@
 /**
  * A role's settings as a declared table, read from an environment record in one go: every fault at
- * once, typed values by inference, and help from the same table (decision 34). No I/O; a secret's
- * value never appears in a fault.
+ * once, typed values by inference, and help from the same table. No I/O; a secret's
+ * value never appears in a fault. Why it is our own: ADR 0023.
  *
  * An empty variable counts as not set, because env files cannot say "absent" otherwise.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { fault, type SettingType } from "core/setting_types.ts";
+import { fault, type SettingType } from "core/settings/setting_types.ts";
 
 /** One setting. `T` is the type of its value, `undefined` included when it may be absent. */
 export interface Setting<T> {
@@ -137,9 +138,7 @@ function declare<T>(
     name,
     doc: more.doc,
     isSecret: more.isSecret ?? false,
-    ...(more.fallback === undefined ? {} : { fallback: more.fallback }),
-    ...(more.requiredWhen === undefined ? {} : { requiredWhen: more.requiredWhen }),
-    ...(wanted === undefined ? {} : { wanted }),
+    ...defined({ fallback: more.fallback, requiredWhen: more.requiredWhen, wanted }),
     parse: type.parse as Setting<T>["parse"],
     absent: undefined,
   };

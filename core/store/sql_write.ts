@@ -6,7 +6,8 @@
  */
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { type Database, FileFault } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Runs `work` in one transaction; `what` names its object: "the event". */

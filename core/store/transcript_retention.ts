@@ -3,15 +3,17 @@
  * database that it is given; when to do it is for others: `fleetctl gc` and the gateway itself.
  *
  * Events are taken from the old end of the log only: one that looks old because the clock of its
- * host was wrong lies behind younger ones, and stays with them. One of a time to come stays as well, but
- * holds nobody else: otherwise one agent whose clock runs ahead would keep everything of everybody. Those
- * of a turn that is not over stay. A turn stays as long as an event of it does, and long enough to know its key again: it is
- * what tells a request or an event that comes twice from a new one. Cursors always stay.
+ * host was wrong lies behind younger ones, and stays with them. One of a time to come stays as
+ * well, but holds nobody else: otherwise one agent whose clock runs ahead would keep everything of
+ * everybody. Those of a turn that is not over stay. A turn stays as long as an event of it does,
+ * and long enough to know its key again: it is what tells a request or an event that comes twice
+ * from a new one. Cursors always stay.
  *
  * @module
  */
 
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
+import { DAY_MS } from "core/text/duration.ts";
 
 /** Rows that are or would be gone; bytes are those of the events' payloads. */
 export interface ExpiredRows {
@@ -42,10 +44,10 @@ export interface Retention {
 /** Rows of one transaction: who else writes waits no longer than that takes. */
 const BATCH_ROWS = 2_000;
 /** How long a page that lost its network, or an agent, may come again with the key of a turn. */
-const KEY_KEPT_MS = 7 * 24 * 3_600_000;
+const KEY_KEPT_MS = 7 * DAY_MS;
 
 /** How far the clock of another host may run ahead for its times to be believed. */
-const AHEAD_MS = 24 * 3_600_000;
+const AHEAD_MS = DAY_MS;
 
 const EVENTS = `from events where seq < ? and at <= ? and
   (turn_id is null or turn_id not in (select turn_id from turns where state <> 'ended'))`;

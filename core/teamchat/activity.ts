@@ -1,15 +1,16 @@
 /**
  * What the chat platform posts: the parts of a Bot Framework activity that the gateway looks at,
  * read strictly and bounded; everything else passes unseen. Pure.
- * Source: Activity protocol schema ("Bot Framework -- Activity"), Teams' own fields in `channelData`.
+ * Source: Activity protocol schema ("Bot Framework -- Activity"), Teams' own fields in
+ * `channelData`.
  *
  * @module
  */
 
 import { z } from "zod";
 import { refusal } from "core/errors.ts";
-import { fingerprint } from "core/fingerprint.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { fingerprint } from "core/text/fingerprint.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isPathId } from "core/teamchat/path_id.ts";
 
@@ -68,8 +69,6 @@ const activity = z.object({
 });
 /** One activity. */
 export type Activity = z.infer<typeof activity>;
-/** Somebody in a conversation. */
-export type Account = z.infer<typeof account>;
 /** Something that came with a message. */
 export type Attachment = z.infer<typeof attachment>;
 
@@ -143,9 +142,9 @@ const SECOND_HAND: ReadonlySet<string> = new Set([
 
 /**
  * Returns the key under which a repeated delivery is recognized; undefined when it cannot be.
- * Message ids are times in milliseconds, so two users can share one: the conversation belongs to the
- * key, behind the id, so that keys of one moment lie side by side where they are kept. Edits and deletes
- * carry the id of the message, so their own time does too.
+ * Message ids are times in milliseconds, so two users can share one: the conversation belongs to
+ * the key, behind the id, so that keys of one moment lie side by side where they are kept. Edits
+ * and deletes carry the id of the message, so their own time does too.
  */
 export function deliveryKey(activity: Activity): string | undefined {
   const { type, channelId, conversation, timestamp } = activity;
@@ -165,7 +164,8 @@ export function invokeKey(activity: Activity): string {
   const { conversation, from, replyToId, name, value } = activity;
   const parts = [conversation.id, from?.id, replyToId, name].map((part) => part ?? "");
   const said = JSON.stringify(value) ?? "";
-  // Presses are short; what is long would lie on the disk a minute, and its room in the file for ever.
+  // Presses are short; what is long would lie on the disk a minute, and its room in the
+  // file for ever.
   const told = said.length <= VALUE_LENGTH_KEPT ? said : `${said.length}:${fingerprint(said)}`;
   return `invoke|${parts.join("|")}|${told}`;
 }
@@ -174,7 +174,9 @@ const VALUE_LENGTH_KEPT = 1_024;
 /** How many people are in a conversation. */
 export type ConversationType = "personal" | "groupChat" | "channel";
 
-/** Returns the type of a conversation; what states none is personal unless it says it is a group. */
+/**
+ * Returns the type of a conversation; what states none is personal unless it says it is a group.
+ */
 export function conversationType(activity: Activity): ConversationType | undefined {
   const { conversationType: stated, isGroup } = activity.conversation;
   if (stated === undefined || stated === null || stated === "") {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { fingerprint } from "core/fingerprint.ts";
+import { fingerprint } from "core/text/fingerprint.ts";
 
 /** Returns the same text for the same pairs of owner and agent, in whatever order they come. */
 export function agentsDigest(agents: Iterable<readonly [owner: string, agent: string]>): string {

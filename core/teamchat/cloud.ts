@@ -1,16 +1,16 @@
 /**
  * Constants of each cloud of the chat platform, and the file that describes a private one
- * (decision 34, `TEAMS_CLOUD`). Pure. Sources: Bot Connector authentication, "Bot to Bot Connector"
+ * (`TEAMS_CLOUD`). Pure. Sources: Bot Connector authentication, "Bot to Bot Connector"
  * and its pages for national clouds.
  *
  * @module
  */
 
-import { createFieldReader } from "core/field_reader.ts";
+import { createFieldReader } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { isLoopbackName } from "core/host_name.ts";
-import { parseYaml } from "core/yaml.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
+import { parseYaml } from "core/text/yaml.ts";
 
 /** Where tokens come from, whom they name, and which hosts answers may go to. */
 export interface Cloud {
@@ -125,7 +125,9 @@ export function parseCloud(text: string, file: string): Result<Cloud> {
   });
 }
 
-/** What the gateway may reach, as `host:port`: for tokens that come in, and for answers that go out. */
+/**
+ * What the gateway may reach, as `host:port`: for tokens that come in, and for answers that go out.
+ */
 export interface CloudHosts {
   /** Where the connector's keys are. */
   readonly keys: readonly string[];
@@ -137,8 +139,9 @@ export interface CloudHosts {
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
- * Returns what a gateway in one of the clouds may reach. Under a root of its own, which is for trying things, both: which
- * mode it runs in is decided by a key of the secret store that not everybody may read who renders.
+ * Returns what a gateway in one of the clouds may reach. Under a root of its own, which is for
+ * trying things, both: which mode it runs in is decided by a key of the secret store that not
+ * everybody may read who renders.
  */
 export function reachableHosts(
   clouds: readonly Cloud[],

@@ -1,13 +1,15 @@
 /**
  * Files that come with a message: what they are called and where they can be had. Pure.
- * Source: Teams "Send and receive files through a bot": personal chats only; a file is an attachment
- * of its own type with an address that is good for minutes, an image in the text one of type `image/*`.
+ * Source: Teams "Send and receive files through a bot": personal chats only; a file is an
+ * attachment of its own type with an address that is good for minutes, an image in the
+ * text one of type `image/*`.
  *
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import type { Activity, Attachment } from "core/teamchat/activity.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
 
 /** Attachment type of a file of the owner's. */
 export const FILE_INFO = "application/vnd.microsoft.teams.file.download.info";
@@ -62,6 +64,6 @@ const NAME_BYTES_MAX = 120;
 function cutName(name: string): string {
   const end = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? "";
   let head = name.slice(0, NAME_BYTES_MAX);
-  while (new TextEncoder().encode(head + end).length > NAME_BYTES_MAX) head = head.slice(0, -1);
+  while (byteLength(head + end) > NAME_BYTES_MAX) head = head.slice(0, -1);
   return `${head.toWellFormed().replace(/\ufffd$/, "")}${end}`;
 }

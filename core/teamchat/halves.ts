@@ -1,13 +1,13 @@
 /**
- * Whether the team-chat gateway of a host is one process or two. Where messages and agents come to one
- * address, one listener serves both (decision 14), and so one process; else the half that receives is a
+ * Whether the team-chat gateway of a host is one process or two. Where messages and agents come to
+ * one address, one listener serves both, and so one process; else the half that receives is a
  * process of its own. Pure.
  *
  * @module
  */
 
-import type { ListenAddress } from "core/ports.ts";
-import { listenAddress } from "core/setting_types.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
+import { listenAddress } from "core/settings/setting_types.ts";
 
 /** Tells whether two addresses cannot be listened on apart. */
 export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean {

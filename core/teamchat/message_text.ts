@@ -93,8 +93,8 @@ function quoteText({ author, text }: Quote): string {
 }
 
 /**
- * The quoted messages: in the rich-text copy as blockquotes of the kind `schema.skype.com/Reply`, or
- * as entities `quotedReply`, which newer clients send.
+ * The quoted messages: in the rich-text copy as blockquotes of the kind `schema.skype.com/Reply`,
+ * or as entities `quotedReply`, which newer clients send.
  */
 function quotesOf(activity: Activity): readonly Quote[] {
   const html = (activity.attachments ?? []).find(({ contentType }) => contentType === HTML)

@@ -1,7 +1,7 @@
 /**
  * What the gateway tells a client whose registration it refuses. A peer without a token learns
- * nothing. A token that is signed for a known agent and its owner tells enough about its sender, and
- * the reason then stands in the dial log, where the operator looks. Pure.
+ * nothing. A token that is signed for a known agent and its owner tells enough about its sender,
+ * and the reason then stands in the dial log, where the operator looks. Pure.
  *
  * @module
  */

@@ -1,9 +1,10 @@
 /**
- * The registration token of an agent at the team-chat gateway (decision 14): who registers, for
+ * The registration token of an agent at the team-chat gateway: who registers, for
  * whom, at which gateway, until when, signed with the agent's dial key. Pure apart from WebCrypto.
  *
  * Form: `fleetctl.register.1.<base64url of JSON>.<base64url signature>`. The signature covers
- * everything before its dot. A token is used once: the gateway remembers its nonce until it expires.
+ * everything before its dot. A token is used once: the gateway remembers its nonce until it
+ * expires.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import {
   verifyProof,
 } from "core/dial/proof.ts";
 import { toBase64Url } from "core/dial/proof.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
 const PREFIX = "fleetctl.register.1";
 

@@ -87,8 +87,9 @@ export type RouteDecision =
   };
 
 /**
- * What is known of the token of an activity: undefined in local mode only, `judged` where the receiving
- * half has held it against the activity and this is the sending half, which decides the rest again.
+ * What is known of the token of an activity: undefined in local mode only, `judged`
+ * where the receiving half has held it against the activity and this is the sending
+ * half, which decides the rest again.
  */
 export type TokenState = TokenFacts | "judged" | undefined;
 
@@ -103,7 +104,10 @@ export function decideRoute(
   const { base, tenantId } = origin;
   const conversation = conversationType(activity);
   const ignore = (reason: IgnoreReason): RouteDecision => ({
-    ...{ kind: "ignore", reason, base, conversation },
+    kind: "ignore",
+    reason,
+    base,
+    conversation,
   });
   if (conversation === undefined || !rules.conversations.has(conversation)) {
     return ignore("conversation-not-enabled");

@@ -1,12 +1,12 @@
 /**
  * Which `serviceUrl` an answer may go to. Pure. Answers carry a bearer token, so the address is
  * compared as a whole origin with a fixed list: no suffixes, no redirects, no addresses
- * (Bot Connector authentication, rule 7; decision 34, `service_hosts`).
+ * (Bot Connector authentication, rule 7, and the setting `service_hosts`).
  *
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 
 /** Longest `serviceUrl` that is looked at. */
 const LENGTH_MAX = 512;
@@ -33,7 +33,9 @@ export function checkServiceUrl(
   return isAllowed ? { ok: true, base: place.base } : { ok: false, why: "service-url-foreign" };
 }
 
-/** Tells whether the token's claim and the activity name the same place; a final slash is the same. */
+/**
+ * Tells whether the token's claim and the activity name the same place; a final slash is the same.
+ */
 export function isSameServiceUrl(claim: string, body: string): boolean {
   const [left, right] = [readPlace(claim), readPlace(body)];
   return left !== undefined && right !== undefined && left.base === right.base;

@@ -1,6 +1,6 @@
 /**
- * An argument list in pieces, as the platform's own parser splits it: a splitter makes them, the verb table
- * judges them.
+ * An argument list in pieces, as the platform's own parser splits it: a splitter makes them, the
+ * verb table judges them.
  *
  * @module
  */

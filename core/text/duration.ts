@@ -8,12 +8,17 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
+/** Spans in milliseconds. */
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 /** Units from large to small; a duration names each at most once and in this order. */
 const UNITS = [
-  ["w", 7 * 24 * 3_600_000],
-  ["d", 24 * 3_600_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
+  ["w", 7 * DAY_MS],
+  ["d", DAY_MS],
+  ["h", HOUR_MS],
+  ["m", MINUTE_MS],
   ["s", 1_000],
   ["ms", 1],
 ] as const;
@@ -45,19 +50,4 @@ function bad(text: string, why: string): Result<never> {
   return err(
     refusal("duration-invalid", `Cannot use ${shown} as a duration: ${why}`, { kind: "usage" }),
   );
-}
-
-/** Prints milliseconds so that `parseDuration` gives them back: `1h30m`, `0s`. */
-export function printDuration(ms: number): string {
-  let left = Math.max(0, Math.round(ms));
-  if (left === 0) return "0s";
-  let text = "";
-  for (const [name, size] of UNITS) {
-    // Weeks are understood, but days are what people expect to read: `30d`.
-    if (name === "w") continue;
-    const count = Math.floor(left / size);
-    left -= count * size;
-    if (count > 0) text += `${count}${name}`;
-  }
-  return text;
 }

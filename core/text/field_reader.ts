@@ -1,13 +1,14 @@
 /**
  * Reads fields out of a parsed YAML file and collects every fault, each with file, line and key.
  * No I/O. A reader never stops at the first fault: the author sees all of them at once.
+ * Why it is our own: ADR 0023.
  *
  * @module
  */
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { YamlFile, YamlPath } from "core/yaml.ts";
+import type { YamlFile, YamlPath } from "core/text/yaml.ts";
 
 /** Checks one string; returns what it must be when it is not, else undefined. */
 export type StringRule = (text: string) => string | undefined;
@@ -43,7 +44,8 @@ const STRING_LENGTH_MAX = 4096;
 export function parseFieldText(text: string): Result<string> {
   return text.length <= STRING_LENGTH_MAX ? ok(text) : err(refusal(
     "text-too-long",
-    `Cannot store the text: it has ${text.length} characters, must have at most ${STRING_LENGTH_MAX}`,
+    `Cannot store the text: it has ${text.length} characters, must have at most ` +
+      `${STRING_LENGTH_MAX}`,
     { kind: "usage" },
   ));
 }

@@ -1,6 +1,6 @@
 /**
- * A short text in place of a long one, to tell texts apart where nobody gains by two that are alike: two
- * FNV-1a sums beside one another. No cryptography. Pure.
+ * A short text in place of a long one, to tell texts apart where nobody gains by two that are
+ * alike: two FNV-1a sums beside one another. No cryptography. Pure.
  *
  * @module
  */

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import {
   Document,
   isCollection,
@@ -101,7 +102,7 @@ interface Parsed {
 
 function parseChecked(text: string, file: string): Result<Parsed> {
   const shown = JSON.stringify(file);
-  if (new TextEncoder().encode(text).length > YAML_BYTES_MAX) {
+  if (byteLength(text) > YAML_BYTES_MAX) {
     return err(refusal(
       "yaml-too-large",
       `Cannot read ${shown}: the file is larger than ${YAML_BYTES_MAX} bytes`,

@@ -1,14 +1,14 @@
 /**
- * Values of YAML texts that an earlier run of a verb parsed. A host of hundreds of agents has as many
- * shards, which hardly ever change, and parsing one takes a millisecond. The text itself is the key,
- * so a value never belongs to another text. Nothing is kept before `openKept`. No I/O.
+ * Values of YAML texts that an earlier run of a verb parsed. A host of hundreds of agents has as
+ * many shards, which hardly ever change, and parsing one takes a millisecond. The text itself is
+ * the key, so a value never belongs to another text. Nothing is kept before `openKept`. No I/O.
  *
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
 import { ok, type Result } from "core/result.ts";
-import { parseYaml, type YamlFile } from "core/yaml.ts";
+import { isRecord } from "core/text/json_object.ts";
+import { parseYaml, type YamlFile } from "core/text/yaml.ts";
 
 /** A text and its value, which is plain JSON. */
 export type KeptYaml = readonly [text: string, value: unknown];

@@ -2,13 +2,13 @@
  * The audit log: one row per decision about a verb that needs root, written before anything runs,
  * and how it ended. Rows name the verb, the target and the options by name; never the value of an
  * option. A decision that cannot be recorded is not carried out, because what is not in the log
- * cannot be answered for. Decision 33; spec "Authorization of verbs".
+ * cannot be answered for.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Database, SqlValue } from "core/ports.ts";
+import type { Database, SqlValue } from "core/ports/databases.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Addressed } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
@@ -163,7 +163,9 @@ function entryOf(row: Readonly<Record<string, SqlValue>>): AuditEntry {
   };
 }
 
-/** Returns what the log says of an invocation: words and names of options, no value of an option. */
+/**
+ * Returns what the log says of an invocation: words and names of options, no value of an option.
+ */
 export function auditedWords(addressed: Addressed): Pick<AuditRow, "verb" | "target" | "words"> {
   const { invocation, target } = addressed;
   const names = [...Object.keys(invocation.options), ...invocation.switches].sort();

@@ -1,7 +1,7 @@
 /**
  * Who may run what: one ladder for every verb, default deny, each answer with its reason.
  * No I/O; it trusts `Caller` and `Target` and nothing that the client says about itself.
- * Design: spec "Authorization of verbs", rows of "Errors".
+ * See `docs/access.md`.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * Who acts: a value made once from what the kernel says, and passed on explicitly. There is no
  * caller with silent rights; one that nobody knows is `other` and may do next to nothing.
- * No I/O. Design: decision 38 (who is who without root), spec "Authorization of verbs".
+ * No I/O. See `docs/access.md`.
  *
  * @module
  */
@@ -20,7 +20,9 @@ export type Caller =
    * model for an owner, and nothing else.
    */
   | { readonly kind: "gateway"; readonly uid: number }
-  /** The host's own dial unit, which may run the verbs that are jobs of a host, and nothing else. */
+  /**
+   * The host's own dial unit, which may run the verbs that are jobs of a host, and nothing else.
+   */
   | { readonly kind: "host"; readonly uid: number }
   | { readonly kind: "other"; readonly uid: number };
 
@@ -54,8 +56,8 @@ export const HOST_USER = "fleetctl-host";
 
 /**
  * Returns who a uid is: root, then the owner of a root folder other than `/`, then the gateway or
- * the host's own unit, then the agent of that uid, then nobody. Agents of another root have no Unix users, so a uid
- * names none of them.
+ * the host's own unit, then the agent of that uid, then nobody. Agents of another root have no Unix
+ * users, so a uid names none of them.
  */
 export function callerFor(facts: CallerFacts): Caller {
   const { uid } = facts;

@@ -1,13 +1,14 @@
 /**
  * The client side of the daemon's socket: sends one request and passes the output on as it comes.
- * Decides nothing; the daemon does. Design: decisions 38 and 40.
+ * Decides nothing; the daemon does.
  *
  * @module
  */
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import type { ByteStream, Sockets } from "core/ports.ts";
+import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { readLines } from "core/text/lines.ts";
 import {
   type DaemonFrame,
   parseDaemonFrame,
@@ -22,6 +23,8 @@ export interface ForwardOutput {
 }
 
 /** What the system calls a socket that is not there, or that nobody listens on. */
+/** A frame holds what a verb printed at once, which is far less. */
+const FRAMES = { lineBytesMax: 4 * 1024 * 1024, mustEnd: true };
 const NOBODY = ["NotFound", "ConnectionRefused"];
 
 /** Returns the connection, or undefined when nobody answers on the socket. */
@@ -46,7 +49,7 @@ export async function forward(
 ): Promise<Result<number>> {
   try {
     await sendLine(stream, requestText(request));
-    for await (const line of linesOf(stream.readable)) {
+    for await (const line of readLines(stream.readable, FRAMES)) {
       const frame = parseDaemonFrame(line);
       if (frame === undefined) return err(lostDaemon("it sent what is no frame"));
       const done = await pass(frame, output);
@@ -81,16 +84,6 @@ async function pass(
       return ok(frame.code);
     case "refused":
       return err(frame.error);
-  }
-}
-
-async function* linesOf(readable: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of readable) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = parts.pop() ?? "";
-    yield* parts;
   }
 }
 

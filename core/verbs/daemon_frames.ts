@@ -12,10 +12,12 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal, type RefusalKind } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 
 /** The terminal of the client, so that output looks as it would without the daemon. */
 export interface Terminal {
@@ -53,16 +55,16 @@ export function requestText(request: VerbRequest): string {
   const { argv, as, tty, stdin } = request;
   return JSON.stringify({
     argv,
-    ...(as === undefined ? {} : { as }),
+    ...defined({ as }),
     ...(tty === undefined ? {} : {
       tty: {
         columns: tty.columns,
         color: tty.color,
         live: tty.live,
-        ...(tty.tree === undefined ? {} : { tree: tty.tree }),
+        ...defined({ tree: tty.tree }),
       },
     }),
-    ...(stdin === undefined ? {} : { stdin }),
+    ...defined({ stdin }),
   });
 }
 
@@ -73,7 +75,7 @@ export function parseVerbRequest(line: Uint8Array): Result<VerbRequest> {
   }
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line));
+    value = JSON.parse(strictUtf8().decode(line));
   } catch {
     return err(badRequest("it is not JSON in UTF-8"));
   }

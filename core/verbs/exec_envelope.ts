@@ -7,9 +7,9 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
 import { parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { parseVerbRequest, requestText, type VerbRequest } from "core/verbs/daemon_frames.ts";
 import type { Grant, GrantSubject } from "core/verbs/grant.ts";

@@ -2,8 +2,8 @@
  * Signed root execution: what the daemon hands to the one program that it may run as root, and
  * what that program checks before it does anything. A grant names the request by digest, the
  * caller, an expiry and a nonce, under an HMAC key that only root can read.
- * No I/O, no clock: `now` and randomness come in. Design: spec "Secret store and rendered files"
- * (`FLEETCTL_HOST_OP_GRANT_SECRET`), decision 40.
+ * No I/O, no clock: `now` and randomness come in. The key is
+ * `FLEETCTL_HOST_OP_GRANT_SECRET`.
  *
  * @module
  */
@@ -46,7 +46,9 @@ export async function signGrant(
   return { expiresAt, nonce, mac: hex(new Uint8Array(mac)) };
 }
 
-/** Checks signature (in constant time), then expiry. Whether the nonce is new is the store's job. */
+/**
+ * Checks signature (in constant time), then expiry. Whether the nonce is new is the store's job.
+ */
 export async function checkGrant(
   key: string,
   subject: GrantSubject,

@@ -5,11 +5,11 @@
  * @module
  */
 
-import { parseEnvFile } from "core/env_file.ts";
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { GRANT_KEY_BYTES_MIN } from "core/verbs/grant.ts";
 
 const NAME = "FLEETCTL_HOST_OP_GRANT_SECRET";

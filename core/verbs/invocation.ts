@@ -7,7 +7,7 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { printShell } from "core/quote.ts";
+import { printShell } from "core/text/quote.ts";
 import { nearest } from "core/verbs/nearest.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { matchVerb, VERBS, verbsUnder } from "core/verbs/table.ts";
@@ -18,7 +18,7 @@ import {
   type Verb,
   verbName,
 } from "core/verbs/verb.ts";
-import type { ArgumentToken } from "core/argument_token.ts";
+import type { ArgumentToken } from "core/text/argument_token.ts";
 
 /** Splits an argument list; `options` says which options take a value. */
 export type Tokenize = (

@@ -1,6 +1,6 @@
 /**
  * From what was typed to whom it means: `self` becomes the calling agent, and a `secret get`
- * without a shard becomes `--agent self` (spec "Command-line verbs"). No I/O, no decision about
+ * without a shard becomes `--agent self`. No I/O, no decision about
  * rights: that is `core/verbs/authorize.ts`, which reads the target found here.
  *
  * @module
@@ -25,8 +25,8 @@ export interface Addressed {
   readonly target: Target;
 }
 
-/** Signs root executions; an admin agent may read both, nobody else but the operator (decision 41). */
-export const HOST_OPERATION_KEYS: readonly string[] = [
+/** Signs root executions; an admin agent may read both, nobody else but the operator. */
+const HOST_OPERATION_KEYS: readonly string[] = [
   "FLEETCTL_HOST_OP_SECRET",
   "FLEETCTL_HOST_OP_GRANT_SECRET",
 ];

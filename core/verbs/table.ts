@@ -1,5 +1,5 @@
 /**
- * Every verb of the command line, one row each, sorted by name (spec "Command-line verbs").
+ * Every verb of the command line, one row each, sorted by name.
  * Data only: parsing, help, completion, authorization and the daemon all read this table, and a
  * test walks it. The file of a row is found by its path in `cli/commands.ts`.
  *

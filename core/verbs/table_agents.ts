@@ -117,7 +117,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       {
         name: "base-url",
         value: "URL",
-        summary: "Address of an openai-compatible endpoint, usually ending in /v1",
+        summary: "Address of the endpoint, usually ending in /v1; the provider's own if left out",
       },
       {
         name: "key",
@@ -285,10 +285,7 @@ export const AGENT_VERBS: readonly Verb[] = [
   },
   {
     path: ["turn"],
-    args: [TARGET, {
-      ...{ name: "text", secret: true },
-      summary: 'What to say to it; "-" reads stdin',
-    }],
+    args: [TARGET, { name: "text", secret: true, summary: 'What to say to it; "-" reads stdin' }],
     options: [],
     scope: "self",
     target: { from: "argument", name: "agent", absent: "required" },

@@ -1,5 +1,6 @@
 /**
- * Rows of the verb table: what an agent has wired; the rows of the catalog are beside it. Data only.
+ * Rows of the verb table: what an agent has wired; the rows of the catalog are beside
+ * it. Data only.
  *
  * @module
  */
@@ -27,7 +28,9 @@ const CALL_OPTIONS: readonly Option[] = [
   },
   { name: "timeout", value: "seconds", summary: "Give up after this long; a human's time is free" },
   {
-    ...{ name: "answer", value: "name=text", repeat: true },
+    name: "answer",
+    value: "name=text",
+    repeat: true,
     summary: "Answer of a field that the server asks for; repeatable",
   },
 ];
@@ -79,7 +82,7 @@ export const MCP_VERBS: readonly Verb[] = [
     target: { from: "argument", name: "agent", absent: "caller" },
     runs: "root_for_peer",
     mutates: false,
-    summary: "Call a tool of a wired MCP on the privileged-read plane",
+    summary: "Call a read-only tool; an admin may name another agent",
     example: `fleetctl mcp read git git_log ada --args '{"path":"/srv/site"}'`,
   },
   {

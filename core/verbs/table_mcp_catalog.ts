@@ -9,8 +9,15 @@ import type { Argument, Option, Verb } from "core/verbs/verb.ts";
 const MCP: Argument = { name: "mcp", summary: "Name of a catalog entry" };
 const INTO: Option = {
   name: "into",
-  value: "layer",
-  summary: 'Where to write: "overlay" (the repo) or "runtime"; the overlay when there is a repo',
+  value: "folder",
+  summary:
+    'Catalog to write: "overlay" (the repo), "runtime", or its folder; by itself the overlay',
+};
+const RISK: Option = {
+  name: "risk",
+  value: "tool=mark",
+  repeat: true,
+  summary: 'Mark of a tool: ask, block or allow; "*=ask" is every tool; repeatable',
 };
 const GRANT: Option = {
   name: "grant",
@@ -35,20 +42,35 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
       { name: "url", value: "url", summary: "Server of a vendor that offers nothing to install" },
       INTO,
       PROGRAM,
+      {
+        name: "engine",
+        value: "engine",
+        choices: ["deno", "node"],
+        summary: "What runs an npm server: deno, held to its grants, or node, in a sandbox",
+      },
       { name: "arg", value: "text", repeat: true, summary: "Argument of the server; repeatable" },
       { name: "env", value: "KEY", repeat: true, summary: "Key that it needs; repeatable" },
       {
-        ...{ name: "header", value: "name: text", repeat: true },
+        name: "header",
+        value: "name: text",
+        repeat: true,
         summary: "Header for --url, with {KEY} where a key goes; repeatable",
       },
+      {
+        name: "set-env",
+        value: "NAME=VALUE",
+        repeat: true,
+        summary: "Fixed variable that is no secret; {home}, {workdir} and {tree} stand for folders",
+      },
       GRANT,
+      RISK,
       { name: "shared", summary: "One server for every agent, with the shared key" },
       { name: "summary", value: "text", summary: "One line for the catalog" },
     ],
     scope: "operator",
     runs: "root",
     mutates: true,
-    summary: "Pin a new MCP into the catalog, try it out and propose its permissions",
+    summary: "Pin a new MCP, try it out, propose its permissions and the tools that ask first",
     example: "fleetctl mcp catalog add wiki --npm @example/wiki-mcp@1.4.2 --env WIKI_TOKEN",
   },
   {
@@ -68,7 +90,14 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
       { name: "name", value: "mcp", summary: "Name of the entry; from the document when absent" },
       INTO,
       PROGRAM,
+      {
+        name: "env",
+        value: "KEY",
+        repeat: true,
+        summary: "Key of the document that its server may see; repeatable",
+      },
       GRANT,
+      RISK,
     ],
     scope: "operator",
     runs: "root",
@@ -102,11 +131,12 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     options: [
       { name: "accept", value: "hash", summary: "Accept what waits, when it still has this hash" },
       { name: "from", value: "agent", summary: "Look at what this agent's running server lists" },
+      RISK,
     ],
     scope: "operator",
     runs: "root",
     mutates: true,
-    summary: "Show what an upgrade widened, or accept it",
+    summary: "Show what waits for a review, accept it, or mark tools",
     example: "fleetctl mcp catalog review wiki",
   },
   {

@@ -1,7 +1,7 @@
 /**
  * What one row of the verb table says: words, arguments, options, and who may run it.
- * Types only. A row without `scope` does not compile (decision 17); what a scope means is decided
- * in one function, `core/verbs/authorize.ts` (spec "Authorization of verbs").
+ * Types only. A row without `scope` does not compile; what a scope means is decided
+ * in one function, `core/verbs/authorize.ts`. Why: ADR 0006.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export interface Option {
   readonly repeat?: true;
   /**
    * The value is a secret: `-` reads it from stdin, and it leaves this process over stdin only,
-   * never in an argument list (decision 40).
+   * never in an argument list.
    */
   readonly secret?: true;
   /** Switches (`no-key`) and values (`provider=demo`) with which a secret is not asked for. */
@@ -93,8 +93,8 @@ export interface Verb {
   /** Changes the host: a client that goes away does not stop it. */
   readonly mutates: boolean;
   /**
-   * Lasts as long as its client watches. Root runs it in its own process, where it takes no place of
-   * the daemon, and the daemon tells it when the client of another caller has left.
+   * Lasts as long as its client watches. Root runs it in its own process, where it takes no place
+   * of the daemon, and the daemon tells it when the client of another caller has left.
    */
   readonly follows?: true;
   readonly summary: string;

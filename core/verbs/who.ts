@@ -7,7 +7,8 @@
 
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, Users } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Users } from "core/ports/users.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   actAs,

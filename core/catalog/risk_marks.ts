@@ -1,0 +1,173 @@
+/**
+ * Which tools of a new entry ask a human before each call, and what an operator marks otherwise.
+ * No I/O. What a server says of its tools is not trusted to lift a mark by itself: a tool that says
+ * that it only reads and is called `delete_page` asks as well.
+ *
+ * | What is known of a tool | Mark |
+ * |---|---|
+ * | says that it only reads (`readOnlyHint`), and its name fits | none |
+ * | anything else | `ask` |
+ * | nothing: the server could not be tried out, or is reached by URL | `ask`, by the mark of `*` |
+ * | the operator says so | that one; `allow` is no mark |
+ *
+ * @module
+ */
+
+import { checkToolName, EVERY_TOOL } from "core/catalog/manifest_rules.ts";
+import type { LockedTool } from "core/catalog/tool_lock.ts";
+import { refusal } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
+import { editYaml } from "core/text/yaml.ts";
+
+/** What an operator can say of a tool. */
+export type Mark = "ask" | "block" | "allow";
+
+/** Tool → mark. */
+export type Marks = ReadonlyMap<string, Mark>;
+
+/** A mark that was not asked for, and why. */
+export interface ProposedMark {
+  readonly tool: string;
+  readonly risk: "ask";
+  readonly why: string;
+}
+
+type Definition = LockedTool["definition"];
+
+const MARKS = ["ask", "block", "allow"] as const;
+/**
+ * Words that say that something is changed, wherever they stand in a name: `git_commit`, `dbPush`.
+ * Some are nouns as well (`get_commit`): one question too many, which an operator takes away.
+ */
+const CHANGES: ReadonlySet<string> = new Set(
+  ("add alter append apply approve archive assign cancel checkout clear close commit create " +
+    "delete deploy destroy disable drop edit enable eval exec execute forward grant import " +
+    "insert install invite kill merge migrate modify move overwrite patch pay post publish " +
+    "purge push put rebase refund reject remove rename replace reply reset restart restore " +
+    "revert revoke rm rollback run save send set share start stop submit terminate transfer " +
+    "trigger truncate uninstall unset update upload upsert wipe write").split(" "),
+);
+
+/** Returns why a tool is not known to only read; undefined for one that is. */
+export function whyAsk(tool: string, definition: Definition): string | undefined {
+  const hints = isRecord(definition["annotations"]) ? definition["annotations"] : {};
+  if (hints["readOnlyHint"] !== true) {
+    return hints["destructiveHint"] === true
+      ? "says that it may destroy (destructiveHint)"
+      : "does not say that it only reads (readOnlyHint)";
+  }
+  if (hints["destructiveHint"] === true) return "says that it only reads, and that it may destroy";
+  const word = changingWord(tool);
+  return word === undefined ? undefined : `says that it only reads, and its name says "${word}"`;
+}
+
+/** Names are cut at everything but letters, and where a capital begins a word. */
+function changingWord(tool: string): string | undefined {
+  return tool.normalize("NFKC")
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1 $2")
+    .toLowerCase().split(/[^a-z]+/)
+    .find((word) => CHANGES.has(word));
+}
+
+/** Parses `tool=ask|block|allow`, as `--risk` takes it. */
+export function parseMarks(texts: readonly string[]): Result<Marks> {
+  const marks = new Map<string, Mark>();
+  for (const text of texts) {
+    const at = text.lastIndexOf("=");
+    const tool = text.slice(0, Math.max(at, 0));
+    const mark = MARKS.find((one) => one === text.slice(at + 1));
+    const isEvery = tool === EVERY_TOOL && mark !== "block";
+    if (mark === undefined || marks.has(tool) || !(isEvery || checkToolName(tool) === undefined)) {
+      return err(refusal(
+        "mark-invalid",
+        `Cannot mark ${JSON.stringify(text.slice(0, 160))}: it is not a mark, must have the form ` +
+          `tool=${MARKS.join("|")}, each tool once`,
+        { kind: "usage", details: [`"${EVERY_TOOL}" is every tool, and can ask or be allowed`] },
+      ));
+    }
+    marks.set(tool, mark);
+  }
+  return ok(marks);
+}
+
+/** Refuses a mark of a tool that is not there: it would hold for nothing. */
+export function checkMarked(marks: Marks, known: Iterable<string>): Result<void> {
+  const names = new Set(known);
+  const missing = [...marks.keys()].find((tool) => tool !== EVERY_TOOL && !names.has(tool));
+  if (missing === undefined) return ok(undefined);
+  return err(refusal(
+    "tool-unknown",
+    `Cannot mark tool ${
+      JSON.stringify(missing)
+    }: the server lists no such tool, must be one of its`,
+    { kind: "usage", details: [...names].sort().slice(0, 50) },
+  ));
+}
+
+/**
+ * Proposes marks for tools: of a first version, or of a review that accepts them. `undefined`
+ * stands for tools that could not be listed. What is in `said` was decided by an operator.
+ */
+export function proposeMarks(
+  tools: ReadonlyMap<string, LockedTool> | undefined,
+  said: Pick<Marks, "has" | "get">,
+): readonly ProposedMark[] {
+  // A mark of every tool may be lifted later: what is below it is marked, too.
+  if (said.get(EVERY_TOOL) === "allow") return [];
+  const every = (why: string): ProposedMark => ({ tool: EVERY_TOOL, risk: "ask", why });
+  if (tools === undefined) {
+    return said.has(EVERY_TOOL) ? [] : [every("nobody has seen its tools")];
+  }
+  const proposed = [...tools].flatMap(([tool, { definition }]) => {
+    const why = said.has(tool) ? undefined : whyAsk(tool, definition);
+    return why === undefined ? [] : [{ tool, risk: "ask" as const, why }];
+  });
+  const odd = proposed.find(({ tool }) => checkToolName(tool) !== undefined);
+  return odd === undefined ? proposed : [
+    ...proposed.filter(({ tool }) => checkToolName(tool) === undefined),
+    every(`the name ${JSON.stringify(odd.tool.slice(0, 80))} cannot be marked by itself`),
+  ];
+}
+
+/**
+ * Proposes marks for what a review accepts. A tool that was accepted without a mark while it was
+ * not known to only read stays without one: an operator has decided about it.
+ */
+export function proposeAccepted(
+  held: ReadonlyMap<string, LockedTool>,
+  accepted: ReadonlyMap<string, LockedTool>,
+  said: Pick<Marks, "has" | "get">,
+): readonly ProposedMark[] {
+  const fresh = [...held].filter(([tool]) => {
+    const before = accepted.get(tool);
+    return before === undefined || whyAsk(tool, before.definition) === undefined;
+  });
+  return proposeMarks(new Map(fresh), said);
+}
+
+/** Puts marks into a manifest; `allow` takes one away. */
+export function setMarks(
+  text: string,
+  marks: Iterable<readonly [tool: string, mark: Mark]>,
+  file: string,
+): Result<string> {
+  return editYaml(text, (editor) => {
+    for (const [tool, mark] of marks) {
+      if (mark !== "allow") editor.set(["tools", tool, "risk"], mark);
+      else if (editor.get(["tools", tool, "read_only"]) === undefined) {
+        editor.remove(["tools", tool]);
+      } else editor.remove(["tools", tool, "risk"]);
+    }
+    const left = editor.get(["tools"]);
+    if (isRecord(left) && Object.keys(left).length === 0) editor.remove(["tools"]);
+  }, file);
+}
+
+/** Returns proposals as pairs for `setMarks`. */
+export function markPairs(
+  proposed: readonly ProposedMark[],
+): readonly (readonly [tool: string, mark: Mark])[] {
+  return proposed.map(({ tool, risk }) => [tool, risk]);
+}

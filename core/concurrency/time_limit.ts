@@ -1,0 +1,27 @@
+/**
+ * A time limit on an action that takes an `AbortSignal`, measured by a clock that is passed in.
+ *
+ * @module
+ */
+
+import type { Clock } from "core/ports/clock.ts";
+
+/**
+ * Runs an action and aborts its signal after `ms`. The action ends by itself: it must pass the
+ * signal on. The timer ends with the action.
+ */
+export async function withinTime<T>(
+  clock: Pick<Clock, "after">,
+  ms: number,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const cancel = clock.after(ms, () => {
+    late.abort(new DOMException(`no answer within ${ms / 1000} s`, "TimeoutError"));
+  });
+  try {
+    return await run(late.signal);
+  } finally {
+    cancel();
+  }
+}

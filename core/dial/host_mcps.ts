@@ -1,0 +1,42 @@
+/**
+ * The MCPs of an agent's running program, as its dial unit writes them down for verbs on this host.
+ * The file is the agent's to bend: it is read in a bounded way and believed only about that agent.
+ * No I/O.
+ *
+ * @module
+ */
+
+import { MCP_LOAD_STATES, type McpLoadState } from "core/runtimes/mcp_load.ts";
+import { isRecord, parseJsonObject } from "core/text/json_object.ts";
+
+/** What a dial unit has written into the file. */
+export interface ToldMcps {
+  /** When the writing program started, in milliseconds since the epoch. */
+  readonly startedMs: number;
+  readonly states: ReadonlyMap<string, McpLoadState>;
+}
+
+/** Name of the file in the folder of the dial unit. */
+export const MCPS_FILE = "mcps.json";
+/** The largest file that is looked at. */
+export const MCPS_FILE_BYTES_MAX = 64 * 1024;
+
+/** Prints the file. */
+export function printToldMcps({ startedMs, states }: ToldMcps): string {
+  return `${JSON.stringify({ started: startedMs, mcps: Object.fromEntries(states) })}\n`;
+}
+
+/** Parses the file; undefined for anything that is none. */
+export function parseToldMcps(text: string): ToldMcps | undefined {
+  const told = parseJsonObject(text);
+  if (told === undefined || typeof told.started !== "number" || !isRecord(told.mcps)) {
+    return undefined;
+  }
+  const states = new Map<string, McpLoadState>();
+  for (const [name, value] of Object.entries(told.mcps)) {
+    const state = MCP_LOAD_STATES.find((each) => each === value);
+    if (state === undefined) return undefined;
+    states.set(name, state);
+  }
+  return { startedMs: told.started, states };
+}

@@ -1,0 +1,139 @@
+/**
+ * The MCP entries of an agent's client config: where they are in each shape, and what a
+ * driver hands to a program that does not look for that file by itself. Pure; reads what
+ * an agent may have edited.
+ *
+ * @module
+ */
+
+import { isRecord, parseJsonObject } from "core/text/json_object.ts";
+import type { Paths } from "core/paths.ts";
+import { err, ok, type Result } from "core/result.ts";
+import type { ClientConfigShape } from "core/runtimes/definition.ts";
+
+/** How a program reaches one MCP server. */
+export type McpServerEntry =
+  | {
+    readonly kind: "stdio";
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+  }
+  | {
+    readonly kind: "http";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+  };
+
+/** One entry. */
+export type McpEntry = McpServerEntry & {
+  readonly name: string;
+  /** Its calls pass our proxy, which asks the gate; the program need not ask about them. */
+  readonly isProxied: boolean;
+};
+
+/** Largest client config that is read, in bytes. */
+export const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
+const ENTRIES_MAX = 256;
+/**
+ * Names that every program can make a tool name of. With `__`, or `_` at its end, a name could pass
+ * for that of another MCP: `mcp__git__x__y` is a tool of `git` for a program that allows those.
+ */
+const NAME = /^[A-Za-z0-9](?!.*__)(?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9-])?$/;
+
+/** Returns where in a client config of this shape the entries are. */
+export function mcpEntriesPath(shape: ClientConfigShape, home: string): readonly string[] {
+  return shape === "runtime-a" ? ["projects", home, "mcpServers"] : ["mcpServers"];
+}
+
+/** Where the file belongs. */
+export interface McpEntriesSite {
+  readonly shape: ClientConfigShape;
+  readonly home: string;
+  readonly paths: Paths;
+  readonly agent: string;
+}
+
+/** Parses a client config; entries that no program could use are left out. */
+export function parseMcpEntries(
+  text: string,
+  site: McpEntriesSite,
+): Result<readonly McpEntry[], string> {
+  let found: unknown = parseJsonObject(text);
+  if (found === undefined) return err("it does not hold a JSON object");
+  for (const key of mcpEntriesPath(site.shape, site.home)) {
+    found = isRecord(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+  }
+  if (found === undefined) return ok([]);
+  if (!isRecord(found)) return err("its MCP entries are not a JSON object");
+  return ok(
+    Object.entries(found).slice(0, ENTRIES_MAX).flatMap(([name, value]) => {
+      const server = NAME.test(name) ? readServer(value) : undefined;
+      return server === undefined
+        ? []
+        : [{ ...server, name, isProxied: isOurs(name, server, site) }];
+    }),
+  );
+}
+
+function readServer(value: unknown): McpServerEntry | undefined {
+  if (!isRecord(value) || value.disabled === true) return undefined;
+  const { command, args = [], env = {}, url, headers = {} } = value;
+  if (typeof command === "string" && command !== "" && isTexts(args) && isTextRecord(env)) {
+    return { kind: "stdio", command, args, env };
+  }
+  return typeof url === "string" && isTextRecord(headers)
+    ? { kind: "http", url, headers }
+    : undefined;
+}
+
+/**
+ * Tells whether an entry is one that we render: our proxy, on the way to this MCP. Another socket,
+ * root or permission set, and any variable more, would make it one whose gate is not ours.
+ */
+function isOurs(name: string, server: McpServerEntry, { paths, agent }: McpEntriesSite): boolean {
+  if (server.kind !== "stdio" || server.command !== paths.program("fleetctl-mcp")) return false;
+  const [verb, mcp, ...way] = server.args;
+  const sockets = [paths.agentMcpSocket(name, agent), paths.sharedMcpSocket(name)];
+  const isOurWay = way.length === 1
+    ? way[0] === "--url"
+    : way.length === 2 && way[0] === "--socket" && sockets.includes(way[1] ?? "");
+  const env = ourEnv(paths, agent);
+  return verb === "proxy" && mcp === name && isOurWay &&
+    Object.entries(server.env).every(([key, value]) =>
+      Object.hasOwn(env, key) && env[key] === value
+    );
+}
+
+/** The variables of an entry whose command is our proxy. */
+export function ourEnv(paths: Paths, agent: string): Readonly<Record<string, string>> {
+  return {
+    FLEETCTL_ROOT: paths.root,
+    FLEETCTL_AGENT: agent,
+    FLEETCTL_PERMISSIONS: paths.agentPermissions(agent),
+  };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function isTextRecord(value: unknown): value is Readonly<Record<string, string>> {
+  return isRecord(value) && Object.values(value).every((item) => typeof item === "string");
+}
+
+/** Returns the names of the MCPs whose calls pass our proxy. */
+export function proxiedOf(entries: readonly McpEntry[]): ReadonlySet<string> {
+  return new Set(entries.filter(({ isProxied }) => isProxied).map(({ name }) => name));
+}
+
+/** Prints entries as a file with a plain top-level `mcpServers`. */
+export function printMcpServers(entries: readonly McpEntry[]): string {
+  const mcpServers = Object.fromEntries(entries.map((entry) => [
+    entry.name,
+    entry.kind === "stdio"
+      ? { command: entry.command, args: entry.args, env: entry.env }
+      : { type: "http", url: entry.url, headers: entry.headers },
+  ]));
+  return `${JSON.stringify({ mcpServers }, null, 2)}\n`;
+}
