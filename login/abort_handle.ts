@@ -1,22 +1,22 @@
 /**
- * One end for many reasons: whoever finds that some work is over cuts it, and whoever does the work
- * is told once. Like `AbortSignal`, without events, because every request of a proxy has one.
+ * A light `AbortController` and `AbortSignal` in one, without events, because every proxied request
+ * needs one.
  *
  * @module
  */
 
-/** The end of one piece of work. */
-export class Cut {
+/** Aborts one task. */
+export class AbortHandle {
   #reason: string | undefined;
   #runs: (() => void)[] = [];
 
-  /** Why it was cut; undefined while it was not. */
+  /** Why the task was aborted; undefined if it was not. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** Ends the work; the first reason stays. */
-  cut(reason: string): void {
+  /** Aborts the task; later calls are ignored. */
+  abort(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     const runs = this.#runs;
@@ -24,8 +24,8 @@ export class Cut {
     for (const run of runs) run();
   }
 
-  /** Calls `run` at the end, or at once when it has come; returns what takes it back. */
-  on(run: () => void): () => void {
+  /** Calls `run` on abort, or now if already aborted; returns a function that unsubscribes. */
+  onAbort(run: () => void): () => void {
     if (this.#reason !== undefined) {
       run();
       return () => {};

@@ -1,13 +1,12 @@
 /**
- * Who is at the other end of a request: address of the client, scheme and host as its browser sees
- * them. Forwarding headers count only from peers in `WEBVIEW_TRUSTED_PROXIES` (spec "Login
- * drivers"); what cannot be parsed is not there. No I/O.
+ * The caller of a request: client address, and scheme and host as the browser sees them. Forwarding
+ * headers count only from peers in `WEBVIEW_TRUSTED_PROXIES`; malformed values are ignored. No I/O.
  *
  * @module
  */
 
-import type { HeaderReader } from "core/header_list.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
+import type { HeaderReader } from "core/http1/header_list.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
 import {
   clientKeys,
   holds,
@@ -16,18 +15,20 @@ import {
   parseIp,
   parsePeer,
   printIp,
-} from "core/ip.ts";
+} from "core/net/ip.ts";
 
-/** The other end of a request. */
+/** The caller of a request. */
 export interface Caller {
-  /** Address as text, for logs and for the cockpit. */
+  /** Client address as text, for logs and for the cockpit. */
   readonly address: string;
-  /** One text for all addresses of one client, then those of the networks around it. */
+  /** Keys for rate limits: the client, then the networks that contain it. */
   readonly keys: readonly string[];
   readonly scheme: "http" | "https";
-  /** `host` or `host:port` as the browser has it; undefined when the request has none that is sane. */
+  /**
+   * `host` or `host:port` as the browser sees it; undefined if missing or malformed.
+   */
   readonly host: string | undefined;
-  /** The peer is a proxy of ours, which may have put another name in `Host`. */
+  /** The peer is a trusted proxy, which may have changed `Host`. */
   readonly isProxied: boolean;
   /** `X-Forwarded-For` for the cockpit. */
   readonly forwardedFor: string;
@@ -37,7 +38,7 @@ const HOST =
   /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 const UNKNOWN_KEY = "unknown";
 
-/** Finds out who sends a request. */
+/** Returns the caller of a request. */
 export function callerOf(
   headers: HeaderReader,
   peer: string,
@@ -59,8 +60,8 @@ export function callerOf(
 }
 
 /**
- * Tells whether a host is one that people may have for this server: a name that somebody else's DNS
- * leads here must not make their page ours (DNS rebinding). Addresses cannot be led anywhere.
+ * Returns whether a host name may refer to this server. A foreign DNS name that resolves here must
+ * not make a foreign page same-origin (DNS rebinding). IP addresses cannot be rebound.
  */
 export function isKnownHost(
   { host = "", isProxied }: Pick<Caller, "host" | "isProxied">,
@@ -72,36 +73,36 @@ export function isKnownHost(
     parseIp(name) !== undefined;
 }
 
-/** The other end of a connection. */
-interface Near {
+/** The peer of a connection. */
+interface Peer {
   readonly address: IpAddress | undefined;
   readonly text: string;
   readonly keys: readonly string[];
   readonly isTrusted: boolean;
 }
 
-/** Connections that are remembered: one peer asks many times. */
-const NEAR_MAX = 1_000;
-const nears = new WeakMap<readonly IpNetwork[], Map<string, Near>>();
+/** Size of the cache of peers: one connection sends many requests. */
+const PEERS_MAX = 1_000;
+const peersByTrust = new WeakMap<readonly IpNetwork[], Map<string, Peer>>();
 
-function peerOf(peer: string, trusted: readonly IpNetwork[]): Near {
-  let known = nears.get(trusted);
-  if (known === undefined) nears.set(trusted, known = new Map());
+function peerOf(peer: string, trusted: readonly IpNetwork[]): Peer {
+  let known = peersByTrust.get(trusted);
+  if (known === undefined) peersByTrust.set(trusted, known = new Map());
   const found = known.get(peer);
   if (found !== undefined) return found;
   const address = parsePeer(peer);
-  const near: Near = {
+  const near: Peer = {
     address,
     text: address === undefined ? UNKNOWN_KEY : printIp(address),
     keys: address === undefined ? [UNKNOWN_KEY] : clientKeys(address),
     isTrusted: address !== undefined && isIn(trusted, address),
   };
-  if (known.size >= NEAR_MAX) known.clear();
+  if (known.size >= PEERS_MAX) known.clear();
   known.set(peer, near);
   return near;
 }
 
-/** Names the client whose connection this is; undefined for a proxy of ours. */
+/** Returns the client of a connection; undefined for a trusted proxy. */
 export function clientOfPeer(peer: string, trusted: readonly IpNetwork[]): string | undefined {
   const { isTrusted, keys } = peerOf(peer, trusted);
   return isTrusted ? undefined : keys[0];
@@ -112,7 +113,7 @@ export function hostName(host: string): string {
   return host.toLowerCase().replace(/:\d{1,5}$/, "");
 }
 
-/** The nearest hop that is no proxy of ours; the farthest when all are. */
+/** The nearest hop that is not a trusted proxy; the farthest if all are trusted. */
 function forwardedClient(
   headers: HeaderReader,
   peer: IpAddress | undefined,
@@ -127,7 +128,7 @@ function forwardedClient(
   return real ?? peer;
 }
 
-/** The hops of `X-Forwarded-For` from the nearest on, up to the first that cannot be parsed. */
+/** The hops of `X-Forwarded-For`, nearest first, up to the first malformed one. */
 function hopsOf(headers: HeaderReader): readonly IpAddress[] {
   if (!headers.has("x-forwarded-for")) return [];
   const parts = (headers.get("x-forwarded-for") ?? "").split(",").reverse();
@@ -146,7 +147,7 @@ function hostOf(headers: HeaderReader, isTrusted: boolean): string | undefined {
   return HOST.test(host) ? host : undefined;
 }
 
-/** The last value is that of the nearest proxy. */
+/** The nearest proxy appends the last value. */
 function lastOf(header: string | null): string | undefined {
   const last = header?.split(",").at(-1)?.trim().toLowerCase();
   return last === "" ? undefined : last;

@@ -1,7 +1,7 @@
 /**
- * Settings of the login proxy (spec "Login proxy configuration keys", decision 34), read in one go
- * with every fault named. No I/O. A driver that cannot be built refuses to start: oidc without
- * issuer, client or address, basic without entries or with an empty password.
+ * Settings of the login proxy; the refusal lists all faults. No I/O. An incomplete driver refuses
+ * to start: oidc without issuer, client or address, basic without entries or with an empty
+ * password.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type AssertionKeys, parseAssertionKeys } from "core/access/assertion.ts
 import { type Refusal, refusal } from "core/errors.ts";
 import { nameFault, parseEmail } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ListenAddress } from "core/ports.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   duration,
@@ -20,7 +20,7 @@ import {
   type SettingType,
   text,
   url,
-} from "core/setting_types.ts";
+} from "core/settings/setting_types.ts";
 import {
   defaulted,
   type Env,
@@ -28,8 +28,9 @@ import {
   readSettings,
   required,
   type SettingValues,
-} from "core/settings.ts";
-import { type KeyRing, parseKeyRing } from "core/signed_value.ts";
+} from "core/settings/settings.ts";
+import { type KeyRing, parseKeyRing } from "core/crypto/signed_value.ts";
+import { DAY_MS } from "core/text/duration.ts";
 import type { CookiePrefix } from "login/cookies.ts";
 import {
   isAllTenantsIssuer,
@@ -38,18 +39,17 @@ import {
   type PrincipalRules,
 } from "login/oidc/principal.ts";
 import type { ProviderSettings } from "login/oidc/provider.ts";
-import { type BasicUser, parseBasicUsers } from "core/basic_users.ts";
-import { holdEverything, type IpNetwork, parseIp, parseNetwork } from "core/ip.ts";
+import { type BasicUser, parseBasicUsers } from "core/login/basic_users.ts";
+import { holdEverything, type IpNetwork, parseIp, parseNetwork } from "core/net/ip.ts";
 
 const SESSION_DAYS_MAX = 400;
-const DAY_MS = 86_400_000;
 const usesOidc = {
   test: (env: Env) => (given(env.WEBVIEW_AUTH_DRIVER) ?? "oidc") !== "basic",
   words: 'when WEBVIEW_AUTH_DRIVER is "oidc"',
 };
 const usesBasic = { test: (env: Env) => env.WEBVIEW_AUTH_DRIVER === "basic" };
 
-/** The declared table; also the help of the role. */
+/** The table of settings; also the help of the role. */
 export const LOGIN_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
   listen: defaulted("WEBVIEW_LOGIN_LISTEN", listenAddress(), {
@@ -79,19 +79,19 @@ export const LOGIN_SETTINGS = {
   }),
   clientSecret: optional("WEBVIEW_OIDC_CLIENT_SECRET", text(), {
     isSecret: true,
-    doc: "Its secret; most providers want one.",
+    doc: "Its secret; most providers require one.",
   }),
   claims: defaulted("WEBVIEW_OIDC_CLAIMS", list(oneOf(PRINCIPAL_CLAIMS)), {
     fallback: PRINCIPAL_CLAIMS.join(","),
-    doc: "Claims that may name a person, the first that is there decides.",
+    doc: "Claims that may name a user; the first one present decides.",
   }),
   tenants: defaulted("WEBVIEW_OIDC_TENANTS", list(text()), {
     fallback: "",
-    doc: "Where a provider serves everybody: tenant ids or domains (tid, hd) that are ours.",
+    doc: "For a public provider: ids or domains of the trusted tenants (tid, hd).",
   }),
   cookiePrefix: defaulted("WEBVIEW_COOKIE_PREFIX", oneOf(["", "__Host-"]), {
     fallback: "",
-    doc: "__Host- makes browsers hold the cookies to this host and to https.",
+    doc: "__Host- makes browsers bind the cookies to this host and to https.",
   }),
   basicUsers: optional("WEBVIEW_BASIC_USERS", text(), {
     isSecret: true,
@@ -113,14 +113,14 @@ export const LOGIN_SETTINGS = {
   idleMs: optional(
     "WEBVIEW_SESSION_IDLE",
     duration({ minMs: 1_000, maxMs: SESSION_DAYS_MAX * DAY_MS }),
-    { doc: "How long a session lasts without a request; without it as long as any." },
+    { doc: "How long a session lasts without a request; unset: no idle limit." },
   ),
   trustedProxies: defaulted("WEBVIEW_TRUSTED_PROXIES", list(network()), {
     fallback: "127.0.0.0/8,::1",
-    doc: "Addresses and networks whose X-Forwarded-For, -Proto and -Host are believed.",
+    doc: "Addresses and networks whose X-Forwarded-For, -Proto and -Host are trusted.",
   }),
   publicUrl: optional("WEBVIEW_URL", url(), {
-    doc: "Address of the cockpit as browsers have it; the provider leads back to it.",
+    doc: "Public address of the cockpit; the provider redirects back to it.",
     requiredWhen: usesOidc,
   }),
 } as const;
@@ -130,7 +130,7 @@ export type DriverConfig =
   | { readonly kind: "basic"; readonly users: readonly BasicUser[] }
   | { readonly kind: "oidc"; readonly provider: ProviderSettings; readonly rules: PrincipalRules };
 
-/** What the login proxy runs with. */
+/** The parsed settings of the login proxy. */
 export interface LoginConfig {
   readonly paths: Paths;
   readonly listen: ListenAddress;
@@ -141,19 +141,19 @@ export interface LoginConfig {
   readonly cookiePrefix: CookiePrefix;
   readonly hmacKeys: KeyRing;
   readonly ttlMs: number;
-  /** A session without a request for so long has ended; undefined where none is asked for. */
+  /** A session ends after this time without a request; undefined for no limit. */
   readonly idleMs: number | undefined;
   readonly trustedProxies: readonly IpNetwork[];
   readonly publicUrl: URL | undefined;
-  /** Soft settings, one sentence each; logged at start (decision 37). */
+  /** Unsafe but allowed settings, one sentence each; logged at start. */
   readonly warnings: readonly string[];
 }
 
-/** Bytes of what HMAC-SHA256 signs with. */
+/** Key size of HMAC-SHA256 in bytes. */
 const KEY_LENGTH_ADVISED = 32;
-const KEY_ADVICE = "one that is not random can be guessed; fleetctl secret rotate makes 32 bytes";
+const KEY_ADVICE = "a short key can be guessed; fleetctl secret rotate creates 32 bytes";
 
-/** Reads the settings; every fault is in the details of the refusal. */
+/** Parses the settings; the details of the refusal list every fault. */
 export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
   const read = readSettings(LOGIN_SETTINGS, env);
   const assertion = given(env.WEBVIEW_ASSERTION_KEY) ?? undefined;
@@ -171,10 +171,10 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
       ? []
       : users.error.map((fault) => `WEBVIEW_BASIC_USERS: ${fault}`)),
     ...(read.ok && read.value.upstream.pathname + read.value.upstream.search !== "/"
-      ? ["WEBVIEW_UPSTREAM: holds a path, must be http://host:port"]
+      ? ["WEBVIEW_UPSTREAM: contains a path, must be http://host:port"]
       : []),
     ...(read.ok && holdEverything(read.value.trustedProxies)
-      ? ["WEBVIEW_TRUSTED_PROXIES: holds every address, which would trust everybody"]
+      ? ["WEBVIEW_TRUSTED_PROXIES: contains every address, which would trust every client"]
       : []),
     ...(isOidc ? [...issuerFaults(env), ...publicUrlFaults(env)] : []),
   ];
@@ -223,13 +223,13 @@ function ringFaults(name: string, ring: Result<unknown> | undefined): readonly s
 }
 
 /**
- * Keys that are taken and yet shorter than what they sign with (RFC 7518, 3.2): nobody who has one is
- * locked out, everybody who has one is told (decision 37).
+ * Warns of accepted keys that are shorter than recommended (RFC 7518, 3.2). They are not refused,
+ * so that existing installations still start.
  */
 function shortKeys(name: string, text: string | undefined): readonly string[] {
   const ring = text === undefined ? undefined : parseKeyRing(text, name);
   return ring?.ok === true && ring.value.some(({ key }) => key.length < KEY_LENGTH_ADVISED)
-    ? [`${name} holds a key of fewer than ${KEY_LENGTH_ADVISED} characters: ${KEY_ADVICE}`]
+    ? [`${name} contains a key of fewer than ${KEY_LENGTH_ADVISED} characters: ${KEY_ADVICE}`]
     : [];
 }
 
@@ -241,16 +241,16 @@ function issuerFaults(env: Env): readonly string[] {
       faults.push("WEBVIEW_OIDC_ISSUER: is not https, must be https:// (http only on loopback)");
     }
     if (issuer.search !== "" || issuer.hash !== "" || issuer.username !== "") {
-      faults.push("WEBVIEW_OIDC_ISSUER: holds more than a path, must be an issuer URL");
+      faults.push("WEBVIEW_OIDC_ISSUER: contains more than a path, must be an issuer URL");
     }
     if (isAllTenantsIssuer(issuer)) {
-      faults.push("WEBVIEW_OIDC_ISSUER: stands for every tenant, must name one tenant by its id");
+      faults.push("WEBVIEW_OIDC_ISSUER: means all tenants, must name one tenant by its id");
     }
   }
   return faults;
 }
 
-/** Why browsers could not use `WEBVIEW_URL`; with the driver basic only a warning. */
+/** Why browsers cannot use `WEBVIEW_URL`; only a warning with the driver basic. */
 function publicUrlFaults(env: Env): readonly string[] {
   const faults: string[] = [];
   const publicUrl = parsedUrl(env.WEBVIEW_URL);
@@ -261,7 +261,7 @@ function publicUrlFaults(env: Env): readonly string[] {
       faults.push("WEBVIEW_URL: is not https, must be https:// (http only on localhost)");
     }
     if (pathname !== "/" || search !== "" || hash !== "") {
-      faults.push("WEBVIEW_URL: holds a path, must be https://host[:port]");
+      faults.push("WEBVIEW_URL: contains a path, must be https://host[:port]");
     }
   }
   return faults;
@@ -275,7 +275,7 @@ function isLoopbackName(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
 }
 
-/** The required settings are there: each one that was absent is a fault already. */
+/** Builds the oidc driver. Missing settings are reported as faults before. */
 function oidcOf(values: SettingValues<typeof LOGIN_SETTINGS>): DriverConfig {
   const { issuer, clientId, clientSecret, publicUrl, claims, tenants } = values;
   if (issuer === undefined || clientId === undefined || publicUrl === undefined) {
@@ -318,26 +318,27 @@ function warningsOf(
     (address !== undefined && (address.length === 4 ? address[0] === 127 : address.at(-1) === 1));
   return [
     ...(isAsserted ? [] : [
-      "WEBVIEW_ASSERTION_KEY is not set: the cockpit is told X-User-Email without a proof, " +
-      "which any local program can do as well",
+      "WEBVIEW_ASSERTION_KEY is not set: the cockpit gets X-User-Email without a proof, " +
+      "so any local program can forge it",
     ]),
     ...(plain === 0 ? [] : [
-      `WEBVIEW_BASIC_USERS holds ${plain} plain passwords: fleetctl webview-login users set <user>`,
+      `WEBVIEW_BASIC_USERS contains ${plain} plain passwords: ` +
+      "fleetctl webview-login users set <user>",
     ]),
     ...nameless.map(({ name }) =>
-      `user ${JSON.stringify(name)} is no e-mail address, so no agent can be theirs`
+      `user ${JSON.stringify(name)} is not an e-mail address, so it cannot own an agent`
     ),
     ...(driver.kind === "oidc" && driver.provider.clientSecret === undefined
-      ? ["WEBVIEW_OIDC_CLIENT_SECRET is not set: works only with a provider that wants none"]
+      ? ["WEBVIEW_OIDC_CLIENT_SECRET is not set: works only with a provider that requires none"]
       : []),
     ...(isLocal || driver.kind === "oidc" ? [] : [
-      `listens on ${listen.hostname} without TLS: passwords are readable on the way unless an ` +
+      `listens on ${listen.hostname} without TLS: passwords can be read in transit unless an ` +
       "HTTPS proxy is in front",
     ]),
   ];
 }
 
-/** A network that may say who its clients are; all addresses at once would be everybody. */
+/** A network of trusted proxies; refuses the network of all addresses. */
 function network(): SettingType<IpNetwork> {
   return {
     wanted: "must be an address or a network such as 10.0.0.0/8",
@@ -345,7 +346,7 @@ function network(): SettingType<IpNetwork> {
       const parsed = parseNetwork(text);
       if (parsed === undefined) return err("");
       return parsed.bits === 0
-        ? err("holds every address, which would trust everybody")
+        ? err("contains every address, which would trust every client")
         : ok(parsed);
     },
   };

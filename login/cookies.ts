@@ -1,18 +1,19 @@
 /**
- * The cookies of the login proxy as one table (spec "Cookies"): exact names, one value each, and the
- * attributes that every one of them has. Duplicate cookie names are ignored.
+ * The cookies of the login proxy as one table: exact names, one value each, common attributes.
+ * Duplicate cookie names are ignored.
  *
- * With the prefix `__Host-` browsers hold them to this host and to https; they all have the path `/` then.
+ * With the prefix `__Host-` browsers bind them to this host and to https; all have the path `/`.
  *
  * @module
  */
 
-import { trimmed } from "core/http1.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { trimmed } from "core/http1/messages.ts";
 
 const DAY_SECONDS = 86_400;
 const HEADER_LENGTH_MAX = 64 * 1024;
 
-/** One row: its name, its path, and its lifetime where that is fixed. */
+/** One cookie: its name, its path, and its lifetime if that is fixed. */
 export interface CookieRow {
   readonly name: string;
   readonly path: string;
@@ -23,32 +24,32 @@ export interface CookieRow {
 /** All cookies. */
 export const COOKIES = {
   session: { name: "wv_session", path: "/", maxAgeSeconds: undefined },
-  oidcState: { name: "wv_oidc_state", path: "/", maxAgeSeconds: 600 },
-  form: { name: "wv_login_csrf", path: "/auth/login", maxAgeSeconds: 3_600 },
+  oidcState: { name: "wv_oidc_state", path: "/", maxAgeSeconds: LOGIN_LIMITS.flowSeconds },
+  form: { name: "wv_login_csrf", path: "/auth/login", maxAgeSeconds: LOGIN_LIMITS.formSeconds },
   refresh: { name: "wv_refresh_ref", path: "/", maxAgeSeconds: 90 * DAY_SECONDS },
   device: { name: "wv_wa_device", path: "/", maxAgeSeconds: 730 * DAY_SECONDS },
 } as const satisfies Readonly<Record<string, CookieRow>>;
 
-/** Prefixes that `WEBVIEW_COOKIE_PREFIX` may ask for. */
-export const COOKIE_PREFIXES = ["", "__Host-"] as const;
-/** How cookies are spelled here. */
+/** Values of `WEBVIEW_COOKIE_PREFIX`. */
+const COOKIE_PREFIXES = ["", "__Host-"] as const;
+/** One of `COOKIE_PREFIXES`. */
 export type CookiePrefix = typeof COOKIE_PREFIXES[number];
 
-/** Reads and prints the cookies of one spelling. */
+/** Parses and serializes the cookies with one prefix. */
 export interface CookieJar {
-  /** Returns the value; undefined when it is not there exactly once. */
+  /** Returns the value; undefined unless the cookie occurs exactly once. */
   read(header: string | null, cookie: CookieRow): string | undefined;
-  /** Returns every value, of duplicates too. For ending what they stand for, never to let in. */
+  /** Returns all values, including duplicates. For logout only, never for authentication. */
   readAll(header: string | null, cookie: CookieRow): readonly string[];
-  /** Tells whether the name is there at all, good or not. */
+  /** Returns whether the name occurs at all. */
   isIn(header: string | null, cookie: CookieRow): boolean;
-  /** Prints a `Set-Cookie` header; `maxAgeSeconds` is for the session alone. */
+  /** Returns a `Set-Cookie` header; `maxAgeSeconds` is for the session only. */
   print(cookie: CookieRow, value: string, maxAgeSeconds?: number): string;
-  /** Prints the header that takes a cookie away. */
+  /** Returns the `Set-Cookie` header that deletes a cookie. */
   clear(cookie: CookieRow): string;
 }
 
-/** Creates the jar of one prefix. */
+/** Creates a jar for one prefix. */
 export function createCookieJar(prefix: CookiePrefix): CookieJar {
   const print = (cookie: CookieRow, value: string, maxAgeSeconds: number) =>
     `${prefix}${cookie.name}=${value}; Path=${prefix === "" ? cookie.path : "/"}; ` +
@@ -71,21 +72,23 @@ export function createCookieJar(prefix: CookiePrefix): CookieJar {
   };
 }
 
-/** Tells whether a name is one of ours in any spelling that somebody could take for it. */
-export function isOwnCookie(name: string): boolean {
+/** Returns whether any server could read this name as one of our cookies. */
+function isOwnCookie(name: string): boolean {
   return /^[\s=]*(?:__(?:host|secure|http|host-http)-)?wv_/i.test(name);
 }
 
 /**
- * Tells whether the cockpit may set this cookie. One without a name is sent back as its bare value, so
- * that `=wv_session=x` comes again as `wv_session=x`.
+ * Returns whether the cockpit may set this cookie. Browsers send a nameless cookie back as its bare
+ * value, so `=wv_session=x` would return as `wv_session=x`.
  */
-export function isForOthers(setCookie: string): boolean {
+export function isUpstreamCookie(setCookie: string): boolean {
   const isNamed = /^\s*[^\s=;][^=;]*=/.test(setCookie);
   return isNamed && !isOwnCookie(setCookie);
 }
 
-/** Returns a `Cookie` header without the cookies of the login proxy; undefined when none is left. */
+/**
+ * Returns a `Cookie` header without the cookies of the login proxy; undefined if none remains.
+ */
 export function withoutOwnCookies(header: string | null): string | undefined {
   if (header === null) return undefined;
   const others = pairsOf(header).filter((pair) => !isOwnCookie(pair.name));
@@ -98,7 +101,10 @@ interface Pair {
   readonly text: string;
 }
 
-/** Only spaces and tabs around a pair are taken off: other white space would make one name of two. */
+/**
+ * Splits a `Cookie` header. Trims only spaces and tabs, because trimming other white space could
+ * make two different names equal.
+ */
 function pairsOf(header: string | null): readonly Pair[] {
   if (header === null || header.length > HEADER_LENGTH_MAX) return [];
   const pairs: Pair[] = [];

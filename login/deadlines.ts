@@ -1,21 +1,21 @@
 /**
- * Many deadlines on one timer: a request that ends in time costs two entries of a set, and no timer
- * of its own. The clock is passed in, wall or monotonic.
+ * Many deadlines on one timer: a request that ends in time costs two set operations and no timer.
+ * The clock is passed in, wall or monotonic.
  *
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** The deadlines. */
 export interface Deadlines {
-  /** Calls `run` once at a time of the clock; returns what takes it back. */
+  /** Calls `run` at a time of the clock; returns a function that cancels it. */
   add(atMs: number, run: () => void): () => void;
-  /** Forgets all. */
+  /** Cancels all. */
   close(): void;
 }
 
-/** Longest wait of one timer, so that a clock that was set is noticed within a minute. */
+/** Longest wait of one timer, so that a changed wall clock is noticed within a minute. */
 const WAIT_MS_MAX = 60_000;
 
 interface Entry {

@@ -1,6 +1,6 @@
 /**
- * The login proxy's one error mapper: refusal → problem details (RFC 9457) for programs, a page for
- * people. Says no more than the caller may know; the reason goes to the log (decision 10).
+ * Maps refusals to responses: problem details (RFC 9457) for programs, a page for people. The
+ * response contains only what the caller may know; the reason is logged.
  *
  * @module
  */
@@ -49,16 +49,16 @@ const TITLES: Readonly<Record<number, string>> = {
   507: "Insufficient storage",
 };
 
-/** How a refusal is told. */
-export interface Telling {
+/** How to answer with a refusal. */
+export interface DenyOptions {
   readonly requestId: string;
   /** Draw a page instead of JSON. */
   readonly isPage: boolean;
   readonly headers?: Headers;
 }
 
-/** Tells a refusal. */
-export function deny(fault: Refusal, how: Telling): Response {
+/** Returns the response for a refusal. */
+export function deny(fault: Refusal, how: DenyOptions): Response {
   const status = STATUS[fault.code] ?? 500;
   const title = TITLES[status] ?? "Refused";
   const headers = new Headers(how.headers);
@@ -86,16 +86,17 @@ export const REFUSALS = {
   upgrade: () =>
     refusal(
       "upgrade-invalid",
-      "Cannot answer: the request asks for another protocol than websocket",
+      "Cannot answer: the request upgrades to another protocol, must be websocket",
     ),
-  login: () => refusal("login-required", "Cannot answer: nobody is logged in"),
+  login: () => refusal("login-required", "Cannot answer: you are not logged in"),
   crossSite: () =>
     refusal(
       "cross-site",
       "Cannot answer: the request is not proven to come from a page of this site",
     ),
   path: () => refusal("path-unknown", "Cannot answer: there is no such page under /auth"),
-  method: () => refusal("method-not-allowed", "Cannot answer: the page does not take this method"),
+  method: () =>
+    refusal("method-not-allowed", "Cannot answer: the page does not support this method"),
   body: (bytesMax: number) =>
     refusal(
       "body-too-large",
@@ -104,7 +105,7 @@ export const REFUSALS = {
   bodyMalformed: () =>
     refusal(
       "body-malformed",
-      "Cannot read the request: its body is not framed as its head says, must be whole chunks",
+      "Cannot read the request: its body does not match its headers, must be complete chunks",
     ),
   form: () =>
     refusal(
@@ -117,9 +118,15 @@ export const REFUSALS = {
       'Cannot end a session: the form must have one field "end" with a session or "all"',
     ),
   tooMany: (seconds: number) =>
-    refusal("too-many-logins", `Cannot check the password: too many were wrong, wait ${seconds} s`),
+    refusal(
+      "too-many-logins",
+      `Cannot check the password: too many failed attempts, wait ${seconds} s`,
+    ),
   busy: () =>
-    refusal("logins-busy", "Cannot check the password: too many are being checked, try again soon"),
+    refusal(
+      "logins-busy",
+      "Cannot check the password: too many logins are in progress, try again soon",
+    ),
   unreachable: () =>
     refusal("cockpit-unreachable", "Cannot answer: the cockpit is not reachable", {
       hints: ["fleetctl status"],
@@ -133,14 +140,14 @@ export const REFUSALS = {
   signInStale: () =>
     refusal(
       "sign-in-stale",
-      "Cannot finish the sign-in: it is not one of this browser, is used up or took too long; " +
-        "please try again",
+      "Cannot finish the sign-in: it belongs to another browser, was already used or has " +
+        "expired; please try again",
     ),
   signInFailed: () =>
     refusal(
       "sign-in-failed",
-      "Cannot finish the sign-in: your account was not accepted; the operator finds the reason " +
-        "under the request below",
+      "Cannot finish the sign-in: your account was not accepted; the operator can find the " +
+        "reason in the log, by the request id",
     ),
   provider: () =>
     refusal("provider-unreachable", "Cannot sign in: the identity provider does not answer"),

@@ -1,40 +1,44 @@
 /**
- * What the login proxy is made of; each route gets it. Types only.
+ * The dependencies of the login proxy, passed to each route, and the context of a request. Types
+ * only.
  *
  * @module
  */
 
-import type { Clock, ListenAddress, Log, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import type { Attempts } from "login/basic/attempts.ts";
 import type { FormTokens } from "login/basic/form_token.ts";
-import type { BasicMemory } from "login/basic/header.ts";
+import type { BasicHeaderCache } from "login/basic/header.ts";
 import type { Passwords } from "login/basic/passwords.ts";
-import type { PinStore } from "core/login_store.ts";
+import type { PinStore } from "core/login/store.ts";
 import type { Caller } from "login/caller.ts";
 import type { CookieJar } from "login/cookies.ts";
 import type { Flows } from "login/oidc/flows.ts";
 import type { PrincipalRules } from "login/oidc/principal.ts";
 import type { Provider } from "login/oidc/provider.ts";
 import type { Refreshes } from "login/oidc/refreshes.ts";
-import type { Refreshing } from "login/oidc/refreshing.ts";
-import type { IpNetwork } from "core/ip.ts";
+import type { SharedRefreshes } from "login/oidc/shared_refreshes.ts";
+import type { IpNetwork } from "core/net/ip.ts";
 import type { Assertions } from "login/proxy/assertions.ts";
-import type { DiskReserve } from "core/disk_reserve.ts";
+import type { DiskReserve } from "login/disk_reserve.ts";
 import type { Leases } from "login/session/leases.ts";
 import type { Sessions } from "login/session/sessions.ts";
-import type { Deadlines } from "core/deadlines.ts";
-import type { ProxyRequest, Upstream } from "core/proxy_port.ts";
+import type { Deadlines } from "login/deadlines.ts";
+import type { ProxyRequest, Upstream } from "login/http1/proxy_port.ts";
 
-/** People have passwords here. */
+/** Users log in with a password. */
 export interface BasicDriver {
   readonly kind: "basic";
   readonly passwords: Passwords;
   readonly attempts: Attempts;
-  readonly memory: BasicMemory;
+  readonly headerCache: BasicHeaderCache;
   readonly forms: FormTokens;
 }
 
-/** An OpenID provider says who people are. */
+/** Users sign in at an OpenID provider. */
 export interface OidcDriver {
   readonly kind: "oidc";
   readonly provider: Provider;
@@ -42,18 +46,18 @@ export interface OidcDriver {
   readonly refreshes: Refreshes;
   readonly pins: PinStore;
   readonly rules: PrincipalRules;
-  readonly refreshing: Refreshing;
+  readonly sharedRefreshes: SharedRefreshes;
 }
 
-/** How people log in. */
+/** How users log in. */
 export type Driver = BasicDriver | OidcDriver;
 
-/** Everything a request may need. */
-export interface LoginParts {
-  /** The cockpit: where it is, and the way to it. */
+/** Dependencies of the request handlers. */
+export interface LoginDeps {
+  /** Address of the cockpit. */
   readonly cockpit: ListenAddress;
   readonly upstream: Upstream;
-  /** Undefined where the cockpit is told an identity without a proof. */
+  /** Undefined without an assertion key: the cockpit then gets identities without a proof. */
   readonly assertions: Assertions | undefined;
   readonly trustedProxies: readonly IpNetwork[];
   readonly publicUrl: URL | undefined;
@@ -71,12 +75,12 @@ export interface LoginParts {
   readonly log: Log;
 }
 
-/** One request, with what was found out about it. */
-export interface Asked {
+/** One request and its derived facts. */
+export interface RequestContext {
   readonly request: ProxyRequest;
   readonly url: URL;
   readonly caller: Caller;
   readonly requestId: string;
-  /** A person waits for a page. */
+  /** A browser navigates to a page. */
   readonly isNavigation: boolean;
 }

@@ -1,29 +1,30 @@
 /**
- * A file that only takes up room, so that the end of something can still be stored on a full disk:
- * it is given up first, and made again once there is room.
+ * A file that reserves disk space, so that a logout can be stored on a full disk. It is deleted
+ * when the disk is full, and written again when there is space.
  *
  * @module
  */
 
-import type { FileFault, Files, Log } from "core/ports.ts";
+import type { FileFault, Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import { errorText } from "core/errors.ts";
 
-/** Bytes of the file. SQLite needs at most some tens of KiB to record a few ends. */
-export const RESERVE_BYTES = 1024 * 1024;
+/** Bytes of the file. SQLite needs at most some tens of KiB to store a few logouts. */
+const RESERVE_BYTES = 1024 * 1024;
 const RESERVE_MODE = 0o600;
 
 /** The reserve of one store. */
 export interface DiskReserve {
-  /** Makes the file where it is missing; a disk without room for it is logged once and no fault. */
+  /** Creates the file if it is missing. A full disk is logged once and is not a fault. */
   fill(): Promise<void>;
-  /** Removes the file; false when there was none. */
+  /** Deletes the file; false if there is none. */
   release(): Promise<boolean>;
-  /** Runs `work`, and once more after giving up the reserve when the disk was full. */
+  /** Runs `work`; on a full disk deletes the reserve and runs it again. */
   retry<T>(work: () => Result<T> | Promise<Result<T>>): Promise<Result<T>>;
 }
 
-/** Creates the reserve at `path`; touches nothing yet. */
+/** Creates the reserve at `path`; accesses no file yet. */
 export function createDiskReserve(
   path: string,
   ports: {
@@ -36,7 +37,7 @@ export function createDiskReserve(
   const release = async () => {
     if (await files.stat(path) === undefined) return false;
     await files.remove(path);
-    log.warning("disk full: the reserve is given up", { path });
+    log.warning("disk full: deleted the reserve", { path });
     return true;
   };
   return {
@@ -46,7 +47,7 @@ export function createDiskReserve(
         await files.write(path, noise(), { mode: RESERVE_MODE });
         isWarned = false;
       } catch (thrown) {
-        if (!isWarned) log.warning("no room for the reserve", { path, error: errorText(thrown) });
+        if (!isWarned) log.warning("no space for the reserve", { path, error: errorText(thrown) });
         isWarned = true;
       }
     },
@@ -59,12 +60,12 @@ export function createDiskReserve(
   };
 }
 
-/** Bytes without a pattern, so that a file system that compresses stores all of them. */
+/** Incompressible bytes, so that a compressing file system stores all of them. */
 function noise(): Uint8Array {
   const words = new Uint32Array(RESERVE_BYTES / Uint32Array.BYTES_PER_ELEMENT);
   let word = 1;
   for (let index = 0; index < words.length; index++) {
-    // Marsaglia's xorshift: nothing here is a secret.
+    // Marsaglia's xorshift; the bytes are not secret.
     word ^= word << 13;
     word ^= word >>> 17;
     word ^= word << 5;
@@ -73,7 +74,7 @@ function noise(): Uint8Array {
   return new Uint8Array(words.buffer);
 }
 
-/** Opens a store, and once more after giving up the reserve when the disk was full. */
+/** Opens a store; on a full disk deletes the reserve and opens it again. */
 export async function openWithReserve<T>(
   reserve: DiskReserve,
   open: () => Promise<T>,

@@ -1,52 +1,53 @@
 /**
- * Wires the login proxy: keys, store, driver, listener. Takes ports, reads no environment;
- * `login/main.ts` and the tests start it the same way.
+ * Wires the login proxy: keys, store, driver, listener. Receives its ports and reads no
+ * environment; `login/main.ts` and the tests start it the same way. Why it is our own: ADR 0030.
  *
  * @module
  */
 
-import { canonicalName } from "core/basic_users.ts";
-import { createDeadlines } from "core/deadlines.ts";
-import { createDiskReserve, type DiskReserve, openWithReserve } from "core/disk_reserve.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import { type LoginStore, openLoginStore } from "core/login_store.ts";
-import type { Host, ListenAddress } from "core/ports.ts";
-import type { Proxying, Upstream } from "core/proxy_port.ts";
-import { openSigner } from "core/signed_value.ts";
+import { canonicalName } from "core/login/basic_users.ts";
+import { createDeadlines } from "login/deadlines.ts";
+import { createDiskReserve, type DiskReserve, openWithReserve } from "login/disk_reserve.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { type LoginStore, openLoginStore } from "core/login/store.ts";
+import type { Host } from "core/ports/host.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
+import type { Proxying, Upstream } from "login/http1/proxy_port.ts";
+import { openSigner } from "core/crypto/signed_value.ts";
 import { createLogin, type LoginApp } from "login/app.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { createFormTokens, FORM_PURPOSE } from "login/basic/form_token.ts";
-import { createBasicMemory } from "login/basic/header.ts";
-import { createPasswords, type HashWork } from "login/basic/passwords.ts";
+import { createBasicHeaderCache } from "login/basic/header.ts";
+import { createPasswords, type HashPool } from "login/basic/passwords.ts";
 import type { LoginConfig } from "login/config.ts";
 import { createCookieJar } from "login/cookies.ts";
 import { BROWSER_PURPOSE, createFlows } from "login/oidc/flows.ts";
 import { createProvider } from "login/oidc/provider.ts";
 import { createRefreshes } from "login/oidc/refreshes.ts";
-import { createRefreshing } from "login/oidc/refreshing.ts";
-import type { Driver, LoginParts } from "login/parts.ts";
+import { createSharedRefreshes } from "login/oidc/shared_refreshes.ts";
+import type { Driver, LoginDeps } from "login/deps.ts";
 import { createAssertions } from "login/proxy/assertions.ts";
-import { createFingerprints, createPinPrints } from "login/session/fingerprint.ts";
+import { createFingerprints, createPinFingerprints } from "login/session/fingerprint.ts";
 import { createLeases } from "login/session/leases.ts";
 import { createSessions, SESSION_PURPOSE } from "login/session/sessions.ts";
 
 /** Ports of the login proxy. */
 export type LoginPorts =
   & Pick<Host, "clock" | "random" | "files" | "http" | "databases" | "log">
-  & { readonly proxying: Proxying; readonly hashes: HashWork & { close(): void } };
+  & { readonly proxying: Proxying; readonly hashes: HashPool & { close(): void } };
 
 /** The running login proxy. */
 export interface LoginProxy {
   readonly address: ListenAddress;
-  /** Cuts what is open and closes; sessions stay in the store. */
+  /** Aborts open requests and closes; sessions stay in the store. */
   close(): Promise<void>;
 }
 
-/** The parts, and what has to be closed. */
-export interface Wired {
+/** The wired login proxy without its listener. */
+export interface LoginWiring {
   readonly app: LoginApp;
-  readonly parts: LoginParts;
-  /** Cuts what is open and stops every timer. */
+  readonly deps: LoginDeps;
+  /** Aborts open requests and stops every timer. */
   stop(): void;
 }
 
@@ -86,11 +87,11 @@ export async function startLogin(config: LoginConfig, ports: LoginPorts): Promis
   }
 }
 
-/** Puts the parts together over a store and a way to the cockpit. */
+/** Wires the login proxy over a store and an upstream. */
 export async function wireLogin(
   config: LoginConfig,
   ports: Omit<LoginPorts, "proxying" | "files" | "databases" | "hashes"> & {
-    readonly hashes: HashWork;
+    readonly hashes: HashPool;
   },
   over: {
     readonly store: LoginStore;
@@ -98,35 +99,39 @@ export async function wireLogin(
     readonly upstream: Upstream;
     readonly port: () => number;
   },
-): Promise<Wired> {
+): Promise<LoginWiring> {
   const { clock, random, log } = ports;
   const { store, reserve, upstream } = over;
   const deadlines = createDeadlines(clock.monotonic, clock.after);
-  // An open stream asks nothing, and its session can be ended by another program all the same.
+  // An open stream sends no request, yet the CLI may end its session. So poll the store.
   let isWatching = false;
   const watch = () => {
     if (isWatching) return;
     isWatching = true;
     deadlines.add(clock.monotonic() + LOGIN_LIMITS.storeLookMs, () => {
       isWatching = false;
-      const unstored = sessions.storeEnds();
-      if (leases.count() > 0) sessions.look();
+      const unstored = sessions.storePendingEnds();
+      if (leases.count() > 0) sessions.syncWithStore();
       else if (unstored === 0) return;
       watch();
     });
   };
-  const leases = createLeases(clock, watch, (id) => sessions.endOf(id));
+  const leases = createLeases(clock, watch, (id) => sessions.expiryOf(id));
   const sessions = createSessions({
-    ...{ store, leases, reserve, onUnstored: watch },
+    store,
+    leases,
+    reserve,
+    onUnstored: watch,
     signer: await openSigner(config.hmacKeys, SESSION_PURPOSE),
     fingerprints: config.driver.kind === "basic"
       ? createFingerprints(config.driver.users)
-      : createPinPrints(store.pins),
+      : createPinFingerprints(store.pins),
     ttlMs: config.ttlMs,
     idleMs: config.idleMs,
-    ...{ clock, random },
+    clock,
+    random,
   });
-  const parts: LoginParts = {
+  const deps: LoginDeps = {
     cockpit: config.cockpit,
     upstream,
     assertions: config.assertionKeys === undefined
@@ -137,13 +142,19 @@ export async function wireLogin(
     listen: { hostname: config.listen.hostname, port: over.port },
     cookies: createCookieJar(config.cookiePrefix),
     driver: await driverOf(config, ports, { store, onEnded: sessions.ended }),
-    ...{ sessions, leases, reserve, deadlines, clock, random, log },
+    sessions,
+    leases,
+    reserve,
+    deadlines,
+    clock,
+    random,
+    log,
   };
   return {
-    app: createLogin(parts),
-    parts,
+    app: createLogin(deps),
+    deps,
     stop: () => {
-      leases.cutAll();
+      leases.abortAll();
       deadlines.close();
     },
   };
@@ -152,7 +163,7 @@ export async function wireLogin(
 async function driverOf(
   { driver, hmacKeys }: LoginConfig,
   { clock, random, http, hashes }: Pick<LoginPorts, "clock" | "random" | "http"> & {
-    readonly hashes: HashWork;
+    readonly hashes: HashPool;
   },
   over: { readonly store: LoginStore; readonly onEnded: (ids: readonly string[]) => void },
 ): Promise<Driver> {
@@ -163,9 +174,12 @@ async function driverOf(
       provider: createProvider(driver.provider, { http, clock }),
       flows: createFlows(await openSigner(hmacKeys, BROWSER_PURPOSE), { clock, random }),
       refreshes: await createRefreshes(hmacKeys, {
-        ...{ store: store.refreshes, clock, random, onEnded },
+        store: store.refreshes,
+        clock,
+        random,
+        onEnded,
       }),
-      refreshing: createRefreshing(clock),
+      sharedRefreshes: createSharedRefreshes(clock),
       pins: store.pins,
       rules: driver.rules,
     };
@@ -175,7 +189,7 @@ async function driverOf(
     kind: "basic",
     passwords: createPasswords(driver.users, hashes),
     attempts: createAttempts(clock, (name) => names.has(canonicalName(name))),
-    memory: createBasicMemory({ clock, random }),
+    headerCache: createBasicHeaderCache({ clock, random }),
     forms: createFormTokens(await openSigner(hmacKeys, FORM_PURPOSE), { clock, random }),
   };
 }

@@ -8,17 +8,16 @@
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
 import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
-import { systemHashThreads } from "core/os/slow_hashes.ts";
-import { systemProxying } from "core/os/proxy_server.ts";
-import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
-import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
+import { systemHashThreads } from "login/os/slow_hashes.ts";
+import { systemProxying } from "login/http1/os/proxy_server.ts";
+import { hashPassword, PASSWORD_SALT_BYTES } from "core/login/password.ts";
+import { parseBasicUsers, printBasicUsers } from "core/login/basic_users.ts";
 import { LOGIN_SETTINGS, readLoginConfig } from "login/config.ts";
 import { startLogin } from "login/login.ts";
-import { readBounded } from "login/proxy/body.ts";
+import { readForm } from "login/proxy/body.ts";
 
 const PROGRAM = "fleetctl-login";
 const host = openHost({ log: { program: PROGRAM } });
@@ -28,9 +27,9 @@ async function print(to: { write(data: Uint8Array): Promise<number> }, text: str
   await to.write(new TextEncoder().encode(text));
 }
 
-/** Prints the entry of a user; the password never stands in an argument. */
+/** Prints the entry of a user; reads the password from standard input, never from arguments. */
 async function printEntry(name: string): Promise<number> {
-  const text = await readBounded(Deno.stdin.readable, LOGIN_LIMITS.formBytesMax);
+  const text = await readForm(Deno.stdin.readable);
   const password = (text.ok ? text.value : "").replace(/\r?\n$/, "");
   const checked = parseBasicUsers(printBasicUsers([{ name, stored: "x" }]));
   const user = checked.ok ? checked.value[0] : undefined;

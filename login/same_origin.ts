@@ -1,19 +1,19 @@
 /**
- * Whether a request comes from a page of this origin, as far as its headers prove it. Browsers send
- * `Sec-Fetch-Site` to secure origins and `Origin` with everything but plain reads; a program sends
- * neither. No I/O.
+ * Whether the headers of a request prove that a page of this origin sent it. Browsers send
+ * `Sec-Fetch-Site` to secure origins, and `Origin` with all requests but simple reads. Programs
+ * send neither. No I/O.
  *
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
-import type { HeaderReader } from "core/header_list.ts";
+import type { HeaderReader } from "core/http1/header_list.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 import type { Caller } from "login/caller.ts";
 
-/** What the headers say: our own page, another's, or nothing. */
+/** What the headers prove: our own page, a foreign page, or nothing. */
 export type PageProof = "own" | "foreign" | "none";
 
-/** Reads the proof; `publicOrigin` is the origin of `WEBVIEW_URL`, where that is set. */
+/** Returns the proof; `publicOrigin` is the origin of `WEBVIEW_URL`, if that is set. */
 export function pageProof(
   headers: HeaderReader,
   caller: Pick<Caller, "host" | "scheme">,
@@ -26,15 +26,15 @@ export function pageProof(
   return isOwnOrigin(origin, caller, publicOrigin) ? "own" : "foreign";
 }
 
-/** Tells whether a browser sent the request, by what only browsers send. */
+/** Returns whether a browser sent the request, by headers that only browsers send. */
 export function isFromBrowser(headers: HeaderReader): boolean {
   return headers.has("sec-fetch-site") || headers.has("sec-fetch-mode");
 }
 
 /**
- * Tells whether an `Origin` is ours. Without `WEBVIEW_URL` the scheme may differ: behind a front that
- * ends TLS without saying so, the page is https and the request http. Where `WEBVIEW_URL` is https, a
- * plain page is ours only on this machine: anybody on the way can write any other one.
+ * Returns whether an `Origin` is ours. Without `WEBVIEW_URL` the scheme may differ, because a proxy
+ * may terminate TLS without a forwarding header. If `WEBVIEW_URL` is https, an http page is ours
+ * only on this machine: an attacker on the network can forge any other.
  */
 export function isOwnOrigin(
   origin: string,
@@ -51,7 +51,7 @@ export function isOwnOrigin(
     url.host === new URL(`${url.protocol}//${host}`).host;
 }
 
-/** Tells whether a request is a person's: a page that is navigated to, not a part of one. */
+/** Returns whether a request is a navigation to a page, not a subresource or a program. */
 export function isNavigation(method: string, headers: HeaderReader): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
   const mode = headers.get("sec-fetch-mode");

@@ -1,28 +1,31 @@
 /**
- * Whether a browser keeps our cookies at the address it was opened with: they are `Secure`, so it
- * must be https, or this very machine by the name `localhost`. Otherwise a page says what to do.
+ * Whether a browser stores our cookies at its current address. They are `Secure`, so the address
+ * must be https or `localhost`. Otherwise a page explains what to do.
  *
  * @module
  */
 
 import { type Caller, hostName } from "login/caller.ts";
 import { insecureOriginPage } from "login/pages/pages.ts";
-import type { Asked, LoginParts } from "login/parts.ts";
-import { parseIp } from "core/ip.ts";
+import type { LoginDeps, RequestContext } from "login/deps.ts";
+import { parseIp } from "core/net/ip.ts";
 
-/** Tells whether cookies reach us again from where the page was opened. */
-export function isSecureOrigin(caller: Pick<Caller, "scheme" | "host">): boolean {
+/** Returns whether the browser sends our cookies back from this origin. */
+function isSecureOrigin(caller: Pick<Caller, "scheme" | "host">): boolean {
   if (caller.scheme === "https") return true;
   const name = hostName(caller.host ?? "");
   return name === "localhost" || name.endsWith(".localhost");
 }
 
 /**
- * Answers a person at an insecure origin; undefined when the origin is fine. A loopback address
- * leads to `localhost`, the one name of this machine that cookies and passkeys both know.
+ * Answers a browser at an insecure origin; undefined if the origin is secure. Loopback addresses
+ * redirect to `localhost`, the only local name that works for cookies and passkeys.
  */
-export function refuseInsecureOrigin(asked: Asked, parts: LoginParts): Response | undefined {
-  const { caller, url } = asked;
+export function refuseInsecureOrigin(
+  context: RequestContext,
+  deps: LoginDeps,
+): Response | undefined {
+  const { caller, url } = context;
   if (isSecureOrigin(caller)) return undefined;
   const host = caller.host ?? "";
   const address = parseIp(hostName(host));
@@ -37,7 +40,7 @@ export function refuseInsecureOrigin(asked: Asked, parts: LoginParts): Response 
       },
     });
   }
-  const { listen, publicUrl } = parts;
+  const { listen, publicUrl } = deps;
   const isAny = ["0.0.0.0", "::", "[::]", ""].includes(listen.hostname);
   const name = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
   return insecureOriginPage({

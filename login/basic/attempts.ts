@@ -1,37 +1,37 @@
 /**
- * The rate limit of the basic driver: at most 8 failed attempts of one client in a minute (spec "Login
- * drivers"), counted before the password is looked at, so that a burst of parallel guesses gets no more.
- * One bucket serves the form and the `Authorization: Basic` header.
+ * The rate limit of the basic driver: at most 8 failed attempts per client and minute. Attempts
+ * count before the password check, so parallel guesses gain nothing. The form and the
+ * `Authorization: Basic` header share one bucket.
  *
- * An IPv6 client is a /64; the networks around it have rising limits, because a /48 is easily had. An account
- * has a limit too, for clients that were never right there; whoever was right before is not locked out by
- * strangers. Memory is bounded, and names that are no account share buckets.
+ * An IPv6 client is a /64; larger networks have higher limits, because a /48 is easy to get.
+ * Accounts have a limit too, for clients that never logged in to them, so that strangers cannot
+ * lock out a known client. Memory is bounded, and unknown names share buckets.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Clock } from "core/ports/clock.ts";
 
-/** An attempt that may go on. */
+/** An attempt that may proceed. */
 export interface Attempt {
-  /** Takes the attempt out of the count, because it was right. */
+  /** Uncounts the attempt because the password was right; the client is then known. */
   forgive(): void;
-  /** Takes it out of the count because nothing was looked at; nobody is known better for it. */
+  /** Uncounts the attempt because the password was not checked. */
   withdraw(): void;
 }
 
 /** The counter. */
 export interface Attempts {
   /**
-   * Counts an attempt as failed until it is forgiven; seconds to wait when there are too many.
-   * `client` is the client's own key and those of the networks around it, narrowest first.
+   * Counts an attempt as failed until it is forgiven; returns seconds to wait if there are too
+   * many. `client` lists the keys of the client and its networks, narrowest first.
    */
   begin(
     client: readonly string[],
     account: string,
   ): Attempt | { readonly retryAfterSeconds: number };
-  /** How many counts are remembered. */
+  /** Number of stored counts. */
   size(): number;
 }
 
@@ -46,7 +46,7 @@ interface Mark {
   readonly at: number;
 }
 
-/** Creates an empty counter; `isAccount` tells the names that somebody has. */
+/** Creates an empty counter; `isAccount` returns whether a name is an account. */
 export function createAttempts(
   clock: Pick<Clock, "monotonic">,
   isAccount: (name: string) => boolean,
@@ -54,7 +54,7 @@ export function createAttempts(
   const { clientsKept, failedWindowSeconds, accountWindowSeconds, accountFailuresMax } =
     LOGIN_LIMITS;
   const clients = createCounts(clientsKept, failedWindowSeconds * 1000);
-  // One more than there can be: an account must never make room for another.
+  // Unbounded: accounts are a fixed set, and one must never evict another.
   const accounts = createCounts(Infinity, accountWindowSeconds * 1000);
   const known = new Set<string>();
   return {
@@ -93,10 +93,10 @@ export function createAttempts(
   };
 }
 
-/** Marks per key within a sliding window, keys in the order of their last mark. */
+/** Marks per key within a sliding window, least recently marked keys first. */
 function createCounts(keysMax: number, windowMs: number) {
   const counts = new Map<string, Mark[]>();
-  /** Drops what has passed; the list is the one that is kept. */
+  /** Removes expired marks in place. */
   const live = (key: string, now: number): Mark[] => {
     const marks = counts.get(key) ?? [];
     const first = marks.findIndex(({ at }) => now - at < windowMs);
@@ -110,12 +110,12 @@ function createCounts(keysMax: number, windowMs: number) {
     }
   };
   return {
-    /** Milliseconds until another one may fail; 0 when it may now. */
+    /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
     wait: (key: string, max: number, now: number): number => {
       const marks = live(key, now);
       const [oldest] = marks;
       if (marks.length < max || oldest === undefined) return 0;
-      // Who goes on is remembered before who has stopped.
+      // Evict inactive clients before active ones.
       counts.delete(key);
       counts.set(key, marks);
       return oldest.at + windowMs - now;
@@ -137,7 +137,7 @@ function createCounts(keysMax: number, windowMs: number) {
   };
 }
 
-/** FNV-1a: names that are nobody's need no better spread. */
+/** FNV-1a: unknown names need no stronger hash. */
 function bucketOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < name.length; index++) {

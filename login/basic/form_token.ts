@@ -1,30 +1,31 @@
 /**
- * The token that ties a login form to the browser that loaded it: signed, short-lived, in a cookie
- * and in the form, and good for one post (spec "Cookies", `wv_login_csrf`). Issued forms cost no
- * memory; used ones are remembered, within a bound.
+ * The CSRF token of the login form (`wv_login_csrf`): signed, short-lived, in a cookie and in the
+ * form, and valid for one post. Issued tokens use no memory; used ones are stored, within a limit.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock, Random } from "core/ports.ts";
-import { isEqualInConstantTime, type Signer, toBase64Url } from "core/signed_value.ts";
+import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
+import { type Signer, toBase64Url } from "core/crypto/signed_value.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 
 /** Purpose of the token. */
 export const FORM_PURPOSE = "login-form";
 const NONCE_BYTES = 16;
 
-/** Why a post is not believed; for the log. */
+/** Why a post is rejected; for the log. */
 export type FormFault = "cookie-absent" | "field-absent" | "mismatch" | "token" | "used";
 
 /** Issues and redeems tokens. */
 export interface FormTokens {
   issue(): Promise<string>;
-  /** Redeems a token; undefined when it is good, and then it never is again. */
+  /** Redeems a token; returns undefined if it is valid, which it is only once. */
   redeem(cookie: string | undefined, field: string | undefined): Promise<FormFault | undefined>;
 }
 
-/** Creates the tokens over a signer of `FORM_PURPOSE`. */
+/** Creates the tokens; the signer must have the purpose `FORM_PURPOSE`. */
 export function createFormTokens(
   signer: Signer,
   ports: { readonly clock: Pick<Clock, "now">; readonly random: Pick<Random, "bytes"> },

@@ -1,40 +1,34 @@
 /**
- * Checks a name and a password against the table of users. The time depends on neither: an unknown
- * name, a plain entry and a hashed one cost the same work, and texts are compared as digests.
- * Bounds how many checks run at once and how many wait for that; keeps no password.
+ * Checks a name and a password against the table of users. Timing reveals neither: an unknown name,
+ * a plain password and a hashed one cost the same work, and texts are compared as digests.
+ * Limits running and waiting checks; stores no password.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import {
-  areEqualBytes,
-  costOf,
-  isPasswordOf,
-  type PasswordHash,
-  type SlowHashes,
-} from "core/password.ts";
-import { type BasicUser, canonicalName } from "core/basic_users.ts";
+import { areEqualBytes } from "core/crypto/constant_time.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { costOf, isPasswordOf, type PasswordHash, type SlowHashes } from "core/login/password.ts";
+import { type BasicUser, canonicalName } from "core/login/basic_users.ts";
 
-/** The check. */
+/** The password check. */
 export interface Passwords {
   /**
-   * Returns the principal; undefined for a wrong name or password, `busy` when so many checks wait
-   * that this one is not made.
+   * Returns the principal; undefined for a wrong name or password, `BUSY` if too many checks wait.
    */
   check(name: string, password: string): Promise<string | undefined | typeof BUSY>;
 }
 
-/** A check that was not made. */
+/** The check was not made. */
 export const BUSY = Symbol("busy");
 
-/** What computes the hashes, and how many of them at once. */
-export type HashWork = SlowHashes & { readonly atOnce: number };
+/** Computes the slow hashes, `atOnce` of them concurrently. */
+export type HashPool = SlowHashes & { readonly atOnce: number };
 
 /** Creates the check for a table of users. */
-export function createPasswords(users: readonly BasicUser[], work: HashWork): Passwords {
+export function createPasswords(users: readonly BasicUser[], work: HashPool): Passwords {
   const byName = new Map(users.map((user) => [user.name, user]));
-  /** One hash of each cost in the table: every check does the work of all of them. */
+  /** One hash of each cost in the table: every check computes all of them. */
   const costs = new Map(users.flatMap((user) => {
     const hash = hashOf(user);
     return hash === undefined ? [] : [[costOf(hash), hash]];
@@ -58,7 +52,7 @@ function hashOf({ credential }: BasicUser): PasswordHash | undefined {
   return credential.kind === "hash" ? credential.hash : undefined;
 }
 
-/** Does the same work for every user and for nobody, so that time tells none from another. */
+/** Does the same work for all names, known or not, so that timing reveals nothing. */
 async function isRight(
   user: BasicUser | undefined,
   given: string,
@@ -83,7 +77,7 @@ async function digest(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }
 
-/** Lets at most `atOnceMax` pieces of work run at once, in the order of arrival, and few wait. */
+/** A FIFO semaphore: at most `atOnceMax` run and `waitingMax` wait. */
 function createGate(
   atOnceMax: number,
   waitingMax: number,

@@ -1,14 +1,18 @@
 /**
- * Asking the OpenID provider, within bounds: no redirect is followed, an answer has a time and a size.
+ * Bounded requests to the OpenID provider: no redirects, a timeout, and a maximum answer size.
  *
  * @module
  */
 
+import { withinTime } from "core/concurrency/time_limit.ts";
+import { defined } from "core/defined.ts";
 import { errorText } from "core/errors.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { readBytes } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 
-/** What `oauth4webapi` asks with. */
+/** The `fetch` that `oauth4webapi` calls. */
 type Fetch = (
   url: string,
   options: {
@@ -18,8 +22,8 @@ type Fetch = (
   },
 ) => Promise<Response>;
 
-/** There is no answer, too much of one, or one that says that the provider cannot answer now. */
-export class ProviderAway extends Error {
+/** No answer, one that is too long, or status 429 or 5xx. */
+export class ProviderUnavailable extends Error {
   override readonly name = "ProviderAway";
 }
 
@@ -27,53 +31,31 @@ export class ProviderAway extends Error {
 export function boundedFetch(
   { http, clock }: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
 ): Fetch {
-  return async (url, { method, headers, body }) => {
-    const late = new AbortController();
-    const cancel = clock.after(LOGIN_LIMITS.providerSeconds * 1000, () => {
-      late.abort(new DOMException("the provider gave no answer in time", "TimeoutError"));
-    });
+  return async (url, { method, headers, body: sent }) => {
     try {
-      const response = await http.fetch(url, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body }),
-        redirect: "manual",
-        signal: late.signal,
-      });
-      const bytes = await readBytes(response.body, late);
-      if (response.status >= 500 || response.status === 429) {
-        throw new RangeError(`the provider answers ${response.status}`);
-      }
-      const isBodyless = [101, 204, 205, 304].includes(response.status);
-      return new Response(isBodyless ? null : bytes, {
-        status: response.status,
-        headers: response.headers,
+      return await withinTime(clock, LOGIN_LIMITS.providerSeconds * 1000, async (signal) => {
+        const response = await http.fetch(url, {
+          method,
+          headers,
+          ...defined({ body: sent }),
+          redirect: "manual",
+          signal,
+        });
+        // The timeout also aborts a body that never ends.
+        const body = response.body?.pipeThrough(new TransformStream(), { signal }) ?? null;
+        const bytes = await readBytes(body, LOGIN_LIMITS.providerBytesMax);
+        if (!bytes.ok) throw new RangeError("the provider's answer is too long");
+        if (response.status >= 500 || response.status === 429) {
+          throw new RangeError(`the provider answers ${response.status}`);
+        }
+        const isBodyless = [101, 204, 205, 304].includes(response.status);
+        return new Response(isBodyless ? null : bytes.value, {
+          status: response.status,
+          headers: response.headers,
+        });
       });
     } catch (thrown) {
-      throw new ProviderAway(errorText(thrown));
-    } finally {
-      cancel();
+      throw new ProviderUnavailable(errorText(thrown));
     }
   };
-}
-
-async function readBytes(
-  body: ReadableStream<Uint8Array<ArrayBuffer>> | null,
-  late: AbortController,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  const reader = body?.getReader();
-  // A body that never comes to its end is given up with its request.
-  late.signal.addEventListener("abort", () => void reader?.cancel().catch(() => {}));
-  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-    bytes += read.value.length;
-    if (bytes > LOGIN_LIMITS.providerBytesMax) {
-      late.abort();
-      throw new RangeError("the provider's answer is too long");
-    }
-    parts.push(read.value);
-  }
-  late.signal.throwIfAborted();
-  return await new Blob(parts).bytes();
 }

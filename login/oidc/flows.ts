@@ -1,19 +1,20 @@
 /**
- * Sign-ins that are under way, on the server (decision 20): each is good once, for ten minutes, and
- * for the browser that began it. The one `wv_oidc_state` cookie names the browser, so that several tabs
- * can sign in at once. Bounded: a browser has at most 8, a client's own oldest make room first.
+ * Pending sign-ins, kept on the server. Each can be used once, for ten minutes, and only by the
+ * browser that started it. The `wv_oidc_state` cookie identifies the browser, so several tabs can
+ * sign in concurrently. Bounded: at most 8 per browser, and a client evicts its own oldest first.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock, Random } from "core/ports.ts";
-import { type Signer, toBase64Url } from "core/signed_value.ts";
+import { type Signer, toBase64Url } from "core/crypto/signed_value.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 
 /** Purpose of the cookie's token. */
 export const BROWSER_PURPOSE = "oidc-state";
 
-/** One sign-in. Everything in it was made for it alone (RFC 7636, 7.1). */
+/** One sign-in. All its values are unique to it (RFC 7636, 7.1). */
 export interface Flow {
   readonly state: string;
   readonly nonce: string;
@@ -22,18 +23,20 @@ export interface Flow {
   readonly next: string;
 }
 
-/** The sign-ins. */
+/** The pending sign-ins. */
 export interface Flows {
-  /** Begins one; returns the value of the cookie too. */
+  /** Starts a sign-in; also returns the value of the cookie. */
   begin(
     of: { readonly cookie: string | undefined; readonly client: string; readonly next: string },
   ): Promise<{ readonly flow: Flow; readonly cookie: string }>;
-  /** Takes the one of a state, which is gone then, whatever comes of it. */
+  /**
+   * Removes and returns the sign-in of a state; undefined if unknown, expired or not its browser.
+   */
   take(cookie: string | undefined, state: string): Promise<Flow | undefined>;
   size(): number;
 }
 
-interface Kept {
+interface PendingFlow {
   readonly flow: Flow;
   readonly browser: string;
   readonly client: string;
@@ -43,7 +46,7 @@ interface Kept {
 const ID_BYTES = 16;
 const SECRET_BYTES = 32;
 
-/** Creates an empty set over a signer of `BROWSER_PURPOSE`. */
+/** Creates an empty set; the signer must have the purpose `BROWSER_PURPOSE`. */
 export function createFlows(
   signer: Signer,
   ports: {
@@ -54,19 +57,19 @@ export function createFlows(
   const { clock, random } = ports;
   const { flowSeconds, flowsKept, flowsPerBrowserMax, flowsPerClientMax } = LOGIN_LIMITS;
   /** By state, oldest first. */
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, PendingFlow>();
   const text = (bytes: number) => toBase64Url(random.bytes(bytes));
   const browserOf = async (cookie: string | undefined) => {
     if (cookie === undefined) return undefined;
     const fields = await signer.verify(cookie, clock.now());
     return fields.ok ? fields.value.principal : undefined;
   };
-  /** Drops the oldest of those that `isSame` until fewer than `max` are left. */
-  const makeRoom = (max: number, isSame: (one: Kept) => boolean) => {
+  /** Evicts the oldest matches of `isSame` until fewer than `max` remain. */
+  const makeRoom = (max: number, isSame: (one: PendingFlow) => boolean) => {
     const same = [...kept].filter(([, one]) => isSame(one));
     for (const [state] of same.slice(0, Math.max(0, same.length - max + 1))) kept.delete(state);
   };
-  const forgetOld = () => {
+  const evictExpired = () => {
     const now = clock.monotonic();
     for (const [state, { until }] of kept) {
       if (until > now && kept.size < flowsKept) break;
@@ -75,7 +78,7 @@ export function createFlows(
   };
   return {
     begin: async ({ cookie, client, next }) => {
-      forgetOld();
+      evictExpired();
       const browser = await browserOf(cookie) ?? text(ID_BYTES);
       makeRoom(flowsPerBrowserMax, (one) => one.browser === browser);
       makeRoom(flowsPerClientMax, (one) => one.client === client);
@@ -97,7 +100,7 @@ export function createFlows(
     take: async (cookie, state) => {
       const browser = await browserOf(cookie);
       const found = kept.get(state);
-      // Another browser's is left alone: whoever knows a state must not be able to spoil it.
+      // Keep it for its own browser: knowing a state must not allow cancelling the sign-in.
       if (found === undefined || browser === undefined || found.browser !== browser) {
         return undefined;
       }

@@ -1,7 +1,7 @@
 /**
- * Who somebody is by the claims of an OpenID provider (decision 21): the described ladder `email`,
- * `preferred_username`, `upn` for a provider of one organization; only a proven e-mail address for one
- * that serves everybody, because there the other claims are whatever a stranger typed. Pure.
+ * Derives the principal from OpenID claims. For a provider of one organization the first of
+ * `email`, `preferred_username` and `upn` decides. For a public provider only a verified e-mail
+ * address counts, because strangers choose the other claims. Pure.
  *
  * @module
  */
@@ -9,34 +9,34 @@
 import { parseEmail } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Claims that may name a principal, in the described order. */
+/** Claims that may name a principal, in order of precedence. */
 export const PRINCIPAL_CLAIMS = ["email", "preferred_username", "upn"] as const;
 /** One of them. */
 export type PrincipalClaim = typeof PRINCIPAL_CLAIMS[number];
 
-/** Claims of one login: of the ID token, and of the user-info endpoint where that was asked. */
+/** Claims of one login: of the ID token, and of the user-info endpoint if it was called. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What is believed of a provider. */
+/** Which claims of a provider are trusted. */
 export interface PrincipalRules {
-  /** Serves people of organizations that we do not know. */
+  /** Serves users of unknown organizations. */
   readonly isMultiTenant: boolean;
-  /** The ladder, possibly shorter than the described one. */
+  /** Accepted claims, in order of precedence. */
   readonly claims: readonly PrincipalClaim[];
-  /** Tenants (`tid`, `hd`) whose ladder counts even then. */
+  /** Trusted tenants (`tid`, `hd`) of a multi-tenant provider. */
   readonly tenants: readonly string[];
 }
 
-/** Why nobody can be told from the claims; for the log. */
+/** Why the claims name no principal; for the log. */
 export type PrincipalFault =
   | "email-not-verified"
   | "no-claim"
   | "claim-malformed"
   | "tenant-unknown";
 
-/** Only ASCII: `toLowerCase` would make a Kelvin sign a "k", and two people one. */
+/** ASCII only: `toLowerCase` maps the Kelvin sign to "k" and would merge two users. */
 const ADDRESS = /^[\x21-\x7e]{3,254}$/;
-/** Comments, quotes, lists and separators of headers and tokens have no place in an address. */
+/** Comments, quotes, lists, and separators of headers and tokens are refused in an address. */
 const UNUSUAL = /[()"'<>,:;\\|[\]]/;
 
 /** Returns the principal. */
@@ -45,7 +45,7 @@ export function principalOf(
   rules: PrincipalRules,
 ): Result<string, PrincipalFault> {
   const { email_verified: verified } = claims;
-  // Said in any way, a "no" is a no; never said is another matter.
+  // Any value other than true denies; only an absent claim does not.
   const isDenied = verified !== undefined && verified !== true && verified !== "true";
   if (isDenied) return err("email-not-verified");
   if (!rules.isMultiTenant) return fromLadder(claims, rules.claims);
@@ -62,7 +62,7 @@ function fromLadder(
   for (const name of ladder) {
     const value = claims[name];
     if (value === undefined || value === null || value === "") continue;
-    // The first claim that is there decides: a bad one does not make way for the next.
+    // The first present claim decides, even if it is malformed.
     if (typeof value !== "string") return err("claim-malformed");
     return addressOf(value);
   }
@@ -75,7 +75,7 @@ function addressOf(value: string): Result<string, PrincipalFault> {
   return email.ok && !email.value.endsWith(".") ? ok(email.value) : err("claim-malformed");
 }
 
-/** A tenant's own mark counts only where the provider vouches for the domain of the address. */
+/** A tenant id counts only if the provider has verified the domain of the address. */
 function isOfTenant({ tid, hd, xms_edov }: Claims, tenants: readonly string[]): boolean {
   if (typeof tid === "string" && tenants.includes(tid.toLowerCase())) {
     return xms_edov === undefined || xms_edov === true || xms_edov === "1" || xms_edov === 1 ||
@@ -84,14 +84,14 @@ function isOfTenant({ tid, hd, xms_edov }: Claims, tenants: readonly string[]): 
   return typeof hd === "string" && tenants.includes(hd.toLowerCase());
 }
 
-/** Tells whether an issuer is known to serve everybody. */
+/** Returns whether an issuer is a known public provider. */
 export function isMultiTenantIssuer(issuer: URL): boolean {
   return issuer.hostname === "accounts.google.com";
 }
 
 /**
- * Tells whether an issuer stands for all tenants at once: its tokens name another issuer for each, so
- * that none of them could be checked against it.
+ * Returns whether an issuer means all tenants. Its tokens name a different issuer per tenant, so
+ * none could be verified against it.
  */
 export function isAllTenantsIssuer(issuer: URL): boolean {
   return /^\/(?:common|organizations|consumers)(?:\/|$)/i.test(issuer.pathname) &&

@@ -1,18 +1,19 @@
 /**
- * The OpenID provider as a relying party sees it, over `oauth4webapi`: discovery, the code flow with
- * PKCE S256 and nonce, signatures, user info and refresh (RFC 9700, RFC 9207, OpenID Connect Core 3.1).
- * Whatever is wrong with an answer is one fault for the log; nothing of it is shown to anybody.
+ * The OpenID provider as a relying party sees it, over `oauth4webapi`: discovery, the code
+ * flow with PKCE S256 and nonce, signatures, user info and refresh (RFC 9700, RFC 9207,
+ * OpenID Connect Core 3.1). Faults of an answer are for the log only; users never see them.
  *
  * @module
  */
 
 import * as oauth from "oauth4webapi";
 import { errorText } from "core/errors.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { toBase64Url } from "core/signed_value.ts";
-import { boundedFetch, ProviderAway } from "login/oidc/fetch.ts";
+import { toBase64Url } from "core/crypto/signed_value.ts";
+import { boundedFetch, ProviderUnavailable } from "login/oidc/fetch.ts";
 import type { Flow } from "login/oidc/flows.ts";
 import type { Claims } from "login/oidc/principal.ts";
 
@@ -25,32 +26,32 @@ export interface ProviderSettings {
   readonly redirectUri: string;
 }
 
-/** What a provider has proven. */
-export interface Proven {
+/** An identity that the provider has verified. */
+export interface VerifiedIdentity {
   readonly issuer: string;
   readonly subject: string;
   readonly claims: Claims;
   readonly refreshToken: string | undefined;
 }
 
-/** Why there is no proof; `why` is for the log. */
+/** Why an identity was not verified; `why` is for the log. */
 export interface ProviderFault {
-  /** `ended`: the provider says that the refresh token is good no more. */
+  /** `ended`: the provider no longer accepts the refresh token. */
   readonly kind: "unreachable" | "refused" | "ended";
   readonly why: string;
 }
 
 /** The provider. */
 export interface Provider {
-  /** Returns the address that begins a sign-in. */
-  address(flow: Flow): Promise<Result<URL, ProviderFault>>;
-  /** Judges what came back and redeems the code. */
-  redeem(answer: URLSearchParams, flow: Flow): Promise<Result<Proven, ProviderFault>>;
-  /** Proves once more who a refresh token belongs to. */
-  refresh(token: string): Promise<Result<Proven, ProviderFault>>;
+  /** Returns the URL that starts a sign-in. */
+  authorizationUrl(flow: Flow): Promise<Result<URL, ProviderFault>>;
+  /** Validates the callback parameters and redeems the code. */
+  redeem(answer: URLSearchParams, flow: Flow): Promise<Result<VerifiedIdentity, ProviderFault>>;
+  /** Verifies again who owns a refresh token. */
+  refresh(token: string): Promise<Result<VerifiedIdentity, ProviderFault>>;
 }
 
-interface Parts {
+interface Deps {
   readonly http: HttpClient;
   readonly clock: Clock;
 }
@@ -58,18 +59,18 @@ interface Parts {
 const SUBJECT = /^[\x20-\x7e]{1,255}$/;
 const SKEW_SECONDS = 60;
 
-/** Creates the provider; asks it for nothing yet. */
-export function createProvider(settings: ProviderSettings, parts: Parts): Provider {
+/** Creates the provider; sends no request yet. */
+export function createProvider(settings: ProviderSettings, deps: Deps): Provider {
   const client: oauth.Client = {
     client_id: settings.clientId,
     [oauth.clockTolerance]: SKEW_SECONDS,
     [oauth.clockSkew]: 0,
   };
   const options = {
-    [oauth.customFetch]: boundedFetch(parts),
+    [oauth.customFetch]: boundedFetch(deps),
     ...(settings.issuer.protocol === "http:" ? { [oauth.allowInsecureRequests]: true } : {}),
   };
-  const servers = createServers(settings, options, parts.clock);
+  const servers = createMetadataCache(settings, options, deps.clock);
   const attempt = async <T>(work: () => Promise<T>): Promise<Result<T, ProviderFault>> => {
     try {
       return ok(await work());
@@ -81,11 +82,11 @@ export function createProvider(settings: ProviderSettings, parts: Parts): Provid
     server: oauth.AuthorizationServer,
     response: Response,
     tokens: oauth.TokenEndpointResponse,
-  ): Promise<Proven> => {
+  ): Promise<VerifiedIdentity> => {
     const claims = oauth.getValidatedIdTokenClaims(tokens);
-    if (claims === undefined) throw new ProviderError("the answer holds no ID token");
+    if (claims === undefined) throw new ProviderError("the answer contains no ID token");
     await servers.verifySignature(response);
-    checkClaims(claims, settings.clientId, parts.clock.now());
+    checkClaims(claims, settings.clientId, deps.clock.now());
     await checkAccessHash(claims, tokens);
     const info = await userInfo({ server, client, options }, tokens.access_token, claims);
     return {
@@ -96,7 +97,8 @@ export function createProvider(settings: ProviderSettings, parts: Parts): Provid
     };
   };
   return {
-    address: (flow) => attempt(async () => await addressOf(await servers.get(), settings, flow)),
+    authorizationUrl: (flow) =>
+      attempt(async () => await authorizationUrlOf(await servers.get(), settings, flow)),
     redeem: (answer, flow) =>
       attempt(async () => {
         const server = await servers.get();
@@ -133,11 +135,14 @@ type Options = Parameters<typeof oauth.discoveryRequest>[1] & {
   readonly [oauth.allowInsecureRequests]?: boolean;
 };
 
-/** The provider's metadata and keys: kept, asked again after a while, and not on a stranger's wish. */
-function createServers(settings: ProviderSettings, options: Options, clock: Clock) {
+/**
+ * Caches the provider's metadata and keys. Unknown keys trigger a new fetch only after a minimum
+ * time, so that forged tokens cannot flood the provider.
+ */
+function createMetadataCache(settings: ProviderSettings, options: Options, clock: Clock) {
   let known: { readonly server: oauth.AuthorizationServer; readonly until: number } | undefined;
-  let asking: Promise<oauth.AuthorizationServer> | undefined;
-  let keysAskedAt = -Infinity;
+  let discovering: Promise<oauth.AuthorizationServer> | undefined;
+  let keysFetchedAt = -Infinity;
   const discover = async () => {
     const response = await oauth.discoveryRequest(settings.issuer, options);
     const server = await readMetadata(settings.issuer, response);
@@ -146,8 +151,8 @@ function createServers(settings: ProviderSettings, options: Options, clock: Cloc
   };
   const get = async (): Promise<oauth.AuthorizationServer> => {
     if (known !== undefined && known.until > clock.monotonic()) return known.server;
-    asking ??= discover().finally(() => asking = undefined);
-    return await asking;
+    discovering ??= discover().finally(() => discovering = undefined);
+    return await discovering;
   };
   return {
     get,
@@ -156,10 +161,10 @@ function createServers(settings: ProviderSettings, options: Options, clock: Cloc
       try {
         await oauth.validateApplicationLevelSignature(server, response, options);
       } catch (thrown) {
-        const waited = clock.monotonic() - keysAskedAt;
-        if (!isAboutKeys(thrown) || waited < LOGIN_LIMITS.keysAgainSeconds * 1000) throw thrown;
-        keysAskedAt = clock.monotonic();
-        // A copy has no keys yet, so that they are asked for; the old ones stay until it has some.
+        const waited = clock.monotonic() - keysFetchedAt;
+        if (!isKeyFault(thrown) || waited < LOGIN_LIMITS.keysAgainSeconds * 1000) throw thrown;
+        keysFetchedAt = clock.monotonic();
+        // The library fetches keys for a new object. The old keys stay until that succeeds.
         const fresh = { ...server };
         await oauth.validateApplicationLevelSignature(fresh, response, options);
         if (known !== undefined) known = { ...known, server: fresh };
@@ -168,15 +173,15 @@ function createServers(settings: ProviderSettings, options: Options, clock: Cloc
   };
 }
 
-function isAboutKeys(thrown: unknown): boolean {
+function isKeyFault(thrown: unknown): boolean {
   return thrown instanceof oauth.OperationProcessingError &&
     (thrown.code === oauth.KEY_SELECTION || /signature verification failed/i.test(thrown.message));
 }
 
-/** Judges metadata: the issuer is exactly the one that was asked, and PKCE is not ruled out. */
+/** Validates metadata: the issuer must match exactly, and PKCE must not be excluded. */
 async function readMetadata(issuer: URL, response: Response): Promise<oauth.AuthorizationServer> {
   const server = await oauth.processDiscoveryResponse(issuer, response);
-  // The library compares addresses; what is compared later is the text.
+  // The library compares URLs; later checks compare text.
   const wanted = issuer.href.replace(/\/$/, "");
   if (server.issuer !== wanted && server.issuer !== `${wanted}/`) {
     throw new ProviderError("its metadata names another issuer");
@@ -188,16 +193,18 @@ async function readMetadata(issuer: URL, response: Response): Promise<oauth.Auth
   return server;
 }
 
-async function addressOf(
+async function authorizationUrlOf(
   server: oauth.AuthorizationServer,
   settings: ProviderSettings,
   flow: Flow,
 ): Promise<URL> {
   const endpoint = server.authorization_endpoint;
-  if (endpoint === undefined) throw new ProviderError("its metadata has no place to sign in");
+  if (endpoint === undefined) {
+    throw new ProviderError("its metadata has no authorization endpoint");
+  }
   const address = new URL(endpoint);
   if (address.protocol !== "https:" && settings.issuer.protocol === "https:") {
-    throw new ProviderError("its place to sign in is not https");
+    throw new ProviderError("its authorization endpoint is not https");
   }
   const scopes = ["openid", "email", "profile"];
   if (server.scopes_supported?.includes("offline_access") === true) scopes.push("offline_access");
@@ -225,21 +232,21 @@ function clientAuth(
   return isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
 }
 
-/** What the library leaves to its user. */
+/** Claim checks that the library leaves to its caller. */
 function checkClaims(claims: oauth.IDToken, clientId: string, nowMs: number): void {
   if (claims.azp !== undefined && claims.azp !== clientId) {
     throw new ProviderError("the ID token was issued to another application");
   }
   if (!SUBJECT.test(claims.sub)) throw new ProviderError("the ID token has no usable subject");
-  // A time that no date can be is no time; the library takes any number for one.
+  // The library accepts any number as a time.
   if (![claims.exp, claims.iat].every(Number.isSafeInteger)) {
-    throw new ProviderError("the ID token has times that are none");
+    throw new ProviderError("the ID token has invalid times");
   }
   const now = nowMs / 1000;
-  if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is of the future");
+  if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is from the future");
 }
 
-/** `at_hash` ties the access token to the ID token (Core 3.1.3.6); checked where it is SHA-256. */
+/** Checks `at_hash`, which ties the access token to the ID token (Core 3.1.3.6). */
 async function checkAccessHash(
   claims: oauth.IDToken,
   { access_token, id_token }: oauth.TokenEndpointResponse,
@@ -257,11 +264,11 @@ async function checkAccessHash(
   );
   const half = new Uint8Array(digest.slice(0, digest.byteLength / 2));
   if (at_hash !== toBase64Url(half)) {
-    throw new ProviderError("the access token is not the one of the ID token");
+    throw new ProviderError("the access token does not belong to the ID token");
   }
 }
 
-/** Asks for more claims where the ID token has no address; its subject has to be the same. */
+/** Fetches user info if the ID token has no e-mail address; the subject must match. */
 async function userInfo(
   of: {
     readonly server: oauth.AuthorizationServer;
@@ -278,11 +285,11 @@ async function userInfo(
 }
 
 /**
- * Joins the claims of the ID token and of user info. An address and the word on whether it is verified
- * come from the same source, because one source proves nothing about the other's address. A denial of
- * either source counts.
+ * Joins the claims of the ID token and of user info. `email` and `email_verified` come from the
+ * same source, because one source proves nothing about the other's address. A denial by either
+ * counts.
  */
-export function joinClaims(token: Claims, info: Claims): Claims {
+function joinClaims(token: Claims, info: Claims): Claims {
   const from = token.email === undefined ? info : token;
   const isDenied = [token, info].some(({ email_verified: word }) =>
     word !== undefined && word !== true && word !== "true"
@@ -291,8 +298,8 @@ export function joinClaims(token: Claims, info: Claims): Claims {
   return { ...info, ...token, email, email_verified };
 }
 
-/** Something in front of the provider has answered, such as the error page of a proxy. */
-function isNoOAuthAnswer(thrown: unknown): boolean {
+/** Something else answered instead of the provider, such as a proxy with an error page. */
+function isNotOAuthResponse(thrown: unknown): boolean {
   if (!(thrown instanceof oauth.OperationProcessingError)) return false;
   return thrown.code === oauth.RESPONSE_IS_NOT_JSON || thrown.code === oauth.PARSE_ERROR ||
     thrown.code === oauth.RESPONSE_IS_NOT_CONFORM;
@@ -300,7 +307,7 @@ function isNoOAuthAnswer(thrown: unknown): boolean {
 
 function faultOf(thrown: unknown): ProviderFault {
   if (thrown instanceof oauth.ResponseBodyError) {
-    // The code is of a fixed list; its description may hold anything and is not repeated.
+    // The code is from a fixed list. The description is free text and is not logged.
     const code = /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : "an unknown error";
     const kind = thrown.error === "invalid_grant" ? "ended" : "refused";
     return { kind, why: `the provider answers ${code}` };
@@ -309,7 +316,7 @@ function faultOf(thrown: unknown): ProviderFault {
     const code = /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : "an unknown error";
     return { kind: "refused", why: `the provider answers ${code}` };
   }
-  const kind = thrown instanceof ProviderAway || isNoOAuthAnswer(thrown)
+  const kind = thrown instanceof ProviderUnavailable || isNotOAuthResponse(thrown)
     ? "unreachable"
     : "refused";
   return { kind, why: errorText(thrown).slice(0, 200) };

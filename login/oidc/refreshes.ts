@@ -1,17 +1,23 @@
 /**
- * `wv_refresh_ref` (spec "Cookies"): an opaque reference that lets a browser have a new session when
- * the old one has run out, as long as the provider agrees. The browser holds 256 random bits, the
- * store their digest and the provider's refresh token, encrypted. A reference is good once; one that
- * comes again has been copied, and ends its whole family (RFC 9700, 4.14.2).
+ * `wv_refresh_ref`: an opaque reference with which a browser gets a new session after the old one
+ * has expired, as long as the provider agrees. The browser has 256 random bits; the store has their
+ * digest and the provider's encrypted refresh token. A reference is valid once. A second use means
+ * that it was copied, and ends its whole family (RFC 9700, 4.14.2).
  *
  * @module
  */
 
 import { COOKIES } from "login/cookies.ts";
-import type { Clock, Random } from "core/ports.ts";
-import type { RefreshStore, SessionRow } from "core/login_store.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
+import type { RefreshStore, SessionRow } from "core/login/store.ts";
 import { ok, type Result } from "core/result.ts";
-import { deriveKeyBytes, fromBase64Url, type KeyRing, toBase64Url } from "core/signed_value.ts";
+import {
+  deriveKeyBytes,
+  fromBase64Url,
+  type KeyRing,
+  toBase64Url,
+} from "core/crypto/signed_value.ts";
 
 /** Purpose of the keys that refresh tokens are encrypted with. */
 const SEAL_PURPOSE = "refresh-token";
@@ -19,7 +25,7 @@ const REFERENCE_BYTES = 32;
 const NONCE_BYTES = 12;
 const REFERENCE = /^[A-Za-z0-9_-]{43}$/;
 
-/** A reference that holds. */
+/** A valid reference. */
 export interface Refresh {
   readonly family: string;
   readonly principal: string;
@@ -29,37 +35,37 @@ export interface Refresh {
 
 /** The references. */
 export interface Refreshes {
-  /** Makes the first reference of a family. */
+  /** Creates the first reference of a family. */
   add(
     of: { readonly principal: string; readonly token: string },
   ): Promise<Result<{ readonly reference: string; readonly family: string }>>;
-  /** Looks one up; one that was used before ends its family. */
+  /** Looks a reference up; a used one ends its family and returns undefined. */
   open(reference: string): Promise<Refresh | undefined>;
   /**
-   * Uses one up, and makes the next of its family and the session, all in one; undefined when it does
-   * not hold any more.
+   * Marks a reference as used and adds its successor and the session, in one transaction;
+   * undefined if it is no longer valid.
    */
   rotate(
     reference: string,
     to: Refresh,
     session: SessionRow,
   ): Promise<Result<string | undefined>>;
-  /** Ends the family of a reference, and the sessions that came of it. */
+  /** Ends the family of a reference, and its sessions. */
   end(reference: string): Promise<Result<void>>;
 }
 
 /** Creates the references over a store. */
 export async function createRefreshes(
   ring: KeyRing,
-  parts: {
+  deps: {
     readonly store: RefreshStore;
     readonly clock: Pick<Clock, "now">;
     readonly random: Pick<Random, "bytes">;
-    /** Told of sessions whose rows are gone. */
+    /** Called with the ids of deleted sessions. */
     readonly onEnded: (ids: readonly string[]) => void;
   },
 ): Promise<Refreshes> {
-  const { store, clock, random, onEnded } = parts;
+  const { store, clock, random, onEnded } = deps;
   const endFamily = (family: string): Result<void> => {
     const ended = store.endFamily(family);
     if (!ended.ok) return ended;
@@ -95,7 +101,7 @@ export async function createRefreshes(
         const plain = await crypto.subtle.decrypt(algorithm(iv, digest), key, data);
         return new TextDecoder().decode(plain);
       } catch {
-        // Of another key of the ring, or of one that was taken out.
+        // Encrypted with another key of the ring, or with a removed one.
       }
     }
     return undefined;
@@ -148,7 +154,7 @@ export async function createRefreshes(
   };
 }
 
-/** The digest is bound in, so that a sealed token opens in its own row alone. */
+/** Binds the digest, so that a sealed token decrypts in its own row only. */
 function algorithm(iv: Uint8Array<ArrayBuffer>, digest: string): AesGcmParams {
   return { name: "AES-GCM", iv, additionalData: bytesOf(digest) };
 }

@@ -1,8 +1,8 @@
 /**
- * Computes slow password hashes beside the thread that serves, so that a login keeps nobody else
- * waiting. The workers run the library's own files from memory: a bundle needs nothing outside itself
- * for them. They start with the first hash, yield to it, and one that fails, or has taken its share of
- * memory, is replaced. No queue: whoever asks bounds.
+ * Computes slow password hashes in workers, so that a login does not block other requests. Workers
+ * run the library's source from memory, so a bundle needs no extra files. They start on demand, run
+ * at low priority, and are replaced on failure or at their memory limit. No queue: the caller
+ * limits concurrency.
  *
  * @module
  */
@@ -10,33 +10,33 @@
 import argon2 from "hash-wasm/dist/argon2.umd.min.js" with { type: "text" };
 import bcrypt from "hash-wasm/dist/bcrypt.umd.min.js" with { type: "text" };
 import scrypt from "hash-wasm/dist/scrypt.umd.min.js" with { type: "text" };
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { ScryptJob, SlowHashes } from "core/password.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { ScryptJob, SlowHashes } from "core/login/password.ts";
 
-/** The hashes, on threads of their own. */
+/** The hashes, computed on worker threads. */
 export interface HashThreads extends SlowHashes {
-  /** How many at once leave the machine time for everything else. */
+  /** How many may run concurrently without starving other work. */
   readonly atOnce: number;
-  /** Ends the threads; what they compute fails. */
+  /** Stops the threads; pending hashes fail. */
   close(): void;
 }
 
 /**
- * What a worker does: one job after the other, answered by its number. Its thread yields to the one that
- * serves, so that who guesses passwords takes little of what others need; not to the last, or nobody
- * could log in to a host that is busy. Where that is not granted it works as it is. On Linux a
- * priority is that of one thread, and 0 names the own.
+ * The worker's program: runs jobs in order and answers by job number. It lowers its priority, so
+ * that password guessing does not starve other requests. Not to the lowest, so that logins work on
+ * a busy host. If that is refused it keeps its priority. On Linux 0 means the calling thread.
  */
 const LOOP = `
 import { setPriority } from "node:os";
 try {
   setPriority(0, 10);
 } catch {
-  // Not granted.
+  // Not permitted.
 }
 self.onmessage = async ({ data: { number, name, job } }) => {
   try {
-    const made = await self.hashwasm[name](name === "bcryptVerify" ? job : { ...job, outputType: "binary" });
+    const options = name === "bcryptVerify" ? job : { ...job, outputType: "binary" };
+    const made = await self.hashwasm[name](options);
     self.postMessage({ number, made });
   } catch (thrown) {
     self.postMessage({ number, fault: String(thrown) });
@@ -46,24 +46,24 @@ self.onmessage = async ({ data: { number, name, job } }) => {
 const PROGRAM = [argon2, bcrypt, scrypt, LOOP] as unknown as readonly string[];
 
 /**
- * KiB that one worker may take in all. The library takes memory anew for each hash, and the collector
- * lets ten hashes of it lie; only the end of the thread gives it back at once.
+ * KiB that one worker may allocate in total. The library allocates memory for each hash, and the
+ * garbage collector keeps that of about ten. Only stopping the thread frees it at once.
  */
 const THREAD_KIB_MAX = 128 * 1024;
 
 interface Thread {
   readonly worker: Worker;
-  /** Memory that its hashes have taken so far. */
+  /** Memory that its hashes have allocated so far. */
   takenKib: number;
   readonly jobs: Map<number, PromiseWithResolvers<unknown>>;
 }
 
-/** A page of WebAssembly. */
+/** One page of WebAssembly. */
 const BCRYPT_KIB = 64;
 /** RFC 7914, section 6: 128 bytes for each cost and block. */
 const kibOf = ({ costFactor, blockSize }: ScryptJob) => costFactor * blockSize / 8;
 
-/** Returns the hashes of this machine. */
+/** Returns hashes that are computed on this machine's threads. */
 export function systemHashThreads(
   atOnce: number = Math.max(
     1,

@@ -1,11 +1,11 @@
 /**
- * Names the program and the system behind a `User-Agent`, for a person who looks for a device of theirs.
- * The header is only a claim: a name that is not known is shown as nothing better than it is.
+ * Names the program and system of a `User-Agent`, so that users recognize their devices. The header
+ * is only a claim; unknown names are not shown.
  *
  * @module
  */
 
-/** Order matters: most browsers also name those that they imitate. */
+/** Order matters: most browsers also name the browsers that they imitate. */
 const PROGRAMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdgA?\//, "Edge"],
   [/\bOPR\//, "Opera"],
@@ -27,7 +27,7 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** Returns words such as "Firefox on Linux"; "Unknown device" when nothing is recognized. */
+/** Returns a name such as "Firefox on Linux"; "Unknown device" if nothing is recognized. */
 export function deviceName(userAgent: string): string {
   const find = (table: typeof PROGRAMS) => table.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [program, system] = [find(PROGRAMS), find(SYSTEMS)];

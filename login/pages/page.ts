@@ -1,15 +1,15 @@
 /**
- * The frame of every page that the login proxy draws itself: plain HTML, one style sheet, no script,
- * and the headers that hold it to that. Text is escaped here and nowhere else.
+ * The template of every login page: plain HTML, one style sheet, no script, and the headers that
+ * enforce this. Text is escaped only here.
  *
  * @module
  */
 
-/** Where the style sheet is. */
+/** Path of the style sheet. */
 export const STYLE_PATH = "/auth/style.css";
 
-/** Nothing but our own style sheet, forms and the empty icon; in nobody's frame. */
-export const PAGE_POLICY = [
+/** Allows only our own style sheet, forms and the empty icon; forbids framing. */
+const PAGE_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
   "img-src data:",
@@ -23,7 +23,7 @@ export interface Html {
   readonly markup: string;
 }
 
-/** Joins markup and values; values that are not `Html` themselves are escaped. */
+/** Joins markup and values; escapes values that are not `Html`. */
 export function html(parts: TemplateStringsArray, ...values: readonly (string | Html)[]): Html {
   let markup = parts[0] ?? "";
   for (const [index, value] of values.entries()) {
@@ -33,10 +33,10 @@ export function html(parts: TemplateStringsArray, ...values: readonly (string | 
   return { markup };
 }
 
-/** Nothing. */
+/** Empty markup. */
 export const NO_HTML: Html = { markup: "" };
 
-/** Draws a page. */
+/** Renders a page. */
 export function page(
   content: { readonly title: string; readonly main: Html; readonly isWide?: boolean },
   how: { readonly status?: number; readonly headers?: Headers } = {},

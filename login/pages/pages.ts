@@ -1,29 +1,30 @@
 /**
- * The pages: login form, log-out question, what to do on an insecure origin, and what went wrong.
- * Words only; who sees which is decided by the routes.
+ * The pages: login form, logout confirmation, insecure origin, and errors. Text only; the routes
+ * decide who sees which.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type Html, html, NO_HTML, page } from "login/pages/page.ts";
 
-/** What the login form shows. */
+/** Content of the login form. */
 export interface LoginForm {
   readonly token: string;
   /** A safe return path. */
   readonly next: string;
-  /** What was typed before, to be corrected. */
+  /** The name that the user typed before. */
   readonly name?: string;
   readonly error?: string;
 }
 
-/** Draws the login form. */
+/** Renders the login form. */
 export function loginPage(
   form: LoginForm,
   how: { readonly status?: number; readonly headers?: Headers } = {},
 ): Response {
   const { error, token, next, name = "" } = form;
-  const told: Html = error === undefined
+  const errorText: Html = error === undefined
     ? NO_HTML
     : html`<p class="error" id="error" role="alert">${error}</p>`;
   const marks: Html = error === undefined ? NO_HTML : html`
@@ -32,13 +33,14 @@ export function loginPage(
   const main = html`
     <h1>Log in</h1>
     <p class="quiet">fleetctl cockpit</p>
-    ${told}
+    ${errorText}
     <form method="post" action="/auth/login">
       <input type="hidden" name="csrf" value="${token}">
       <input type="hidden" name="next" value="${next}">
       <label for="user">E-mail address</label>
-      <input id="user" name="user" type="text" inputmode="email" autocomplete="username" maxlength="254"
-        autocapitalize="none" spellcheck="false" required value="${name}" ${marks}${name === ""
+      <input id="user" name="user" type="text" inputmode="email" autocomplete="username"
+        maxlength="254" autocapitalize="none" spellcheck="false" required value="${name}"
+        ${marks}${name === ""
           ? html`
             autofocus
           `
@@ -55,7 +57,7 @@ export function loginPage(
   return page({ title, main }, how);
 }
 
-/** Asks whether to log out, where the wish may be another site's. */
+/** Confirms a logout that another site may have requested. */
 export function logoutPage(): Response {
   return page({
     title: "Log out · fleetctl",
@@ -66,17 +68,18 @@ export function logoutPage(): Response {
   });
 }
 
-/** Says that somebody is logged out here, where the provider would let them in again at once. */
+/** Confirms a logout while the user may still be signed in at the provider. */
 export function signedOutPage(): Response {
   return page({
     title: "Logged out · fleetctl",
     main: html`<h1>You are logged out</h1>
-<p>You may still be signed in at your identity provider. On a shared computer, sign out there too.</p>
+<p>You may still be signed in at your identity provider. On a shared computer, sign out there
+  too.</p>
 <p><a class="button" href="/auth/login">Log in again</a></p>`,
   });
 }
 
-/** Explains why a login is not possible here, and the way that works. */
+/** Explains why login does not work at this address, and what does. */
 export function insecureOriginPage(at: {
   readonly host: string;
   /** Name of the machine, for the tunnel. */
@@ -88,9 +91,8 @@ export function insecureOriginPage(at: {
 }): Response {
   const local = `http://localhost:${at.port}/`;
   const command = `ssh -N -L ${at.port}:${at.target} ${at.machine}`;
-  const other = at.publicUrl === undefined
-    ? NO_HTML
-    : html`<p>This site also has a secure address: <a href="${at.publicUrl}">${at.publicUrl}</a></p>`;
+  const other = at.publicUrl === undefined ? NO_HTML : html`<p>This site also has a secure address:
+      <a href="${at.publicUrl}">${at.publicUrl}</a></p>`;
   return page({
     title: "Not a secure address · fleetctl",
     isWide: true,
@@ -98,20 +100,22 @@ export function insecureOriginPage(at: {
       <h1>You cannot log in at this address</h1>
       <p>You have opened <code>http://${at
         .host}</code>. Over plain http your browser keeps no login, and
-      anybody on the way could read your password. It works over https, and on <code>localhost</code>.</p>
+      an attacker on the network could read your password. It works over https, and on
+      <code>localhost</code>.</p>
       ${other}
-      <p>With an account on the machine, run this on the computer in front of you and leave it open:</p>
+      <p>With an account on the machine, run this on the computer in front of you and leave it
+      open:</p>
       <pre><code>${command}</code></pre>
       <p>Then open <a href="${local}">${local}</a>.</p>
       <p
-        class="quiet">For everybody else: put an HTTPS proxy in front of port ${String(
+        class="quiet">For all other users: put an HTTPS proxy in front of port ${String(
           at.port,
         )} and set <code>WEBVIEW_URL</code>.</p>
     `,
   }, { status: 403 });
 }
 
-/** Says what went wrong to somebody who wanted a page. */
+/** Shows an error to a browser that requested a page. */
 export function faultPage(fault: {
   readonly status: number;
   readonly title: string;
@@ -127,6 +131,6 @@ export function faultPage(fault: {
 <p class="quiet">Request <code>${fault.requestId}</code></p>`,
   }, {
     status: fault.status,
-    ...(fault.headers === undefined ? {} : { headers: fault.headers }),
+    ...defined({ headers: fault.headers }),
   });
 }

@@ -1,14 +1,14 @@
 /**
- * The page with one's own sessions. Words only; what is listed and ended is decided by the route.
+ * The page with a user's own sessions. Text only; the route decides what is listed and ended.
  *
  * @module
  */
 
 import { type Html, html, NO_HTML, page } from "login/pages/page.ts";
 
-/** One session as its owner sees it. */
+/** One session as shown to its owner. */
 export interface ShownSession {
-  /** Stands for the session in the form; opens nothing. */
+  /** Identifies the session in the form; grants no access. */
   readonly handle: string;
   /** Such as "Firefox on Linux". */
   readonly device: string;
@@ -16,11 +16,11 @@ export interface ShownSession {
   readonly place: string;
   readonly since: Date;
   readonly lastSeen: Date;
-  /** The session of this very request. */
+  /** The session of this request. */
   readonly isCurrent: boolean;
 }
 
-/** Draws the list, newest first as given. */
+/** Renders the list in the given order. */
 export function sessionsPage(
   principal: string,
   sessions: readonly ShownSession[],
@@ -33,7 +33,8 @@ export function sessionsPage(
     main: html`
       <h1>Your sessions</h1>
       <p
-        class="quiet">${principal}, ${count}. End one that you do not recognize, and change your password.</p>
+        class="quiet">${principal}, ${count}. End one that you do not recognize, and change your
+        password.</p>
       <ul class="sessions">${rows}</ul>
       <form method="post" action="/auth/sessions">
         <input type="hidden" name="end" value="all">
@@ -71,7 +72,7 @@ function timeTag(time: Date): Html {
   return html`<time datetime="${time.toISOString()}">${shownTime(time)}</time>`;
 }
 
-/** The page runs no script that could know the reader's zone, so all times are UTC. */
+/** Without a script the page does not know the reader's time zone, so all times are UTC. */
 function shownTime(time: Date): string {
   return time.toISOString().slice(0, 16).replace("T", " ");
 }

@@ -1,28 +1,19 @@
 /**
- * The assertions that go with requests to the cockpit (decision 18). The same request of the same
- * principal gets the same assertion for a few seconds, because signing it costs more than all the
- * rest of a small request.
+ * Assertions for requests to the cockpit. Equal requests of one principal reuse an assertion for a
+ * few seconds, because signing costs more than the rest of a small request.
  *
  * @module
  */
 
-import {
-  type Assertion,
-  ASSERTION_SECONDS_MAX,
-  type AssertionKeys,
-  mintAssertion,
-} from "core/access/assertion.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { type Assertion, type AssertionKeys, mintAssertion } from "core/access/assertion.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { createRecent } from "core/recent.ts";
 
-/** Returns the assertion of a request. */
+/** Returns the assertion for a request. */
 export type Assertions = (assertion: Assertion) => Promise<string>;
 
-/** Lives well past the time that it is handed out again. */
-const SECONDS = Math.min(30, ASSERTION_SECONDS_MAX);
-
-/** Creates the assertions of one ring of keys. */
+/** Creates assertions signed with a key ring. */
 export function createAssertions(keys: AssertionKeys, clock: Pick<Clock, "now">): Assertions {
   const recent = createRecent<{ readonly token: string; readonly at: number }>(
     LOGIN_LIMITS.signaturesKept,
@@ -31,9 +22,9 @@ export function createAssertions(keys: AssertionKeys, clock: Pick<Clock, "now">)
     const now = clock.now();
     const key = JSON.stringify([assertion.subject, assertion.method, assertion.path]);
     const known = recent.get(key, now);
-    // Not one from later than now: a clock that was set back must not hand out the future.
+    // Skip entries from the future, which exist after the clock was set back.
     if (known !== undefined && known.at <= now) return known.token;
-    const token = await mintAssertion(keys, assertion, { nowMs: now, seconds: SECONDS });
+    const token = await mintAssertion(keys, assertion, { nowMs: now });
     recent.keep(key, { token, at: now }, now + LOGIN_LIMITS.assertionKeptSeconds * 1000);
     return token;
   };

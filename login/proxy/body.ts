@@ -1,44 +1,35 @@
 /**
- * Bodies with a bound: read as text, or passed on chunk by chunk. Neither ever holds more than one
- * chunk past its bound.
+ * Bounded bodies: read as a form, or streamed. Neither buffers more than one chunk past its limit.
  *
  * @module
  */
 
-import { err, ok, type Result } from "core/result.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { readText } from "core/net/bounded_body.ts";
+import { err, type Result } from "core/result.ts";
 
-/** Why a body ended early: past its bound, not framed as it says, or its sender is gone. */
+/** Why a body failed: too large, invalid framing, or its sender disconnected. */
 export type BodyFault = "too-large" | "malformed" | "broken";
 
-/** What a body that failed was: the listener throws `SyntaxError` for what is no framing. */
+/** The listener throws `SyntaxError` for invalid framing. */
 function faultOf(thrown: unknown): BodyFault {
   return thrown instanceof SyntaxError ? "malformed" : "broken";
 }
 
-/** Reads a body of at most `bytesMax` bytes as text. */
-export async function readBounded(
+/** Reads the body of a form. */
+export async function readForm(
   body: ReadableStream<Uint8Array> | null,
-  bytesMax: number,
 ): Promise<Result<string, BodyFault>> {
-  if (body === null) return ok("");
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
   try {
-    for await (const chunk of body) {
-      bytes += chunk.byteLength;
-      if (bytes > bytesMax) return err("too-large");
-      text += decoder.decode(chunk, { stream: true });
-    }
+    return await readText(body, LOGIN_LIMITS.formBytesMax);
   } catch (thrown) {
     return err(faultOf(thrown));
   }
-  return ok(text + decoder.decode());
 }
 
 /**
- * Bounds a body on its way. When it is too large, or its sender goes away, `onFault` is told first,
- * and then the stream fails.
+ * Limits a streamed body. If it is too large, or its sender disconnects, calls `onFault` and then
+ * fails the stream.
  */
 export function boundBody(
   body: ReadableStream<Uint8Array>,
@@ -63,7 +54,7 @@ export function boundBody(
       controller.error(new RangeError(`the body is ${fault}`));
       await reader.cancel().catch(() => {});
     },
-    // Whoever ends the request learns nothing new from a body that has failed already.
+    // Ignore errors: the body has failed already.
     cancel: (reason) => reader.cancel(reason).catch(() => {}),
   }, { highWaterMark: 0 });
 }

@@ -1,105 +1,108 @@
 /**
- * Passes a request on to the cockpit and its answer back, streaming both ways: nothing is gathered,
- * a client that leaves frees the cockpit, and the end of a session cuts its answers. The identity is
- * decided before; here it only becomes headers.
+ * Forwards a request to the cockpit and streams the answer back without buffering. A client that
+ * disconnects, or a session that ends, aborts the request. The identity is decided before; here it
+ * only becomes headers.
  *
  * @module
  */
 
-import { Cut } from "core/cut.ts";
+import { AbortHandle } from "login/abort_handle.ts";
 import { errorText } from "core/errors.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { UpgradeTunnel } from "core/ports.ts";
-import type { ProxyAnswer, ProxyRequest } from "core/proxy_port.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import type { UpgradeTunnel } from "core/ports/sockets.ts";
+import type { ProxyAnswer, ProxyRequest } from "login/http1/proxy_port.ts";
 import { deny, REFUSALS } from "login/deny.ts";
-import type { Asked, LoginParts } from "login/parts.ts";
+import type { LoginDeps, RequestContext } from "login/deps.ts";
 import { boundBody } from "login/proxy/body.ts";
-import { requestHeaders, responseHeaders, type Vouched } from "login/proxy/headers.ts";
+import { type ForwardContext, requestHeaders, responseHeaders } from "login/proxy/headers.ts";
 import { type Lease, SESSION_ENDED } from "login/session/leases.ts";
 
-/** For whom a request is passed on: somebody, or nobody on an exempt path. */
+/** The authenticated user of a request; none on an exempt path. */
 export interface ForwardFor {
   readonly principal: string | undefined;
-  /** Cut when the session ends; undefined where there is none. */
+  /** Aborted when the session ends; undefined without a session. */
   readonly lease: Lease | undefined;
 }
 
-/** Passes a request on. */
+/** Forwards a request. */
 export async function forward(
-  asked: Asked,
+  context: RequestContext,
   to: ForwardFor,
-  parts: LoginParts,
+  deps: LoginDeps,
 ): Promise<Response | ProxyAnswer> {
-  const { request, url } = asked;
+  const { request, url } = context;
   const release = () => to.lease?.release();
   const bodyBytes = lengthOf(request);
   if (bodyBytes !== undefined && bodyBytes > LOGIN_LIMITS.requestBodyBytesMax) {
     release();
-    return tooLarge(asked);
+    return tooLarge(context);
   }
-  const cut = to.lease?.cut ?? new Cut();
-  request.onGone(() => cut.cut("gone"));
+  const abortHandle = to.lease?.abortHandle ?? new AbortHandle();
+  request.onGone(() => abortHandle.abort("gone"));
   const body = request.body === null
     ? null
-    : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, (why) => cut.cut(why));
-  const { clock, deadlines } = parts;
+    : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, (why) => abortHandle.abort(why));
+  const { clock, deadlines } = deps;
   const heard = deadlines.add(
     clock.monotonic() + LOGIN_LIMITS.answerSeconds * 1000,
-    () => cut.cut("silent"),
+    () => abortHandle.abort("silent"),
   );
   try {
-    const answer = await parts.upstream.send({
+    const answer = await deps.upstream.send({
       method: request.method,
       target: url.pathname + url.search,
-      headers: requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
-      ...{ body, bodyBytes, cut, onEnd: release },
+      headers: requestHeaders(request.headers, await forwardContextOf(context, to, deps)),
+      body,
+      bodyBytes,
+      abortHandle,
+      onEnd: release,
     });
     const headers = responseHeaders(answer.headers);
     return { status: answer.status, headers, body: answer.body };
   } catch (thrown) {
     release();
-    return failed(asked, { thrown, cut }, parts);
+    return failed(context, { thrown, abortHandle }, deps);
   } finally {
     heard();
   }
 }
 
-/** What a sender says of the length of its body; the listener holds it to that. */
+/** The declared length of the body, which the listener enforces. */
 function lengthOf({ headers }: ProxyRequest): number | undefined {
   const text = headers.get("content-length");
   return text === null || !/^\d{1,15}$/.test(text) ? undefined : Number(text);
 }
 
-/** Makes the tunnel of an upgrade. */
+/** Returns the tunnel for an upgrade. */
 export async function tunnelFor(
-  asked: Asked,
+  context: RequestContext,
   to: ForwardFor & { readonly principal: string },
-  parts: LoginParts,
+  deps: LoginDeps,
 ): Promise<UpgradeTunnel> {
-  const { url, request, requestId } = asked;
+  const { url, request, requestId } = context;
   const ended = new AbortController();
-  to.lease?.cut.on(() => ended.abort());
+  to.lease?.abortHandle.onAbort(() => ended.abort());
   return {
-    to: parts.cockpit,
+    to: deps.cockpit,
     target: url.pathname + url.search,
     headers: new Headers([
-      ...requestHeaders(request.headers, await vouchedFor(asked, to, parts)),
+      ...requestHeaders(request.headers, await forwardContextOf(context, to, deps)),
     ]),
     signal: ended.signal,
     timeoutMs: LOGIN_LIMITS.answerSeconds * 1000,
     unreachable: (why) => {
-      parts.log.error("cockpit not reachable", { request_id: requestId, why });
+      deps.log.error("cockpit not reachable", { request_id: requestId, why });
       return deny(REFUSALS.unreachable(), { requestId, isPage: false });
     },
     onClose: () => to.lease?.release(),
   };
 }
 
-async function vouchedFor(
-  { request, url, caller, requestId }: Asked,
+async function forwardContextOf(
+  { request, url, caller, requestId }: RequestContext,
   { principal }: ForwardFor,
-  { assertions }: LoginParts,
-): Promise<Vouched> {
+  { assertions }: LoginDeps,
+): Promise<ForwardContext> {
   if (principal === undefined) return { caller, requestId, identity: undefined };
   const assertion = await assertions?.({
     subject: principal,
@@ -110,33 +113,33 @@ async function vouchedFor(
 }
 
 function failed(
-  asked: Asked,
-  why: { readonly thrown: unknown; readonly cut: Cut },
-  parts: LoginParts,
+  context: RequestContext,
+  why: { readonly thrown: unknown; readonly abortHandle: AbortHandle },
+  deps: LoginDeps,
 ): Response {
-  const { requestId, isNavigation } = asked;
+  const { requestId, isNavigation } = context;
   const how = { requestId, isPage: isNavigation };
-  switch (why.cut.reason) {
+  switch (why.abortHandle.reason) {
     case "too-large":
-      return tooLarge(asked);
+      return tooLarge(context);
     case "malformed":
       return deny(REFUSALS.bodyMalformed(), how);
     case SESSION_ENDED:
       return deny(REFUSALS.login(), how);
     case "gone":
     case "broken":
-      // Nobody is there to read it.
+      // The client has disconnected and reads no answer.
       return new Response(null, { status: 499 });
     default: {
       const error = errorText(why.thrown);
-      parts.log.error("cockpit not reachable", { request_id: requestId, why: error });
-      const isSilent = why.cut.reason === "silent";
+      deps.log.error("cockpit not reachable", { request_id: requestId, why: error });
+      const isSilent = why.abortHandle.reason === "silent";
       return deny(isSilent ? REFUSALS.silent() : REFUSALS.unreachable(), how);
     }
   }
 }
 
-function tooLarge({ requestId, isNavigation }: Asked): Response {
+function tooLarge({ requestId, isNavigation }: RequestContext): Response {
   const fault = REFUSALS.body(LOGIN_LIMITS.requestBodyBytesMax);
   return deny(fault, { requestId, isPage: isNavigation });
 }

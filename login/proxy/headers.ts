@@ -1,19 +1,17 @@
 /**
- * The headers of a request on its way to the cockpit, and of the answer on its way back: identity
- * headers in any spelling are dropped before ours are set (decision 28), and nothing of one connection
- * passes to another. No I/O.
+ * The headers of forwarded requests and answers. Identity headers in any spelling are dropped
+ * before ours are set, and hop-by-hop headers are not forwarded. No I/O.
  *
  * @module
  */
 
 import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import type { Caller } from "login/caller.ts";
-import { HeaderList } from "core/header_list.ts";
-import type { HeaderPairs } from "core/proxy_port.ts";
-import { isForOthers, withoutOwnCookies } from "login/cookies.ts";
+import { HeaderList, type HeaderPairs } from "core/http1/header_list.ts";
+import { isUpstreamCookie, withoutOwnCookies } from "login/cookies.ts";
 
-/** Header with the identity of the viewer. */
-export const IDENTITY_HEADER = "X-User-Email";
+/** Header with the identity of the user. */
+const IDENTITY_HEADER = "X-User-Email";
 /** Header with the id of a request. */
 export const REQUEST_ID_HEADER = "X-Request-Id";
 
@@ -29,12 +27,12 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Families that we alone speak for, folded. */
-const OURS = [IDENTITY_HEADER, ASSERTION_HEADER, REQUEST_ID_HEADER].map(folded);
+/** Folded names that only the login proxy may set. */
+const RESERVED = [IDENTITY_HEADER, ASSERTION_HEADER, REQUEST_ID_HEADER].map(folded);
 const FORWARDING = /^(?:x-forwarded(?:-.*)?|forwarded|x-real-ip|x-client-ip|true-client-ip)$/;
 /**
- * Names by which some server, framework or proxy lets a client choose the path, the method or the
- * user. The cockpit reads none of them, and nothing behind it shall either.
+ * Names with which some server, framework or proxy lets a client choose the path, the method or the
+ * user. The cockpit reads none of them; dropping them protects servers behind it.
  */
 const OVERRIDES = new RegExp(
   "^(?:" + [
@@ -48,7 +46,7 @@ const OVERRIDES = new RegExp(
     "(?:x-)?client-cert(?:-.*)?",
   ].join("|") + ")$",
 );
-/** Credentials and lengths that belong to this side. */
+/** Credentials and framing of the client's connection. */
 const DROPPED: ReadonlySet<string> = new Set([
   "authorization",
   "cookie",
@@ -58,35 +56,35 @@ const DROPPED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Names that are remembered. A client that makes names up gets no more of our memory: a name may keep
- * the whole head that it was cut from, so this is 2 MiB at most.
+ * Size of the cache of names, so that invented names cannot fill memory. A name may keep alive the
+ * whole head that it was sliced from, so this is 2 MiB at most.
  */
 const VERDICTS_MAX = 128;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-/** What the cockpit is told about a request. */
-export interface Vouched {
+/** The facts about a request that the cockpit receives as headers. */
+export interface ForwardContext {
   readonly caller: Caller;
   readonly requestId: string;
-  /** Undefined where nobody is signed in. */
+  /** Undefined without a login. */
   readonly identity:
     | { readonly principal: string; readonly assertion: string | undefined }
     | undefined;
 }
 
-/** Folds a name as the most tolerant upstream would: case and every separator are one. */
-export function folded(name: string): string {
+/** Folds a name as the most tolerant server would: ignores case, unifies separators. */
+function folded(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 }
 
-/** Whether a name may pass, whatever its value; remembered, because clients send the same ones. */
+/** Whether a header name is forwarded; cached, because clients repeat the same names. */
 const verdicts = new Map<string, boolean>();
 
 function isKept(name: string): boolean {
   const known = verdicts.get(name);
   if (known !== undefined) return known;
   const fold = folded(name);
-  const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || OURS.includes(fold) ||
+  const isDropped = HOP_BY_HOP.has(name) || DROPPED.has(name) || RESERVED.includes(fold) ||
     FORWARDING.test(fold) || OVERRIDES.test(fold);
   if (verdicts.size >= VERDICTS_MAX) verdicts.clear();
   verdicts.set(name, !isDropped);
@@ -94,14 +92,14 @@ function isKept(name: string): boolean {
 }
 
 /** Returns the headers for the cockpit. */
-export function requestHeaders(from: HeaderList, vouched: Vouched): HeaderList {
+export function requestHeaders(from: HeaderList, context: ForwardContext): HeaderList {
   const named = connectionNames(from.get("connection"));
   const to = new HeaderList();
   for (const [name, value] of from) {
     if (!isKept(name) || named.has(name)) continue;
     to.append(name, value);
   }
-  const { caller, identity, requestId } = vouched;
+  const { caller, identity, requestId } = context;
   const cookies = identity === undefined ? undefined : withoutOwnCookies(from.get("cookie"));
   if (cookies !== undefined) to.set("cookie", cookies);
   to.set("x-forwarded-for", caller.forwardedFor);
@@ -115,32 +113,32 @@ export function requestHeaders(from: HeaderList, vouched: Vouched): HeaderList {
   return to;
 }
 
-/** Returns the headers for the client; cookies of the login proxy are ours alone to set. */
+/** Returns the headers for the client; the cockpit cannot set cookies of the login proxy. */
 export function responseHeaders(from: HeaderPairs): HeaderList {
   const named = connectionNames(from.find(([name]) => name === "connection")?.[1] ?? null);
   const to = new HeaderList();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name)) continue;
-    if (name === "set-cookie" && !isForOthers(value)) continue;
-    if (isOurs(name)) continue;
+    if (name === "set-cookie" && !isUpstreamCookie(value)) continue;
+    if (isReserved(name)) continue;
     to.append(name, value);
   }
   return to;
 }
 
-/** Whether a name folds to one that we alone speak for; remembered as the verdicts above are. */
-const ours = new Map<string, boolean>();
+/** Whether a name folds to a reserved one; cached in the same way. */
+const reservedVerdicts = new Map<string, boolean>();
 
-function isOurs(name: string): boolean {
-  const known = ours.get(name);
+function isReserved(name: string): boolean {
+  const known = reservedVerdicts.get(name);
   if (known !== undefined) return known;
-  const isOne = OURS.includes(folded(name));
-  if (ours.size >= VERDICTS_MAX) ours.clear();
-  ours.set(name, isOne);
+  const isOne = RESERVED.includes(folded(name));
+  if (reservedVerdicts.size >= VERDICTS_MAX) reservedVerdicts.clear();
+  reservedVerdicts.set(name, isOne);
   return isOne;
 }
 
-/** Names in `Connection`, which are of one connection too; never one that we set afterwards. */
+/** Names listed in `Connection`, which are hop-by-hop too. */
 function connectionNames(value: string | null): ReadonlySet<string> {
   if (value === null) return NO_NAMES;
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));

@@ -1,58 +1,57 @@
 /**
- * `/auth/sessions`: one's own sessions. GET lists them, as a page or as JSON; POST with `end=HANDLE` or
- * `end=all` ends one or all, and cuts what is open for them.
+ * `/auth/sessions`: the user's own sessions. GET lists them, as a page or as JSON; POST with
+ * `end=HANDLE` or `end=all` ends one or all, and aborts their open requests.
  *
  * @module
  */
 
-import { LOGIN_LIMITS } from "core/limits.ts";
-import type { SessionRow } from "core/login_store.ts";
+import { toBase64Url } from "core/crypto/signed_value.ts";
+import type { SessionRow } from "core/login/store.ts";
 import { ok, type Result } from "core/result.ts";
-import { toBase64Url } from "core/signed_value.ts";
 import type { Login } from "login/authenticate.ts";
 import { COOKIES } from "login/cookies.ts";
 import { deny, REFUSALS } from "login/deny.ts";
 import { deviceName } from "login/pages/device.ts";
 import { sessionsPage, type ShownSession } from "login/pages/sessions_page.ts";
-import type { Asked, LoginParts } from "login/parts.ts";
-import { readBounded } from "login/proxy/body.ts";
+import type { LoginDeps, RequestContext } from "login/deps.ts";
+import { readForm } from "login/proxy/body.ts";
 import { unstoredEnd } from "login/routes/logout.ts";
 import { redirect } from "login/routes/open_session.ts";
-import { telling } from "login/routes/telling.ts";
+import { denyOptions } from "login/routes/deny_options.ts";
 import { pageProof } from "login/same_origin.ts";
 
-/** Where the list is. */
+/** Path of the list. */
 export const SESSIONS_PATH = "/auth/sessions";
 const HANDLE_BYTES = 12;
 
-type Known = Extract<Login, { readonly kind: "session" | "basic" }>;
+type LoggedInUser = Extract<Login, { readonly kind: "session" | "basic" }>;
 
-/** Answers `/auth/sessions` for somebody who is logged in. */
+/** Answers `/auth/sessions` for a logged-in user. */
 export async function handleOwnSessions(
-  asked: Asked,
-  login: Known,
-  parts: LoginParts,
+  context: RequestContext,
+  login: LoggedInUser,
+  deps: LoginDeps,
 ): Promise<Response> {
-  switch (asked.request.method) {
+  switch (context.request.method) {
     case "GET":
     case "HEAD": {
-      const shown = await shownSessions(login, parts);
-      return asked.isNavigation
+      const shown = await shownSessions(login, deps);
+      return context.isNavigation
         ? sessionsPage(login.principal, shown)
         : Response.json({ sessions: shown }, { headers: { "cache-control": "no-store" } });
     }
     case "POST":
-      return await endSessions(asked, login, parts);
+      return await endSessions(context, login, deps);
     default: {
       const headers = new Headers({ allow: "GET, HEAD, POST" });
-      return deny(REFUSALS.method(), telling(asked, headers));
+      return deny(REFUSALS.method(), denyOptions(context, headers));
     }
   }
 }
 
 async function shownSessions(
-  login: Known,
-  { sessions }: LoginParts,
+  login: LoggedInUser,
+  { sessions }: LoginDeps,
 ): Promise<readonly ShownSession[]> {
   return await Promise.all(
     sessions.list(login.principal).map(async (row) => ({
@@ -66,53 +65,59 @@ async function shownSessions(
   );
 }
 
-/** A page or a log that shows it gives no id away, which would be half of a token. */
+/** Hashes the id, so that pages and logs do not reveal part of a token. */
 async function handleOf(id: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`session/${id}`));
   return toBase64Url(new Uint8Array(digest).slice(0, HANDLE_BYTES));
 }
 
-async function endSessions(asked: Asked, login: Known, parts: LoginParts): Promise<Response> {
-  const { request, caller } = asked;
-  if (pageProof(request.headers, caller, parts.publicUrl?.origin) !== "own") {
-    parts.log.warning("end of sessions refused", { reason: "cross-site", client: caller.address });
-    return deny(REFUSALS.crossSite(), telling(asked));
+async function endSessions(
+  context: RequestContext,
+  login: LoggedInUser,
+  deps: LoginDeps,
+): Promise<Response> {
+  const { request, caller } = context;
+  if (pageProof(request.headers, caller, deps.publicUrl?.origin) !== "own") {
+    deps.log.warning("end of sessions refused", { reason: "cross-site", client: caller.address });
+    return deny(REFUSALS.crossSite(), denyOptions(context));
   }
-  const text = await readBounded(request.body, LOGIN_LIMITS.formBytesMax);
+  const text = await readForm(request.body);
   const wanted = text.ok ? new URLSearchParams(text.value).getAll("end") : [];
   const [handle] = wanted;
-  if (handle === undefined || wanted.length > 1) return deny(REFUSALS.endMissing(), telling(asked));
-  const all = parts.sessions.list(login.principal);
+  if (handle === undefined || wanted.length > 1) {
+    return deny(REFUSALS.endMissing(), denyOptions(context));
+  }
+  const all = deps.sessions.list(login.principal);
   const handles = await Promise.all(all.map(({ id }) => handleOf(id)));
   const ending = handle === "all" ? all : all.filter((_, at) => handles[at] === handle);
   const isOwnEnded = login.kind === "session" && ending.some(({ id }) => id === login.session.id);
-  const cookies = isOwnEnded ? [parts.cookies.clear(COOKIES.session), ...refreshCookie(parts)] : [];
+  const cookies = isOwnEnded ? [deps.cookies.clear(COOKIES.session), ...refreshCookie(deps)] : [];
   const ended = handle === "all"
-    ? await endEverything(login.principal, parts)
-    : await endEach(ending, parts);
-  if (!ended.ok) return unstoredEnd(ended.error, cookies, { asked, parts });
-  parts.log.info("sessions ended", {
+    ? await endAllSessions(login.principal, deps)
+    : await endEach(ending, deps);
+  if (!ended.ok) return unstoredEnd(ended.error, cookies, { context, deps });
+  deps.log.info("sessions ended", {
     principal: login.principal,
     client: caller.address,
     count: ending.length,
   });
-  // A session that has ended meanwhile is what was wanted.
+  // A session that ended concurrently is fine.
   return isOwnEnded ? redirect("/auth/login", cookies) : redirect(SESSIONS_PATH);
 }
 
-/** A refresh reference outlives its session, so it is ended although no session names it. */
-async function endEverything(
+/** Also ends refresh references, which outlive their sessions. */
+async function endAllSessions(
   principal: string,
-  { leases, sessions }: LoginParts,
+  { leases, sessions }: LoginDeps,
 ): Promise<Result<void>> {
-  // Who holds the password may ask again, but what is open ends with the sessions.
-  leases.cut(sessions.boundsOfBasic(principal).id);
+  // Basic requests may come again, but open ones end with the sessions.
+  leases.abort(sessions.leaseTargetOfBasic(principal).id);
   return await sessions.endAll(principal);
 }
 
 async function endEach(
   ending: readonly SessionRow[],
-  { sessions }: LoginParts,
+  { sessions }: LoginDeps,
 ): Promise<Result<void>> {
   for (const { id, principal, expires } of ending) {
     const ended = await sessions.end({ id, principal, expires });
@@ -121,6 +126,6 @@ async function endEach(
   return ok(undefined);
 }
 
-function refreshCookie({ driver, cookies }: LoginParts): readonly string[] {
+function refreshCookie({ driver, cookies }: LoginDeps): readonly string[] {
   return driver.kind === "oidc" ? [cookies.clear(COOKIES.refresh)] : [];
 }

@@ -1,17 +1,17 @@
 /**
- * A text that stands for a user's present password, to tie sessions to it. It is slow to make from
- * a plain password, because it is stored: whoever reads the session table learns as little as
- * from a hash. Made once per user and kept in memory.
+ * A fingerprint of a user's current password, which ties sessions to it. For a plain password it is
+ * a slow hash, because it is stored: the session table reveals no more than a password hash.
+ * Computed once per user and cached.
  *
  * @module
  */
 
-import { hashPassword } from "core/password.ts";
-import type { PinStore } from "core/login_store.ts";
-import { toBase64Url } from "core/signed_value.ts";
-import type { BasicUser } from "core/basic_users.ts";
+import { hashPassword } from "core/login/password.ts";
+import type { PinStore } from "core/login/store.ts";
+import { toBase64Url } from "core/crypto/signed_value.ts";
+import type { BasicUser } from "core/login/basic_users.ts";
 
-/** Looks fingerprints up by principal; undefined for somebody who is no user now. */
+/** Returns the fingerprint of a principal; undefined for an unknown user. */
 export type Fingerprints = (principal: string) => Promise<string | undefined>;
 
 /** Creates the lookup for a table of users. */
@@ -28,10 +28,10 @@ export function createFingerprints(users: readonly BasicUser[]): Fingerprints {
 }
 
 /**
- * Creates the lookup of the oidc driver: a session belongs to who its address is pinned to, so that
- * `webview-login pins clear` ends it too.
+ * Creates the lookup of the oidc driver. It fingerprints the pinned identity, so that
+ * `webview-login pins clear` also ends the sessions.
  */
-export function createPinPrints(pins: Pick<PinStore, "find">): Fingerprints {
+export function createPinFingerprints(pins: Pick<PinStore, "find">): Fingerprints {
   return async (principal) => {
     const pin = pins.find(principal);
     return pin === undefined
@@ -45,7 +45,7 @@ async function digest(text: string): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function fingerprintOf(user: BasicUser): Promise<string> {
-  // A hash says nothing of its password already; a plain one is hashed with a salt of its own user.
+  // Stored hashes are safe as they are. Plain passwords are hashed with a per-user salt.
   const stored = user.credential.kind === "hash"
     ? user.stored
     : await hashPassword(user.stored, await digest(`session/${user.name}`));

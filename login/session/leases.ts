@@ -1,58 +1,58 @@
 /**
- * What is open on behalf of a session: streams, sockets, requests. Ending the session, or reaching
- * its expiry, cuts all of them at once (decision 19). Memory only.
+ * Open requests, streams and sockets of a session. All are aborted when the session ends or
+ * expires. Memory only.
  *
  * @module
  */
 
-import { Cut } from "core/cut.ts";
-import { createDeadlines } from "core/deadlines.ts";
-import type { Clock } from "core/ports.ts";
+import { AbortHandle } from "login/abort_handle.ts";
+import { createDeadlines } from "login/deadlines.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** One open request, stream or socket. */
 export interface Lease {
-  /** Cut when the session has ended; its owner may cut it too. */
-  readonly cut: Cut;
-  /** Gives the lease back; idempotent. */
+  /** Aborted when the session ends; the owner may abort it too. */
+  readonly abortHandle: AbortHandle;
+  /** Releases the lease; idempotent. */
   release(): void;
 }
 
 /** All leases. */
 export interface Leases {
-  /** Takes a lease; `expires` is in milliseconds since the epoch. */
-  take(of: { readonly id: string; readonly expires: number }): Lease;
-  /** Ids of the sessions that something is open for. */
+  /** Acquires a lease; `expires` is in milliseconds since the epoch. */
+  acquire(of: { readonly id: string; readonly expires: number }): Lease;
+  /** Ids of the sessions with open leases. */
   sessions(): readonly string[];
-  /** Cuts everything of a session. */
-  cut(id: string): void;
-  cutAll(): void;
+  /** Aborts all leases of a session. */
+  abort(id: string): void;
+  abortAll(): void;
   count(): number;
 }
 
-/** Reason of a cut by the end of a session. */
+/** Reason of an abort by the end of a session. */
 export const SESSION_ENDED = "session-ended";
 
 /**
- * Creates an empty set; `onTake` is called with each lease that is taken, and `endOf` tells whether a
- * session that was to end now has been used since.
+ * Creates an empty set. `onTake` is called for each acquired lease. `endOf` returns the current
+ * expiry of a session, which moves with its use.
  */
 export function createLeases(
   clock: Pick<Clock, "now" | "after">,
   onTake: () => void = () => {},
   endOf: (id: string) => number | undefined = () => undefined,
 ): Leases {
-  const open = new Map<string, Set<Cut>>();
+  const open = new Map<string, Set<AbortHandle>>();
   const deadlines = createDeadlines(clock.now, clock.after);
   const end = (id: string) => {
-    const cuts = open.get(id);
+    const handles = open.get(id);
     open.delete(id);
-    for (const cut of cuts ?? []) cut.cut(SESSION_ENDED);
+    for (const abortHandle of handles ?? []) abortHandle.abort(SESSION_ENDED);
   };
   return {
-    take: ({ id, expires }) => {
-      const cut = new Cut();
+    acquire: ({ id, expires }) => {
+      const abortHandle = new AbortHandle();
       const own = open.get(id) ?? new Set();
-      open.set(id, own.add(cut));
+      open.set(id, own.add(abortHandle));
       onTake();
       let inTime = () => {};
       const until = (at: number) => {
@@ -60,20 +60,20 @@ export function createLeases(
           const later = endOf(id);
           if (later !== undefined && later > clock.now()) return until(later);
           release();
-          cut.cut(SESSION_ENDED);
+          abortHandle.abort(SESSION_ENDED);
         });
       };
       const release = () => {
         inTime();
-        own.delete(cut);
+        own.delete(abortHandle);
         if (own.size === 0 && open.get(id) === own) open.delete(id);
       };
       until(expires);
-      return { cut, release };
+      return { abortHandle, release };
     },
     sessions: () => [...open.keys()],
-    cut: end,
-    cutAll: () => {
+    abort: end,
+    abortAll: () => {
       deadlines.close();
       for (const id of [...open.keys()]) end(id);
     },
