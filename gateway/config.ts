@@ -1,5 +1,5 @@
 /**
- * Settings of the webview gateway (decision 34), read in one go with every fault named.
+ * Settings of the webview gateway, read in one go with every fault named.
  * No I/O. The cockpit trusts a header or an assertion, so it never listens beyond loopback: the
  * host part of its address is rewritten, as described, with a warning.
  *
@@ -8,10 +8,10 @@
 
 import { type AssertionKeys, parseAssertionKeys } from "core/access/assertion.ts";
 import type { Roster, Trust } from "core/access/viewer.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
 import { parseAgentName, parseEmail } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ListenAddress } from "core/ports.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
@@ -24,8 +24,8 @@ import {
   oneOf,
   parsed,
   text,
-} from "core/setting_types.ts";
-import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+} from "core/settings/setting_types.ts";
+import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 
 /** The declared table; also the help of the role. */
 export const GATEWAY_SETTINGS = {
@@ -100,14 +100,15 @@ export interface GatewayConfig {
   readonly hosts: readonly string[] | undefined;
   /** Present whenever `trust` is "assertion". */
   readonly assertionKeys: AssertionKeys | undefined;
-  /** Soft or rewritten settings, one sentence each; logged at start (decision 37). */
+  /** Soft or rewritten settings, one sentence each; logged at start. */
   readonly warnings: readonly string[];
 }
 
 const COCKPIT_HOST = "127.0.0.1";
-/** The absence of `WEBVIEW_ADMINS` has one cause (spec "Ledger and host markers"). */
+/** The absence of `WEBVIEW_ADMINS` has one cause. */
 const ADMINS_ABSENT =
-  "WEBVIEW_ADMINS: not set, so the environment was rendered by an older version; run fleetctl apply";
+  "WEBVIEW_ADMINS: not set, so the environment was rendered by an older version; run fleetctl " +
+  "apply";
 
 /** Reads the settings; every fault is in the details of the refusal. */
 export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>> {
@@ -141,7 +142,8 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
   const hosts = values.hosts ?? (values.trust === "header" ? [] : undefined);
   if (trust === "header" && hosts === undefined) {
     warnings.push(
-      "the cockpit answers under any host name, so a page elsewhere can reach it by DNS rebinding: " +
+      "the cockpit answers under any host name, so a page elsewhere can reach it by DNS " +
+        "rebinding: " +
         "set WEBVIEW_TRUST=header and WEBVIEW_HOSTS to the names that your proxy passes on",
     );
   }

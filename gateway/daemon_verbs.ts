@@ -5,8 +5,10 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import type { ByteStream, Clock, Sockets } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
 
@@ -68,7 +70,7 @@ async function ask(stream: ByteStream, call: VerbCall, clock: Clock): Promise<Re
     said = (said + text).slice(0, ANSWER_LENGTH_MAX);
   };
   try {
-    const request = { argv, ...(stdin === undefined ? {} : { stdin }) };
+    const request = { argv, ...defined({ stdin }) };
     const code = await forward(stream, request, { out: keep, err: async () => {} });
     if (!code.ok) return code;
     const document = parse(said);

@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Host, ListenAddress } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { createCockpit } from "gateway/cockpit/app.ts";
 import { createStreamSet } from "gateway/cockpit/streams.ts";
 import { openWebFiles } from "gateway/cockpit/web_files.ts";
@@ -19,7 +20,7 @@ import { openKeyList } from "core/dial/key_list.ts";
 import { watchKeys } from "core/dial/key_watch.ts";
 import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
-import { ownNames } from "core/host_name.ts";
+import { ownNames } from "core/net/host_name.ts";
 import { createSessionRegistry } from "core/dial/sessions.ts";
 import { createHostDesk } from "gateway/hosts/desk.ts";
 import { createRouter } from "gateway/dial/router.ts";
@@ -60,91 +61,131 @@ export async function startGateway(
   ports: GatewayPorts,
   options: GatewayOptions,
 ): Promise<Gateway> {
-  const { clock, random, files, sockets, databases, log } = ports;
-  const { paths, roster } = config;
-  await files.ensureDir(paths.role("gateway"), { mode: 0o700 });
-  const store = await openGatewayStore(
-    databases,
-    `${paths.role("gateway")}/gateway.db`,
-    random.uuid(),
-    config.agentBytesMax,
-  );
-  const metrics = createMetrics();
-  metrics.gauge("fullest_share", () => store.usage.fullest());
-  const hub = createHub();
-  const registry = createSessionRegistry(clock);
-  const messages = createMessages({
-    ...{ roster, turns: store.turns, hasRoom: store.events.hasRoom, clock, random },
-  });
-  const router = createRouter({ store, hub, registry, metrics, clock, log }, messages);
-  const streams = createStreamSet(metrics);
-  const web = await openWebFiles(files, paths.web);
-  const { version, forwardKey } = options;
-  const keys = openDialKeys({
-    ...{ files, path: paths.dialKeys, book: store.keys, clock, log },
-    onPending: () => forwarder?.wake(),
-  });
-  const hosts = createHostDesk({
-    ...{ registry, agents: router, hub, clock, random, log },
-    keys: openKeyList(files, paths.dialKeys, clock),
-  });
-  const forwarder = forwardKey === undefined
-    ? undefined
-    : startKeyForwarder({ keys, forward: forwardKey, clock, log });
-  const stopWatch = watchKeys({ keys, registry, clock, log });
-  const { retention } = store;
-  const stopSweep = config.eventsDays === undefined
-    ? () => {}
-    : startSweep({ retention, days: config.eventsDays, clock, log });
-  const stopOwnWork = async () => {
-    stopWatch();
-    stopSweep();
-    await forwarder?.close();
-  };
+  const parts = await openParts(config, ports);
+  const { store, streams, router, metrics } = parts;
+  const work = startWork(config, { ...ports, ...parts }, options);
   try {
-    const dial = await startDialListener(sockets, config.dial, {
-      ledger: roster.ledger,
-      isKeyRequired: config.requireKey,
-      keys,
-      isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...options.hostNames]),
-      ackedSeq: (agent, epoch) => store.events.ackedSeq(agent, epoch),
-      router: hosts.router,
-      registry,
-      metrics,
-      clock,
-      random,
-      log,
-      version,
-    });
-    const { trust, assertionKeys } = config;
-    const isOwnHost = config.hosts === undefined ? () => true : ownNames(config.hosts);
-    const models = createModelDesk(options.verbs);
-    const app = createCockpit(ROUTES, {
-      ...{ roster, trust, isOwnHost, assertionKeys, store, hub, registry, router, streams, web },
-      ...{ metrics, models, hosts, clock, random, log, version },
-      hostname: options.hostNames[0] ?? "",
-    });
-    const cockpit = await sockets.serveHttp(
-      config.cockpit,
-      (request, peer) => app.fetch(request, { peer }),
-    ).catch(async (thrown) => {
-      await dial.close("the gateway did not start");
-      throw thrown;
-    });
+    const { dial, cockpit } = await listen(config, { ...ports, ...parts, ...work }, options);
     return {
       cockpit: cockpit.address,
       dial: dial.address,
       metrics,
       close: async (reason = "the gateway restarts") => {
         streams.endAll();
-        await Promise.all([dial.close(reason), cockpit.close(), stopOwnWork()]);
+        await Promise.all([dial.close(reason), cockpit.close(), work.stop()]);
         await router.settled();
         store.close();
       },
     };
   } catch (thrown) {
-    await stopOwnWork();
+    await work.stop();
     store.close();
+    throw thrown;
+  }
+}
+
+type Parts = Awaited<ReturnType<typeof openParts>>;
+type Work = ReturnType<typeof startWork>;
+
+/** Opens what is asked and told by both listeners. */
+async function openParts({ paths, roster, agentBytesMax }: GatewayConfig, ports: GatewayPorts) {
+  const { clock, random, files, databases, log } = ports;
+  const folder = paths.role("gateway");
+  await files.ensureDir(folder, { mode: 0o700 });
+  const database = `${folder}/gateway.db`;
+  const store = await openGatewayStore(databases, database, random.uuid(), agentBytesMax);
+  const metrics = createMetrics();
+  metrics.gauge("fullest_share", () => store.usage.fullest());
+  const hub = createHub();
+  const registry = createSessionRegistry(clock);
+  const { hasRoom } = store.events;
+  const messages = createMessages({ roster, turns: store.turns, hasRoom, clock, random });
+  const router = createRouter({ store, hub, registry, metrics, clock, log }, messages);
+  const streams = createStreamSet(metrics);
+  const web = await openWebFiles(files, paths.web);
+  return { store, metrics, hub, registry, router, streams, web };
+}
+
+/** Starts what works without being asked: keys that change or are new, and old events that go. */
+function startWork(
+  { paths, eventsDays }: GatewayConfig,
+  { files, clock, random, log, store, registry, router, hub }: GatewayPorts & Parts,
+  { forwardKey: forward }: GatewayOptions,
+) {
+  const keys = openDialKeys({
+    files,
+    path: paths.dialKeys,
+    book: store.keys,
+    clock,
+    log,
+    onPending: () => forwarder?.wake(),
+  });
+  const listed = openKeyList(files, paths.dialKeys, clock);
+  const hosts = createHostDesk({ registry, agents: router, hub, clock, random, log, keys: listed });
+  const forwarder = forward && startKeyForwarder({ keys, forward, clock, log });
+  const stopWatch = watchKeys({ keys, registry, clock, log });
+  const { retention } = store;
+  const stopSweep = eventsDays === undefined
+    ? () => {}
+    : startSweep({ retention, days: eventsDays, clock, log });
+  return {
+    keys,
+    hosts,
+    stop: async () => {
+      stopWatch();
+      stopSweep();
+      await forwarder?.close();
+    },
+  };
+}
+
+/** Listens for agents and for the cockpit; rejects when either address cannot be had. */
+async function listen(
+  config: GatewayConfig,
+  parts: GatewayPorts & Parts & Work,
+  { version, hostNames, verbs }: GatewayOptions,
+) {
+  const { roster, trust, assertionKeys } = config;
+  const { sockets, store, registry, metrics, clock, random, log } = parts;
+  const dial = await startDialListener(sockets, config.dial, {
+    ledger: roster.ledger,
+    isKeyRequired: config.requireKey,
+    keys: parts.keys,
+    isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...hostNames]),
+    ackedSeq: (agent, epoch) => store.events.ackedSeq(agent, epoch),
+    router: parts.hosts.router,
+    registry,
+    metrics,
+    clock,
+    random,
+    log,
+    version,
+  });
+  const app = createCockpit(ROUTES, {
+    roster,
+    trust,
+    isOwnHost: config.hosts === undefined ? () => true : ownNames(config.hosts),
+    assertionKeys,
+    store,
+    hub: parts.hub,
+    registry,
+    router: parts.router,
+    streams: parts.streams,
+    web: parts.web,
+    metrics,
+    models: createModelDesk(verbs),
+    hosts: parts.hosts,
+    clock,
+    random,
+    log,
+    version,
+    hostname: hostNames[0] ?? "",
+  });
+  try {
+    const answer = (request: Request, peer: string) => app.fetch(request, { peer });
+    return { dial, cockpit: await sockets.serveHttp(config.cockpit, answer) };
+  } catch (thrown) {
+    await dial.close("the gateway did not start");
     throw thrown;
   }
 }

@@ -15,7 +15,7 @@ import {
   usableOrExit,
 } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
-import { withSettingFiles } from "core/setting_files.ts";
+import { withSettingFiles } from "core/settings/setting_files.ts";
 import { VERSION } from "core/version.ts";
 import { GATEWAY_SETTINGS, readGatewayConfig } from "gateway/config.ts";
 import { daemonVerbs } from "gateway/daemon_verbs.ts";

@@ -8,11 +8,11 @@
 
 import type { EVENT_PAYLOADS } from "core/dial/event.ts";
 import { refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { Database, SqlValue } from "core/ports.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { Database, SqlValue } from "core/ports/databases.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { ApprovalState } from "core/risk/approval.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type { z } from "zod";
 
 /** Tables of the book. */

@@ -1,6 +1,6 @@
 /**
  * What the cockpit shows of an agent: the last state that it told, and whether it is connected.
- * Without a connection it is offline, whatever it said last (decision 9).
+ * Without a connection it is offline, whatever it said last.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export const agentCard = z.object({
   agent: z.string(),
   is_own: z.boolean(),
   is_online: z.boolean(),
-  /** A state of decision 9, `offline`, or `unknown` for a client that tells none. */
+  /** A state that the client tells, `offline`, or `unknown` for a client that tells none. */
   state: z.string(),
   reason: z.string().nullable(),
   /** Milliseconds since the epoch; since when the state holds. */
@@ -24,7 +24,9 @@ export const agentCard = z.object({
   protocol: z.number().nullable(),
   /** When and with which close code the last connection ended. */
   last_seen: z.object({ at: z.number(), close_code: z.number() }).nullable(),
-  /** What the gateway keeps of it and how much that may be; `oldest` is when its first event was. */
+  /**
+   * What the gateway keeps of it and how much that may be; `oldest` is when its first event was.
+   */
   storage: z.object({ bytes: z.number(), bytes_max: z.number(), oldest: z.number().nullable() }),
 });
 /** One card. */

@@ -10,7 +10,7 @@ import { decideGate, type GateDecision } from "core/access/gates.ts";
 import type { Viewer } from "core/access/viewer.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Result } from "core/result.ts";
-import { hostnameOf } from "core/host_name.ts";
+import { hostnameOf } from "core/net/host_name.ts";
 import { isCrossSite, isLocalProgram, isOfOtherViewer, viewerOf } from "gateway/cockpit/caller.ts";
 import { denial, problem } from "gateway/cockpit/deny.ts";
 import { readInput } from "gateway/cockpit/input.ts";
@@ -18,7 +18,7 @@ import type { CockpitParts } from "gateway/cockpit/parts.ts";
 import type { Route } from "gateway/cockpit/route.ts";
 
 /** Header with the id of a request, taken over from the proxy in front. */
-export const REQUEST_ID_HEADER = "X-Request-Id";
+const REQUEST_ID_HEADER = "X-Request-Id";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** What the listener adds to a request. */
@@ -140,17 +140,17 @@ function routeUnknown(path: string): Refusal {
 function hostUnknown(): Refusal {
   return refusal(
     "host-unknown",
-    "Cannot answer: the cockpit has other names, must be asked by one in WEBVIEW_HOSTS",
+    "Cannot answer: unknown host name, must be one listed in WEBVIEW_HOSTS",
   );
 }
 
 function methodNotAllowed(method: string, path: string): Refusal {
   return refusal(
     "method-not-allowed",
-    `Cannot answer: ${JSON.stringify(path)} does not take ${method}`,
+    `Cannot answer: ${JSON.stringify(path)} does not accept ${method}`,
   );
 }
 
 function internalFault(): Refusal {
-  return refusal("internal-fault", "Cannot answer: the gateway failed, its log says why");
+  return refusal("internal-fault", "Cannot answer: internal error, see the gateway's log");
 }

@@ -12,17 +12,17 @@ import {
   verifyHostAssertion,
 } from "core/access/assertion.ts";
 import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
-import { isLoopbackName } from "core/host_name.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
 
-/** Header with the identity of the viewer (spec "Cockpit identity and scope"). */
-export const IDENTITY_HEADER = "X-User-Email";
+/** Header with the identity of the viewer. */
+const IDENTITY_HEADER = "X-User-Email";
 
 /**
- * Header with the viewer whom a page was made for, percent-encoded. It proves nothing: it lets a page
- * notice that somebody else is signed in by now.
+ * Header with the viewer whom a page was made for, percent-encoded. It proves nothing: it lets a
+ * page notice that somebody else is signed in by now.
  */
-export const PAGE_VIEWER_HEADER = "Fleetctl-Page-Viewer";
+const PAGE_VIEWER_HEADER = "Fleetctl-Page-Viewer";
 
 /** Headers that show a proxy between the caller and us. */
 const PROXY_HEADERS = [

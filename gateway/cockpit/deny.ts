@@ -1,6 +1,6 @@
 /**
  * The cockpit's one error mapper: refusal → problem details (RFC 9457) with a stable code; the
- * request id is in the header (decision 10). A viewer learns what it may know and no more.
+ * request id is in the header. A viewer learns what it may know and no more.
  *
  * @module
  */
@@ -70,18 +70,18 @@ type Denial = GateDenial | "cross-site" | "viewer-changed";
 
 /** The public sentences of denials. */
 const DENIALS: Readonly<Record<Denial, string>> = {
-  "viewer-denied": "Cannot answer: nobody is signed in, must be an identity of the ledger",
-  "agent-denied": "Cannot answer: the agent is not yours, must be your own",
-  "host-denied": "Cannot answer: who is connected is for root of the gateway's host",
-  "fleet-denied": "Cannot answer: the view of the fleet is for admins",
-  "local-only": "Cannot answer: the request came from elsewhere, must be a program of this host",
+  "viewer-denied": "Cannot answer: not signed in, must be a user in the ledger",
+  "agent-denied": "Cannot answer: this agent belongs to someone else, must be your own",
+  "host-denied": "Cannot answer: only root on the gateway's host may list connections",
+  "fleet-denied": "Cannot answer: only administrators may see the fleet",
+  "local-only": "Cannot answer: the request came from another host, must come from this one",
   "cross-site": "Cannot answer: the request came from a page of another site",
   "viewer-changed":
-    "Cannot answer: somebody else is signed in by now, must be whom the page was made for",
+    "Cannot answer: another user is signed in now, must be the user who opened the page",
 };
 
 /** Returns the status of a refusal. */
-export function statusOf(fault: Refusal): number {
+function statusOf(fault: Refusal): number {
   return STATUS_BY_CODE[fault.code] ?? STATUS_BY_KIND[fault.kind];
 }
 

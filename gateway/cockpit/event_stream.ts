@@ -5,8 +5,8 @@
  * @module
  */
 
-import { STREAM_LIMITS } from "core/limits.ts";
 import { StreamClient, type StreamParts, type StreamWish } from "gateway/cockpit/stream_client.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 
 /** Opens the stream; undefined when the viewer has too many open. */
 export function openEventStream(

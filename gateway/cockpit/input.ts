@@ -5,8 +5,9 @@
  */
 
 import type { z } from "zod";
-import { refusal } from "core/errors.ts";
-import { STREAM_LIMITS } from "core/limits.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { readJson } from "core/net/bounded_body.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Route, RouteInput } from "gateway/cockpit/route.ts";
 
@@ -16,7 +17,7 @@ export async function readInput(
   request: Request,
 ): Promise<Result<RouteInput<unknown, unknown, unknown>>> {
   const faults: string[] = [];
-  const body = route.body === undefined ? ok(undefined) : await readJson(request);
+  const body = route.body === undefined ? ok(undefined) : await readBody(request);
   if (!body.ok) return body;
   const check = (schema: z.ZodObject | undefined, place: string, value: unknown): unknown => {
     if (schema === undefined) return {};
@@ -34,14 +35,14 @@ export async function readInput(
   };
   if (faults.length === 0) return ok(input);
   return err(
-    refusal("input-invalid", `Cannot read the request: ${faults.length} fields are unusable`, {
+    refusal("input-invalid", `Cannot read the request: ${faults.length} fields are invalid`, {
       kind: "usage",
       details: faults,
     }),
   );
 }
 
-async function readJson(request: Request): Promise<Result<unknown>> {
+async function readBody(request: Request): Promise<Result<unknown>> {
   const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     return err(
@@ -50,44 +51,25 @@ async function readJson(request: Request): Promise<Result<unknown>> {
       }),
     );
   }
-  let text: string | undefined;
-  try {
-    text = await readText(request, STREAM_LIMITS.requestBodyBytesMax);
-  } catch {
-    // The client went away, or sent what is no body: nothing of ours failed.
-    return err(refusal("body-broken", "Cannot read the request: its body broke off", {
-      kind: "usage",
-    }));
-  }
-  if (text === undefined) {
-    return err(
-      refusal(
+  // The client went away, or sent what is no body: nothing of ours failed.
+  const body = await readJson(request.body, STREAM_LIMITS.requestBodyBytesMax)
+    .catch(() => err("broken" as const));
+  return body.ok ? body : err(bodyRefusal(body.error));
+}
+
+function bodyRefusal(fault: "broken" | "too-large" | "malformed"): Refusal {
+  const usage = { kind: "usage" } as const;
+  switch (fault) {
+    case "broken":
+      return refusal("body-broken", "Cannot read the request: its body broke off", usage);
+    case "too-large":
+      return refusal(
         "body-too-large",
         "Cannot read the request: its body is too large, must be at most " +
           `${STREAM_LIMITS.requestBodyBytesMax} bytes`,
-        { kind: "usage" },
-      ),
-    );
+        usage,
+      );
+    case "malformed":
+      return refusal("input-invalid", "Cannot read the request: its body is not JSON", usage);
   }
-  try {
-    return ok(JSON.parse(text));
-  } catch {
-    return err(
-      refusal("input-invalid", "Cannot read the request: its body is not JSON", { kind: "usage" }),
-    );
-  }
-}
-
-/** Reads the body; undefined as soon as it is longer than `bytesMax`, whatever its header says. */
-async function readText(request: Request, bytesMax: number): Promise<string | undefined> {
-  if (request.body === null) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of request.body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -8,7 +8,7 @@
 
 import { z } from "zod";
 import { type Refusal, refusal } from "core/errors.ts";
-import { MODEL_DESK_LIMITS } from "core/limits.ts";
+import { MODEL_DESK_LIMITS } from "gateway/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelChoice } from "core/runtimes/model_choice.ts";
 import type { VerbCall, VerbRunner } from "gateway/daemon_verbs.ts";
@@ -75,7 +75,12 @@ function setCall(agent: string, choice: ModelChoice, isChecked: boolean): VerbCa
   return {
     what: `connect a model to agent "${agent}"`,
     argv: [
-      ...["agents", "model", "set", "--json", "--provider", provider],
+      "agents",
+      "model",
+      "set",
+      "--json",
+      "--provider",
+      provider,
       ...(model === undefined ? [] : [`--model=${model}`]),
       ...(baseUrl === undefined ? [] : [`--base-url=${baseUrl}`]),
       ...(isChecked ? [] : ["--no-check"]),
@@ -88,13 +93,13 @@ function setCall(agent: string, choice: ModelChoice, isChecked: boolean): VerbCa
 }
 
 function away({ what }: VerbCall): Refusal {
-  return refusal("daemon-not-running", `Cannot ${what}: this gateway has no daemon to ask`);
+  return refusal("daemon-not-running", `Cannot ${what}: this gateway runs without a daemon`);
 }
 
 function busy({ what }: VerbCall): Refusal {
-  return refusal("model-desk-busy", `Cannot ${what}: another change runs, must end first`);
+  return refusal("model-desk-busy", `Cannot ${what}: another change is running, must end first`);
 }
 
 function unreadable({ what }: VerbCall): Refusal {
-  return refusal("verb-failed", `Cannot ${what}: the answer of the verb is not readable`);
+  return refusal("verb-failed", `Cannot ${what}: the command's answer is not readable`);
 }

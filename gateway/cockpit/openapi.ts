@@ -1,5 +1,5 @@
 /**
- * Publishes the route table as OpenAPI 3.1 (decision 15). No I/O; made from the rows themselves, so
+ * Publishes the route table as OpenAPI 3.1. No I/O; made from the rows themselves, so
  * that it cannot say anything else than what is served.
  *
  * @module

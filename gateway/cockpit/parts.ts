@@ -6,8 +6,10 @@
 
 import type { AssertionKeys } from "core/access/assertion.ts";
 import type { Roster, Trust } from "core/access/viewer.ts";
-import type { IsOwnName } from "core/host_name.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import type { IsOwnName } from "core/net/host_name.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import type { ModelDesk } from "gateway/cockpit/model_desk.ts";
 import type { HostDesk } from "gateway/hosts/desk.ts";
 import type { WebFiles } from "gateway/cockpit/web_files.ts";

@@ -1,7 +1,7 @@
 /**
  * What a route of the cockpit is. The gate is a required field of the row, and the gate that looks
  * at agents cannot be named without saying which: a route without its check does not compile
- * (law 6, decision 17).
+ * (law 6). Why: ADR 0006.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The wire format of event streams (decision 12). No I/O; documented in `docs/protocol.md`.
+ * The wire format of event streams. No I/O; documented in `docs/protocol.md`.
  *
  * @module
  */

@@ -2,18 +2,18 @@
  * One client of an event stream. The log is the queue: a client that reads slowly is served from it
  * when it reads again, so that nothing piles up here but one buffer.
  *
- * Durable events carry an id and are never lost or doubled. Previews, presence and hosts carry none;
- * previews are dropped as soon as the client is not at the head of the log. A client too far behind
- * is told `lagged`, refetches a page, and goes on from the id of that event.
+ * Durable events carry an id and are never lost or doubled. Previews, presence and hosts carry
+ * none; previews are dropped as soon as the client is not at the head of the log. A client too far
+ * behind is told `lagged`, refetches a page, and goes on from the id of that event.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { STREAM_LIMITS } from "core/limits.ts";
 import { type Cursor, printCursor } from "gateway/cockpit/cursor.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
 import { printSse, showEvent } from "gateway/cockpit/sse.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";
 
 /** What one client wants. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { STREAM_LIMITS } from "core/limits.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { Metrics } from "gateway/metrics.ts";
 
 /** Open streams. */

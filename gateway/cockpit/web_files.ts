@@ -1,16 +1,16 @@
 /**
  * The page's files, as `gateway/web_build` leaves them: read once at the start, kept in memory with
- * their compressed forms, answered with the right type, length of life and policy.
+ * their compressed forms, answered with the right type, length of life and policy. Why: ADR 0031.
  *
- * The policy lets the page run its own script and talk to its own origin, and nothing else: whatever
- * stands in a transcript can neither run nor be fetched (design "Content security baseline").
+ * The policy lets the page run its own script and talk to its own origin, and nothing else:
+ * whatever stands in a transcript can neither run nor be fetched.
  *
  * @module
  */
 
 import { z } from "zod";
 import { refusal } from "core/errors.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Policy of every answer that a browser may show. */
@@ -156,8 +156,8 @@ function escapeAttribute(value: string): string {
 
 /** The page's own head and style without its script: there is nothing to start. */
 function lostPage(page: string): string {
-  const body = '<main class="lost"><h1>Nothing is here</h1>' +
-    "<p>No page of the cockpit has this address.</p>" +
+  const body = '<main class="lost"><h1>Not found</h1>' +
+    "<p>The cockpit has no page at this address.</p>" +
     '<p><a class="button" href="/">Go to the cockpit</a></p></main>';
   return page.replace(/<script[^>]*><\/script>/, "").replace(
     /<body>[^]*<\/body>/,

@@ -1,14 +1,14 @@
 /**
- * The dial-in listener (spec "Dial-in listener"): refuses browsers before the upgrade, bounds how
- * many connections may be unregistered (`waiting_room.ts`), and closes all of them in order at the end.
+ * The dial-in listener: refuses browsers before the upgrade, bounds how many connections may be
+ * unregistered (`waiting_room.ts`), and closes all of them in order at the end.
  *
  * @module
  */
 
 import { hostOfSession } from "core/dial/host_job.ts";
 import { DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports/sockets.ts";
 import { browserSign } from "core/dial/browser.ts";
 import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
 import { answerHost } from "gateway/dial/host_agents.ts";

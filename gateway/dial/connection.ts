@@ -11,8 +11,8 @@ import { DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
 import { isPublicKey, toBase64Url, verifyProof } from "core/dial/proof.ts";
 import type { RegisterFrame } from "core/dial/server_session.ts";
 import { type Admission, serveSession, type SessionParts } from "core/dial/serve_session.ts";
-import { hostnameOf, type IsOwnName } from "core/host_name.ts";
-import type { FrameConnection } from "core/ports.ts";
+import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
 import {
   acceptedLine,
@@ -57,7 +57,10 @@ export function serveConnection(
     admit: (frame) => admit(frame, { nonce, gateway }, parts),
     onAccepted: (agent, frame) =>
       log.info(acceptedLine(agent, frame.user_email), {
-        ...{ peer, host: frame.host, version: frame.version, proven: frame.proof !== undefined },
+        peer,
+        host: frame.host,
+        version: frame.version,
+        proven: frame.proof !== undefined,
       }),
     onRejected: ({ agent, userEmail }, reason) =>
       log.warning(rejectedLine(agent, userEmail, reason), { peer }),

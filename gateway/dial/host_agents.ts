@@ -1,6 +1,6 @@
 /**
- * Tells a host which agents are connected from it. Only a host with an enrolled dial key is answered,
- * and of its own agents alone; every refusal looks the same.
+ * Tells a host which agents are connected from it. Only a host with an enrolled dial key is
+ * answered, and of its own agents alone; every refusal looks the same.
  *
  * @module
  */
@@ -15,8 +15,9 @@ import {
 import { hostOfSession, hostSession } from "core/dial/host_job.ts";
 import { verifyProof } from "core/dial/proof.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";
-import { hostnameOf, type IsOwnName } from "core/host_name.ts";
-import type { Clock, Log } from "core/ports.ts";
+import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
 
 /** What answering needs. */

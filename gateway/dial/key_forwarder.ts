@@ -6,9 +6,11 @@
  * @module
  */
 
+import { backoffMs } from "core/concurrency/backoff.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { AgentKey, DialKeys } from "gateway/dial/keys.ts";
 
@@ -103,8 +105,8 @@ async function sendAll(
 
 function waitMs(code: string, failures: number): number {
   const { keyForwardFirstMs, keyForwardAwayMsMax, keyForwardRefusedMsMax } = DIAL_LIMITS;
-  const max = code === DAEMON_AWAY ? keyForwardAwayMsMax : keyForwardRefusedMsMax;
-  return Math.min(max, keyForwardFirstMs * 2 ** Math.min(failures - 1, 20));
+  const maxMs = code === DAEMON_AWAY ? keyForwardAwayMsMax : keyForwardRefusedMsMax;
+  return backoffMs({ firstMs: keyForwardFirstMs, maxMs }, failures - 1);
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

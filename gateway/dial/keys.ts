@@ -13,7 +13,9 @@
  */
 
 import { openKeyList } from "core/dial/key_list.ts";
-import type { Clock, Files, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { ok, type Result } from "core/result.ts";
 import type { KeyBook } from "gateway/transcript/event_log.ts";
 

@@ -6,11 +6,13 @@
  */
 
 import type { Roster } from "core/access/viewer.ts";
-import { byteLength } from "core/dial/fit_event.ts";
 import { refusal } from "core/errors.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
-import type { Clock, Random } from "core/ports.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, type Result } from "core/result.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import { MINUTE_MS } from "core/text/duration.ts";
 import type { EventLog, NewTurn, Turn, TurnBook } from "gateway/transcript/event_log.ts";
 import { agentStorageFull } from "gateway/transcript/usage.ts";
 
@@ -32,8 +34,6 @@ export interface Messages {
   /** Names of the agents that `agent` can write to. */
   namesFor(agent: string): readonly string[];
 }
-
-const MINUTE_MS = 60_000;
 
 /** Makes the messages of one gateway. */
 export function createMessages(parts: {

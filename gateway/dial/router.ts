@@ -5,15 +5,17 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import { errorText, refusal } from "core/errors.ts";
-import type { Clock, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createLanes, type Lanes } from "core/lanes.ts";
+import { createLanes, type Lanes } from "core/concurrency/lanes.ts";
 import type { BookedApproval, GatewayDecision } from "gateway/approvals/book.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
@@ -73,7 +75,9 @@ class AgentRouter implements Router {
       append: ({ agent, epoch }, events) => store.events.appendFromAgent(agent, epoch, events),
       onStored: ({ stored }) => this.#publish(stored),
       run: (agent, write) => this.#run(agent, write),
-      ...{ metrics, clock, log },
+      metrics,
+      clock,
+      log,
     });
   }
 
@@ -109,13 +113,19 @@ class AgentRouter implements Router {
       }
       case "owner_message":
         session.send({
-          ...{ type: "owner_message_result", id: frame.id, outcome: "failed", ids: [] },
+          type: "owner_message_result",
+          id: frame.id,
+          outcome: "failed",
+          ids: [],
           reason: "messages to the owner go through the team-chat gateway",
         });
         return;
       case "owner_file":
         session.send({
-          ...{ type: "owner_message_result", id: frame.id, outcome: "failed", ids: [] },
+          type: "owner_message_result",
+          id: frame.id,
+          outcome: "failed",
+          ids: [],
           reason: "files to the owner go through the team-chat gateway",
         });
         return;
@@ -263,9 +273,13 @@ function sendDecision(session: DialSession, approval: BookedApproval): void {
   const { id, asked, decision, by, surface, reason } = approval;
   if (decision === undefined) return;
   session.send({
-    ...{ type: "approval_decision", approval_id: id, digest: asked.digest, decision },
-    ...{ by: by ?? "somebody", surface: surface ?? "page" },
-    ...(reason === undefined ? {} : { reason }),
+    type: "approval_decision",
+    approval_id: id,
+    digest: asked.digest,
+    decision,
+    by: by ?? "somebody",
+    surface: surface ?? "page",
+    ...defined({ reason }),
   });
 }
 

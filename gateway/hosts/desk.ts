@@ -3,13 +3,14 @@
  * router of agents at the dial-in listener and takes what belongs to hosts, so that nothing a host
  * says can become an event of an agent, and no agent can answer a host's job.
  *
- * A job lives in memory: it waits for its answer, its host's end, or its time. All jobs bring a host
- * to a state or ask for one, so that who is not answered asks again. How the last ones ended is in
- * the book of jobs, for those who asked and went away.
+ * A job lives in memory: it waits for its answer, its host's end, or its time. All jobs bring a
+ * host to a state or ask for one, so that who is not answered asks again. How the last ones ended
+ * is in the book of jobs, for those who asked and went away.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import {
   HOST_PREFIX,
   type HostJobName,
@@ -21,8 +22,10 @@ import type { KeyList } from "core/dial/key_list.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";
 import { errorText, refusal } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   cardOf,
@@ -217,8 +220,11 @@ class Desk implements HostDesk {
     this.#open.set(id, { host, end: answer.resolve });
     log.info("job of a host", { host, id, job, agent, by });
     const isSent = registry.get(hostSession(host))?.send({
-      ...{ type: "job", id, job, by },
-      ...(agent === undefined ? {} : { agent }),
+      type: "job",
+      id,
+      job,
+      by,
+      ...defined({ agent }),
     });
     if (isSent !== true) answer.resolve(err(lost(host)));
     const ended = await answer.promise;
@@ -261,7 +267,7 @@ function outcomeOf(host: string, result: HostJobResult): Result<JobOutcome> {
 function offline(host: string) {
   return refusal(
     "host-offline",
-    `Cannot run the job on host "${host}": its own unit is not connected, must be`,
+    `Cannot run the job on host "${host}": it is not connected, must be`,
     { hints: [`ssh ${host} fleetctl status`, `ssh ${host} fleetctl logs role:host`] },
   );
 }
@@ -269,7 +275,8 @@ function offline(host: string) {
 function lost(host: string) {
   return refusal(
     "host-lost",
-    `Cannot tell how the job on host "${host}" ended: its unit went away, the job goes on there`,
+    `Cannot report the result of the job on host "${host}": it disconnected; the job may still ` +
+      "be running there",
     { hints: [`ssh ${host} fleetctl audit list --caller host`] },
   );
 }
@@ -277,8 +284,8 @@ function lost(host: string) {
 function late(host: string) {
   return refusal(
     "host-late",
-    `Cannot tell how the job on host "${host}" ended: no answer within ` +
-      `${DIAL_LIMITS.jobSeconds} s, the job goes on there`,
+    `Cannot report the result of the job on host "${host}": no answer within ` +
+      `${DIAL_LIMITS.jobSeconds} s; the job may still be running there`,
     { hints: [`ssh ${host} fleetctl audit list --caller host`] },
   );
 }
@@ -287,14 +294,14 @@ function running(host: string, { job, agent, by }: JobCard) {
   const what = agent === null ? job : `${job} of agent "${agent}"`;
   return refusal(
     "host-job-running",
-    `Cannot run the job on host "${host}": ${what} runs there already, asked for by ${by}`,
+    `Cannot run the job on host "${host}": ${what} is already running there, requested by ${by}`,
   );
 }
 
 function busy(host: string) {
   return refusal(
     "host-busy",
-    `Cannot run the job on host "${host}": ${DIAL_LIMITS.jobsPerHostMax} jobs wait for it, ` +
-      "must be fewer",
+    `Cannot run the job on host "${host}": ${DIAL_LIMITS.jobsPerHostMax} jobs are waiting for ` +
+      "it, must be fewer",
   );
 }

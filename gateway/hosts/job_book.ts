@@ -1,15 +1,15 @@
 /**
- * The jobs that hosts were given, as long as this gateway lives: which run, how the last ones ended,
- * and what their verbs printed. It keeps a bounded number of them and never runs one: that is the
- * desk's (`gateway/hosts/desk.ts`).
+ * The jobs that hosts were given, as long as this gateway lives: which run, how the last ones
+ * ended, and what their verbs printed. It keeps a bounded number of them and never runs one: that
+ * is the desk's (`gateway/hosts/desk.ts`).
  *
  * @module
  */
 
 import type { HostJobName } from "core/dial/host_job.ts";
 import type { Refusal } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { Result } from "core/result.ts";
 
 /** Pages are told no faster than this where a job stands. */
@@ -33,7 +33,9 @@ export interface JobCard {
   readonly begun: number;
   /** Null while it runs. */
   readonly ended: number | null;
-  /** What its verb said last of where it stands; null when it said nothing, and when it has ended. */
+  /**
+   * What its verb said last of where it stands; null when it said nothing, and when it has ended.
+   */
   readonly progress: string | null;
   /** Exit code of the verb; null while it runs, and for one whose end is not known. */
   readonly exit: number | null;
@@ -70,7 +72,13 @@ export function openJobBook(
       const begun = clock.now();
       const card: JobCard = {
         ...job,
-        ...{ begun, ended: null, progress: null, exit: null, code: null, message: null, hints: [] },
+        begun,
+        ended: null,
+        progress: null,
+        exit: null,
+        code: null,
+        message: null,
+        hints: [],
       };
       entries.set(job.id, { ...card, report: null });
       forget(entries, job.host);
@@ -95,7 +103,8 @@ export function openJobBook(
       if (entry === undefined) return;
       entries.set(id, {
         ...entry,
-        ...{ ended: clock.now(), progress: null },
+        ended: clock.now(),
+        progress: null,
         ...(outcome.ok
           ? { exit: outcome.value.exit, report: outcome.value.report }
           : failure(outcome.error)),

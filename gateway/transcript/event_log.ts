@@ -1,6 +1,6 @@
 /**
  * Ports of the transcript: the event log and the book of turns. Types only.
- * SQLite implements them (`gateway/transcript/store.ts`); a distributed log may later (decision 4).
+ * SQLite implements them (`gateway/transcript/store.ts`); a distributed log may later.
  *
  * An answered write is on disk. Nothing here throws for a full disk: it is a refusal with the code
  * `storage-failed`, and whoever asked must not acknowledge what was not stored.
@@ -11,7 +11,7 @@
 import type { ApprovalBook } from "gateway/approvals/book.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
-import type { Retention } from "core/transcript_retention.ts";
+import type { Retention } from "core/store/transcript_retention.ts";
 
 /** A stored event. `seq` counts over the whole gateway and is the second half of its SSE id. */
 export interface StoredEvent {
@@ -77,6 +77,55 @@ export interface EventLog {
     readonly before: number | undefined;
     readonly limit: number;
   }): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>;
+  /**
+   * The newest turns of an agent that began below `before`, each with at most its newest `limit`
+   * events, and at most `limit` events outside of turns between them. Without `before` the turn
+   * that runs is there as well, wherever it began.
+   */
+  turnPage(query: {
+    readonly agent: string;
+    readonly before: number | undefined;
+    readonly turns: number;
+    readonly limit: number;
+  }): Promise<TurnPage>;
+  /**
+   * The newest `limit` events of one turn, with its question; below `before` only those events,
+   * and no counts. Empty for a turn that the agent does not have.
+   */
+  turnPart(query: {
+    readonly agent: string;
+    readonly turnId: string;
+    readonly before: number | undefined;
+    readonly limit: number;
+  }): Promise<TurnPage>;
+}
+
+/** How many events there are, and how many of each kind that a reader sees. */
+export interface EventCounts {
+  readonly events: number;
+  /** Calls of tools, by their results. */
+  readonly calls: number;
+  readonly messages: number;
+  readonly notices: number;
+  /** Results of calls that failed or were denied. */
+  readonly failed: number;
+}
+
+/** A turn of which only the question and the newest events are on a page. */
+export interface TurnCut {
+  readonly turnId: string;
+  /** Number of the first event after what is left out. */
+  readonly before: number;
+  /** What is left out. */
+  readonly counts: EventCounts;
+}
+
+/** Events of turns, ascending, with gaps inside of the turns that are cut. */
+export interface TurnPage {
+  readonly events: readonly StoredEvent[];
+  readonly cuts: readonly TurnCut[];
+  /** Where the older page goes on; undefined when there is none. */
+  readonly before: number | undefined;
 }
 
 /**

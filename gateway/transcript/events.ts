@@ -6,13 +6,14 @@
  */
 
 import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
-import { STREAM_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import { err, type Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type { ApplyToApproval } from "gateway/approvals/book.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
-import type { Row } from "gateway/transcript/schema.ts";
+import { readEvent, withinPage } from "gateway/transcript/event_rows.ts";
+import { openTurnPages } from "gateway/transcript/turn_pages.ts";
 import { agentStorageFull } from "gateway/transcript/usage.ts";
 
 /** An event about to be stored. */
@@ -149,6 +150,7 @@ export function openEventLog(
   return {
     epoch,
     ...openReads(db),
+    ...openTurnPages(db),
     hasRoom: (agent) => Promise.resolve(parts.hasRoom(agent)),
     appendFromAgent: (agent, agentEpoch, events) =>
       Promise.resolve(append(agent, agentEpoch, events)),
@@ -201,28 +203,5 @@ function openReads(
         hasMore: found.length > kept.length,
       });
     },
-  };
-}
-
-/** Returns the first rows that make up one page; at least one, whatever its size. */
-function withinPage(rows: readonly Row[], bytesMax: number): readonly Row[] {
-  let bytes = 0;
-  const kept: Row[] = [];
-  for (const row of rows) {
-    bytes += Number(row.bytes);
-    if (kept.length > 0 && bytes > bytesMax) break;
-    kept.push(row);
-  }
-  return kept;
-}
-
-function readEvent(row: Row): StoredEvent {
-  return {
-    seq: Number(row.seq),
-    agent: String(row.agent),
-    at: Number(row.at),
-    turnId: row.turn_id === null ? undefined : String(row.turn_id),
-    kind: String(row.kind),
-    payload: JSON.parse(String(row.payload)) as Record<string, unknown>,
   };
 }

@@ -6,12 +6,13 @@
  */
 
 import { APPROVAL_TABLES } from "gateway/approvals/book.ts";
-import type { Database, SqlValue } from "core/ports.ts";
-import { noteEnds } from "core/transcript_retention.ts";
+import type { Database, SqlValue } from "core/ports/databases.ts";
+import { noteEnds } from "core/store/transcript_retention.ts";
+import { prepareTurnCounts } from "gateway/transcript/turn_counts.ts";
 import { prepareUsage } from "gateway/transcript/usage.ts";
 
 /** Version of the tables. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 
 const TABLES = `
 create table if not exists meta (name text primary key, value text not null) strict;
@@ -82,6 +83,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
     db.exec(TABLES);
     db.exec(APPROVAL_TABLES);
     prepareUsage(db);
+    prepareTurnCounts(db);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
     db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
     return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);

@@ -6,9 +6,9 @@
  */
 
 import { openApprovalBook } from "gateway/approvals/book.ts";
-import type { Database, Databases } from "core/ports.ts";
-import { writeSql } from "core/sql_write.ts";
-import { openRetention } from "core/transcript_retention.ts";
+import type { Database, Databases } from "core/ports/databases.ts";
+import { writeSql } from "core/store/sql_write.ts";
+import { openRetention } from "core/store/transcript_retention.ts";
 import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/event_log.ts";
 import { insertInto, openEventLog } from "gateway/transcript/events.ts";
 import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
@@ -34,7 +34,9 @@ export async function openGatewayStore(
   const memories = db.prepare("select * from agents");
   return {
     events: openEventLog(db, epoch, {
-      ...{ insert, applyToTurn, applyToApproval: approvals.applyToApproval },
+      insert,
+      applyToTurn,
+      applyToApproval: approvals.applyToApproval,
       hasRoom: usage.hasRoom,
     }),
     usage,

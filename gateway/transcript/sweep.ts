@@ -1,20 +1,22 @@
 /**
  * Takes old events and turns away while the gateway runs, where `gateway.events_days` asks for it:
  * some at a time, so that agents and pages are served in between. What may go, and what never does,
- * is said in `core/transcript_retention.ts`. Without the setting nothing goes by itself: a clock
- * that jumps ahead would take a transcript that nobody can bring back.
+ * is said in `core/store/transcript_retention.ts`. Without the setting nothing goes by itself: a
+ * clock that jumps ahead would take a transcript that nobody can bring back.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { type Clock, FileFault, type Log } from "core/ports.ts";
-import type { Retention } from "core/transcript_retention.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Retention } from "core/store/transcript_retention.ts";
+import { DAY_MS, HOUR_MS } from "core/text/duration.ts";
 
-const EVERY_MS = 3_600_000;
+const EVERY_MS = HOUR_MS;
 /** Between two transactions; one takes a few milliseconds. */
 const PAUSE_MS = 200;
-const DAY_MS = 24 * 3_600_000;
 
 /** Sweeps now and each hour; returns what ends that. */
 export function startSweep(parts: {

@@ -6,10 +6,10 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { TURN_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Database } from "core/ports/databases.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type {
   NewTurn,
   StoredEvent,
@@ -48,7 +48,9 @@ class SqliteTurnBook implements TurnBook {
     this.#sql = statements(db);
   }
 
-  /** Moves a turn as its agent's event says; called inside the transaction that stores the event. */
+  /**
+   * Moves a turn as its agent's event says; called inside the transaction that stores the event.
+   */
   applyEvent(...[agent, event]: Parameters<ApplyToTurn>): ReturnType<ApplyToTurn> {
     const before: StoredEvent[] = [];
     const turn = event.turnId === undefined ? undefined : this.#get(event.turnId);
@@ -157,7 +159,15 @@ class SqliteTurnBook implements TurnBook {
     const payload = { text, origin, hops };
     const event = this.#insert({ agent, at, turnId, kind: "turn_queued", payload });
     this.#sql.insert.run(
-      ...[turnId, agent, text, origin, hops, asker, idempotencyKey, Math.round(at), event.seq],
+      turnId,
+      agent,
+      text,
+      origin,
+      hops,
+      asker,
+      idempotencyKey,
+      Math.round(at),
+      event.seq,
     );
     const stored = this.#get(turnId);
     if (stored === undefined) throw new Error("the turn that was just stored is not there");
@@ -176,7 +186,8 @@ class SqliteTurnBook implements TurnBook {
 }
 
 function statements(db: Database) {
-  const open = "select * from turns where agent = ? and state in";
+  // The bound of the index `turns_open` is named, or SQLite reads the whole history.
+  const open = "select * from turns where agent = ? and state <> 'ended' and state in";
   return {
     find: db.prepare("select * from turns where turn_id = ?"),
     byKey: db.prepare("select * from turns where asker = ? and idempotency_key = ?"),

@@ -9,8 +9,8 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import type { Database } from "core/ports.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { UsageBook } from "gateway/transcript/event_log.ts";
 
 /** Whose event a row is; null for one of an owner or of the gateway. */

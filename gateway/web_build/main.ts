@@ -1,7 +1,7 @@
 /**
- * Builds the page: `main.ts`, its parts and the styles into hashed files with a gzip and a brotli form beside
- * each, and `web.json`, which says what the gateway serves. Does nothing when what is there was built
- * from the same sources. Downloads nothing.
+ * Builds the page: `main.ts`, its parts and the styles into hashed files with a gzip and a brotli
+ * form beside each, and `web.json`, which says what the gateway serves. Does nothing when what is
+ * there was built from the same sources. Downloads nothing.
  *
  * Argument: the folder to write, absolute. It is replaced as a whole.
  *
@@ -48,11 +48,33 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   return found.sort();
 }
 
-/** One hash over everything that the result depends on. */
+/** Files outside the page's folder that its scripts import; a part imports the page. */
+async function sharedFiles(): Promise<readonly string[]> {
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", `${WEB}hosts/main.ts`],
+    cwd: TREE,
+    env: { NO_COLOR: "1" },
+  }).output();
+  if (!output.success) {
+    fail(`Cannot list the page's files: ${decoder.decode(output.stderr).trim()}`);
+  }
+  const { modules } = JSON.parse(decoder.decode(output.stdout)) as {
+    readonly modules: readonly { readonly specifier: string }[];
+  };
+  return modules.filter(({ specifier }) => specifier.startsWith("file:"))
+    .map(({ specifier }) => new URL(specifier).pathname)
+    .filter((path) => path.startsWith(TREE) && !path.startsWith(WEB)).sort();
+}
+
+/** Lists all that the result depends on. */
+export async function sourceFiles(): Promise<readonly string[]> {
+  const builder = new URL(import.meta.url).pathname;
+  return [...await listFiles(WEB), ...await sharedFiles(), builder, `${TREE}deno.lock`];
+}
+
 async function sourceHash(): Promise<string> {
   const parts: string[] = [Deno.version.deno];
-  const builder = new URL(import.meta.url).pathname;
-  for (const path of [...await listFiles(WEB), builder, `${TREE}deno.lock`]) {
+  for (const path of await sourceFiles()) {
     parts.push(`${path.slice(TREE.length)} ${await hash(await Deno.readFile(path))}`);
   }
   return await hash(encoder.encode(parts.join("\n")));
@@ -69,16 +91,24 @@ interface Scripts {
 const PAGE_NAME = "{page}";
 
 /**
- * Bundles the page and its parts. A part imports `main.ts`, so that all of the page is what both have in
- * common: the bundler puts it into one chunk, which is the script that the page names.
+ * Bundles the page and its parts. A part imports `main.ts`, so that all of the page is what both
+ * have in common: the bundler puts it into one chunk, which is the script that the page names.
  */
 async function bundleScripts(parent: string): Promise<Scripts> {
   const folder = await Deno.makeTempDir({ dir: parent, prefix: "web-" });
   try {
     const output = await new Deno.Command(Deno.execPath(), {
       args: [
-        ...["bundle", "-q", "--platform", "browser", "--minify", "--code-splitting"],
-        ...["--outdir", folder, `${WEB}main.ts`, `${WEB}hosts/main.ts`],
+        "bundle",
+        "-q",
+        "--platform",
+        "browser",
+        "--minify",
+        "--code-splitting",
+        "--outdir",
+        folder,
+        `${WEB}main.ts`,
+        `${WEB}hosts/main.ts`,
       ],
       cwd: TREE,
       env: { NO_COLOR: "1" },
@@ -194,13 +224,17 @@ function manifest(): string {
   });
 }
 
-const out = Deno.args[0];
-if (out === undefined || !out.startsWith("/") || Deno.args.length !== 1) {
-  console.error("usage: gateway/web_build/main.ts FOLDER");
-  Deno.exit(2);
+async function main(): Promise<void> {
+  const out = Deno.args[0];
+  if (out === undefined || !out.startsWith("/") || Deno.args.length !== 1) {
+    console.error("usage: gateway/web_build/main.ts FOLDER");
+    Deno.exit(2);
+  }
+  const source = await sourceHash();
+  const before = await Deno.readTextFile(`${out}/web.json`).catch(() => "{}");
+  if ((JSON.parse(before) as { readonly source?: string }).source !== source) {
+    await build(out, source);
+  }
 }
-const source = await sourceHash();
-const before = await Deno.readTextFile(`${out}/web.json`).catch(() => "{}");
-if ((JSON.parse(before) as { readonly source?: string }).source !== source) {
-  await build(out, source);
-}
+
+if (import.meta.main) await main();

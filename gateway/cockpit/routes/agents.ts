@@ -1,5 +1,6 @@
 /**
- * The list of agents: one's own, or the fleet for an admin; and who is connected, for `fleetctl status`.
+ * The list of agents: one's own, or the fleet for an admin; and who is connected, for
+ * `fleetctl status`.
  *
  * @module
  */

@@ -6,7 +6,7 @@
  */
 
 import { z } from "zod";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { APPROVAL_STATES } from "core/risk/approval.ts";
 import { err, ok } from "core/result.ts";
 import { denial } from "gateway/cockpit/deny.ts";
@@ -42,7 +42,7 @@ export const APPROVAL_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/api/approvals",
-    summary: "Calls of an agent that wait for a decision or for its effect",
+    summary: "Calls of an agent that await a decision or its effect",
     gate: "allowAgent",
     agents: ({ query }) => [query.agent],
     query: z.object({ agent }),
@@ -72,8 +72,7 @@ export const APPROVAL_ROUTES: readonly Route[] = [
     }),
     answers: [{
       status: 202,
-      description:
-        "The decision is stored and will reach the agent; its events say what came of it",
+      description: "The decision is stored and will reach the agent; events report the outcome",
       mediaType: "application/json",
       schema: approval,
     }],
@@ -81,8 +80,14 @@ export const APPROVAL_ROUTES: readonly Route[] = [
       if (viewer.kind !== "owner") return err(denial("viewer-denied"));
       const { approval_id: id, digest, decision, reason } = body;
       const decided = await parts.router.decideApproval({
-        ...{ agent: body.agent, id, digest, decision, reason },
-        ...{ by: `owner:${viewer.email}`, surface: "page", now: parts.clock.now() },
+        agent: body.agent,
+        id,
+        digest,
+        decision,
+        reason,
+        by: `owner:${viewer.email}`,
+        surface: "page",
+        now: parts.clock.now(),
       });
       return decided.ok ? ok(json(view(decided.value), 202)) : decided;
     },
@@ -94,7 +99,10 @@ function view(of: BookedApproval): z.infer<typeof approval> {
   const { approval_id: _, ...call } = asked;
   return {
     ...call,
-    ...{ approval_id: id, agent: of.agent, asked: of.at, state: of.state },
+    approval_id: id,
+    agent: of.agent,
+    asked: of.at,
+    state: of.state,
     turn_id: turnId ?? null,
     decision: decision ?? null,
     by: by ?? null,

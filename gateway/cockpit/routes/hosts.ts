@@ -7,6 +7,7 @@
  */
 
 import { z } from "zod";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { HOST_JOBS } from "core/dial/host_job.ts";
@@ -70,7 +71,7 @@ export const HOST_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/api/hosts",
-    summary: "The hosts of the fleet, and whether their own units are connected",
+    summary: "The hosts of the fleet, and whether they are connected",
     gate: "fleetView",
     answers: [{
       status: 200,
@@ -98,18 +99,18 @@ export const HOST_ROUTES: readonly Route[] = [
   route({
     method: "POST",
     path: "/api/host/jobs",
-    summary: "Begin a job on a host; the topic hosts tells when it ends",
+    summary: "Start a job on a host; the topic `hosts` reports its end",
     gate: "fleetView",
     body: jobWish,
     answers: [{
       status: 202,
-      description: "The job that has begun",
+      description: "The job that was started",
       mediaType: "application/json",
       schema: jobCard,
     }],
     handle: (context, { body }) => {
       const { host, job, agent } = body;
-      const order = { job, by: who(context), ...(agent === undefined ? {} : { agent }) };
+      const order = { job, by: who(context), ...defined({ agent }) };
       const begun = context.parts.hosts.begin(host, order);
       return Promise.resolve(begun.ok ? ok(json(begun.value, 202)) : begun);
     },
@@ -134,12 +135,12 @@ export const HOST_ROUTES: readonly Route[] = [
   route({
     method: "POST",
     path: "/api/apply-all",
-    summary: "Bring every connected host to what its ledger says",
+    summary: "Bring every connected host in line with its ledger",
     gate: "fleetView",
     body: z.object({}),
     answers: [{
       status: 200,
-      description: "One entry for each host; one that is not connected is named as such",
+      description: "One entry for each host, also for those that are not connected",
       mediaType: "application/json",
       schema: z.object({ hosts: z.array(appliedShape) }),
     }],
@@ -194,7 +195,9 @@ export async function describeHosts(
       ...card,
       jobs: jobs.map((job) => ({ ...job, hints: [...job.hints] })),
     })),
-    ...{ is_complete, version, gateway: hostname },
+    is_complete,
+    version,
+    gateway: hostname,
   };
 }
 

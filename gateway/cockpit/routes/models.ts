@@ -15,7 +15,7 @@ import { type Route, route } from "gateway/cockpit/route.ts";
 const agent = z.string().min(1).max(64);
 const ANSWER = {
   status: 200,
-  description: "The model; of its key only whether there is one, and its last characters",
+  description: "The model; of its key only whether it is set, and its last characters",
   mediaType: "application/json",
   schema: modelCardShape,
 };
@@ -25,7 +25,7 @@ export const MODEL_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/api/model",
-    summary: "Which model an agent talks to",
+    summary: "Which model an agent uses",
     gate: "allowAgent",
     agents: ({ query }) => [query.agent],
     query: z.object({ agent }),
@@ -55,7 +55,8 @@ export const MODEL_ROUTES: readonly Route[] = [
       if ((await parts.store.turns.openOf(body.agent)).length > 0) {
         return err(refusal(
           "agent-working",
-          `Cannot connect a model to agent "${body.agent}": it works on a turn, which must end first`,
+          `Cannot connect a model to agent "${body.agent}": it is working on a turn, which ` +
+            "must end first",
         ));
       }
       const { provider, model, base_url: baseUrl, key } = body;
@@ -65,7 +66,9 @@ export const MODEL_ROUTES: readonly Route[] = [
         body.check,
       );
       parts.log.info("model chosen", {
-        ...{ request_id: requestId, agent: body.agent, provider },
+        request_id: requestId,
+        agent: body.agent,
+        provider,
         result: done.ok ? "ok" : done.error.code,
       });
       return done.ok ? ok(json(done.value)) : done;

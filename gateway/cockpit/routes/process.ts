@@ -17,7 +17,7 @@ export const PROCESS_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/healthz",
-    summary: "Says that the gateway serves",
+    summary: "Health check",
     gate: "open",
     answers: [{ status: 200, description: "It serves", mediaType: "text/plain" }],
     handle: () => Promise.resolve(ok(plain("ok\n"))),

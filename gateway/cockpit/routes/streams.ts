@@ -7,18 +7,19 @@
 
 import { z } from "zod";
 import { decideGate } from "core/access/gates.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { STREAM_LIMITS } from "core/limits.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { canSee, describeAgents } from "gateway/cockpit/agent_cards.ts";
-import { type Cursor, parseCursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { type Cursor, parseCursor } from "gateway/cockpit/cursor.ts";
 import { denial } from "gateway/cockpit/deny.ts";
 import { openEventStream } from "gateway/cockpit/event_stream.ts";
-import { showEvent } from "gateway/cockpit/sse.ts";
 import type { StreamWish } from "gateway/cockpit/stream_client.ts";
 import { describeHosts } from "gateway/cockpit/routes/hosts.ts";
-import { json, stream, STREAM_TYPE } from "gateway/cockpit/reply.ts";
+import { stream, STREAM_TYPE } from "gateway/cockpit/reply.ts";
 import { type Owner, type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
+import { readPage, transcriptPage, transcriptQuery } from "gateway/cockpit/transcript_page.ts";
 
 const cursorText = z.string().refine(
   (text) => parseCursor(text) !== undefined,
@@ -33,21 +34,6 @@ const topicsText = z.string().max(4096).refine(
   },
   `must be at most ${STREAM_LIMITS.topicsMax} of "agents", "hosts" and "transcript:<agent>"`,
 );
-const event = z.object({
-  id: z.string(),
-  agent: z.string(),
-  turn_id: z.string().nullable(),
-  at: z.number(),
-  kind: z.string(),
-  payload: z.record(z.string(), z.unknown()),
-});
-const page = z.object({
-  events: z.array(event),
-  /** Pass as `before` for the page that is older; null at the beginning. */
-  before: z.string().nullable(),
-  /** Open a stream after this id to miss nothing that follows. */
-  cursor: z.string(),
-});
 const SSE = { status: 200, description: "Server-sent events", mediaType: STREAM_TYPE };
 
 /** Streams and transcripts. */
@@ -90,18 +76,21 @@ export const STREAM_ROUTES: readonly Route[] = [
       agent: z.string().min(1).max(64),
       after: cursorText.optional(),
       before: cursorText.optional(),
-      limit: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageEventsMax).default(
-        STREAM_LIMITS.pageEventsDefault,
-      ),
+      ...transcriptQuery,
     }),
     headers: resumeHeaders.extend({ accept: z.string().max(1024).optional() }),
     answers: [
       SSE,
-      { status: 200, description: "One page", mediaType: "application/json", schema: page },
+      {
+        status: 200,
+        description: "One page",
+        mediaType: "application/json",
+        schema: transcriptPage,
+      },
     ],
     handle: async (context, { query, headers }) => {
       if (context.viewer.kind !== "owner") return err(nobody());
-      if (wantsJson(headers.accept)) return ok(await readPage(context, query));
+      if (wantsJson(headers.accept)) return ok(await readPage(context.parts.store.events, query));
       const from = cursorOf(headers["last-event-id"], query.after) ??
         await startOfTail(context, query);
       return openStream(context, context.viewer, {
@@ -138,31 +127,13 @@ function openStream(
     }
     : undefined;
   const body = openEventStream({
-    ...{ viewer: viewer.email, agents: of.agents, from: of.from, presence },
-    ...(hosts === undefined ? {} : { hosts }),
+    viewer: viewer.email,
+    agents: of.agents,
+    from: of.from,
+    presence,
+    ...defined({ hosts }),
   }, parts);
   return body === undefined ? err(tooManyStreams()) : ok(stream(body));
-}
-
-async function readPage(
-  { parts }: RouteContext,
-  query: { readonly agent: string; readonly before?: string | undefined; readonly limit: number },
-): Promise<Response> {
-  const { events } = parts.store;
-  // The head is read first: what is stored in between is in the page or after the cursor, or both.
-  const cursor = printCursor(events.epoch, await events.head());
-  const before = query.before === undefined ? undefined : parseCursor(query.before)?.seq;
-  const { events: found, hasMore } = await events.page({
-    agent: query.agent,
-    before,
-    limit: query.limit,
-  });
-  const first = found[0];
-  return json({
-    events: found.map((one) => showEvent(events.epoch, one)),
-    before: hasMore && first !== undefined ? printCursor(events.epoch, first.seq) : null,
-    cursor,
-  });
 }
 
 /** A stream without a place to go on from begins with the newest page. */
@@ -198,7 +169,7 @@ function wantsJson(accept: string | undefined): boolean {
 }
 
 function nobody() {
-  return refusal("viewer-denied", "Cannot open the stream: nobody is signed in", {
+  return refusal("viewer-denied", "Cannot open the stream: not signed in", {
     kind: "denied",
   });
 }

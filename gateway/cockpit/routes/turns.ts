@@ -6,9 +6,9 @@
  */
 
 import { z } from "zod";
-import { byteLength } from "core/dial/fit_event.ts";
+import { byteLength } from "core/text/cut_text.ts";
 import { refusal } from "core/errors.ts";
-import { TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok } from "core/result.ts";
 import { printCursor } from "gateway/cockpit/cursor.ts";
 import { json } from "gateway/cockpit/reply.ts";

@@ -1,7 +1,7 @@
 /**
- * Routes of the page. They are open because they hold nothing but the page: whoever is not signed in
- * gets a page without an agent, and each call of it is refused by its own gate. A link on another
- * site may lead here, so that the check of the sender's site does not apply.
+ * Routes of the page. They are open because they hold nothing but the page: whoever is not signed
+ * in gets a page without an agent, and each call of it is refused by its own gate. A link on
+ * another site may lead here, so that the check of the sender's site does not apply.
  *
  * @module
  */

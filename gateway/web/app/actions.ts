@@ -7,6 +7,7 @@
 
 import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
 import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
+import { cutWords } from "gateway/web/state/cuts.ts";
 import { cleanLine, firstSentence } from "gateway/web/state/clean.ts";
 import {
   answered,
@@ -41,7 +42,9 @@ import {
 
 /** Address of the hosts. */
 export const HOSTS = "/hosts";
-/** Whether this viewer is shown the way to what is for admins; the gateway judges each call anew. */
+/**
+ * Whether this viewer is shown the way to what is for admins; the gateway judges each call anew.
+ */
 export const isAdmin = document.documentElement.dataset.fleet === "yes";
 
 let live: Live;
@@ -88,7 +91,9 @@ function showHere(): void {
   showAgent(isHosts.value ? undefined : agentHere());
 }
 
-/** The agent that the address names; else one's own, but for a phone, which begins with the list. */
+/**
+ * The agent that the address names; else one's own, but for a phone, which begins with the list.
+ */
 function agentHere(): string | undefined {
   const named = /^\/agents\/([a-z][a-z0-9-]{0,30})$/.exec(location.pathname)?.[1];
   const own = document.documentElement.dataset.agent ?? "";
@@ -144,8 +149,13 @@ async function queue(words: string, key: string, onStored: () => void): Promise<
   const agent = selected.value;
   if (agent === undefined) return;
   const item: OutboxItem = {
-    ...{ key, agent, text: words, createdAt: Date.now() },
-    ...{ state: "queued", turnId: undefined, reason: undefined },
+    key,
+    agent,
+    text: words,
+    createdAt: Date.now(),
+    state: "queued",
+    turnId: undefined,
+    reason: undefined,
   };
   outbox.value = withItem(outbox.value, item);
   await persist(item);
@@ -226,7 +236,7 @@ export async function stopTurn(): Promise<void> {
   } catch (thrown) {
     stopFault.value = thrown instanceof Refused
       ? thrown.problem.detail
-      : "Not stopped: the gateway did not answer. Try again when the connection is back.";
+      : "Not stopped: the gateway did not answer. Try again when the connection returns.";
   }
 }
 
@@ -238,6 +248,22 @@ export function retryNow(): void {
 /** Fetches the page before the oldest event. */
 export async function loadOlder(): Promise<void> {
   await live.loadOlder();
+}
+
+/** The same for a reader who is at the end, which stays on the page. */
+export async function loadOlderIfRoom(): Promise<void> {
+  await live.loadOlderIfRoom();
+}
+
+/** Fetches earlier steps of a turn that is cut. */
+export async function loadSteps(turnId: string): Promise<void> {
+  await live.loadSteps(turnId);
+  const cut = transcript.value.cuts.get(turnId);
+  announcement.value = cut?.phase === "failed"
+    ? "The earlier steps could not be loaded"
+    : cut === undefined
+    ? "All steps are shown"
+    : `${cutWords(cut.counts)} left`;
 }
 
 /** Goes back to the newest events. */

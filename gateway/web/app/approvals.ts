@@ -1,6 +1,6 @@
 /**
- * Calls of the open agent that wait for its owner: read again whenever something about them happens,
- * decided once. A fault belongs to the call it is about and goes with it.
+ * Calls of the open agent that wait for its owner: read again whenever something about them
+ * happens, decided once. A fault belongs to the call it is about and goes with it.
  *
  * @module
  */
@@ -70,7 +70,10 @@ export async function decideCall(
   deciding.value = new Set([...deciding.value, item.id]);
   try {
     await sendDecision({
-      ...{ agent, approval_id: item.id, digest: item.digest, decision },
+      agent,
+      approval_id: item.id,
+      digest: item.digest,
+      decision,
       ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
     });
     approvals.value = approvals.value.map((each) =>
@@ -79,7 +82,7 @@ export async function decideCall(
   } catch (thrown) {
     const words = thrown instanceof Refused
       ? thrown.problem.detail
-      : "The gateway did not answer: the decision may not have arrived";
+      : "The gateway did not answer. Your decision may not have arrived";
     approvalFaults.value = new Map([...approvalFaults.value, [item.id, words]]);
   } finally {
     deciding.value = new Set([...deciding.value].filter((id) => id !== item.id));

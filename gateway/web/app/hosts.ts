@@ -1,7 +1,7 @@
 /**
- * What the page knows of hosts beyond what the stream tells, and what can be done to them: looking how
- * each one is, jobs, their reports. A look is a job of the host too, so that each is looked at once when
- * it comes, after a job, and when somebody asks.
+ * What the page knows of hosts beyond what the stream tells, and what can be done to them: looking
+ * how each one is, jobs, their reports. A look is a job of the host too, so that each is looked at
+ * once when it comes, after a job, and when somebody asks.
  *
  * @module
  */
@@ -115,7 +115,7 @@ export async function grant({ job, hosts, agent }: Wish): Promise<void> {
     try {
       await beginJob(host, { job, agent });
     } catch (thrown) {
-      const silence = "The gateway did not answer: the job may have begun or not";
+      const silence = "The gateway did not answer. The job may or may not have started";
       wishFaults.value = setIn(wishFaults.value, host, faultOf(thrown, silence));
     }
   }));

@@ -1,20 +1,28 @@
 /**
- * Keeps the page up to date: the newest page of the open transcript, then the one stream, resumed after
- * the last event whenever it is lost. Never asks the user to reload.
+ * Keeps the page up to date: the newest page of the open transcript, then the one stream, resumed
+ * after the last event whenever it is lost. Never asks the user to reload.
+ * Why without a library for data: ADR 0026.
  *
  * @module
  */
 
 import { batch } from "@preact/signals";
+import { defined } from "core/defined.ts";
 import { fetchPage, readStream, Refused, type StreamEvent } from "gateway/web/device/cockpit.ts";
 import { withCard } from "gateway/web/state/agents.ts";
 import { retryDelay } from "gateway/web/state/connection.ts";
 import {
   emptyTranscript,
+  hasRoom,
+  headless,
   withEvents,
   withNewestPage,
+  withOlderFault,
   withOlderPage,
+  withPhase,
   withPreview,
+  withSteps,
+  withTurn,
 } from "gateway/web/state/transcript.ts";
 import {
   readCard,
@@ -36,7 +44,12 @@ import {
   transcript,
 } from "gateway/web/app/model.ts";
 
-const PAGE_EVENTS = 100;
+/** Turns of a page, newest events of each, and events of a turn that come with one press. */
+const PAGE_TURNS = 10;
+const TURN_EVENTS = 50;
+const STEPS_EVENTS = 200;
+/** What a page may hold: of each turn its question besides, and as many events between turns. */
+const PAGE_MOST = { events: PAGE_TURNS * (TURN_EVENTS + 1) + TURN_EVENTS, chars: 4 * 1024 * 1024 };
 /** A stream that was silent for this long is not trusted when the page is looked at again. */
 const STALE_MS = 20_000;
 const QUEUE_MAX = 500;
@@ -57,6 +70,10 @@ export interface Live {
   /** Tries again at once, if there is anything to try. */
   retryNow(): void;
   loadOlder(): Promise<void>;
+  /** The same, unless something newer would have to make room. */
+  loadOlderIfRoom(): Promise<void>;
+  /** Fetches steps of a cut turn, the newest of what is left out. */
+  loadSteps(turnId: string): Promise<void>;
   loadNewest(): Promise<void>;
 }
 
@@ -80,6 +97,8 @@ class Loop implements Live {
   #queue: Queued[] = [];
   #isFlushPlanned = false;
   #isRunning = false;
+  /** Turns whose beginning was asked for: one that is nowhere is not asked for again. */
+  #asked = new Set<string>();
 
   constructor(events: LiveEvents) {
     this.#events = events;
@@ -94,6 +113,7 @@ class Loop implements Live {
   open(agent: string | undefined): void {
     this.#queue = [];
     this.#cursor = undefined;
+    this.#asked = new Set();
     transcript.value = emptyTranscript(agent ?? "");
     hostsProblem.value = "";
     if (this.#isRunning) return this.#again();
@@ -184,8 +204,8 @@ class Loop implements Live {
   }
 
   async #newest(agent: string, signal?: AbortSignal): Promise<void> {
-    const of = { limit: PAGE_EVENTS, ...(signal === undefined ? {} : { signal }) };
-    const page = await fetchPage(agent, of);
+    const of = { by: { turns: PAGE_TURNS }, limit: TURN_EVENTS };
+    const page = await fetchPage(agent, { ...of, ...defined({ signal }) });
     if (selected.value !== agent) return;
     this.#flush();
     transcript.value = withNewestPage(transcript.value, page);
@@ -200,22 +220,57 @@ class Loop implements Live {
 
   async loadOlder(): Promise<void> {
     const { before, isLoadingOlder, agent } = transcript.value;
-    const { kind } = connection.value;
-    const isLost = kind !== "online" && kind !== "connecting";
-    if (before === null || isLoadingOlder || isLost) return;
+    if (before === null || isLoadingOlder || isLost()) return;
     transcript.value = { ...transcript.value, isLoadingOlder: true };
-    const page = await fetchPage(agent, { before, limit: PAGE_EVENTS }).catch(() => undefined);
+    const of = { by: { turns: PAGE_TURNS }, before, limit: TURN_EVENTS };
+    const page = await fetchPage(agent, of).catch(() => undefined);
+    this.#flush();
+    const { value } = transcript;
+    if (value.agent !== agent || !value.isLoadingOlder) return;
+    transcript.value = page === undefined
+      ? withOlderFault(value)
+      // The window begins elsewhere by now: this page would leave a gap.
+      : value.before !== before
+      ? { ...value, isLoadingOlder: false }
+      : withOlderPage(value, page);
+  }
+
+  async loadOlderIfRoom(): Promise<void> {
+    if (hasRoom(transcript.value, PAGE_MOST)) await this.loadOlder();
+  }
+
+  async loadSteps(turnId: string): Promise<void> {
+    const { agent, cuts, epoch } = transcript.value;
+    const cut = cuts.get(turnId);
+    if (cut === undefined || cut.phase === "loading" || isLost()) return;
+    transcript.value = withPhase(transcript.value, turnId, "loading");
+    const of = { by: { turn: turnId }, before: `${epoch}:${cut.before}`, limit: STEPS_EVENTS };
+    const part = await fetchPage(agent, of).catch(() => undefined);
     if (transcript.value.agent !== agent) return;
     this.#flush();
-    transcript.value = page === undefined
-      ? { ...transcript.value, isLoadingOlder: false }
-      : withOlderPage(transcript.value, page);
+    transcript.value = withSteps(transcript.value, { turnId, before: cut.before }, part);
+  }
+
+  /** Fetches the question of a turn that goes on and began before what is held here. */
+  async #head(agent: string, turnId: string): Promise<void> {
+    this.#asked.add(turnId);
+    const of = { by: { turn: turnId }, limit: TURN_EVENTS };
+    const page = await fetchPage(agent, of).catch(() => undefined);
+    // The next event requests it again.
+    if (page === undefined) return void this.#asked.delete(turnId);
+    if (transcript.value.agent !== agent) return;
+    this.#flush();
+    transcript.value = withTurn(transcript.value, page);
   }
 
   async #take(event: StreamEvent, agent: string | undefined, signal: AbortSignal): Promise<void> {
     switch (event.event) {
       case "hello":
         this.#attempt = 0;
+        // Where the connection was lost, what failed is worth another try.
+        if (connection.value.kind !== "connecting" && transcript.value.hasOlderFailed) {
+          transcript.value = { ...transcript.value, hasOlderFailed: false };
+        }
         connection.value = { kind: "online" };
         this.#events.onOnline();
         break;
@@ -293,7 +348,15 @@ class Loop implements Live {
       hostsTold.value = hosts;
       this.#events.onEvents(stored);
     });
+    for (const turnId of headless(next, stored)) {
+      if (!this.#asked.has(turnId)) void this.#head(next.agent, turnId);
+    }
   }
+}
+
+function isLost(): boolean {
+  const { kind } = connection.value;
+  return kind !== "online" && kind !== "connecting";
 }
 
 /** Hosts are for admins: who is none any more is told so, and the rest goes on. */

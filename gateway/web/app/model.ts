@@ -24,7 +24,9 @@ export const agents = signal<readonly AgentCard[] | undefined>(undefined);
 export const selected = signal<string | undefined>(undefined);
 /** Whether the hosts of the fleet are open instead of an agent. */
 export const isHosts = signal(false);
-/** Hosts as the gateway tells them, for the part of the page that is loaded when they are opened. */
+/**
+ * Hosts as the gateway tells them, for the part of the page that is loaded when they are opened.
+ */
 export const hostsTold = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
 /** Why the hosts cannot be shown; empty when they can. */
 export const hostsProblem = signal("");
@@ -32,7 +34,7 @@ export const hostsProblem = signal("");
 export const transcript = signal<Transcript>(emptyTranscript(""));
 /** The one connection. */
 export const connection = signal<Connection>({ kind: "connecting" });
-/** Messages on their way. */
+/** Outgoing messages. */
 export const outbox = signal<readonly OutboxItem[]>([]);
 /** Whether the device keeps the outbox; false is said in the composer. */
 export const isKept = signal(true);
@@ -55,7 +57,7 @@ let shownTurns: readonly TurnView[] = [];
 
 /** Turns of the open transcript; unchanged ones are the same objects as before. */
 export const turns = computed<readonly TurnView[]>(() => {
-  shownTurns = turnsOf(transcript.value.events, shownTurns);
+  shownTurns = turnsOf(transcript.value.events, shownTurns, transcript.value);
   return shownTurns;
 });
 
@@ -69,7 +71,7 @@ export const running = computed<TurnView | undefined>(() =>
   transcript.value.hasNewer ? undefined : runningTurn(turns.value)
 );
 
-/** Messages on their way to the open agent. */
+/** Outgoing messages to the open agent. */
 export const ownOutbox = computed<readonly OutboxItem[]>(() =>
   outbox.value.filter(({ agent }) => agent === selected.value)
 );

@@ -1,7 +1,7 @@
 /**
- * Notices that somebody else has signed in on this browser: another tab says so through local storage,
- * the cockpit through a refusal, and a page that is looked at again asks storage. Then nothing of the
- * former viewer is shown any more, and the page is loaded for the new one.
+ * Notices that somebody else has signed in on this browser: another tab says so through local
+ * storage, the cockpit through a refusal, and a page that is looked at again asks storage. Then
+ * nothing of the former viewer is shown any more, and the page is loaded for the new one.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Calls of the cockpit from the page: pages of a transcript, turns, the event stream. Says nothing to
- * the user; a lost connection is thrown as it comes, a refusal is a `Refused`.
+ * Calls of the cockpit from the page: pages of a transcript, turns, the event stream. Says nothing
+ * to the user; a lost connection is thrown as it comes, a refusal is a `Refused`.
  *
  * @module
  */
@@ -69,12 +69,18 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   throw new Refused(await problemOf(response));
 }
 
-/** Fetches a page: the newest, or the one before a cursor. */
+/** Fetches a page by turns, or events of one turn: the newest, or those before a cursor. */
 export async function fetchPage(
   agent: string,
-  of: { readonly before?: string; readonly limit: number; readonly signal?: AbortSignal },
+  of: {
+    readonly by: { readonly turns: number } | { readonly turn: string };
+    readonly before?: string;
+    readonly limit: number;
+    readonly signal?: AbortSignal;
+  },
 ): Promise<WirePage> {
   const query = new URLSearchParams({ agent, limit: String(of.limit) });
+  for (const [name, value] of Object.entries(of.by)) query.set(name, String(value));
   if (of.before !== undefined) query.set("before", of.before);
   const response = await ask(`/api/transcript?${query}`, {
     headers: { accept: "application/json" },

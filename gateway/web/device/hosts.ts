@@ -1,9 +1,11 @@
 /**
- * Calls of the cockpit about hosts. A refusal is thrown as a `Refused`, a lost connection as it comes.
+ * Calls of the cockpit about hosts. A refusal is thrown as a `Refused`, a lost
+ * connection as it comes.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { ask } from "gateway/web/device/cockpit.ts";
 import { type HostStatus, readJob, readReport, readStatus } from "gateway/web/state/hosts.ts";
 import type { HostJob, JobReport } from "gateway/web/state/hosts.ts";
@@ -37,7 +39,7 @@ export async function beginJob(
   order: Pick<HostJob, "job" | "agent">,
 ): Promise<HostJob> {
   const { job, agent } = order;
-  const body = JSON.stringify({ host, job, ...(agent === undefined ? {} : { agent }) });
+  const body = JSON.stringify({ host, job, ...defined({ agent }) });
   const headers = { "content-type": "application/json" };
   return readJob(await read("/api/host/jobs", { method: "POST", headers, body }));
 }

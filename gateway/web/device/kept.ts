@@ -1,8 +1,8 @@
 /**
- * What the device keeps: drafts and choices (at once, in local storage) and the outbox (IndexedDB, on
- * disk when the promise resolves). A browser that keeps nothing, as some private windows do, is told
- * by `isKept`; then everything lives as long as the page. What one viewer wrote is never shown to, or
- * sent for, another one who signs in on the same device.
+ * What the device keeps: drafts and choices (at once, in local storage) and the outbox (IndexedDB,
+ * on disk when the promise resolves). A browser that keeps nothing, as some private windows do, is
+ * told by `isKept`; then everything lives as long as the page. What one viewer wrote is never shown
+ * to, or sent for, another one who signs in on the same device.
  *
  * @module
  */

@@ -7,7 +7,7 @@
 import type { AgentCard } from "gateway/web/state/wire.ts";
 
 /** Groups in the order of the list. */
-export const GROUPS = ["attention", "working", "idle", "offline"] as const;
+const GROUPS = ["attention", "working", "idle", "offline"] as const;
 /** One of `GROUPS`. */
 export type Group = typeof GROUPS[number];
 
@@ -28,9 +28,12 @@ interface StateLook {
   readonly words: string;
 }
 
+/** What an agent, a turn or a call shows while its owner has to decide. */
+export const NEEDS_APPROVAL = "needs approval";
+
 const LOOKS: Readonly<Record<string, StateLook>> = {
   "working": { group: "working", shape: "disc", words: "working" },
-  "waiting-approval": { group: "attention", shape: "half", words: "waits for you" },
+  "waiting-approval": { group: "attention", shape: "half", words: NEEDS_APPROVAL },
   "failed": { group: "attention", shape: "cross", words: "failed" },
   "starting": { group: "working", shape: "dashed", words: "starting" },
   "stopping": { group: "idle", shape: "dashed", words: "stopping" },
@@ -73,7 +76,7 @@ export function printAge(since: number | null, now: number): string {
 
 /** Why an agent is offline, in words. */
 export function offlineWords(card: AgentCard, now: number): string {
-  if (card.lastSeen === null) return "has not connected since the gateway started";
+  if (card.lastSeen === null) return "not connected since the gateway started";
   const age = printAge(card.lastSeen.at, now);
   const when = age === "now" ? "just now" : `${age} ago`;
   return `last seen ${when}, closed with ${card.lastSeen.closeCode}`;

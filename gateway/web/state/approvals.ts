@@ -42,8 +42,13 @@ function readApproval(value: unknown): ApprovalItem | undefined {
   if (id === "" || digest === "" || tool === "") return undefined;
   const { decision } = given;
   return {
-    ...{ id, digest, tool, mcp: text(given.mcp), version: text(given.version) },
-    ...{ turnId: text(given.turn_id), origin: text(given.origin) },
+    id,
+    digest,
+    tool,
+    mcp: text(given.mcp),
+    version: text(given.version),
+    turnId: text(given.turn_id),
+    origin: text(given.origin),
     arguments: JSON.stringify(record(given.arguments), null, 2),
     // Unless it is said to be harmless, it is not.
     isDestructive: given.is_destructive !== false,

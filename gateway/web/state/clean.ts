@@ -6,7 +6,7 @@
  */
 
 const ANSI =
-  // deno-lint-ignore no-control-regex -- the sequences that are taken out begin with a control character
+  // deno-lint-ignore no-control-regex -- escape sequences begin with a control character
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[@-Z\\-_])|\u009b[0-?]*[ -/]*[@-~]/g;
 // deno-lint-ignore no-control-regex -- see above
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;

@@ -4,6 +4,9 @@
  * @module
  */
 
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
+
 /** What the pill shows. */
 export type Connection =
   | { readonly kind: "connecting" }
@@ -14,16 +17,14 @@ export type Connection =
   /** The session is over, or nobody was signed in. */
   | { readonly kind: "signed-out" };
 
-const FIRST_DELAY_MS = 800;
-const DELAY_MAX_MS = 15_000;
-/** A stream that says nothing for this long is dead: the gateway speaks every 15 s. */
-export const SILENCE_MAX_MS = 40_000;
+const BACKOFF: Backoff = { firstMs: 800, maxMs: 15_000, jitter: 0.5 };
+/** A stream that says nothing for this long is dead: two signs of life did not come. */
+export const SILENCE_MAX_MS = (2 * STREAM_LIMITS.keepAliveSeconds + 10) * 1_000;
 
 /** Milliseconds before try `attempt` (1 is the first after a failure); `chance` lies in 0…1. */
 export function retryDelay(attempt: number, chance: number): number {
-  const full = Math.min(DELAY_MAX_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 10));
   // Never less than the first delay, so that many pages do not come back at once.
-  return Math.round(Math.max(FIRST_DELAY_MS, full * (0.5 + chance / 2)));
+  return Math.max(BACKOFF.firstMs, backoffMs(BACKOFF, attempt - 1, chance));
 }
 
 /** Words of the pill; undefined when it is not shown. */

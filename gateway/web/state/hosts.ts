@@ -1,6 +1,6 @@
 /**
- * Hosts and their jobs as the page shows them: read from what the gateway tells, in words. A host of
- * another version must not make the page fail. Pure.
+ * Hosts and their jobs as the page shows them: read from what the gateway tells, in words. A host
+ * of another version must not make the page fail. Pure.
  *
  * @module
  */
@@ -120,12 +120,17 @@ function readHost(value: unknown): HostView {
 export function readJob(value: unknown): HostJob {
   const given = record(value);
   return {
-    ...{ id: text(given.id), job: text(given.job), by: text(given.by), begun: number(given.begun) },
+    id: text(given.id),
+    job: text(given.job),
+    by: text(given.by),
+    begun: number(given.begun),
     agent: typeof given.agent === "string" ? given.agent : undefined,
     ended: optional(given.ended),
     exit: optional(given.exit),
     progress: text(given.progress),
-    ...{ code: text(given.code), message: text(given.message), hints: texts(given.hints) },
+    code: text(given.code),
+    message: text(given.message),
+    hints: texts(given.hints),
   };
 }
 
@@ -159,7 +164,7 @@ function forgotten(host: string, job: HostJob, now: number): HostJob {
     ...job,
     ended: job.ended ?? now,
     code: FORGOTTEN,
-    message: "The gateway was started again meanwhile, so how it ended is not known here",
+    message: "The gateway restarted meanwhile, so the result is unknown",
     hints: [`ssh ${host} fleetctl audit list --caller host`],
   };
 }
@@ -198,12 +203,12 @@ export function readReport(document: unknown, exit: number): JobReport {
   ];
   const isPlan = Array.isArray(given.files);
   return {
-    changes: changes.length === 0 && isPlan && exit === 0 ? ["nothing had to be changed"] : changes,
+    changes: changes.length === 0 && isPlan && exit === 0 ? ["no changes needed"] : changes,
     faults: faults.length > 0 || exit === 0 ? faults : [silent(exit)],
     notes: [
       ...texts(given.warnings),
       ...texts(given.restart_pending).map((agent) =>
-        `${agent} runs with its old input until it restarts`
+        `${agent} runs with its old configuration until it restarts`
       ),
     ],
   };
@@ -220,7 +225,7 @@ function readFault(value: unknown): Fault {
 
 function silent(exit: number): Fault {
   return {
-    message: `The verb ended with exit code ${exit} and said no more`,
+    message: `The command ended with exit code ${exit} and no message`,
     lines: [],
     hints: [],
   };
@@ -244,7 +249,7 @@ export function jobState(job: HostJob): { readonly words: string; readonly tone:
   // Who is not answered does not know; who is told that it did not run does.
   return job.code === "host-job-failed"
     ? { words: "not run", tone: "bad" }
-    : { words: "end not known", tone: "open" };
+    : { words: "result unknown", tone: "open" };
 }
 
 /** How a job is coloured; words say the same. */
@@ -263,7 +268,7 @@ export function presenceWords({ isOnline, since, isRevoked }: HostView, now: num
   const seen = since === null
     ? "not seen since the gateway started"
     : `last seen ${age === "now" ? "just now" : `${age} ago`}`;
-  return isRevoked ? `shut out: its keys are revoked; ${seen}` : `not connected, ${seen}`;
+  return isRevoked ? `blocked: its keys are revoked; ${seen}` : `not connected, ${seen}`;
 }
 
 /** The agents of a host: those that its status named, and those that are connected from it. */

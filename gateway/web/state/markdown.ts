@@ -1,6 +1,6 @@
 /**
- * Markdown as tokens, never as HTML: `marked`'s lexer only. Finished blocks of a growing text are kept,
- * so that only its last block is read again. Pure.
+ * Markdown as tokens, never as HTML: `marked`'s lexer only. Finished blocks of a growing text are
+ * kept, so that only its last block is read again. Pure. Why: ADR 0025.
  *
  * Text that would take long to read (too long, too deep) is shown as it is: `undefined` says so.
  *
@@ -13,7 +13,7 @@ import { Lexer, type Token } from "marked";
 export type MarkdownToken = Token;
 
 /** Characters of one text that are read as markdown. */
-export const MARKDOWN_CHARS_MAX = 65_536;
+const MARKDOWN_CHARS_MAX = 65_536;
 /** Signs in a row that make the lexer slow or deep. */
 const DEEP = /(?:[>*_[\]()~`]\s?){200}|(?:^[ \t]*(?:[-+*]|\d+[.)])[ \t]+){30}/m;
 

@@ -115,7 +115,7 @@ export function emptyFields(form: ModelForm, card: ModelCard): FormFaults | unde
   if (isOther && form.baseUrl.trim() === "") fields.base_url = "Enter the address of the endpoint";
   if (form.model.trim() === "") fields.model = "Enter the name of a model";
   if (!isOther && form.key.trim() === "" && !keepsKey(form, card)) {
-    fields.key = `Enter a key of ${PROVIDERS[form.provider].label}`;
+    fields.key = `Enter a key for ${PROVIDERS[form.provider].label}`;
   }
   return Object.keys(fields).length === 0 ? undefined : { fields, summary: "", canSkipTest: false };
 }
@@ -126,7 +126,10 @@ export function requestOf(agent: string, form: ModelForm, check: boolean): Model
   if (provider === "demo") return { agent, provider, check };
   const key = form.key.trim();
   return {
-    ...{ agent, provider, check, model: form.model.trim() },
+    agent,
+    provider,
+    check,
+    model: form.model.trim(),
     ...(provider === "openai-compatible" ? { base_url: form.baseUrl.trim() } : {}),
     ...(key === "" ? {} : { key }),
   };

@@ -1,7 +1,7 @@
 /**
- * Messages on their way from the device to the gateway. Pure: what is stored, what to send next, and
- * what an answer makes of it. The key of a message is made once and stored before it is sent, so that
- * a message that is sent again is the same message (decision 12).
+ * Outgoing messages from the device to the gateway. Pure: what is stored, what to send next,
+ * and what an answer makes of it. The key of a message is made once and stored before it is sent,
+ * so that a message that is sent again is the same message.
  *
  * | State | Meaning |
  * |---|---|
@@ -49,7 +49,7 @@ export function nextToSend(items: readonly OutboxItem[]): OutboxItem | undefined
 }
 
 /** Items in the order in which they were written. */
-export function inOrder(items: readonly OutboxItem[]): readonly OutboxItem[] {
+function inOrder(items: readonly OutboxItem[]): readonly OutboxItem[] {
   return [...items].sort((a, b) => a.createdAt - b.createdAt || (a.key < b.key ? -1 : 1));
 }
 

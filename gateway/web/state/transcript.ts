@@ -2,13 +2,24 @@
  * The part of a transcript that the page holds: a window over the log, with every event once and in
  * order, and the previews of messages that are still being written. Pure: state × input → state.
  *
- * The window is bounded (`WINDOW_EVENTS_MAX`, `WINDOW_CHARS_MAX`): while the reader is at its end, old
- * events fall out at the top; while older pages are read, new ones fall out at the bottom, and
- * `hasNewer` says so until the newest page is fetched again.
+ * The window is bounded (`WINDOW_EVENTS_MAX`, `WINDOW_CHARS_MAX`): while the reader is at its end,
+ * old events fall out at the top; while older pages are read, new ones fall out at the bottom, and
+ * `hasNewer` says so until the newest page is fetched again. A turn may be cut (`cuts`): its
+ * question and its newest events are held, what lies between is counted.
  *
  * @module
  */
 
+import {
+  type Cuts,
+  cutsOf,
+  dropOldest,
+  inPhase,
+  isQuestion,
+  joinTurns,
+  NO_CUTS,
+  withPart,
+} from "gateway/web/state/cuts.ts";
 import {
   readCursor,
   type WireEvent,
@@ -19,7 +30,7 @@ import {
 /** Events that are held at once. */
 export const WINDOW_EVENTS_MAX = 2_000;
 /** Characters of payload that are held at once, as JSON. */
-export const WINDOW_CHARS_MAX = 16_000_000;
+const WINDOW_CHARS_MAX = 16_000_000;
 
 /** Text of a message that is not finished; `start` characters before it were not seen. */
 export interface Preview {
@@ -46,8 +57,15 @@ export interface Transcript {
   /** The window ends before the head. */
   readonly hasNewer: boolean;
   readonly isLoadingOlder: boolean;
+  /** The older page did not come: it is fetched again when somebody asks for it. */
+  readonly hasOlderFailed: boolean;
+  readonly cuts: Cuts;
+  /** Turns whose end fell out at the bottom. */
+  readonly torn: ReadonlySet<string>;
   readonly previews: readonly Preview[];
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** A transcript of which nothing is known. */
 export function emptyTranscript(agent: string): Transcript {
@@ -62,14 +80,26 @@ export function emptyTranscript(agent: string): Transcript {
     before: null,
     hasNewer: false,
     isLoadingOlder: false,
+    hasOlderFailed: false,
+    cuts: NO_CUTS,
+    torn: NONE,
     previews: [],
   };
+}
+
+/** Whether so much more fits without anything falling out. */
+export function hasRoom(
+  { events, chars }: Transcript,
+  more: { readonly events: number; readonly chars: number },
+): boolean {
+  return events.length + more.events <= WINDOW_EVENTS_MAX &&
+    chars + more.chars <= WINDOW_CHARS_MAX;
 }
 
 const sizes = new WeakMap<WireEvent, number>();
 
 /** Characters of an event, measured once. */
-export function sizeOf(event: WireEvent): number {
+function sizeOf(event: WireEvent): number {
   const known = sizes.get(event);
   if (known !== undefined) return known;
   const size = JSON.stringify(event.payload).length + 200;
@@ -96,21 +126,76 @@ export function withNewestPage(state: Transcript, page: WirePage): Transcript {
     before: page.before,
     hasNewer: false,
     isLoadingOlder: false,
+    hasOlderFailed: false,
+    cuts: cutsOf(page.cuts),
+    torn: NONE,
     previews: liveOnly(state.previews, events),
   }, "top");
 }
 
 /** Puts an older page above the window. */
 export function withOlderPage(state: Transcript, page: WirePage): Transcript {
-  const cursor = readCursor(page.cursor);
-  if (cursor === undefined || cursor.epoch !== state.epoch) {
-    return { ...state, isLoadingOlder: false };
+  // A page that leads nowhere would be asked for again and again.
+  if (!isOfLog(state, page) || page.before === state.before) return withOlderFault(state);
+  const next = { ...joined(state, page), before: page.before };
+  return trim({ ...next, isLoadingOlder: false, hasOlderFailed: false }, "bottom");
+}
+
+/** The older page did not come. */
+export function withOlderFault(state: Transcript): Transcript {
+  return { ...state, isLoadingOlder: false, hasOlderFailed: true };
+}
+
+/** Adds what a page tells of a turn whose beginning was not there. */
+export function withTurn(state: Transcript, page: WirePage): Transcript {
+  return isOfLog(state, page) ? trim(joined(state, page), "top") : state;
+}
+
+/** Puts earlier steps of a cut turn in their place; `before` is where they were asked for. */
+export function withSteps(
+  state: Transcript,
+  of: { readonly turnId: string; readonly before: number },
+  part: WirePage | undefined,
+): Transcript {
+  const cut = state.cuts.get(of.turnId);
+  if (cut === undefined) return state;
+  if (part === undefined || !isOfLog(state, part)) return withPhase(state, of.turnId, "failed");
+  // Meanwhile events have left the window below that place: the next press asks there.
+  if (cut.before !== of.before) return withPhase(state, of.turnId, "idle");
+  const events = merge(part.events, state.events);
+  const cuts = withPart(state.cuts, cut, part);
+  return trim({ ...state, events, cuts, chars: total(events) }, "bottom");
+}
+
+/** Notes where the earlier steps of a turn are. */
+export function withPhase(
+  state: Transcript,
+  turnId: string,
+  phase: "idle" | "loading" | "failed",
+): Transcript {
+  return { ...state, cuts: inPhase(state.cuts, turnId, phase) };
+}
+
+/** Turns of these events of which neither the question is there nor what is left out. */
+export function headless(state: Transcript, given: readonly WireEvent[]): readonly string[] {
+  const ids = new Set(given.flatMap(({ turnId }) => turnId ?? []));
+  for (const turnId of state.cuts.keys()) ids.delete(turnId);
+  for (const event of state.events) {
+    if (event.turnId !== null && isQuestion(event)) ids.delete(event.turnId);
   }
-  const events = merge(page.events, state.events);
-  return trim(
-    { ...state, events, chars: total(events), before: page.before, isLoadingOlder: false },
-    "bottom",
-  );
+  return state.hasNewer ? [] : [...ids];
+}
+
+function isOfLog(state: Transcript, page: WirePage): boolean {
+  return readCursor(page.cursor)?.epoch === state.epoch;
+}
+
+function joined(state: Transcript, page: WirePage): Transcript {
+  const added = joinTurns(state, page);
+  // What is newer than the window comes by the stream.
+  const known = added.events.filter(({ seq }) => seq <= state.head);
+  const events = merge(known, state.events);
+  return { ...state, events, cuts: added.cuts, chars: total(events) };
 }
 
 /** Adds events of the stream. */
@@ -187,19 +272,29 @@ function trim(state: Transcript, from: "top" | "bottom"): Transcript {
   let { chars } = state;
   let first = 0;
   let end = state.events.length;
+  // Questions of cut turns stay besides.
+  const most = WINDOW_EVENTS_MAX + (from === "top" ? 0 : state.cuts.size);
   // The newest event stays, whatever its size.
-  while (end - first > 1 && (end - first > WINDOW_EVENTS_MAX || chars > WINDOW_CHARS_MAX)) {
+  while (end - first > 1 && (end - first > most || chars > WINDOW_CHARS_MAX)) {
     const dropped = from === "top" ? state.events[first++] : state.events[--end];
     if (dropped !== undefined) chars -= sizeOf(dropped);
   }
   if (first === 0 && end === state.events.length) return state;
-  const events = state.events.slice(first, end);
-  const oldest = events[0];
+  if (from === "bottom") return withoutNewest(state, end, chars);
+  const { events, cuts, first: oldest } = dropOldest(state.events, state.cuts, first);
+  return { ...state, events, cuts, chars: total(events), before: `${state.epoch}:${oldest}` };
+}
+
+function withoutNewest(state: Transcript, end: number, chars: number): Transcript {
+  const events = state.events.slice(0, end);
+  const ids = new Set(events.map(({ turnId }) => turnId));
+  const dropped = state.events.slice(end).flatMap(({ turnId }) => turnId ?? []);
   return {
     ...state,
     events,
     chars,
-    before: first > 0 && oldest !== undefined ? `${state.epoch}:${oldest.seq}` : state.before,
-    hasNewer: state.hasNewer || end < state.events.length,
+    hasNewer: true,
+    cuts: new Map([...state.cuts].filter(([turnId]) => ids.has(turnId))),
+    torn: new Set([...state.torn, ...dropped].filter((turnId) => ids.has(turnId))),
   };
 }

@@ -1,11 +1,12 @@
 /**
- * What is shown of a window of events: turns in the order of their beginning, each with its message,
- * steps and end; notices in between. Pure. A turn whose events have not changed is the same object
- * as before, so that only what changed is drawn again.
+ * What is shown of a window of events: turns in the order of their beginning, each with its
+ * message, steps and end; notices in between. Pure. A turn whose events have not changed is the
+ * same object as before, so that only what changed is drawn again.
  *
  * @module
  */
 
+import { type Cut, type Cuts, NO_CUTS } from "gateway/web/state/cuts.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
 /** A call of a tool. */
@@ -74,6 +75,8 @@ export interface TurnView {
     | { readonly text: string; readonly from: string; readonly isOwner: boolean }
     | undefined;
   readonly state: "sent" | "delivered" | "working" | "ended";
+  /** What is left out between `ask` and `steps`. */
+  readonly cut: Cut | undefined;
   readonly steps: readonly Step[];
   readonly outcome: Outcome | undefined;
   /** Changes when any event of the turn is added or falls out of the window. */
@@ -82,13 +85,17 @@ export interface TurnView {
 
 /** Calls in a row that fold. */
 const FOLD_MIN = 3;
-/** Name of the tool with which channels send a message (spec "Transcript"). */
+/** Name of the tool with which channels send a message. */
 const SEND_TOOL = "send_message";
 
-/** Groups events into turns; `before` is the earlier answer. */
+/**
+ * Groups events into turns; `before` is the earlier answer. Of turns in `torn` the end is not among
+ * the events: nothing is said of how they stand.
+ */
 export function turnsOf(
   events: readonly WireEvent[],
   before: readonly TurnView[] = [],
+  { cuts = NO_CUTS, torn }: { readonly cuts?: Cuts; readonly torn?: ReadonlySet<string> } = {},
 ): readonly TurnView[] {
   const groups = new Map<string, WireEvent[]>();
   for (const event of events) {
@@ -100,9 +107,11 @@ export function turnsOf(
   }
   const known = new Map(before.map((turn) => [turn.key, turn]));
   return [...groups].map(([key, group]) => {
-    const mark = `${group[0]?.seq}-${group.at(-1)?.seq}-${group.length}`;
+    const cut = cuts.get(key);
+    const isTorn = torn?.has(key) === true;
+    const of = { key, cut, isTorn, mark: markOf(group, cut, isTorn) };
     const same = known.get(key);
-    return same?.mark === mark ? same : viewOf(key, group, mark);
+    return same?.mark === of.mark ? same : viewOf(group, of);
   });
 }
 
@@ -112,7 +121,20 @@ function isAside(event: WireEvent): boolean {
     (event.kind === "agent_state" && event.payload.state === "failed");
 }
 
-function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnView {
+function markOf(group: readonly WireEvent[], cut: Cut | undefined, isTorn: boolean): string {
+  const left = cut === undefined ? "" : `${cut.before}-${cut.counts.events}-${cut.phase}`;
+  return [group[0]?.seq, group.at(-1)?.seq, group.length, left, isTorn].join(" ");
+}
+
+function viewOf(
+  group: readonly WireEvent[],
+  { key, cut, isTorn, mark }: {
+    readonly key: string;
+    readonly cut: Cut | undefined;
+    readonly isTorn: boolean;
+    readonly mark: string;
+  },
+): TurnView {
   const first = group[0] as WireEvent;
   const asked = group.find(({ kind }) => kind === "turn_queued")?.payload;
   const onHost = group.find(({ kind }) => kind === "turn_asked")?.payload;
@@ -133,16 +155,19 @@ function viewOf(key: string, group: readonly WireEvent[], mark: string): TurnVie
       : onHost === undefined
       ? undefined
       : { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false },
-    state: stateOf(group),
+    state: isTorn ? "ended" : stateOf(group, cut !== undefined),
+    cut,
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),
     mark,
   };
 }
 
-function stateOf(group: readonly WireEvent[]): TurnView["state"] {
+function stateOf(group: readonly WireEvent[], isCut: boolean): TurnView["state"] {
   const has = (kind: string) => group.some((event) => event.kind === kind);
   if (has("turn_ended")) return "ended";
+  // Its start may be among what is left out.
+  if (isCut) return "working";
   if ((has("turn_delivered") || has("turn_asked")) && !has("turn_started")) return "delivered";
   return group.every(({ kind }) => kind === "turn_queued") ? "sent" : "working";
 }
@@ -163,12 +188,20 @@ function stepsOf(
   isEnded: boolean,
 ): readonly Exclude<Step, FoldStep>[] {
   const results = new Map<string, WireEvent>();
+  const calls = new Map<string, WireEvent>();
   for (const event of group) {
-    if (event.kind === "tool_result") results.set(text(event.payload.call_id), event);
+    const callId = text(event.payload.call_id);
+    if (event.kind === "tool_result") results.set(callId, event);
+    // Some programs tell the arguments of a call after it began: the last ones count.
+    if (event.kind === "tool_call") {
+      calls.set(callId, { ...event, seq: calls.get(callId)?.seq ?? event.seq });
+    }
   }
   const steps: Exclude<Step, FoldStep>[] = [];
   for (const event of group) {
-    const step = stepOf(event, results, isEnded);
+    const last = event.kind === "tool_call" ? calls.get(text(event.payload.call_id)) : event;
+    if (last === undefined || last.seq !== event.seq) continue;
+    const step = stepOf(last, results, isEnded);
     if (step !== undefined) steps.push(step);
   }
   return steps;
@@ -252,9 +285,9 @@ function fold(steps: readonly Exclude<Step, FoldStep>[]): readonly Step[] {
   const folded: Step[] = [];
   let run: ToolStep[] = [];
   const flush = () => {
-    const first = run[0];
-    if (first !== undefined && run.length >= FOLD_MIN) {
-      folded.push({ kind: "fold", key: `fold-${first.key}`, tools: run });
+    if (run.length >= FOLD_MIN) {
+      // By what stands before it: calls that come at either end leave an open fold open.
+      folded.push({ kind: "fold", key: `fold-${folded.at(-1)?.key ?? "first"}`, tools: run });
     } else folded.push(...run);
     run = [];
   };

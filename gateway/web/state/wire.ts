@@ -1,6 +1,6 @@
 /**
  * What the page reads from the cockpit, checked once at the edge: a server of another version must
- * not make the page fail. No I/O; shapes are those of `docs/protocol.md` (decision 12).
+ * not make the page fail. No I/O; shapes are those of `docs/protocol.md`.
  *
  * @module
  */
@@ -36,11 +36,30 @@ export interface WirePreview {
   readonly offset: number | undefined;
 }
 
+/** How many events there are, and of what kinds. */
+export interface EventCounts {
+  readonly events: number;
+  readonly calls: number;
+  readonly messages: number;
+  readonly notices: number;
+  readonly failed: number;
+}
+
+/** A turn of which a page has the question and the newest events only. */
+export interface WireCut {
+  readonly turnId: string;
+  /** Number of the first event after what is left out. */
+  readonly before: number;
+  readonly counts: EventCounts;
+}
+
 /** A page of a transcript. */
 export interface WirePage {
   readonly events: readonly WireEvent[];
   readonly before: string | null;
   readonly cursor: string;
+  /** None in a page of an older gateway, which goes by events. */
+  readonly cuts: readonly WireCut[];
 }
 
 /** A refusal of the cockpit (RFC 9457). */
@@ -153,6 +172,26 @@ export function readPage(value: unknown): WirePage | undefined {
     events: given.events.map(readEvent).filter((event) => event !== undefined),
     before: typeof given.before === "string" ? given.before : null,
     cursor,
+    cuts: Array.isArray(given.cuts) ? given.cuts.flatMap((each) => readCut(each) ?? []) : [],
+  };
+}
+
+function readCut(value: unknown): WireCut | undefined {
+  const given = record(value);
+  const turnId = text(given.turn_id);
+  const before = readCursor(text(given.before))?.seq;
+  if (turnId === "" || before === undefined) return undefined;
+  const counts = record(given.counts);
+  return {
+    turnId,
+    before,
+    counts: {
+      events: number(counts.events),
+      calls: number(counts.calls),
+      messages: number(counts.messages),
+      notices: number(counts.notices),
+      failed: number(counts.failed),
+    },
   };
 }
 

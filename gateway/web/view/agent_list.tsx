@@ -1,6 +1,6 @@
 /**
- * The list of agents: two lines each, grouped by what wants attention. The order within a group is that
- * of the names, so that rows do not move under the pointer when something else changes.
+ * The list of agents: two lines each, grouped by what wants attention. The order within a group is
+ * that of the names, so that rows do not move under the pointer when something else changes.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function AgentList() {
   const cards = agents.value;
   if (cards === undefined) return <ListWaiting />;
   if (cards.length === 0) {
-    return <p class="list-note">There is no agent yet. An administrator adds one on the host.</p>;
+    return <p class="list-note">No agents yet. An administrator can add one on the host.</p>;
   }
   return (
     <nav class="agent-list" aria-label="Agents">

@@ -42,7 +42,7 @@ export function ApprovalCards() {
 }
 
 function titleOf(count: number): string {
-  return count === 1 ? "A call waits for you" : `${count} calls wait for you`;
+  return count === 1 ? "A call needs your approval" : `${count} calls need your approval`;
 }
 
 function ApprovalRow(
@@ -62,19 +62,19 @@ function ApprovalRow(
       </pre>
       <p class="approval-facts">
         {cleanLine(item.origin)} · {expiryWords(item.expires, now.value)}
-        {item.isDestructive ? " · may destroy something" : ""}
+        {item.isDestructive ? " · destructive" : ""}
       </p>
       {fault === undefined ? null : <p class="approval-fault" role="alert">{cleanLine(fault)}</p>}
       {item.decision === undefined
         ? (
           <div class="approval-buttons">
-            <label class="unseen" for={`reason-${item.id}`}>Reason of a denial of {name}</label>
+            <label class="unseen" for={`reason-${item.id}`}>Reason for denying {name}</label>
             <input
               id={`reason-${item.id}`}
               type="text"
               maxLength={1000}
               value={reason}
-              placeholder="Reason, if you deny"
+              placeholder="Reason for denying (optional)"
               onInput={(event) => setReason(event.currentTarget.value)}
             />
             <button

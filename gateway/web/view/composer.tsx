@@ -50,7 +50,7 @@ export function Composer({ agent }: { readonly agent: string }) {
         : <p class="composer-note is-fault" role="alert">{stopFault}</p>}
       {isKept.value ? null : (
         <p class="composer-note">
-          This browser keeps nothing: what is not sent is lost when the page closes.
+          This browser stores nothing: unsent messages are lost when the page closes.
         </p>
       )}
       {isTooLong
@@ -109,7 +109,7 @@ function Queue() {
   const items = ownOutbox.value;
   if (items.length === 0) return null;
   return (
-    <ul class="queue" role="list" aria-label="Messages on their way">
+    <ul class="queue" role="list" aria-label="Outgoing messages">
       {items.map((item) => <QueueRow item={item} key={item.key} />)}
     </ul>
   );
@@ -139,14 +139,14 @@ function QueueRow({ item }: { readonly item: OutboxItem }) {
 function stateWords(item: OutboxItem): string {
   switch (item.state) {
     case "queued":
-      return connection.value.kind === "online" ? "queued" : "queued until the connection is back";
+      return connection.value.kind === "online" ? "queued" : "queued until the connection returns";
     case "sending":
       return "sending";
     case "unconfirmed":
-      return "unconfirmed: sent again by itself, arrives once";
+      return "unconfirmed: resent automatically, delivered once";
     case "sent":
       return "sent";
     case "refused":
-      return cleanLine(item.reason ?? "not taken");
+      return cleanLine(item.reason ?? "not accepted");
   }
 }

@@ -28,7 +28,7 @@ export function Dialogs() {
               </div>
             ))}
           </dl>
-          <h3>States of a message</h3>
+          <h3>Message states</h3>
           <dl class="keys">
             {MESSAGE_STATES.map(([state, what]) => (
               <div key={state}>
@@ -60,9 +60,9 @@ export function Dialogs() {
 
 const MESSAGE_STATES = [
   ["queued", "on this device, not sent yet"],
-  ["unconfirmed", "sent without an answer; sent again by itself, and arrives once"],
-  ["sent", "the gateway has it"],
-  ["delivered", "the agent has it"],
+  ["unconfirmed", "sent, not confirmed; resent automatically, delivered once"],
+  ["sent", "received by the gateway"],
+  ["delivered", "received by the agent"],
 ] as const;
 
 /** One dialog; closing it, in whatever way, leaves none open. */

@@ -9,7 +9,7 @@ import { card, dialog } from "gateway/web/app/model.ts";
 import { Icon } from "gateway/web/view/icons.tsx";
 
 /** What is sent by a click. */
-export const PROMPTS = ["last commit of this project", "what can you do"] as const;
+const PROMPTS = ["last commit of this project", "what can you do"] as const;
 
 /** The greeting. */
 export function Empty({ agent }: { readonly agent: string }) {
@@ -21,8 +21,8 @@ export function Empty({ agent }: { readonly agent: string }) {
       <h2>Hello, I am {name}.</h2>
       <p>
         {isOffline
-          ? "I am offline just now. What you send waits for me and reaches me once."
-          : "Ask me something, or begin with one of these."}
+          ? "I am offline right now. Messages you send will reach me when I am back."
+          : "Ask me anything, or start with one of these."}
       </p>
       <ul class="prompts" role="list">
         {PROMPTS.map((prompt) => (

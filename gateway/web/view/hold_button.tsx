@@ -1,6 +1,6 @@
 /**
- * A button for what cannot be taken back: it works when it was held down for a moment, by pointer or by
- * key, so that a slip of the finger does nothing. Who cannot hold a key down presses twice.
+ * A button for what cannot be taken back: it works when it was held down for a moment, by pointer
+ * or by key, so that a slip of the finger does nothing. Who cannot hold a key down presses twice.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * One host: whether it is there, what is wrong on it, its last job, and on demand its units, agents and
- * earlier jobs. What hosts say is shown as text, never as more.
+ * One host: whether it is there, what is wrong on it, its last job, and on demand its units, agents
+ * and earlier jobs. What hosts say is shown as text, never as more.
  *
  * @module
  */
@@ -130,9 +130,9 @@ function Found({ look, host }: { readonly look: Look | undefined; readonly host:
   if (look === undefined) return null;
   const { status, fault, at, isAsking } = look;
   if (fault !== "") {
-    return <p class="host-fault" role="alert">How {host} is could not be asked. {fault}</p>;
+    return <p class="host-fault" role="alert">Could not check {host}. {fault}</p>;
   }
-  if (status === undefined) return <p class="host-line faint">Asking how it is…</p>;
+  if (status === undefined) return <p class="host-line faint">Checking…</p>;
   const age = printAge(at, now.value);
   const when = isAsking
     ? "checking again"
@@ -142,7 +142,7 @@ function Found({ look, host }: { readonly look: Look | undefined; readonly host:
   if (status.faults.length === 0) {
     return (
       <p class="host-line">
-        Nothing is wrong <span class="faint">· {when}</span>
+        No problems <span class="faint">· {when}</span>
       </p>
     );
   }
@@ -150,7 +150,7 @@ function Found({ look, host }: { readonly look: Look | undefined; readonly host:
     <>
       <p class="host-line">
         <strong>
-          {count(status.faults.length, "thing")} {status.faults.length === 1 ? "is" : "are"} wrong
+          {count(status.faults.length, "problem")}
         </strong>{" "}
         <span class="faint">· {when}</span>
       </p>
@@ -190,7 +190,7 @@ function Away({ of: { host, isRevoked } }: { readonly of: HostView }) {
         )
         : (
           <>
-            Nothing can be asked of it from here. On {host}:
+            It cannot be managed from here. On {host}:
             <Hints hints={["fleetctl status", "fleetctl logs role:host"]} />
           </>
         )}
@@ -215,7 +215,7 @@ function JobLine(
       <p>
         <strong>{cleanLine(jobName(job))}</strong> {words}
         {changes === "" ? null : `: ${cleanLine(changes)}`}
-        <span class="faint">· {when} · asked for by {cleanLine(job.by)}</span>
+        <span class="faint">· {when} · requested by {cleanLine(job.by)}</span>
       </p>
       {job.progress === "" || job.ended !== undefined
         ? null

@@ -35,18 +35,18 @@ function Question({ wanted }: { readonly wanted: Wish }) {
   return (
     <>
       {job === "restart"
-        ? <p>{agent} starts again on {hosts[0]} and reads its MCPs and settings anew.</p>
+        ? <p>{agent} restarts on {hosts[0]} and reloads its MCPs and settings.</p>
         : (
           <p>
             {hosts.length === 1 ? "The host is" : "Each host is"}{" "}
-            brought to what its ledger says. Agents whose own unit, client config or MCPs changed
-            are restarted.
+            brought in line with its ledger. Agents whose unit, client config or MCPs changed are
+            restarted.
           </p>
         )}
       {working.length === 0 ? null : (
         <p class="attention">
-          {working.join(", ")} {working.length === 1 ? "works" : "work"}{" "}
-          on a turn just now. A restart ends it.
+          {working.join(", ")} {working.length === 1 ? "is" : "are"}{" "}
+          working on a turn. A restart ends it.
         </p>
       )}
       {away.length === 0 ? null : (
@@ -56,7 +56,7 @@ function Question({ wanted }: { readonly wanted: Wish }) {
         </p>
       )}
       <div class="form-end">
-        {/* Focus begins here, not at the one that acts: a key may have been meant for something else. */}
+        {/* Focus begins here, not at what acts: a key may have been meant for something else. */}
         <button type="button" autofocus onClick={closeDialog}>Cancel</button>
         <button
           type="button"

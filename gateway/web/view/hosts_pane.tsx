@@ -1,6 +1,6 @@
 /**
- * The hosts of the fleet: which are there, how each one is, and what can be done to it. For admins; who
- * is none is told so by the gateway, here as everywhere.
+ * The hosts of the fleet: which are there, how each one is, and what can be done to it. For admins;
+ * who is none is told so by the gateway, here as everywhere.
  *
  * @module
  */
@@ -62,7 +62,7 @@ function Content({ told }: { readonly told: Fleet | undefined }) {
     return (
       <div class="empty">
         <Icon name="host" />
-        <h2>The hosts cannot be shown</h2>
+        <h2>Cannot show the hosts</h2>
         <p>{cleanLine(hostsProblem.value)}</p>
       </div>
     );
@@ -98,7 +98,7 @@ function Groups({ told }: { readonly told: Fleet }) {
     <>
       {bad.length === 0 ? null : (
         <p class="hosts-note">
-          Something is wrong on {bad.map(({ host }, at) => (
+          There are problems on {bad.map(({ host }, at) => (
             <>
               {at === 0 ? "" : ", "}
               <ToHost host={host} />
@@ -157,12 +157,12 @@ function NoHosts({ told }: { readonly told: Fleet }) {
   return (
     <div class="no-hosts">
       <Icon name="host" />
-      <h2>No host has enrolled yet</h2>
+      <h2>No hosts enrolled yet</h2>
       <p>
-        Each host of the fleet keeps a connection of its own to this gateway, also the gateway's
-        host: <code>fleetctl apply</code>{" "}
-        makes it. Then it is shown here, with what is wrong on it, and can be brought to what its
-        ledger says. A trial with <code>fleetctl up</code> has no such connection.
+        Every host of the fleet, including the gateway's, connects to this gateway once{" "}
+        <code>fleetctl apply</code>{" "}
+        has run on it. It then appears here with its problems, and can be brought in line with its
+        ledger. A trial with <code>fleetctl up</code> has no such connection.
       </p>
       <h3>Add a host</h3>
       <AddHost told={told} />

@@ -9,7 +9,7 @@ import { dialog } from "gateway/web/app/model.ts";
 import { isAdmin, openAgent, openHosts } from "gateway/web/app/actions.ts";
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ["Ctrl+K", "go to an agent or an action"],
+  ["Ctrl+K", "find an agent or an action"],
   ["/", "go to the composer"],
   ["J or K", "next or previous message"],
   ["Enter", "send (on a phone: new line)"],

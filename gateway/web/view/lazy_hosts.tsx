@@ -40,8 +40,8 @@ export function LazyHosts() {
   return (
     <div class="nothing" role="alert">
       <Icon name="host" />
-      <p>This part of the page did not come. Messages that wait to be sent are kept.</p>
-      <a class="button" href={location.pathname}>Load the page again</a>
+      <p>This part of the page did not load. Unsent messages are kept.</p>
+      <a class="button" href={location.pathname}>Reload the page</a>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Tokens of markdown as nodes. Nothing of a text becomes HTML, an address that is fetched, or a script:
- * raw HTML is shown as text, images as links, links only to http, https and mailto.
+ * Tokens of markdown as nodes. Nothing of a text becomes HTML, an address that is fetched, or a
+ * script: raw HTML is shown as text, images as links, links only to http, https and mailto.
  *
  * @module
  */

@@ -32,7 +32,8 @@ const NO_FAULTS: FormFaults = { fields: {}, summary: "", canSkipTest: false };
 
 function faultOf(thrown: unknown): FormFaults {
   if (!(thrown instanceof Refused)) {
-    const summary = "The gateway did not answer. Nothing may have changed: open this again to see.";
+    const summary =
+      "The gateway did not answer. Open this dialog again to see whether anything changed.";
     return { ...NO_FAULTS, summary };
   }
   return thrown.isSignedOut
@@ -65,7 +66,7 @@ function useModelChoice(agent: string) {
     try {
       const now = await chooseModel(requestOf(agent, given, isChecked.current));
       show(now, "done");
-      announcement.value = `${agent} talks to ${modelName(now)} now`;
+      announcement.value = `${agent} now uses ${modelName(now)}`;
     } catch (thrown) {
       const isEarly = thrown instanceof Refused && thrown.problem.code === "agent-working";
       // Asked again by itself only when the page will see the turn end.
@@ -124,7 +125,7 @@ export function ModelForm({ agent }: { readonly agent: string }) {
       }}
     >
       <p>
-        {agent} talks to <strong>{modelName(card)}</strong>.
+        {agent} uses <strong>{modelName(card)}</strong>.
       </p>
       <Providers
         form={form}
@@ -142,7 +143,11 @@ export function ModelForm({ agent }: { readonly agent: string }) {
         : <Fields {...{ form, card, faults, isBusy }} change={act.edit} />}
       <p class="form-fault" role="alert">{faults.summary}</p>
       {act.isHeldUp
-        ? <p class="form-note" role="status">{agent} works on a turn. This goes on when it ends.</p>
+        ? (
+          <p class="form-note" role="status">
+            {agent} works on a turn. The test starts when the turn ends.
+          </p>
+        )
         : null}
       <div class="form-end">
         {faults.canSkipTest && !isBusy
@@ -152,7 +157,7 @@ export function ModelForm({ agent }: { readonly agent: string }) {
             </button>
           )
           : null}
-        {act.isHeldUp ? <button type="button" onClick={act.stop}>Do not wait</button> : null}
+        {act.isHeldUp ? <button type="button" onClick={act.stop}>Stop waiting</button> : null}
         <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? "Testing…" : isDemo ? "Use the demo model" : "Test and connect"}
         </button>
@@ -185,7 +190,7 @@ function Done({ agent, card }: { readonly agent: string; readonly card: ModelCar
   return (
     <>
       <p role="status">
-        {agent} talks to <strong>{modelName(card)}</strong> now.
+        {agent} now uses <strong>{modelName(card)}</strong>.
         {card.isKeySet ? ` Its key is stored on the host${endOf(card)}, for ${agent} only.` : ""}
       </p>
       <div class="form-end">
@@ -241,7 +246,10 @@ function Fields({ form, card, faults, isBusy, change }: {
   const [isShown, setShown] = useState(false);
   const isOther = form.provider === "openai-compatible";
   const input = (field: Field) => ({
-    ...{ id: `model-${field}`, name: field, readOnly: isBusy, spellcheck: false },
+    id: `model-${field}`,
+    name: field,
+    readOnly: isBusy,
+    spellcheck: false,
     ...{ autocapitalize: "off", autocomplete: "off" } as const,
     "aria-invalid": faults.fields[field] !== undefined,
     "aria-describedby": `model-${field}-fault model-${field}-note`,
@@ -255,18 +263,18 @@ function Fields({ form, card, faults, isBusy, change }: {
               {...input("base_url")}
               type="url"
               value={form.baseUrl}
-              placeholder="such as https://models.example/v1"
+              placeholder="for example https://models.example/v1"
               onInput={(event) => change({ ...form, baseUrl: event.currentTarget.value })}
             />
           </Row>
         )
         : null}
-      <Row field="model" label="Model" faults={faults} note="As its provider writes it">
+      <Row field="model" label="Model" faults={faults} note="The provider's name for the model">
         <input
           {...input("model")}
           type="text"
           value={form.model}
-          placeholder={`such as ${PROVIDERS[form.provider].example}`}
+          placeholder={`for example ${PROVIDERS[form.provider].example}`}
           onInput={(event) => change({ ...form, model: event.currentTarget.value })}
         />
       </Row>
@@ -288,9 +296,9 @@ function Fields({ form, card, faults, isBusy, change }: {
 }
 
 function keyNote(form: Form, card: ModelCard): string {
-  if (keepsKey(form, card)) return `Empty keeps the key that is there${endOf(card)}`;
+  if (keepsKey(form, card)) return `Leave empty to keep the current key${endOf(card)}`;
   return form.provider === "openai-compatible"
-    ? "Empty when the endpoint takes none. Stored on the host, for this agent only"
+    ? "Leave empty if the endpoint needs no key. Stored on the host, for this agent only"
     : "Stored on the host, for this agent only; never shown again";
 }
 
@@ -298,8 +306,8 @@ function keyNote(form: Form, card: ModelCard): string {
 function addressNote(address: string): string {
   const isOpen = /^http:\/\/(?!localhost[:/]|127\.|\[::1\])/i.test(address.trim());
   return isOpen
-    ? "Not encrypted: who is on the way can read the key and what is said"
-    : "Speaks the OpenAI chat protocol, as vLLM, Ollama and many gateways do; usually ends in /v1";
+    ? "Not encrypted: anyone on the network path can read the key and the messages"
+    : "An OpenAI-compatible chat endpoint (vLLM, Ollama and others); usually ends in /v1";
 }
 
 function Row({ field, label, faults, note, children }: {

@@ -1,6 +1,6 @@
 /**
- * The command palette: agents and actions by a few letters. A list box in the hands of the field above
- * it, as screen readers know it (WAI-ARIA, combobox with list box).
+ * The command palette: agents and actions by a few letters. A list box in the hands of the field
+ * above it, as screen readers know it (WAI-ARIA, combobox with list box).
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { agents, dialog, running, selected, THEMES } from "gateway/web/app/model
 import { lookOf } from "gateway/web/state/agents.ts";
 import { findItems, type PaletteItem, stepTo } from "gateway/web/state/palette.ts";
 
-const THEME_WORDS = { system: "as the device", light: "light", dark: "dark" } as const;
+const THEME_WORDS = { system: "same as the device", light: "light", dark: "dark" } as const;
 
 /** What there is to do just now. */
 function allItems(): readonly PaletteItem[] {
@@ -122,7 +122,7 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      <p class="faint" role="status">{found.length === 0 ? "Nothing is called that" : ""}</p>
+      <p class="faint" role="status">{found.length === 0 ? "No matches" : ""}</p>
     </>
   );
 }

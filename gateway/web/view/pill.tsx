@@ -1,5 +1,6 @@
 /**
- * The one place where a lost connection is told, with the time of the next try and a way not to wait.
+ * The one place where a lost connection is told, with the time of the next try and a
+ * way not to wait.
  *
  * @module
  */
@@ -33,6 +34,6 @@ export function Pill() {
 }
 
 function spoken(kind: typeof connection.value.kind): string {
-  if (kind === "waiting") return "The connection is lost. It is tried again by itself.";
+  if (kind === "waiting") return "Connection lost. The page will keep trying.";
   return kind === "signed-out" ? "You are signed out." : "";
 }

@@ -1,6 +1,6 @@
 /**
- * The frame of the page: list, transcript and composer, the connection pill, dialogs, keys. On a phone
- * one pane at a time.
+ * The frame of the page: list, transcript and composer, the connection pill, dialogs, keys. On a
+ * phone one pane at a time.
  *
  * @module
  */
@@ -76,15 +76,15 @@ function OtherViewer() {
   return (
     <main class="nothing">
       <Icon name="spark" />
-      <p role="alert">Somebody else has signed in on this browser.</p>
-      <a href="/">Open the page for them</a>
+      <p role="alert">Someone else has signed in on this browser.</p>
+      <a href="/">Reload the page</a>
     </main>
   );
 }
 
 function talkLabel(agent: string | undefined): string {
   if (isHosts.value) return "Hosts";
-  return agent === undefined ? "No agent is open" : `Agent ${agent}`;
+  return agent === undefined ? "No agent selected" : `Agent ${agent}`;
 }
 
 /** The way to the hosts, above the agents. */
@@ -198,7 +198,7 @@ function NothingOpen() {
   return (
     <div class="nothing">
       <Icon name="spark" />
-      <p>Choose an agent to see what it does.</p>
+      <p>Choose an agent to see what it is doing.</p>
     </div>
   );
 }

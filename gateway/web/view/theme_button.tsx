@@ -9,7 +9,7 @@ import { theme, THEMES } from "gateway/web/app/model.ts";
 import { Icon } from "gateway/web/view/icons.tsx";
 
 const SIGNS = { system: "system", light: "sun", dark: "moon" } as const;
-const WORDS = { system: "as the device", light: "light", dark: "dark" } as const;
+const WORDS = { system: "same as the device", light: "light", dark: "dark" } as const;
 
 /** The button. */
 export function ThemeButton() {

@@ -7,6 +7,7 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { isWaiting } from "gateway/web/app/approvals.ts";
+import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import {
   foldWords,
@@ -59,7 +60,7 @@ function ToolStatus(
 ) {
   // It does not run as long as nobody has decided.
   if (status === "running" && running !== undefined && isWaiting(running)) {
-    return <span class="tool-status is-waiting">waits for you</span>;
+    return <span class="tool-status is-waiting">{NEEDS_APPROVAL}</span>;
   }
   return <span class={`tool-status is-${status}`}>{TOOL_STATUS_WORDS[status]}</span>;
 }
@@ -72,7 +73,7 @@ function ToolDetail({ step }: { readonly step: ToolStep }) {
       <Cut bytes={step.argumentsCut} />
       <h3>Result</h3>
       {step.result === undefined
-        ? <p class="faint">{step.status === "running" ? "Not there yet" : "There is none"}</p>
+        ? <p class="faint">{step.status === "running" ? "No result yet" : "No result"}</p>
         : step.result === ""
         ? <p class="faint">Empty</p>
         : <LongText text={clean(step.result)} label="Result" />}

@@ -1,15 +1,18 @@
 /**
- * The transcript as a feed: older pages come as one scrolls up, the view stays at the end while one is
- * there, and stays where it is when one is not.
+ * The transcript as a feed: older pages come until the view scrolls, and then as one scrolls up.
+ * The view stays at the end while one is there, and stays where it is when one is not.
  *
  * @module
  */
 
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { loadNewest, loadOlder, retryNow } from "gateway/web/app/actions.ts";
+import { loadNewest, loadOlder, loadOlderIfRoom, retryNow } from "gateway/web/app/actions.ts";
 import { connection, now, outbox, transcript, turns } from "gateway/web/app/model.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { TurnView } from "gateway/web/state/turns.ts";
+import { holdPlace, type Place, placeIn } from "gateway/web/view/place.ts";
+import { keepFocus } from "gateway/web/view/focus.ts";
 import { Empty } from "gateway/web/view/empty.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { Turn } from "gateway/web/view/turn.tsx";
@@ -26,15 +29,24 @@ export function TranscriptPane({ agent }: { readonly agent: string }) {
   const [isAtEnd, setAtEnd] = useState(true);
   const follows = useRef(true);
   const state = transcript.value;
-  const toEnd = () => {
+  const isOnline = connection.value.kind === "online";
+  const place = usePlace(pane, follows);
+  const settle = () => {
     const element = pane.current;
-    if (element !== null && follows.current) element.scrollTop = element.scrollHeight;
+    if (element === null) return;
+    if (follows.current) element.scrollTop = element.scrollHeight;
+    fill(element);
   };
-  useLayoutEffect(toEnd);
+  useLayoutEffect(() => {
+    if (pane.current !== null) holdPlace(pane.current, place);
+    settle();
+  });
+  // Where the older page could not be asked for, it is when the connection is back.
+  useEffect(settle, [isOnline]);
   useEffect(() => {
     const element = pane.current;
     if (element === null) return;
-    const observer = new ResizeObserver(toEnd);
+    const observer = new ResizeObserver(settle);
     observer.observe(element);
     if (element.firstElementChild !== null) observer.observe(element.firstElementChild);
     return () => observer.disconnect();
@@ -45,18 +57,14 @@ export function TranscriptPane({ agent }: { readonly agent: string }) {
     const left = element.scrollHeight - element.clientHeight - element.scrollTop;
     follows.current = left < END_PX && !transcript.value.hasNewer;
     setAtEnd(follows.current);
-    if (element.scrollTop > OLDER_PX) return;
-    // At the very top a browser does not hold the view in place when something is put above it.
-    if (element.scrollTop === 0 && element.scrollHeight > element.clientHeight) {
-      element.scrollTop = 1;
-    }
-    void loadOlder();
+    if (element.scrollTop > OLDER_PX || transcript.value.hasOlderFailed) return;
+    void (follows.current ? loadOlderIfRoom() : loadOlder());
   };
   const jump = async () => {
     follows.current = true;
     if (transcript.value.hasNewer) await loadNewest();
     setAtEnd(true);
-    toEnd();
+    settle();
   };
   return (
     <div class="pane-place">
@@ -83,12 +91,34 @@ export function TranscriptPane({ agent }: { readonly agent: string }) {
   );
 }
 
+/** Older turns are fetched until there is something to scroll: nothing else would bring them. */
+function fill(pane: HTMLElement): void {
+  const { phase, hasOlderFailed } = transcript.value;
+  const isShort = pane.clientHeight > 0 && pane.scrollHeight <= pane.clientHeight;
+  if (phase === "ready" && isShort && !hasOlderFailed) void loadOlderIfRoom();
+}
+
+/** What is at the top of the view, before something is put above it or taken away there. */
+function usePlace(
+  pane: RefObject<HTMLDivElement | null>,
+  follows: RefObject<boolean>,
+): Place | undefined {
+  const { events, cuts } = transcript.value;
+  const top = `${events[0]?.seq} ${[...cuts.values()].map(({ before }) => before).join()}`;
+  const known = useRef(top);
+  const isMoved = known.current !== top;
+  known.current = top;
+  return isMoved && pane.current !== null && follows.current !== true
+    ? placeIn(pane.current)
+    : undefined;
+}
+
 function Content({ agent }: { readonly agent: string }) {
   const state = transcript.value;
   if (state.phase === "refused") {
     return (
       <div class="fault" role="alert">
-        <h2>This agent cannot be shown</h2>
+        <h2>Cannot show this agent</h2>
         <p>{state.problem}</p>
         <p>
           <a href="/">Go to your own agent</a>
@@ -102,20 +132,23 @@ function Content({ agent }: { readonly agent: string }) {
   if (views.length === 0 && state.before === null && !waits) return <Empty agent={agent} />;
   return (
     <>
-      {state.before === null
-        ? <p class="beginning">The beginning of this transcript</p>
-        : (
-          <p class="older">
-            <button
-              type="button"
-              class="small"
-              disabled={state.isLoadingOlder}
-              onClick={() => void loadOlder()}
-            >
-              {state.isLoadingOlder ? "Loading…" : "Older messages"}
-            </button>
-          </p>
-        )}
+      {state.before === null ? <p class="beginning">Start of the transcript</p> : (
+        <p class="older">
+          <button
+            type="button"
+            class="small"
+            // Disabled, it would lose the focus while it loads.
+            aria-disabled={state.isLoadingOlder}
+            onClick={(event) => void keepFocus(event.currentTarget, loadOlder)}
+          >
+            {state.isLoadingOlder
+              ? "Loading…"
+              : state.hasOlderFailed
+              ? "Could not load older messages. Try again"
+              : "Older messages"}
+          </button>
+        </p>
+      )}
       <div role="feed" aria-busy={state.isLoadingOlder} aria-label={`Messages of ${agent}`}>
         {withDays(views).map((row) =>
           typeof row === "string" ? <Day key={`day-${row}`} day={row} /> : (
@@ -151,7 +184,7 @@ function Waiting() {
       <div class="fault">
         <h2>No connection to the gateway</h2>
         <p>
-          The transcript appears as soon as the gateway answers. You can write already: it is sent
+          The transcript appears when the gateway answers. You can already write: messages are sent
           then.
         </p>
         <p>

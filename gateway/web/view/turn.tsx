@@ -1,17 +1,22 @@
 /**
- * One turn: what was asked, what the agent did and said, how it ended. A turn that has not changed is
- * not drawn again.
+ * One turn: what was asked, what the agent did and said, how it ended. A turn that has not changed
+ * is not drawn again.
  *
  * @module
  */
 
 import { memo } from "preact/compat";
+import { loadSteps } from "gateway/web/app/actions.ts";
 import { approvals } from "gateway/web/app/approvals.ts";
+import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
+import { type Cut as CutTurn, cutWords } from "gateway/web/state/cuts.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
 import { headOf, LongText } from "gateway/web/view/long_text.tsx";
 import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
+import { Icon } from "gateway/web/view/icons.tsx";
+import { keepFocus } from "gateway/web/view/focus.ts";
 import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
 
 interface TurnProps {
@@ -58,6 +63,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
       )}
       <div class="answer">
         <h2 class="unseen">{agent}</h2>
+        {turn.cut === undefined ? null : <EarlierSteps cut={turn.cut} />}
         {turn.steps.map((step) => <StepView step={step} key={step.key} />)}
         {previews.map((preview) => (
           <LiveMarkdown
@@ -74,6 +80,28 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
   );
 });
 
+/** Stands for the steps of a long turn that are not here, and fetches some of them. */
+function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
+  const words = cutWords(cut.counts);
+  if (words === "") return null;
+  const isLoading = cut.phase === "loading";
+  return (
+    <p class="earlier">
+      <button
+        type="button"
+        class="quiet"
+        // Disabled, it would lose the focus while it loads.
+        aria-disabled={isLoading}
+        onClick={(event) => void keepFocus(event.currentTarget, () => loadSteps(cut.turnId))}
+      >
+        <Icon name="more" /> {words}
+        {isLoading ? " · loading…" : null}
+        {cut.phase === "failed" ? " · could not load, try again" : null}
+      </button>
+    </p>
+  );
+}
+
 /** What the agent does just now: it works, or its owner has something to decide. */
 function Working({ turnId }: { readonly turnId: string }) {
   const waits = approvals.value.some((item) =>
@@ -81,7 +109,7 @@ function Working({ turnId }: { readonly turnId: string }) {
   );
   return (
     <p class={waits ? "working is-waiting" : "working"}>
-      <span class="dots" aria-hidden="true"></span> {waits ? "waits for you" : "working"}
+      <span class="dots" aria-hidden="true"></span> {waits ? NEEDS_APPROVAL : "working"}
     </p>
   );
 }
@@ -142,6 +170,6 @@ function OutcomeLine({ outcome }: { readonly outcome: Outcome }) {
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** Prints a time of day. */
-export function printTime(at: number): string {
+function printTime(at: number): string {
   return TIME.format(at);
 }

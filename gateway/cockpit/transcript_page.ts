@@ -1,0 +1,95 @@
+/**
+ * Pages of one agent's transcript as JSON: by events, by turns, or of one turn. No decisions.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { defined } from "core/defined.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
+import { parseCursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { json } from "gateway/cockpit/reply.ts";
+import { showEvent } from "gateway/cockpit/sse.ts";
+import type { EventLog, StoredEvent, TurnCut } from "gateway/transcript/event_log.ts";
+
+const event = z.object({
+  id: z.string(),
+  agent: z.string(),
+  turn_id: z.string().nullable(),
+  at: z.number(),
+  kind: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+});
+const cut = z.object({
+  turn_id: z.string(),
+  /** Pass with the turn as `before` for the events that are left out, newest first. */
+  before: z.string(),
+  /** How many are left out: calls by their results, `failed` those that failed or were denied. */
+  counts: z.object({
+    events: z.number(),
+    calls: z.number(),
+    messages: z.number(),
+    notices: z.number(),
+    failed: z.number(),
+  }),
+});
+
+/** Shape of a page, published with the routes. */
+export const transcriptPage = z.object({
+  events: z.array(event),
+  /** Pass as `before` for the page that is older; null at the beginning. */
+  before: z.string().nullable(),
+  /** Open a stream after this id to miss nothing that follows. */
+  cursor: z.string(),
+  /** In a page by turns: those that are cut between their question and what follows in `events`. */
+  cuts: z.array(cut).optional(),
+});
+
+/** Query parameters of a page. */
+export const transcriptQuery = {
+  limit: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageEventsMax).default(
+    STREAM_LIMITS.pageEventsDefault,
+  ),
+  /** Asks for a page by turns, of so many. */
+  turns: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageTurnsMax).optional(),
+  /** Asks for one turn. */
+  turn: z.string().min(1).max(64).optional(),
+};
+
+/** A parsed request for a page. */
+export interface PageWish {
+  readonly agent: string;
+  readonly before?: string | undefined;
+  readonly limit: number;
+  readonly turns?: number | undefined;
+  readonly turn?: string | undefined;
+}
+
+/** Reads and prints the page. */
+export async function readPage(log: EventLog, wish: PageWish): Promise<Response> {
+  // The head is read first: what is stored in between is in the page or after the cursor, or both.
+  const cursor = printCursor(log.epoch, await log.head());
+  const { events, before, cuts } = await find(log, wish);
+  return json({
+    events: events.map((one) => showEvent(log.epoch, one)),
+    before: before === undefined ? null : printCursor(log.epoch, before),
+    cursor,
+    ...defined({ cuts: cuts?.map((one) => showCut(log.epoch, one)) }),
+  });
+}
+
+async function find(log: EventLog, { agent, limit, turns, turn, ...wish }: PageWish): Promise<{
+  readonly events: readonly StoredEvent[];
+  readonly before: number | undefined;
+  readonly cuts?: readonly TurnCut[];
+}> {
+  const before = wish.before === undefined ? undefined : parseCursor(wish.before)?.seq;
+  if (turn !== undefined) return await log.turnPart({ agent, turnId: turn, before, limit });
+  if (turns !== undefined) return await log.turnPage({ agent, before, turns, limit });
+  const { events, hasMore } = await log.page({ agent, before, limit });
+  return { events, before: hasMore ? events[0]?.seq : undefined };
+}
+
+function showCut(epoch: string, { turnId, before, counts }: TurnCut) {
+  return { turn_id: turnId, before: printCursor(epoch, before), counts };
+}

@@ -1,0 +1,103 @@
+/**
+ * How many events each turn has, by what they are: a page of turns tells what it leaves out of a
+ * long one without reading it. Triggers keep the counts in the transaction that changes an event,
+ * whichever program that is: `fleetctl gc` deletes events as well.
+ *
+ * The indexes here bound what a page reads: turns of an agent by their first event, events of one
+ * turn, and events outside of turns.
+ *
+ * @module
+ */
+
+import type { Database } from "core/ports/databases.ts";
+import type { EventCounts, StoredEvent } from "gateway/transcript/event_log.ts";
+
+/**
+ * Which events a page of turns shows between turns. States of an agent are on its card: in the
+ * transcript only a failure says something.
+ */
+export const OUTSIDE_TURNS =
+  "turn_id is null and (kind <> 'agent_state' or payload ->> '$.state' = 'failed')";
+
+const QUESTIONS = "('turn_queued', 'turn_asked')";
+/** What one event adds to each count. The payload is parsed for results only. */
+const COUNTS: Readonly<Record<keyof EventCounts, (row: string) => string>> = {
+  events: () => "1",
+  // A call has one result, and may be told more than once.
+  calls: (row) => `${row}.kind = 'tool_result'`,
+  messages: (row) => `${row}.kind = 'message'`,
+  notices: (row) => `${row}.kind = 'notice'`,
+  failed: (row) =>
+    `case when ${row}.kind = 'tool_result' then
+      coalesce(${row}.payload ->> '$.status' in ('failed', 'denied'), 0) else 0 end`,
+};
+const NAMES = Object.keys(COUNTS) as readonly (keyof EventCounts)[];
+const added = (row: string) => NAMES.map((name) => COUNTS[name](row)).join(", ");
+
+const TABLE = `
+create table if not exists turn_counts (
+  agent text not null,
+  turn_id text not null,
+  first_seq integer not null,
+  question_seq integer,
+  ${NAMES.map((name) => `${name} integer not null`).join(", ")},
+  primary key (agent, turn_id)
+) strict, without rowid;
+create index if not exists turn_counts_by_start on turn_counts (agent, first_seq);
+create index if not exists events_of_turn on events (agent, turn_id) where turn_id is not null;
+create index if not exists events_outside_turns on events (agent, seq) where ${OUTSIDE_TURNS};
+`;
+const TRIGGERS = `
+create trigger if not exists turn_counted after insert on events when new.turn_id is not null begin
+  insert into turn_counts (agent, turn_id, first_seq, question_seq, ${NAMES.join(", ")})
+    values (new.agent, new.turn_id, new.seq,
+      case when new.kind in ${QUESTIONS} then new.seq end, ${added("new")})
+    on conflict do update set question_seq = coalesce(question_seq, excluded.question_seq),
+      ${NAMES.map((name) => `${name} = ${name} + excluded.${name}`).join(", ")};
+end;
+create trigger if not exists turn_uncounted after delete on events
+  when old.turn_id is not null begin
+  update turn_counts set question_seq = nullif(question_seq, old.seq),
+      first_seq = coalesce((select seq from events where agent = old.agent and
+        turn_id = old.turn_id order by seq limit 1), first_seq),
+      ${NAMES.map((name) => `${name} = max(0, ${name} - (${COUNTS[name]("old")}))`).join(", ")}
+    where agent = old.agent and turn_id = old.turn_id;
+  delete from turn_counts where agent = old.agent and turn_id = old.turn_id and events <= 0;
+end;
+`;
+/**
+ * A log that an older program wrote is counted once, before the gateway serves. Failures are not:
+ * that would read every payload of the log, which may be many gigabytes.
+ */
+const COUNT = `
+insert into turn_counts (agent, turn_id, first_seq, question_seq, ${NAMES.join(", ")})
+  select agent, turn_id, min(seq), min(case when kind in ${QUESTIONS} then seq end),
+    ${NAMES.map((name) => name === "failed" ? "0" : `sum(${COUNTS[name]("events")})`).join(", ")}
+  from events where turn_id is not null group by agent, turn_id;
+`;
+
+/** Creates table, indexes and triggers over prepared tables; to be called in their transaction. */
+export function prepareTurnCounts(db: Database): void {
+  const isThere = db.prepare(
+    "select 1 from sqlite_schema where type = 'table' and name = 'turn_counts'",
+  ).get() !== undefined;
+  db.exec(TABLE);
+  if (!isThere) db.exec(COUNT);
+  db.exec(TRIGGERS);
+}
+
+/** Returns what is left of counts when these events are taken out. */
+export function countsWithout(counts: EventCounts, events: readonly StoredEvent[]): EventCounts {
+  const of = (kind: string) => events.filter((event) => event.kind === kind).length;
+  const failed = events.filter(({ kind, payload }) =>
+    kind === "tool_result" && (payload.status === "failed" || payload.status === "denied")
+  );
+  return {
+    events: counts.events - events.length,
+    calls: counts.calls - of("tool_result"),
+    messages: counts.messages - of("message"),
+    notices: counts.notices - of("notice"),
+    // Those of an old log were not counted.
+    failed: Math.max(0, counts.failed - failed.length),
+  };
+}

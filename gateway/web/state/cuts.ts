@@ -1,0 +1,157 @@
+/**
+ * Turns of which the window holds the question and the newest steps only, and how much lies
+ * between. Pure.
+ *
+ * @module
+ */
+
+import type { EventCounts, WireCut, WireEvent } from "gateway/web/state/wire.ts";
+
+/** A turn that is cut, and whether its earlier steps are on their way. */
+export interface Cut extends WireCut {
+  readonly phase: "idle" | "loading" | "failed";
+}
+
+/** Cut turns by their id. */
+export type Cuts = ReadonlyMap<string, Cut>;
+
+/** No turn is cut. */
+export const NO_CUTS: Cuts = new Map();
+
+/** Whether an event is what was asked for in its turn. */
+export function isQuestion({ kind }: WireEvent): boolean {
+  return kind === "turn_queued" || kind === "turn_asked";
+}
+
+/** Cuts as a page tells them. */
+export function cutsOf(given: readonly WireCut[]): Cuts {
+  return new Map(given.map((cut) => [cut.turnId, { ...cut, phase: "idle" }]));
+}
+
+/** Counts with those of events added, or taken away when `sign` is -1. */
+function counted(
+  counts: EventCounts | undefined,
+  events: readonly WireEvent[],
+  sign: 1 | -1,
+): EventCounts {
+  const of = (fits: (event: WireEvent) => boolean) => sign * events.filter(fits).length;
+  const isKind = (kind: string) => (event: WireEvent) => event.kind === kind;
+  const isFailed = ({ kind, payload }: WireEvent) =>
+    kind === "tool_result" && (payload.status === "failed" || payload.status === "denied");
+  return {
+    events: (counts?.events ?? 0) + of(() => true),
+    calls: (counts?.calls ?? 0) + of(isKind("tool_result")),
+    messages: (counts?.messages ?? 0) + of(isKind("message")),
+    notices: (counts?.notices ?? 0) + of(isKind("notice")),
+    failed: (counts?.failed ?? 0) + of(isFailed),
+  };
+}
+
+/** What a page brings to a window: the events that it lacks, and the cuts of both. */
+export function joinTurns(
+  held: { readonly events: readonly WireEvent[]; readonly cuts: Cuts },
+  page: { readonly events: readonly WireEvent[]; readonly cuts: readonly WireCut[] },
+): { readonly events: readonly WireEvent[]; readonly cuts: Cuts } {
+  const own = new Map<string, { asked: boolean; steps: WireEvent[] }>();
+  for (const event of held.events) {
+    if (event.turnId === null) continue;
+    const turn = own.get(event.turnId) ?? { asked: false, steps: [] };
+    own.set(event.turnId, turn);
+    if (isQuestion(event)) turn.asked = true;
+    else turn.steps.push(event);
+  }
+  const firstOf = (turnId: string | null) => own.get(turnId ?? "")?.steps[0]?.seq;
+  // Of a turn that is here, the page adds only what comes before: what follows came by the stream.
+  const events = page.events.filter(({ turnId, seq }) => seq < (firstOf(turnId) ?? Infinity));
+  const cuts = new Map(held.cuts);
+  for (const cut of page.cuts) {
+    const turn = own.get(cut.turnId);
+    const first = firstOf(cut.turnId);
+    if (turn === undefined || first === undefined || cut.before <= first) {
+      cuts.set(cut.turnId, { ...cut, phase: "idle" });
+      continue;
+    }
+    // The window has more of it than the page, or all of it.
+    if (turn.asked) continue;
+    const between = turn.steps.filter(({ seq }) => seq < cut.before);
+    const counts = counted(cut.counts, between, -1);
+    if (counts.events > 0) cuts.set(cut.turnId, { ...cut, before: first, counts, phase: "idle" });
+  }
+  return { events, cuts };
+}
+
+/** The cuts after earlier steps of a turn were added, down to where the answer ends. */
+export function withPart(
+  cuts: Cuts,
+  cut: Cut,
+  part: { readonly events: readonly WireEvent[]; readonly before: string | null },
+): Cuts {
+  const rest = new Map(cuts);
+  const steps = part.events.filter((event) => !isQuestion(event));
+  const counts = counted(cut.counts, steps, -1);
+  const before = steps[0]?.seq;
+  if (part.before === null || before === undefined || counts.events <= 0) rest.delete(cut.turnId);
+  else rest.set(cut.turnId, { ...cut, before, counts, phase: "idle" });
+  return rest;
+}
+
+/** A cut in another phase. */
+export function inPhase(cuts: Cuts, turnId: string, phase: Cut["phase"]): Cuts {
+  const cut = cuts.get(turnId);
+  return cut === undefined ? cuts : new Map([...cuts, [turnId, { ...cut, phase }]]);
+}
+
+/**
+ * Drops the oldest events, and results whose calls are among them: of turns that go on the question
+ * stays, the rest is a cut.
+ */
+export function dropOldest(
+  events: readonly WireEvent[],
+  cuts: Cuts,
+  atLeast: number,
+): { readonly events: readonly WireEvent[]; readonly cuts: Cuts; readonly first: number } {
+  let count = atLeast;
+  while (count < events.length - 1 && events[count]?.kind === "tool_result") count++;
+  const kept = events.slice(count);
+  const first = new Map<string, number>();
+  for (const event of kept) {
+    if (event.turnId === null || isQuestion(event) || first.has(event.turnId)) continue;
+    first.set(event.turnId, event.seq);
+  }
+  const asked = new Map<string, WireEvent>();
+  const dropped = new Map<string, WireEvent[]>();
+  for (const event of events.slice(0, count)) {
+    if (event.turnId === null || !first.has(event.turnId)) continue;
+    const known = asked.get(event.turnId);
+    // The gateway's own record comes first, as where it is shown.
+    const isBetter = known?.kind !== "turn_queued" &&
+      (known === undefined || event.kind === "turn_queued");
+    if (isQuestion(event)) {
+      if (isBetter) asked.set(event.turnId, event);
+      continue;
+    }
+    const steps = dropped.get(event.turnId) ?? [];
+    steps.push(event);
+    dropped.set(event.turnId, steps);
+  }
+  const left = new Map([...cuts].filter(([turnId]) => first.has(turnId)));
+  for (const [turnId, steps] of dropped) {
+    const old = left.get(turnId);
+    const counts = counted(old?.counts, steps, 1);
+    left.set(turnId, {
+      turnId,
+      counts,
+      before: first.get(turnId) ?? 0,
+      phase: old?.phase === "loading" ? "loading" : "idle",
+    });
+  }
+  return { events: [...asked.values(), ...kept], cuts: left, first: kept[0]?.seq ?? 0 };
+}
+
+/** Words of the row that stands for what is left out; empty when nothing of it would be shown. */
+export function cutWords({ calls, messages, notices, failed }: EventCounts): string {
+  const steps = calls + messages + notices;
+  if (steps <= 0) return "";
+  const words = steps === 1 ? "1 earlier step" : `${steps} earlier steps`;
+  return failed > 0 ? `${words}, ${failed} failed` : words;
+}
