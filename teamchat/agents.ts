@@ -11,10 +11,13 @@ import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
-import type { CardDecision } from "core/teamchat/approval_card.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import { decisionFrame, ownerEventFrame, turnFrame } from "teamchat/agent_frames.ts";
+import type { CardDecision } from "teamchat/approval_card.ts";
 import { cancelEnded, endForeign, isOwned } from "teamchat/disown.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createOutcomes, type Outcomes } from "teamchat/outcomes.ts";
@@ -81,8 +84,6 @@ interface Handed {
   isLast: boolean;
 }
 
-/** Origin of turns, as the agent sees it. */
-const ORIGIN = "teamchat";
 /** When the disk was full, the next try to hand out a turn. */
 const RETRY_MS = 5_000;
 const NO_FILES = "the agent's dial unit is too old to take files";
@@ -110,7 +111,8 @@ class ConnectedAgents implements Agents {
     this.#parts = parts;
     const { store, metrics, log, clock } = parts;
     this.#outcomes = createOutcomes({
-      ...{ store, registry: parts.registry },
+      store,
+      registry: parts.registry,
       onNoted: (noted, agent) => this.#check(noted, agent),
     });
     this.#proactive = createProactive({ ...parts, tell: (agent) => this.tell(agent) });
@@ -133,7 +135,9 @@ class ConnectedAgents implements Agents {
         store.beforeNext(() => {
           if (!this.#isClosed) void write();
         }),
-      ...{ metrics, clock, log },
+      metrics,
+      clock,
+      log,
     });
     this.#stopTimers.push(
       every(parts, TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent()),
@@ -231,7 +235,7 @@ class ConnectedAgents implements Agents {
     const files = store.turnFiles.of(turnId);
     if (files.some(({ state }) => state === "wanted")) return;
     this.#handed.set(session, { turnId, hasFiles: files.length > 0, isLast });
-    if (files.length === 0) return this.#send(session, turn, []);
+    if (files.length === 0) return void session.send(turnFrame(turn, []));
     if (session.capabilities?.includes("files") === true) {
       return incoming.handOver(session, turnId, (told) => this.#hand(session, turnId, told));
     }
@@ -259,15 +263,7 @@ class ConnectedAgents implements Agents {
       this.#handed.delete(session);
       return this.wake(session.agent);
     }
-    this.#send(session, turn, files);
-  }
-
-  #send(session: DialSession, turn: Turn, files: readonly TurnFile[]): void {
-    const { turnId, text, created } = turn;
-    session.send({
-      ...{ type: "turn", turn_id: turnId, text, origin: ORIGIN, created },
-      ...(files.length === 0 ? {} : { files: [...files] }),
-    });
+    session.send(turnFrame(turn, files));
   }
 
   cancel(turn: Turn): void {
@@ -276,12 +272,8 @@ class ConnectedAgents implements Agents {
     registry.get(turn.agent)?.send({ type: "cancel", turn_id: turn.turnId });
   }
 
-  decide(agent: string, owner: string, { id, digest, decision }: CardDecision): boolean {
-    return this.#parts.registry.get(agent)?.send({
-      type: "approval_decision",
-      approval_id: id,
-      ...{ digest, decision, by: owner, surface: ORIGIN },
-    }) ?? false;
+  decide(agent: string, owner: string, decision: CardDecision): boolean {
+    return this.#parts.registry.get(agent)?.send(decisionFrame(owner, decision)) ?? false;
   }
 
   tell(agent: string): void {
@@ -296,14 +288,11 @@ class ConnectedAgents implements Agents {
     const { registry, store, owners } = this.#parts;
     const session = registry.get(agent);
     if (session === undefined) return;
-    for (const { id, owner, kind, payload, created, turn } of store.ownerEvents.waiting(agent)) {
+    for (const event of store.ownerEvents.waiting(agent)) {
+      const { owner } = event;
       // When the owner was taken away the disk may not have let go of it.
       if (owner !== undefined && !isOwned({ owner, agent }, owners)) continue;
-      session.send({
-        type: "owner_event",
-        ...{ id, kind, at: created, payload: { ...payload } },
-        ...(turn === undefined ? {} : { turn_id: turn.turnId, turn_created: turn.created }),
-      });
+      session.send(ownerEventFrame(event));
     }
   }
 

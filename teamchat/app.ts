@@ -11,18 +11,18 @@
  * @module
  */
 
-import { hostnameOf, isLoopbackName } from "core/host_name.ts";
-import { parsePeer, printIp } from "core/ip.ts";
-import type { PlainAnswer, PlainHandler, PlainRequest } from "core/plain_http.ts";
-import type { Random } from "core/ports.ts";
+import { readBytes } from "core/net/bounded_body.ts";
+import { hostnameOf, isLoopbackName } from "core/net/host_name.ts";
+import { parsePeer, printIp } from "core/net/ip.ts";
+import type { PlainAnswer, PlainHandler, PlainRequest } from "core/http1/plain_http.ts";
+import type { Random } from "core/ports/random.ts";
 import { deny } from "teamchat/deny.ts";
-import { readBytesBounded } from "teamchat/http_body.ts";
 import type { Health } from "teamchat/health.ts";
 import type { MessagesRoute } from "teamchat/inbound/messages.ts";
 import { isProxied } from "teamchat/register/app.ts";
 
 /** The one public path. */
-export const MESSAGES_PATH = "/api/messages";
+const MESSAGES_PATH = "/api/messages";
 
 /** What the application is made of. */
 export interface TeamchatAppParts {
@@ -59,7 +59,10 @@ export function webHandler(
       path: new URL(request.url).pathname,
       headers: request.headers,
       peer,
-      body: async (bytesMax) => await readBytesBounded(request.body, bytesMax) ?? "too-long",
+      body: async (bytesMax) => {
+        const read = await readBytes(request.body, bytesMax);
+        return read.ok ? read.value : "too-long";
+      },
     });
     return new Response(body, { status, headers: headers.map(([name, value]) => [name, value]) });
   };
@@ -89,8 +92,9 @@ function found(type: string, body: string): PlainAnswer {
 }
 
 /**
- * Whether a page in a browser of this machine may have asked: under a name of its own, which was led here
- * (DNS rebinding), or across origins. Without a token only the name tells it from the test client.
+ * Whether a page in a browser of this machine may have asked: under a name of its own,
+ * which was led here (DNS rebinding), or across origins. Without a token only the name
+ * tells it from the test client.
  */
 function isOfPage(headers: PlainRequest["headers"]): boolean {
   const origin = headers.get("origin");

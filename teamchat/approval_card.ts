@@ -1,8 +1,9 @@
 /**
- * The question whether a call may happen, as an Adaptive Card, and what a press of its buttons says.
- * Pure. The buttons carry the approval's id and digest: a press counts for this call and no other, and
- * it goes to the agent of whoever pressed, who knows no approval of somebody else's agent.
- * Source: Teams "Universal Actions for Adaptive Cards" (`adaptiveCard/action`, `Action.Execute`).
+ * The question whether a call may happen, as an Adaptive Card, and what a press of its
+ * buttons says. Pure. The buttons carry the approval's id and digest: a press counts for this
+ * call and no other, and it goes to the agent of whoever pressed, who knows no approval of
+ * somebody else's agent. Source: Teams "Universal Actions for Adaptive Cards"
+ * (`adaptiveCard/action`, `Action.Execute`).
  *
  * @module
  */

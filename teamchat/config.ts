@@ -1,5 +1,5 @@
 /**
- * Settings of the team-chat gateway (spec "Team-chat gateway configuration", decisions 14 and 34),
+ * Settings of the team-chat gateway,
  * read in one go with every fault named. No I/O: the text of a private cloud's file is passed in.
  *
  * With `TEAMS_APP_ID` it runs in cloud mode; without, in local mode, which checks no token and so
@@ -9,17 +9,25 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { isLoopbackName } from "core/host_name.ts";
-import { isPrivate, parseIp } from "core/ip.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
+import { isPrivate, parseIp } from "core/net/ip.ts";
 import { teamsAgentsType } from "core/ledger/maps.ts";
 import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ListenAddress } from "core/ports.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { duration, integer, list, listenAddress, oneOf, parsed, text } from "core/setting_types.ts";
-import { defaulted, type Env, optional, readSettings, required } from "core/settings.ts";
+import {
+  duration,
+  integer,
+  list,
+  listenAddress,
+  oneOf,
+  parsed,
+  text,
+} from "core/settings/setting_types.ts";
+import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 import type { ConversationType } from "core/teamchat/activity.ts";
-import { fileOrigin } from "core/file_url.ts";
+import { fileOrigin } from "core/net/file_url.ts";
 import { type Cloud, CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
 
 /** The declared table; also the help of the role. */
@@ -124,7 +132,7 @@ export interface TeamchatConfig {
   /** Requests a second to the platform, all conversations together. */
   readonly sendsPerSecond: number;
   readonly offlineMs: number;
-  /** Soft settings, one sentence each; logged at start (decision 37). */
+  /** Soft settings, one sentence each; logged at start. */
   readonly warnings: readonly string[];
 }
 
@@ -242,12 +250,14 @@ function jointFaults(values: Values, ends: number | undefined, env: Env): readon
   const isWildcard = address?.every((byte) => byte === 0) ?? false;
   if (address !== undefined && !isWildcard && !isPrivate(address)) {
     faults.push(
-      `TEAMS_REGISTER_LISTEN: "${values.registerListen.hostname}" is a public address, must be private`,
+      `TEAMS_REGISTER_LISTEN: "${values.registerListen.hostname}" is a public address, must be ` +
+        "private",
     );
   }
   if ((values.registerToken?.length ?? Infinity) < SHARED_TOKEN_LENGTH_MIN) {
     faults.push(
-      `TEAMS_REGISTER_TOKEN: is too short, must have at least ${SHARED_TOKEN_LENGTH_MIN} characters`,
+      `TEAMS_REGISTER_TOKEN: is too short, must have at least ${SHARED_TOKEN_LENGTH_MIN} ` +
+        "characters",
     );
   }
   return faults;

@@ -1,6 +1,6 @@
 /**
  * Refusals of the team-chat gateway on the wire: problem details (RFC 9457) with a stable code and
- * no particulars; the log has the reason under the same request id (decision 10).
+ * no particulars; the log has the reason under the same request id.
  *
  * | Status | When |
  * |---|---|
@@ -15,7 +15,7 @@
  * @module
  */
 
-import type { PlainAnswer } from "core/plain_http.ts";
+import type { PlainAnswer } from "core/http1/plain_http.ts";
 
 /** Codes of refusals. */
 export type DenyCode =

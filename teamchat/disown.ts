@@ -1,8 +1,9 @@
 /**
- * Ends what belongs to an owner whose agent is another now, or none: turns that wait, run or are being
- * answered, messages of the agent by itself, files that were offered, what the owner did with answers.
- * Nothing more of it is said to anybody; files on their way end by themselves (`Owners.gone`). Everything
- * else is left as it is. Where the disk gives or takes nothing it is tried again until it does.
+ * Ends what belongs to an owner whose agent is another now, or none: turns that wait, run or are
+ * being answered, messages of the agent by itself, files that were offered, what the owner did with
+ * answers. Nothing more of it is said to anybody; files on their way end by themselves
+ * (`Owners.gone`). Everything else is left as it is. Where the disk gives or takes nothing it is
+ * tried again until it does.
  *
  * @module
  */
@@ -10,7 +11,9 @@
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import { errorText } from "core/errors.ts";
-import { type Clock, FileFault, type Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -47,7 +50,7 @@ export function endForeign(
 }
 
 /** Ends it; false when the disk did not take all of it. Throws what the disk does not give. */
-export function disown(parts: DisownParts): boolean {
+function disown(parts: DisownParts): boolean {
   const { store, owners, registry, replies, log } = parts;
   const isForeign = (of: Owned) => !isOwned(of, owners);
   let isWhole = true;

@@ -5,8 +5,10 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { defined } from "core/defined.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { agentsDigest } from "core/teamchat/agents_digest.ts";
+import { DAY_MS } from "core/text/duration.ts";
 import type { AppTokenFault } from "teamchat/reply/app_token.ts";
 
 /** What health is made from. */
@@ -17,15 +19,17 @@ export interface HealthFacts {
   readonly owners: ReadonlyMap<string, string>;
   /** Whether who comes or goes is noticed; else it goes by what it was started with. */
   readonly isOwnersWatched: boolean;
-  /** The file of the owners could not be used when it was last looked at; the map before it counts. */
+  /**
+   * The file of the owners could not be used when it was last looked at; the map before it counts.
+   */
   readonly isOwnersDamaged: boolean;
   /** The disk does not let what former owners left be ended. */
   readonly isDisowningBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
   /**
-   * Undefined when the connector's keys were never fetched, or need not be; `elsewhere` when they are the
-   * receiving half's.
+   * Undefined when the connector's keys were never fetched, or need not be; `elsewhere` when they
+   * are the receiving half's.
    */
   readonly keysAgeMs: number | undefined | "elsewhere";
   readonly tokenFault: AppTokenFault | undefined;
@@ -42,7 +46,6 @@ export interface Health {
 }
 
 const OWNERS_DAMAGED = "agents-file-damaged";
-const DAY_MS = 86_400_000;
 
 /** Builds the report. */
 export function healthOf(facts: HealthFacts): Health {
@@ -72,7 +75,7 @@ export function healthOf(facts: HealthFacts): Health {
     },
     turns_open: facts.turnsOpen,
     ...(typeof facts.keysAgeMs === "number" ? keysAge(facts.keysAgeMs) : {}),
-    ...(days === undefined ? {} : { secret_days_left: days }),
+    ...defined({ secret_days_left: days }),
     ...(facts.lastInbound === undefined
       ? {}
       : { last_inbound_seconds: Math.round((now - facts.lastInbound) / 1000) }),

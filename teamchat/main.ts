@@ -6,7 +6,7 @@
  * @module
  */
 
-import { privateAddressOf } from "core/ip.ts";
+import { privateAddressOf } from "core/net/ip.ts";
 import { openHost } from "core/os/host.ts";
 import {
   helpOrRefuse,

@@ -1,10 +1,11 @@
 /**
- * Tells agents what became of their answers: each outcome that is stored, once, as soon as the agent is
- * there. Decides nothing about an answer.
+ * Tells agents what became of their answers: each outcome that is stored, once, as soon as the
+ * agent is there. Decides nothing about an answer.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import type { Result } from "core/result.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -50,7 +51,7 @@ export function createOutcomes({ store, registry, onNoted }: OutcomesParts): Out
         : { type: "owner_message_result", id: sendId }),
       outcome,
       ids: [...progress.ids],
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     });
     if (!isSent) return false;
     telling.set(turnId, session);

@@ -1,17 +1,20 @@
 /**
- * Whose agent is whose, as `TEAMS_AGENTS` says at the moment: where the setting names a file, `apply`
- * writes it anew and the program goes by it within a fraction of a second, without a restart. A file that
- * cannot be used changes nothing: those who are known stay, nobody is added, and health says so.
+ * Whose agent is whose, as `TEAMS_AGENTS` says at the moment: where the setting names a file,
+ * `apply` writes it anew and the program goes by it within a fraction of a second, without a
+ * restart. A file that cannot be used changes nothing: those who are known stay, nobody is
+ * added, and health says so.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { fileVersion } from "core/file_stat.ts";
+import { fileVersion } from "core/files/file_stat.ts";
 import { teamsAgentsType } from "core/ledger/maps.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
-import type { Clock, Files, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Activity } from "core/teamchat/activity.ts";
 
 /** The owners of this moment. */

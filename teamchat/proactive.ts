@@ -16,9 +16,13 @@
 
 import type { ClientFrame } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
-import { MESSAGE_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import { MINUTE_MS } from "core/text/duration.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Conversation, DeliveryOutcome } from "teamchat/store/turn.ts";
@@ -44,8 +48,6 @@ export interface ProactiveParts {
   readonly random: Random;
   readonly log: Log;
 }
-
-const MINUTE_MS = 60_000;
 
 /** Makes it. */
 export function createProactive(parts: ProactiveParts): Proactive {

@@ -6,9 +6,9 @@
  * @module
  */
 
-import type { Files } from "core/ports.ts";
-import { isSettingFile, withSettingFiles } from "core/setting_files.ts";
-import type { Env } from "core/settings.ts";
+import type { Files } from "core/ports/files.ts";
+import { isSettingFile, withSettingFiles } from "core/settings/setting_files.ts";
+import type { Env } from "core/settings/settings.ts";
 import { cloudFilePath } from "teamchat/config.ts";
 
 /** Settings with the texts of their files. */

@@ -8,16 +8,18 @@
 import { openKeyList } from "core/dial/key_list.ts";
 import { watchKeys } from "core/dial/key_watch.ts";
 import { createSessionRegistry, type SessionRegistry } from "core/dial/sessions.ts";
-import { ownNames } from "core/host_name.ts";
+import { ownNames } from "core/net/host_name.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { NOT_AUTHORIZED } from "core/dial/server_session.ts";
-import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { PlainHandler } from "core/plain_http.ts";
-import type { Host, ListenAddress, Listener } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { PlainHandler } from "core/http1/plain_http.ts";
+import type { Host } from "core/ports/host.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ListenAddress, Listener } from "core/ports/sockets.ts";
 import { createRecent } from "core/recent.ts";
 import { isOneAddress } from "core/teamchat/halves.ts";
 import type { RouteRules } from "core/teamchat/route.ts";
-import type { ServiceHosts } from "core/teamchat/service_url.ts";
 import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, webHandler } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
@@ -25,8 +27,6 @@ import { followReceiver } from "teamchat/handover/follow.ts";
 import { createDisowning, type Disowning } from "teamchat/disown.ts";
 import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
-import { type ConnectorTokens, createConnectorTokens } from "teamchat/inbound/connector_token.ts";
-import { createKeySet, type KeySet } from "teamchat/inbound/key_set.ts";
 import {
   createMessagesRoute,
   type TakeActivity,
@@ -36,8 +36,8 @@ import {
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
 import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
+import { type Platform, platformOf } from "teamchat/platform.ts";
 import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
-import { type AppTokens, createAppTokens } from "teamchat/reply/app_token.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
 import { createReplies, type Replies } from "teamchat/reply/replies.ts";
 import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
@@ -95,77 +95,27 @@ async function serve(
   ports: Served,
   options: TeamchatOptions,
 ): Promise<Teamchat> {
-  const { clock, random, sockets, log, store } = ports;
+  const { sockets, store } = ports;
   const metrics = createMetrics();
   metrics.gauge("turns_open", () => store.turns.openCount());
   const platform = platformOf(config, { ...ports, metrics }, options);
-  const connector = createConnector({
-    ...{ ...ports, metrics, ...platform },
-    sendsPerSecond: config.sendsPerSecond,
-  });
-  const registry = createSessionRegistry(clock);
-  const owners = watchOwners({
-    ...{ agents: config.agents, path: config.agentsFile, files: ports.files, clock, log },
-    onChange: (bereft) => {
-      disowning.run();
-      for (const session of registry.all()) {
-        // Who stays is whose agent it is by the registration that the gate let in before.
-        if ([...bereft].some((agent) => agent === session.agent)) {
-          log.warning("owner gone", { agent: session.agent, peer: session.peer });
-          session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
-        }
-      }
-    },
-  });
-  const replies: Replies = createReplies({
-    ...{ store, connector, metrics, clock, log },
-    onStopped: (turn: Turn) => agents.cancel(turn),
-    onDelivery: (turn: Turn, how: Closing) => agents.delivered(turn, how),
-  });
-  const agents = createAgents({
-    ...{ store, registry, replies, metrics, clock, random, log },
-    owners: owners.map,
-    files: (hooks) =>
-      createFileMoves({
-        ...{ ...ports, metrics, connector, ...platform, origins: config.fileOrigins },
-        folder: `${config.paths.role("teamchat")}/files`,
-        gone: (owner, agent) => owners.gone(owner, agent),
-      }, hooks),
-  });
-  const disowning = createDisowning({
-    ...{ store, registry, replies, owners: owners.map, clock, log },
-  });
-  const keyList = openKeyList(ports.files, config.paths.dialKeys, clock);
-  const isOwnName = ownNames([
-    ...config.registerNames,
-    config.registerListen.hostname,
-    ...options.hostNames,
-  ]);
-  const door = createRegisterDoor({
-    ...{ agents: owners.map, router: agents, metrics, clock, random, log, registry, isOwnName },
-    version: options.version,
-    ackedSeq: (agent, epoch) => store.turns.ackedSeq(agent, epoch),
-    gate: {
-      ...{ agents: owners.map, sharedToken: config.registerToken, isOwnName, clock },
-      enrolled: (agent) => keyList.listed(agent),
-      takeNonce: (nonce, until) => store.takeNonce(nonce, until),
-    },
-  });
-  const stopWatch = watchKeys({
-    keys: { enrolled: (agent) => keyList.listed(agent), generation: () => keyList.generation() },
-    registry: { all: () => registry.all().filter(({ provenKey }) => provenKey !== undefined) },
-    ...{ clock, log },
-  });
-  const inbound = inboundOf(
-    config,
-    { ...ports, metrics, agents, owners, disowning, replies, platform, registry },
-    options,
-  );
+  const desk = createDesk(config, { ...ports, metrics, platform });
+  const { agents, replies, owners, disowning } = desk;
+  const { door, stopWatch } = registerDoorOf(config, { ...ports, ...desk }, options);
+  const inbound = inboundOf(config, { ...ports, ...desk }, options);
   // Owners may have changed while no gateway ran.
   disowning.run();
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   agents.resume();
   void platform.keys?.refresh();
+  const stop = async () => {
+    owners.close();
+    disowning.close();
+    stopWatch();
+    inbound.close();
+    await agents.close();
+    await replies.close();
+  };
   const app = config.isReceiverApart ? undefined : inbound.app;
   const listeners = await listen(config, { app, door, sockets }).catch(async (thrown) => {
     await stop();
@@ -173,15 +123,6 @@ async function serve(
   });
   // After the listener: what is handed over now finds agents that can be reached.
   const following = config.isReceiverApart ? inbound.follow() : undefined;
-
-  async function stop(): Promise<void> {
-    owners.close();
-    disowning.close();
-    stopWatch();
-    inbound.close();
-    await agents.close();
-    await replies.close();
-  }
   return {
     messages: listeners.messages?.address,
     register: listeners.register.address,
@@ -196,42 +137,107 @@ async function serve(
   };
 }
 
-/** What depends on the mode: whom to believe, and as whom to answer. */
-interface Platform {
-  readonly hosts: ServiceHosts;
-  readonly keys: KeySet | undefined;
-  readonly connectorTokens: ConnectorTokens | undefined;
-  readonly tokens: AppTokens | undefined;
+/** What moves turns between owners and agents. */
+interface Desk {
+  readonly metrics: Metrics;
+  readonly platform: Platform;
+  readonly registry: SessionRegistry;
+  readonly owners: Owners;
+  readonly replies: Replies;
+  readonly agents: ReturnType<typeof createAgents>;
+  readonly disowning: Disowning;
 }
 
-function platformOf(
+function createDesk(
   config: TeamchatConfig,
-  ports: TeamchatPorts & { readonly metrics: Metrics },
-  options: TeamchatOptions,
-): Platform {
-  const { mode } = config;
-  if (mode.kind === "local") {
-    return {
-      hosts: { mode: "local" },
-      keys: undefined,
-      connectorTokens: undefined,
-      tokens: undefined,
-    };
+  ports: Served & Pick<Desk, "metrics" | "platform">,
+): Desk {
+  const { clock, metrics, platform } = ports;
+  const connector = createConnector({
+    ...ports,
+    ...platform,
+    sendsPerSecond: config.sendsPerSecond,
+  });
+  const registry = createSessionRegistry(clock);
+  const owners = watchOwners({
+    ...ports,
+    agents: config.agents,
+    path: config.agentsFile,
+    onChange: (bereft) => {
+      disowning.run();
+      endSessions(registry, bereft, ports.log);
+    },
+  });
+  const replies: Replies = createReplies({
+    ...ports,
+    connector,
+    onStopped: (turn: Turn) => agents.cancel(turn),
+    onDelivery: (turn: Turn, how: Closing) => agents.delivered(turn, how),
+  });
+  const agents = createAgents({
+    ...ports,
+    registry,
+    replies,
+    owners: owners.map,
+    files: (hooks) =>
+      createFileMoves({
+        ...ports,
+        connector,
+        ...platform,
+        origins: config.fileOrigins,
+        folder: `${config.paths.role("teamchat")}/files`,
+        gone: (owner, agent) => owners.gone(owner, agent),
+      }, hooks),
+  });
+  const disowning = createDisowning({ ...ports, registry, replies, owners: owners.map });
+  return { metrics, platform, registry, owners, replies, agents, disowning };
+}
+
+/**
+ * Ends the sessions of agents that lost an owner: who stays was decided by the old registration.
+ */
+function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log: Log): void {
+  for (const session of registry.all()) {
+    if (!bereft.has(session.agent)) continue;
+    log.warning("owner gone", { agent: session.agent, peer: session.peer });
+    session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
   }
-  const { cloud, appId, secret, tenantId, audiences } = mode;
-  const { http, clock, log, metrics } = ports;
-  const keys = config.isReceiverApart
-    ? undefined
-    : createKeySet({ cloud, http, clock, log, metrics });
-  return {
-    hosts: { mode: "cloud", origins: cloud.serviceOrigins },
-    keys,
-    connectorTokens: keys === undefined ? undefined : createConnectorTokens({
-      ...{ issuer: cloud.issuer, audiences, keys, clock, metrics },
-      isCached: options.isTokenCached ?? true,
-    }),
-    tokens: createAppTokens({ cloud, appId, secret, tenantId, http, clock, log, metrics }),
-  };
+}
+
+/** The door where agents register, and the watch over their keys. */
+function registerDoorOf(
+  config: TeamchatConfig,
+  parts: Served & Desk,
+  { version, hostNames }: TeamchatOptions,
+): { readonly door: RegisterDoor; readonly stopWatch: () => void } {
+  const { files, clock, log, store, registry, owners } = parts;
+  const keyList = openKeyList(files, config.paths.dialKeys, clock);
+  const { registerNames, registerListen } = config;
+  const isOwnName = ownNames([...registerNames, registerListen.hostname, ...hostNames]);
+  const enrolled = (agent: string) => keyList.listed(agent);
+  const door = createRegisterDoor({
+    ...parts,
+    agents: owners.map,
+    router: parts.agents,
+    isOwnName,
+    version,
+    ackedSeq: (agent, epoch) => store.turns.ackedSeq(agent, epoch),
+    gate: {
+      agents: owners.map,
+      sharedToken: config.registerToken,
+      isOwnName,
+      clock,
+      enrolled,
+      takeNonce: (nonce, until) => store.takeNonce(nonce, until),
+    },
+  });
+  const stopWatch = watchKeys({
+    keys: { enrolled, generation: () => keyList.generation() },
+    registry: { all: () => registry.all().filter(({ provenKey }) => provenKey !== undefined) },
+    clock,
+    log,
+  });
+  return { door, stopWatch };
 }
 
 /** The way in: an application to listen with, or a receiving half to follow. */
@@ -243,26 +249,11 @@ interface Inbound {
 
 function inboundOf(
   config: TeamchatConfig,
-  parts: Served & {
-    readonly metrics: Metrics;
-    readonly agents: ReturnType<typeof createAgents>;
-    readonly owners: Owners;
-    readonly disowning: Disowning;
-    readonly replies: Replies;
-    readonly platform: Platform;
-    readonly registry: SessionRegistry;
-  },
-  options: TeamchatOptions,
+  parts: Served & Desk,
+  { version }: TeamchatOptions,
 ): Inbound {
-  const { store, metrics, clock, random, log, platform, agents, replies, registry, owners } = parts;
+  const { sockets, store, metrics, clock, random, log, platform, owners } = parts;
   const { mode } = config;
-  const rules: RouteRules = {
-    agents: owners.map,
-    tenantId: mode.kind === "cloud" ? mode.tenantId : undefined,
-    hosts: platform.hosts,
-    conversations: config.conversations,
-    appId: mode.kind === "cloud" ? mode.appId : undefined,
-  };
   let slowestMs = 0;
   let lastInbound: number | undefined;
   metrics.gauge("accept_seconds_max", () => {
@@ -270,50 +261,82 @@ function inboundOf(
     slowestMs = 0;
     return slowest;
   });
-  const taking: TakeParts = {
-    ...{ rules, intake: store.intake, offlineMs: config.offlineMs, metrics, clock, random, log },
-    events: createInboundEvents({
-      ...{ agents, replies, clock },
-      strangers: createRecent<true>(TEAMCHAT_LIMITS.strangersKept),
-    }),
-  };
+  const taking = takePartsOf(config, parts);
   const take: TakeActivity = async (activity, arrival) => {
     await lookForOwner(activity, owners);
     return await takeActivity(activity, arrival, taking);
   };
   const messages = createMessagesRoute({
-    ...{ tokens: platform.connectorTokens, take, metrics, clock, log },
+    tokens: platform.connectorTokens,
+    take,
+    metrics,
+    clock,
+    log,
     onStored: (tookMs) => {
       slowestMs = Math.max(slowestMs, tookMs);
       lastInbound = clock.now();
     },
   });
-  const health = () =>
-    healthOf({
-      mode: mode.kind,
-      version: options.version,
-      owners: owners.map,
-      isOwnersWatched: config.agentsFile !== undefined,
-      isOwnersDamaged: owners.isDamaged(),
-      isDisowningBehind: parts.disowning.isBehind(),
-      agentsConnected: registry.all().length,
-      turnsOpen: store.turns.openCount(),
-      keysAgeMs: config.isReceiverApart ? "elsewhere" : platform.keys?.ageMs(),
-      tokenFault: platform.tokens?.fault(),
-      secretEnds: config.secretEnds,
-      lastInbound,
-      now: clock.now(),
-    });
+  const health = () => healthOf({ ...stateOf(config, parts), version, lastInbound });
   return {
-    app: createTeamchatApp({
-      ...{ messages, isLocal: mode.kind === "local", metrics, random, health },
-    }),
+    app: createTeamchatApp({ messages, isLocal: mode.kind === "local", metrics, random, health }),
     follow: () =>
       followReceiver({
-        ...{ path: config.paths.teamchatHandover, sockets: parts.sockets },
-        ...{ take, health, metrics: () => metrics.render(), clock, log },
+        path: config.paths.teamchatHandover,
+        sockets,
+        take,
+        health,
+        metrics: () => metrics.render(),
+        clock,
+        log,
       }),
     close: every({ clock, log }, TEAMCHAT_LIMITS.sweepMs, () => store.intake.sweep(clock.now())),
+  };
+}
+
+/** What decides about an activity and stores it. */
+function takePartsOf(
+  { mode, conversations, offlineMs }: TeamchatConfig,
+  { store, metrics, clock, random, log, platform, owners, agents, replies }: Served & Desk,
+): TakeParts {
+  const isCloud = mode.kind === "cloud";
+  const rules: RouteRules = {
+    agents: owners.map,
+    tenantId: isCloud ? mode.tenantId : undefined,
+    hosts: platform.hosts,
+    conversations,
+    appId: isCloud ? mode.appId : undefined,
+  };
+  const strangers = createRecent<true>(TEAMCHAT_LIMITS.strangersKept);
+  return {
+    rules,
+    intake: store.intake,
+    offlineMs,
+    metrics,
+    clock,
+    random,
+    log,
+    events: createInboundEvents({ agents, replies, clock, strangers }),
+  };
+}
+
+/** What health says, as of now. */
+function stateOf(
+  config: TeamchatConfig,
+  { store, clock, platform, owners, disowning, registry }: Served & Desk,
+) {
+  return {
+    mode: config.mode.kind,
+    owners: owners.map,
+    isOwnersWatched: config.agentsFile !== undefined,
+    isOwnersDamaged: owners.isDamaged(),
+    isDisowningBehind: disowning.isBehind(),
+    agentsConnected: registry.all().length,
+    turnsOpen: store.turns.openCount(),
+    keysAgeMs: config.isReceiverApart ? "elsewhere" as const : platform.keys?.ageMs(),
+    tokenFault: platform.tokens?.fault(),
+    secretEnds: config.secretEnds,
+    now: clock.now(),
   };
 }
 
@@ -334,7 +357,8 @@ async function listen(
   const upgrade: RegisterDoor["upgrade"] = (request, peer) => door.upgrade(request, peer);
   const registerOnly = () =>
     sockets.serveFrames(config.registerListen, {
-      ...{ frameBytesMax, upgrade },
+      frameBytesMax,
+      upgrade,
       handler: () => new Response("not found\n", { status: 404 }),
     });
   if (app === undefined) return { messages: undefined, register: await registerOnly() };

@@ -1,6 +1,7 @@
 /**
- * Ids whose texts are in the order of their time (UUID version 7, RFC 9562, 5.7): rows that are made one
- * after the other lie side by side in an index, and share its pages. No clock and no randomness of its own.
+ * Ids whose texts are in the order of their time (UUID version 7, RFC 9562, 5.7): rows that
+ * are made one after the other lie side by side in an index, and share its pages. No clock and
+ * no randomness of its own.
  *
  * @module
  */

@@ -1,12 +1,15 @@
 /**
- * Work at times of its own. What the disk does not give at that moment is logged and asked for again: a
- * timer has nobody above it, and what it throws would end the program with the work of everybody else.
+ * Work at times of its own. What the disk does not give at that moment is logged and asked
+ * for again: a timer has nobody above it, and what it throws would end the program with
+ * the work of everybody else.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import { type Clock, FileFault, type Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 
 /** What timers need. */
 export interface TimerParts {

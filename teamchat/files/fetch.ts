@@ -1,23 +1,26 @@
 /**
- * Fetches one file of an owner's: from an address that the settings allow, without our token unless it
- * is the connector itself, no redirects, bounded in bytes and time, checked for what it is. An address
- * is a right to the file, so none appears in a log or a fault.
+ * Fetches one file of an owner's: from an address that the settings allow, without our token unless
+ * it is the connector itself, no redirects, bounded in bytes and time, checked for what it is. An
+ * address is a right to the file, so none appears in a log or a fault.
  *
  * @module
  */
 
-import { FILE_LIMITS } from "core/file_limits.ts";
-import type { HttpClient } from "core/ports.ts";
-import { judgeContent } from "core/teamchat/file_type.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { readBytes } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import { judgeContent } from "teamchat/files/file_type.ts";
 import type { FileRef } from "core/teamchat/file_refs.ts";
-import { checkFileUrl, checkInlineUrl } from "core/file_url.ts";
+import { checkFileUrl, checkInlineUrl } from "core/net/file_url.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
-import { readBytesBounded } from "teamchat/http_body.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
 
 /** What fetching is made of. */
 export interface FetchParts {
   readonly http: HttpClient;
+  readonly clock: Pick<Clock, "after">;
   /** Origins of files, from the settings. */
   readonly origins: ReadonlySet<string>;
   readonly hosts: ServiceHosts;
@@ -49,7 +52,11 @@ export async function fetchFile(
   const headers = file.kind === "download" ? {} : await tokenFor(base, parts);
   if (headers === undefined) return fault("there is no token for it");
   try {
-    return await request(file, checked.url, headers, parts.http);
+    return await withinTime(
+      parts.clock,
+      FILE_LIMITS.fileSeconds * 1000,
+      (signal) => request(file, checked.url, { headers, signal }, parts.http),
+    );
   } catch {
     // What was thrown may quote the address.
     return fault("it did not come whole in time");
@@ -70,13 +77,16 @@ async function tokenFor(
 async function request(
   file: FileRef,
   url: URL,
-  headers: Readonly<Record<string, string>>,
+  { headers, signal }: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+  },
   http: HttpClient,
 ): Promise<Fetched> {
   const response = await http.fetch(url, {
     headers: { ...headers, accept: "*/*" },
     redirect: "manual",
-    signal: AbortSignal.timeout(FILE_LIMITS.fileSeconds * 1000),
+    signal,
   });
   const { status } = response;
   const stated = Number(response.headers.get("content-length") ?? 0);
@@ -84,8 +94,9 @@ async function request(
     await response.body?.cancel();
     return fault(status === 200 ? TOO_LARGE : refusalOf(status));
   }
-  const bytes = await readBytesBounded(response.body, FILE_LIMITS.fileBytesMax);
-  if (bytes === undefined) return fault(TOO_LARGE);
+  const read = await readBytes(response.body, FILE_LIMITS.fileBytesMax);
+  if (!read.ok) return fault(TOO_LARGE);
+  const bytes = read.value;
   if (bytes.length === 0) return fault("it is empty");
   const judged = judgeContent(file, response.headers.get("content-type"), bytes);
   return judged.ok ? { ok: true, bytes, type: judged.type } : judged;

@@ -1,6 +1,6 @@
 /**
- * Whether what came is what was said to come. Pure. A storage that wants a sign-in answers 200 with a
- * page, and an "image" may be anything: the agent must not get one for the other.
+ * Whether what came is what was said to come. Pure. A storage that wants a sign-in answers 200 with
+ * a page, and an "image" may be anything: the agent must not get one for the other.
  *
  * @module
  */
@@ -12,13 +12,23 @@ const IMAGES: readonly (readonly [string, readonly (number | undefined)[]])[] = 
   ["image/gif", [0x47, 0x49, 0x46, 0x38]],
   ["image/bmp", [0x42, 0x4d]],
   ["image/webp", [
-    ...[0x52, 0x49, 0x46, 0x46, undefined, undefined, undefined, undefined],
-    ...[0x57, 0x45, 0x42, 0x50],
+    0x52,
+    0x49,
+    0x46,
+    0x46,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    0x57,
+    0x45,
+    0x42,
+    0x50,
   ]],
 ];
 
 /** The type of an image by its first bytes. */
-export function imageType(bytes: Uint8Array): string | undefined {
+function imageType(bytes: Uint8Array): string | undefined {
   return IMAGES.find(([, marks]) =>
     marks.every((mark, at) => mark === undefined || bytes[at] === mark)
   )?.[0];

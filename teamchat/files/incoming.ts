@@ -1,17 +1,19 @@
 /**
  * Files of owners on their way to agents: fetched as soon as their message is stored, because their
- * addresses are good for minutes; kept in a folder; handed over piece by piece before their turn. The
- * turn waits for its files, and says of each that could not be had why.
+ * addresses are good for minutes; kept in a folder; handed over piece by piece before their turn.
+ * The turn waits for its files, and says of each that could not be had why.
  *
  * @module
  */
 
+import { createTurnstile, type Turnstile } from "core/concurrency/turnstile.ts";
 import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
-import type { Clock, Files, Log } from "core/ports.ts";
-import { createTurnstile, type Turnstile } from "core/turnstile.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { fetchFile, type FetchParts } from "teamchat/files/fetch.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
@@ -208,7 +210,12 @@ class Incoming implements IncomingFiles {
     const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
     session.send({
       type: "file",
-      ...{ turn_id: turnId, n, name, size: bytes.length, offset, data: piece.toBase64() },
+      turn_id: turnId,
+      n,
+      name,
+      size: bytes.length,
+      offset,
+      data: piece.toBase64(),
     });
   }
 }

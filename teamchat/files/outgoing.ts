@@ -6,13 +6,18 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { ClientFrame } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, Files, HttpClient, Log, Random } from "core/ports.ts";
-import { consentCard, fileCard } from "core/teamchat/file_consent.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import { consentCard, fileCard } from "teamchat/files/file_consent.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
 import { uploadFile } from "teamchat/files/upload.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -155,8 +160,11 @@ class Outgoing implements OutgoingFiles {
   ): void {
     this.#parts.metrics.count("files", { direction: "out", result: outcome });
     session.send({
-      ...{ type: "owner_message_result", id, outcome, ids: [...ids] },
-      ...(reason === undefined ? {} : { reason }),
+      type: "owner_message_result",
+      id,
+      outcome,
+      ids: [...ids],
+      ...defined({ reason }),
     });
   }
 
@@ -171,7 +179,12 @@ class Outgoing implements OutgoingFiles {
     const { owner, site } = place;
     const fileId = random.uuid();
     const file = {
-      ...{ fileId, agent, sendId: piece.id, owner, site, size: bytes.length },
+      fileId,
+      agent,
+      sendId: piece.id,
+      owner,
+      site,
+      size: bytes.length,
       name: fileName(piece.name, 1),
       description: piece.description,
       expires: clock.now() + FILE_LIMITS.fileOfferMs,
@@ -237,9 +250,14 @@ class Outgoing implements OutgoingFiles {
     // What the owner did is the owner's; what came of the file by itself is nobody's.
     const owner = result === "accepted" || result === "declined" ? file.owner : undefined;
     const told = store.ownerEvents.add({
-      ...{ id: random.uuid(), agent: file.agent, owner, kind: "file", created: clock.now() },
-      payload: { name: file.name, result, ...(reason === undefined ? {} : { reason }) },
-      ...{ conversation: file.site.conversation, message: undefined },
+      id: random.uuid(),
+      agent: file.agent,
+      owner,
+      kind: "file",
+      created: clock.now(),
+      payload: { name: file.name, result, ...defined({ reason }) },
+      conversation: file.site.conversation,
+      message: undefined,
     });
     if (!told.ok) return log.error("event not stored", { code: told.error.code });
     onEvent(file.agent);

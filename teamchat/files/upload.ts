@@ -8,11 +8,14 @@
  * @module
  */
 
-import { FILE_LIMITS } from "core/file_limits.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
-import type { UploadPlace } from "core/teamchat/file_consent.ts";
-import { checkFileUrl } from "core/file_url.ts";
+import { backoffMs } from "core/concurrency/backoff.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { UploadPlace } from "teamchat/files/file_consent.ts";
+import { checkFileUrl } from "core/net/file_url.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
 /** What uploading is made of. */
@@ -43,35 +46,37 @@ export async function uploadFile(
   }
   for (let tries = 1;; tries++) {
     if (signal.aborted) return "stopping";
-    const answer = await put(http, to.url, bytes);
+    const answer = await put({ http, clock }, to.url, bytes);
     if (answer.status === 200 || answer.status === 201) return { ok: true };
     const isOpen = answer.status === undefined || answer.status === 429 || answer.status >= 500;
     if (!isOpen || tries >= TRIES_MAX) return { ok: false, why: refusalOf(answer.status) };
     const waitMs = answer.status === 429
       ? retryAfterMs(answer.retryAfter, clock.now())
-      : TEAMCHAT_LIMITS.repeatFirstMs * 2 ** tries;
+      : backoffMs(TEAMCHAT_LIMITS.repeat, tries);
     await clock.sleep(waitMs, signal);
   }
 }
 
 async function put(
-  http: HttpClient,
+  { http, clock }: Pick<UploadParts, "http" | "clock">,
   url: URL,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<{ readonly status: number | undefined; readonly retryAfter: string | null }> {
   try {
-    const response = await http.fetch(url, {
-      method: "PUT",
-      headers: {
-        "content-type": "application/octet-stream",
-        "content-range": `bytes 0-${bytes.length - 1}/${bytes.length}`,
-      },
-      body: bytes,
-      redirect: "manual",
-      signal: AbortSignal.timeout(FILE_LIMITS.fileSeconds * 1000),
+    return await withinTime(clock, FILE_LIMITS.fileSeconds * 1000, async (signal) => {
+      const response = await http.fetch(url, {
+        method: "PUT",
+        headers: {
+          "content-type": "application/octet-stream",
+          "content-range": `bytes 0-${bytes.length - 1}/${bytes.length}`,
+        },
+        body: bytes,
+        redirect: "manual",
+        signal,
+      });
+      await response.body?.cancel();
+      return { status: response.status, retryAfter: response.headers.get("retry-after") };
     });
-    await response.body?.cancel();
-    return { status: response.status, retryAfter: response.headers.get("retry-after") };
   } catch {
     // What was thrown may quote the address, which is a right.
     return { status: undefined, retryAfter: null };

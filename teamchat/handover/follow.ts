@@ -1,15 +1,18 @@
 /**
- * The sending half's end of the handover: connects to the receiving half, takes what it hands over and
- * connects again when it is gone. Each activity is parsed and routed here once more, by this half's own
- * rules: from the other half comes nothing but a text whose token was good.
+ * The sending half's end of the handover: connects to the receiving half, takes what it hands over
+ * and connects again when it is gone. Each activity is parsed and routed here once more, by this
+ * half's own rules: from the other half comes nothing but a text whose token was good.
  *
  * @module
  */
 
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { errorText } from "core/errors.ts";
-import type { ByteStream, Clock, Log, Sockets } from "core/ports.ts";
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { parseActivity } from "core/teamchat/activity.ts";
+import { readLines } from "core/text/lines.ts";
 import { type Answered, type Asked, LINE_BYTES_MAX, readAsked } from "teamchat/handover/frames.ts";
 import type { Health } from "teamchat/health.ts";
 import type { TakeActivity } from "teamchat/inbound/messages.ts";
@@ -27,8 +30,7 @@ export interface FollowParts {
 
 /** Questions that are being answered, in characters. */
 const UNANSWERED_LENGTH_MAX = 16 * 1024 * 1024;
-const RETRY_MS_MIN = 50;
-const RETRY_MS_MAX = 1_000;
+const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 /** Follows the receiving half until it is told to stop. */
 export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
@@ -44,7 +46,7 @@ export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
 
 async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
   const { sockets, path, clock, log } = parts;
-  let waitMs = RETRY_MS_MIN;
+  let failures = 0;
   let isTold = false;
   while (!signal.aborted) {
     const stream = await sockets.connectUnix(path).catch((thrown) => {
@@ -53,8 +55,7 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
       return undefined;
     });
     if (stream === undefined) {
-      await clock.sleep(waitMs, signal);
-      waitMs = Math.min(waitMs * 2, RETRY_MS_MAX);
+      await clock.sleep(backoffMs(RETRY, failures++), signal);
       continue;
     }
     isTold = false;
@@ -64,9 +65,9 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     log.warning("receiving half gone");
     // One that is gone at once is asked less and less often: it may be up to no good.
-    const isShort = clock.monotonic() - begun < RETRY_MS_MAX;
-    waitMs = isShort ? Math.min(waitMs * 2, RETRY_MS_MAX) : RETRY_MS_MIN;
-    await clock.sleep(waitMs, signal);
+    const isShort = clock.monotonic() - begun < RETRY.maxMs;
+    failures = isShort ? failures + 1 : 0;
+    await clock.sleep(backoffMs(RETRY, failures), signal);
   }
 }
 
@@ -115,7 +116,9 @@ async function answer(asked: Asked, parts: FollowParts): Promise<Answered> {
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
     const taken = await parts.take(activity.value, {
-      ...{ token: "judged", id: key, body },
+      token: "judged",
+      id: key,
+      body,
       received: { at: Math.min(asked.received, parts.clock.now()), key: `handover|${key}` },
     });
     return { type: "taken", n, status: taken.status, body: taken.body ?? "" };

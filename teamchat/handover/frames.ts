@@ -1,7 +1,8 @@
 /**
- * What the two halves of the gateway say to one another over a unix socket, a line of JSON each: the
- * receiving half asks, the sending half answers by number. The receiving half listens, so that it has no
- * way inward by itself; the sending half believes nothing of it but that the token was good. Pure.
+ * What the two halves of the gateway say to one another over a unix socket, a line of JSON
+ * each: the receiving half asks, the sending half answers by number. The receiving half
+ * listens, so that it has no way inward by itself; the sending half believes nothing of it but
+ * that the token was good. Pure.
  *
  * | Asked | Answered |
  * |---|---|

@@ -16,9 +16,10 @@
  * @module
  */
 
+import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import { compactVerify } from "jose";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { createRecent } from "core/recent.ts";
 import type { TokenFacts } from "core/teamchat/route.ts";
 import { ALGORITHM, type KeySet, type SigningKey } from "teamchat/inbound/key_set.ts";
@@ -133,19 +134,21 @@ export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorToke
 
 /** The headers that were good last, whole, so that they need not be read and hashed again. */
 const LATEST_KEPT = 8;
-/** Characters at the end of a signature by which a header is found; a look-up tells no more of it. */
+/**
+ * Characters at the end of a signature by which a header is found; a look-up tells no more of it.
+ */
 const FOUND_BY = 16;
 
 /**
- * The platform uses one token for many deliveries, and hashing it each time is a sixth of the work. Whoever
- * tries others learns nothing from how long it takes: each is compared to its end.
+ * The platform uses one token for many deliveries, and hashing it each time is a sixth of the work.
+ * Whoever tries others learns nothing from how long it takes: each is compared to its end.
  */
 function createLatest() {
   const kept = new Map<string, { readonly authorization: string; readonly print: string }>();
   return {
     find: (authorization: string): string | undefined => {
       const found = kept.get(authorization.slice(-FOUND_BY));
-      return found !== undefined && isSameText(found.authorization, authorization)
+      return found !== undefined && isEqualInConstantTime(found.authorization, authorization)
         ? found.print
         : undefined;
     },
@@ -156,14 +159,6 @@ function createLatest() {
       kept.set(authorization.slice(-FOUND_BY), { authorization, print });
     },
   };
-}
-
-/** Compares in a time that depends on the length alone. */
-function isSameText(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
-  let differing = 0;
-  for (let at = 0; at < one.length; at++) differing |= one.charCodeAt(at) ^ other.charCodeAt(at);
-  return differing === 0;
 }
 
 function fresh(judged: TokenJudgement) {
@@ -278,7 +273,10 @@ async function isSigned(token: string, key: SigningKey): Promise<boolean> {
   }
 }
 
-/** Tokens but the few latest are remembered by their hash: what lies in memory is no key to anything. */
+/**
+ * Tokens but the few latest are remembered by their hash: what lies in memory is no
+ * key to anything.
+ */
 async function fingerprint(token: string): Promise<string> {
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
   return new Uint8Array(bytes).toBase64();

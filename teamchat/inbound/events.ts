@@ -5,10 +5,10 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { Recent } from "core/recent.ts";
-import { pressAnswer, readPress } from "core/teamchat/approval_card.ts";
+import { pressAnswer, readPress } from "teamchat/approval_card.ts";
 import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";
 import type { Replies } from "teamchat/reply/replies.ts";

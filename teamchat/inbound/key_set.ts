@@ -11,14 +11,20 @@
 import { importJWK } from "jose";
 import { z } from "zod";
 import { errorText } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient, Log } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import { readText } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Log } from "core/ports/log.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
 import type { Cloud } from "core/teamchat/cloud.ts";
 import { hostPortOf } from "core/teamchat/cloud.ts";
-import { readBounded } from "teamchat/http_body.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 
-/** One key that signs tokens. The same object for as long as the platform publishes the same key. */
+/**
+ * One key that signs tokens. The same object for as long as the platform publishes the same key.
+ */
 export interface SigningKey {
   readonly kid: string;
   readonly key: CryptoKey;
@@ -154,14 +160,16 @@ async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
   return byKid;
 }
 
-async function fetchJson(parts: KeySetParts, url: URL): Promise<unknown> {
-  const response = await parts.http.fetch(url, {
-    headers: { accept: "application/json" },
-    redirect: "error",
-    signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+function fetchJson({ http, clock }: KeySetParts, url: URL): Promise<unknown> {
+  return withinTime(clock, TEAMCHAT_LIMITS.fetchSeconds * 1000, async (signal) => {
+    const response = await http.fetch(url, {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal,
+    });
+    const text = await readText(response.body, TEAMCHAT_LIMITS.keysBytesMax, strictUtf8());
+    if (response.status !== 200) throw new Error(`the answer is ${response.status}`);
+    if (!text.ok) throw new Error("the answer is too long");
+    return JSON.parse(text.value);
   });
-  const text = await readBounded(response.body, TEAMCHAT_LIMITS.keysBytesMax);
-  if (response.status !== 200) throw new Error(`the answer is ${response.status}`);
-  if (text === undefined) throw new Error("the answer is too long");
-  return JSON.parse(text);
 }

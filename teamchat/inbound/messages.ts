@@ -5,10 +5,13 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { errorText } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { BodyBytes, PlainAnswer, PlainRequest } from "core/plain_http.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { BodyBytes, PlainAnswer, PlainRequest } from "core/http1/plain_http.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { type Activity, parseActivity } from "core/teamchat/activity.ts";
 import {
   decideRoute,
@@ -17,7 +20,8 @@ import {
   type TokenFacts,
   type TokenState,
 } from "core/teamchat/route.ts";
-import { timeUuid } from "core/time_uuid.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
+import { timeUuid } from "teamchat/time_uuid.ts";
 import { deny } from "teamchat/deny.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
 import { createOwnerPlaces, placeOwner } from "teamchat/inbound/owner_places.ts";
@@ -145,7 +149,7 @@ async function judge(
   return deny("token-refused", [["www-authenticate", "Bearer"]]);
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const decoder = strictUtf8();
 
 async function readBody(request: PlainRequest, clock: Clock): Promise<string | PlainAnswer> {
   if (!isJson(request.headers)) return deny("body-not-json");
@@ -197,14 +201,16 @@ export async function takeActivity(
   const route = decideRoute(activity, parts.rules, by.token);
   if (route.kind !== "route") {
     return declineRoute(activity, route, {
-      ...{ metrics, log, id: by.id },
+      metrics,
+      log,
+      id: by.id,
       onStranger: (ignored) => events.onStranger(activity, ignored),
     });
   }
   const now = parts.clock.now();
   const planned = planDelivery(activity, route, {
     now: by.received?.at ?? now,
-    ...(by.received === undefined ? {} : { key: by.received.key }),
+    ...defined({ key: by.received?.key }),
     offlineMs: parts.offlineMs,
     turnId: timeUuid(parts.random.uuid(), now),
     appId: parts.rules.appId,
@@ -223,7 +229,9 @@ export async function takeActivity(
   if (stored.value.kind === "new") {
     if (planned.delivery.turn !== undefined) {
       log.info("turn queued", {
-        ...{ request_id: by.id, agent: route.agent, turn: planned.delivery.turn.turnId },
+        request_id: by.id,
+        agent: route.agent,
+        turn: planned.delivery.turn.turnId,
       });
       events.onTurn(route.agent);
     }

@@ -1,14 +1,14 @@
 /**
- * What owners do with an answer besides writing: a thumb and words about it, a reaction. Read out of
- * activities, bounded. Pure.
- * Sources: Teams "Bot messages with AI-generated content" (feedback: invoke `message/submitAction`),
- * "Message reactions" (activity `messageReaction`).
+ * What owners do with an answer besides writing: a thumb and words about it, a reaction. Read out
+ * of activities, bounded. Pure.
+ * Sources: Teams "Bot messages with AI-generated content" (feedback: invoke
+ * `message/submitAction`), "Message reactions" (activity `messageReaction`).
  *
  * @module
  */
 
 import { type Activity, conversationRoot } from "core/teamchat/activity.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
 /** Something that an agent is told about one of its messages. */
 export type OwnerEvent =

@@ -15,12 +15,13 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { defined } from "core/defined.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { type Activity, conversationRoot, deliveryKey, invokeKey } from "core/teamchat/activity.ts";
-import { readConsent } from "core/teamchat/file_consent.ts";
+import { readConsent } from "teamchat/files/file_consent.ts";
 import { filesOf } from "core/teamchat/file_refs.ts";
 import { messageText } from "core/teamchat/message_text.ts";
-import { readOwnerEvent } from "core/teamchat/owner_event.ts";
+import { readOwnerEvent } from "teamchat/inbound/owner_event.ts";
 import type { RouteDecision } from "core/teamchat/route.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import type { Conversation, NewTurn, Site } from "teamchat/store/turn.ts";
@@ -201,7 +202,7 @@ function conversationOf(activity: Activity, route: Routed, now: number): Convers
       ...(from?.name ? { name: from.name } : {}),
       aadObjectId: route.owner,
     },
-    ...(route.tenantId === undefined ? {} : { tenantId: route.tenantId }),
+    ...defined({ tenantId: route.tenantId }),
     ...(locale ? { locale } : {}),
   };
   return { owner: route.owner, agent: route.agent, site, seen: now, blocked: undefined };

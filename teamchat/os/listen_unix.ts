@@ -1,14 +1,14 @@
 /**
- * Listening on a unix socket between two programs of ours, without peer credentials: those take calls
- * into the C library, and a program that strangers speak to gets no such right. Who may connect is
- * decided by the folder and by the mode, which is never wider than asked for: until it is set the
- * usual mask keeps others from writing, and connecting is writing.
+ * Listening on a unix socket between two programs of ours, without peer credentials: those take
+ * calls into the C library, and a program that strangers speak to gets no such right. Who may
+ * connect is decided by the folder and by the mode, which is never wider than asked for: until it
+ * is set the usual mask keeps others from writing, and connecting is writing.
  *
  * @module
  */
 
-import { FileFault } from "core/ports.ts";
-import type { ListenUnix } from "core/unix_port.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { ListenUnix } from "teamchat/receiver/unix_port.ts";
 import { connectUnix, unixStream } from "core/os/connect_unix.ts";
 import { fileFault, posixCode } from "core/os/file_fault.ts";
 

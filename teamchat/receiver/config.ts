@@ -1,16 +1,16 @@
 /**
- * Settings of the receiving half: those of the gateway that it takes to know whom to believe and whom
- * an activity is for. It has no client secret and knows of no agent's address.
+ * Settings of the receiving half: those of the gateway that it takes to know whom to believe and
+ * whom an activity is for. It has no client secret and knows of no agent's address.
  *
  * @module
  */
 
-import { isLoopbackName } from "core/host_name.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
+import { isLoopbackName } from "core/net/host_name.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ListenAddress } from "core/ports.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { ok, type Result } from "core/result.ts";
-import { type Env, readSettings } from "core/settings.ts";
+import { type Env, readSettings } from "core/settings/settings.ts";
 import type { ConversationType } from "core/teamchat/activity.ts";
 import type { Cloud } from "core/teamchat/cloud.ts";
 import { invalid, readCloud, TEAMCHAT_SETTINGS } from "teamchat/config.ts";

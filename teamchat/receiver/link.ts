@@ -1,14 +1,16 @@
 /**
  * The receiving half's end of the handover: questions to the sending half, answered by number, and
- * what is spooled handed over in order, one at a time for each agent, so that one agent's full queue
- * holds up nobody else.
+ * what is spooled handed over in order, one at a time for each agent, so that one agent's full
+ * queue holds up nobody else.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import type { ByteStream, Clock, Log } from "core/ports.ts";
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
+import { readLines } from "core/text/lines.ts";
 import {
   type Answered,
   LINE_BYTES_MAX,
@@ -92,7 +94,8 @@ class Link implements SenderLink {
     if (connection === undefined) return undefined;
     const n = ++this.#number;
     const line = new TextEncoder().encode(`${JSON.stringify({ ...question, n })}\n`);
-    // One that hangs takes nothing, and whoever presses goes on: what is spooled is bounded by itself.
+    // One that hangs takes nothing, and whoever presses goes on: what is spooled is
+    // bounded by itself.
     const isFull = connection.unsent + line.length > UNSENT_BYTES_MAX;
     if (isFull && timeoutMs !== undefined) return undefined;
     const { promise, resolve } = Promise.withResolvers<Answered | undefined>();

@@ -1,13 +1,13 @@
 /**
- * Composition root of `fleetctl-teamchat-receiver`: takes the platform's messages and hands them to the
- * sending half. Permission set `teamchat-receiver`: its state folder, its listener, the host of the
- * connector's keys; no client secret, no service host, no agent.
+ * Composition root of `fleetctl-teamchat-receiver`: takes the platform's messages and hands them to
+ * the sending half. Permission set `teamchat-receiver`: its state folder, its listener, the host of
+ * the connector's keys; no client secret, no service host, no agent.
  *
  * @module
  */
 
 import { openHost } from "core/os/host.ts";
-import { listenUnix } from "core/os/listen_unix.ts";
+import { listenUnix } from "teamchat/os/listen_unix.ts";
 import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
 import { VERSION } from "core/version.ts";

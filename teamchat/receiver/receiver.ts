@@ -1,17 +1,19 @@
 /**
- * Wires the receiving half of the gateway: the public listener, the judge of tokens, the spool, and the
- * socket where the sending half fetches. It holds no client secret, opens no connection but for the
- * connector's keys, and has no way to an agent. Takes ports, reads no environment.
+ * Wires the receiving half of the gateway: the public listener, the judge of tokens, the spool, and
+ * the socket where the sending half fetches. It holds no client secret, opens no connection but for
+ * the connector's keys, and has no way to an agent. Takes ports, reads no environment.
+ * Why two halves: ADR 0015.
  *
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { PlainAnswer } from "core/plain_http.ts";
-import type { Host, ListenAddress } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { PlainAnswer } from "core/http1/plain_http.ts";
+import type { Host } from "core/ports/host.ts";
+import type { ListenAddress } from "core/ports/sockets.ts";
 import { decideRoute, type RouteRules } from "core/teamchat/route.ts";
-import { timeUuid } from "core/time_uuid.ts";
-import type { ListenUnix } from "core/unix_port.ts";
+import { timeUuid } from "teamchat/time_uuid.ts";
+import type { ListenUnix } from "teamchat/receiver/unix_port.ts";
 import { createTeamchatApp } from "teamchat/app.ts";
 import { deny } from "teamchat/deny.ts";
 import { joinHealth } from "teamchat/health.ts";
@@ -83,7 +85,8 @@ export async function startReceiver(
     metrics.gauge("spooled", () => spool.size());
     const app = appOf(config, { ...ports, metrics, spool, link, owners }, version);
     const messages = await sockets.servePlain(config.listen, app);
-    // What was acknowledged goes to the other half while both are there: this one may not come back.
+    // What was acknowledged goes to the other half while both are there: this one may not
+    // come back.
     closing.unshift(() => messages.close(), () => link.drain(TEAMCHAT_LIMITS.drainMs));
     log.debug("spool opened", { waiting: spool.size() });
     return { messages: messages.address, metrics, close };
@@ -108,7 +111,11 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
     : createKeySet({ cloud: cloud.cloud, http, clock, log, metrics });
   void keys?.refresh();
   const tokens = cloud === undefined || keys === undefined ? undefined : createConnectorTokens({
-    ...{ issuer: cloud.cloud.issuer, audiences: cloud.audiences, keys, clock, metrics },
+    issuer: cloud.cloud.issuer,
+    audiences: cloud.audiences,
+    keys,
+    clock,
+    metrics,
     isCached: true,
   });
   let slowestMs = 0;
@@ -119,7 +126,11 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
     return slowest;
   });
   const messages = createMessagesRoute({
-    ...{ tokens, metrics, clock, log, take: takerOf(config, parts) },
+    tokens,
+    metrics,
+    clock,
+    log,
+    take: takerOf(config, parts),
     onStored: (tookMs) => {
       slowestMs = Math.max(slowestMs, tookMs);
       lastInbound = clock.now();
@@ -130,7 +141,9 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
     return answer?.type === "state" ? answer : undefined;
   };
   return createTeamchatApp({
-    ...{ messages, isLocal: cloud === undefined, random },
+    messages,
+    isLocal: cloud === undefined,
+    random,
     metrics: { render: async () => metrics.render() + ((await stateOf())?.metrics ?? "") },
     health: async () =>
       joinHealth({
@@ -165,7 +178,9 @@ function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
     const route = decideRoute(activity, rules, token);
     if (route.kind !== "route") {
       return declineRoute(activity, route, {
-        ...{ metrics, log, id },
+        metrics,
+        log,
+        id,
         // Nothing that must not be lost: who is no owner is told so when it is convenient.
         onStranger: () => void link.ask(question, TEAMCHAT_LIMITS.invokeMs),
       });

@@ -1,13 +1,16 @@
 /**
- * What the receiving half took and the sending half does not have yet: one SQLite file, written before
- * the platform is told 202, emptied as the sending half confirms. Holds activities, never answers.
+ * What the receiving half took and the sending half does not have yet: one SQLite file,
+ * written before the platform is told 202, emptied as the sending half confirms. Holds
+ * activities, never answers.
  *
  * @module
  */
 
 import { refusal } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, Database, Databases, Log } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Database, Databases } from "core/ports/databases.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 
@@ -23,7 +26,10 @@ export interface SpoolItem {
 
 /** Keeping what was taken. */
 export interface Spool {
-  /** Resolves after the item is on the disk; refuses what would be too much for one agent or the disk. */
+  /**
+   * Resolves after the item is on the disk; refuses what would be too much for one agent
+   * or the disk.
+   */
   store(item: Omit<SpoolItem, "place">): Promise<Result<SpoolItem>>;
   remove(item: SpoolItem): Promise<Result<void>>;
   /** Everything that waits, in order. */

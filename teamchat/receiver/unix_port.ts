@@ -1,11 +1,11 @@
 /**
- * The port through which two programs of ours meet on a unix socket. Apart from `core/ports.ts` because
- * one program needs it; the adapter is `core/os/listen_unix.ts`. Types only.
+ * The port through which two programs of ours meet on a unix socket. No part of `Host`,
+ * because one program needs it; the adapter is `teamchat/os/listen_unix.ts`. Types only.
  *
  * @module
  */
 
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 /**
  * Listens on a unix socket without asking who connects, which takes no call into the C library: the

@@ -8,10 +8,11 @@
 import { browserSign } from "core/dial/browser.ts";
 import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
-import type { HeaderReader } from "core/header_list.ts";
-import type { IsOwnName } from "core/host_name.ts";
-import { isPrivate, parsePeer } from "core/ip.ts";
-import type { Log, UpgradeAnswer } from "core/ports.ts";
+import type { HeaderReader } from "core/http1/header_list.ts";
+import type { IsOwnName } from "core/net/host_name.ts";
+import { isPrivate, parsePeer } from "core/net/ip.ts";
+import type { Log } from "core/ports/log.ts";
+import type { UpgradeAnswer } from "core/ports/sockets.ts";
 import { refusalText } from "core/teamchat/refused_registration.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
@@ -33,7 +34,7 @@ export interface RegisterParts extends AgentConnectionParts {
 }
 
 /** Path of the route. */
-export const REGISTER_PATH = "/register";
+const REGISTER_PATH = "/register";
 
 /** Makes the door. */
 export function createRegisterDoor(parts: RegisterParts): RegisterDoor {

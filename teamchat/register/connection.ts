@@ -1,6 +1,7 @@
 /**
- * One connection at `/register`: what is particular to team chat beside `core/dial/serve_session.ts`.
- * Who it is was decided by the gate; the register frame may not say otherwise.
+ * One connection at `/register`: what is particular to team chat beside
+ * `core/dial/serve_session.ts`. Who it is was decided by the gate; the register frame
+ * may not say otherwise.
  *
  * @module
  */
@@ -8,7 +9,7 @@
 import type { RegisterFrame } from "core/dial/server_session.ts";
 import { type Admission, serveSession, type SessionParts } from "core/dial/serve_session.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
-import type { FrameConnection } from "core/ports.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import type { GatePass } from "teamchat/register/gate.ts";
 
 /** What connections share. */

@@ -1,6 +1,6 @@
 /**
  * Who may open a connection at `/register`: decided before the upgrade, from the `Authorization`
- * header alone (decision 14). The log gets the reason, and the peer
+ * header alone. The log gets the reason, and the peer
  * what `core/teamchat/refused_registration.ts` tells of it.
  *
  * | Header | Decision |
@@ -12,10 +12,11 @@
  * @module
  */
 
-import { hostnameOf, type IsOwnName } from "core/host_name.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { areEqualBytes } from "core/crypto/constant_time.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
-import type { Clock } from "core/ports.ts";
+import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { readRegistration, type RegistrationFault } from "core/teamchat/registration.ts";
 
 /** Who is let in. */
@@ -93,9 +94,5 @@ async function isSame(one: string, other: string): Promise<boolean> {
   const hash = async (text: string) =>
     new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const [left, right] = [await hash(one), await hash(other)];
-  let difference = 0;
-  left.forEach((byte, index) => {
-    difference |= byte ^ (right[index] ?? 0);
-  });
-  return difference === 0;
+  return areEqualBytes(left, right);
 }

@@ -6,9 +6,10 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { approvalCard, type AskedApproval } from "core/teamchat/approval_card.ts";
-import type { Citation } from "core/teamchat/citations.ts";
+import { defined } from "core/defined.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import { approvalCard, type AskedApproval } from "teamchat/approval_card.ts";
+import type { Citation } from "teamchat/reply/citations.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -40,7 +41,7 @@ export function streamBody(site: Site, step: StreamStep): Body {
       type: "streaminfo",
       streamType: kind,
       streamSequence: sequence,
-      ...(stream === undefined ? {} : { streamId: stream }),
+      ...defined({ streamId: stream }),
     }],
   };
 }
@@ -122,6 +123,6 @@ function envelope(site: Site): Body {
     from: site.bot,
     recipient: { id: site.user.id },
     conversation: { id: site.conversation },
-    ...(site.locale === undefined ? {} : { locale: site.locale }),
+    ...defined({ locale: site.locale }),
   };
 }

@@ -9,10 +9,14 @@
  */
 
 import { z } from "zod";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient, Log } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import { readText } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Cloud } from "core/teamchat/cloud.ts";
-import { readBounded } from "teamchat/http_body.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 
 /** Why there is no token; also a state of health. */
@@ -26,7 +30,10 @@ export type AppTokenAnswer =
 /** Having tokens. */
 export interface AppTokens {
   get(): Promise<AppTokenAnswer>;
-  /** The platform refused this token: the next `get` asks for another, if the last such was a while ago. */
+  /**
+   * The platform refused this token: the next `get` asks for another, if the last such
+   * was a while ago.
+   */
   reject(token: string): void;
   /** Why the last request failed; undefined when it did not. */
   fault(): AppTokenFault | undefined;
@@ -120,26 +127,25 @@ async function requestToken(
   | { readonly ok: true; readonly token: string; readonly seconds: number }
   | { readonly ok: false; readonly why: AppTokenFault }
 > {
-  const { cloud, appId, secret, tenantId, http } = parts;
+  const { cloud, appId, secret, tenantId, http, clock } = parts;
   const url = new URL(`${tenantId ?? cloud.defaultTenant}/oauth2/v2.0/token`, cloud.loginUrl);
+  const body = new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: appId,
+    client_secret: secret,
+    scope: cloud.scope,
+  });
   try {
-    const response = await http.fetch(url, {
-      method: "POST",
-      body: new URLSearchParams({
-        grant_type: "client_credentials",
-        client_id: appId,
-        client_secret: secret,
-        scope: cloud.scope,
-      }),
-      redirect: "error",
-      signal: AbortSignal.timeout(TEAMCHAT_LIMITS.fetchSeconds * 1000),
+    return await withinTime(clock, TEAMCHAT_LIMITS.fetchSeconds * 1000, async (signal) => {
+      const response = await http.fetch(url, { method: "POST", body, redirect: "error", signal });
+      const read = await readText(response.body, TEAMCHAT_LIMITS.responseBytesMax, strictUtf8());
+      const text = read.ok ? read.value : "";
+      if (response.status === 200) {
+        const { access_token: token, expires_in: seconds } = granted.parse(JSON.parse(text));
+        return { ok: true, token, seconds };
+      }
+      return { ok: false, why: faultOf(response.status, text) };
     });
-    const text = await readBounded(response.body, TEAMCHAT_LIMITS.responseBytesMax) ?? "";
-    if (response.status === 200) {
-      const { access_token: token, expires_in: seconds } = granted.parse(JSON.parse(text));
-      return { ok: true, token, seconds };
-    }
-    return { ok: false, why: faultOf(response.status, text) };
   } catch {
     // What was thrown may quote the request, which holds the secret.
     return { ok: false, why: "unavailable" };

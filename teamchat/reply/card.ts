@@ -1,12 +1,13 @@
 /**
- * Sends a card of the gateway's own. A card can stand there twice without harm, because what it asks is
- * settled once; so a request whose fate is open is tried again, a few times.
+ * Sends a card of the gateway's own. A card can stand there twice without harm, because what it
+ * asks is settled once; so a request whose fate is open is tried again, a few times.
  *
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { backoffMs } from "core/concurrency/backoff.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import type { DeliveryOutcome, Site } from "teamchat/store/turn.ts";
 
@@ -34,7 +35,9 @@ export async function sendCard(
 ): Promise<CardSent> {
   const { connector, clock, signal } = by;
   const ended = (outcome: DeliveryOutcome, reason?: string, id?: string) => ({
-    ...{ outcome, reason, id },
+    outcome,
+    reason,
+    id,
   });
   let open: string | undefined;
   for (let tries = 1;; tries++) {
@@ -63,7 +66,7 @@ export async function sendCard(
     }
     const waitMs = sent.kind === "throttled"
       ? sent.waitMs
-      : TEAMCHAT_LIMITS.repeatFirstMs * 2 ** (tries - 1);
+      : backoffMs(TEAMCHAT_LIMITS.repeat, tries - 1);
     await clock.sleep(waitMs, signal);
   }
 }

@@ -13,7 +13,7 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
 /** One source. */
 export interface Citation {
@@ -89,7 +89,8 @@ function readDefinition(line: string): Citation | undefined {
   const title = oneLine(titles.find((each) => each !== undefined) ?? "") || place;
   const { citationNameMax, citationAbstractMax } = TEAMCHAT_LIMITS;
   return {
-    ...{ position, url: parsed.href },
+    position,
+    url: parsed.href,
     name: cut(title, citationNameMax),
     abstract: cut(title.length > citationNameMax ? title : place, citationAbstractMax),
   };

@@ -1,17 +1,20 @@
 /**
  * Requests to the platform's connector: to allowed addresses only, at the platform's pace, with a
  * token, no redirects, and an end to everything. What an answer means is in `outcome.ts`.
+ * Why without the vendor's SDK: ADR 0021.
  *
  * Source: Bot Connector REST API, "Conversations"; Teams "Optimize your bot with rate limiting".
  *
  * @module
  */
 
-import { type HttpCall, HttpCallFault } from "core/http_call.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient, Log } from "core/ports.ts";
-import { CONVERSATION_WINDOWS, createPace, type Pace } from "core/teamchat/pace.ts";
-import { createTurnstile } from "core/turnstile.ts";
+import { type HttpCall, HttpCallFault } from "core/http1/http_call.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Log } from "core/ports/log.ts";
+import { CONVERSATION_WINDOWS, createPace, type Pace } from "teamchat/reply/pace.ts";
+import { createTurnstile } from "core/concurrency/turnstile.ts";
 import { isPathId } from "core/teamchat/path_id.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -59,7 +62,8 @@ const BASES_KEPT = 256;
 export function createConnector(parts: ConnectorParts): Connector {
   const { clock, metrics, log, tokens } = parts;
   const sending: Sending = {
-    ...{ tokens, clock },
+    tokens,
+    clock,
     send: createCalls(parts.http, clock),
     check: rememberedCheck(parts.hosts),
   };
@@ -84,8 +88,8 @@ export function createConnector(parts: ConnectorParts): Connector {
   }
 
   /**
-   * Waits until the platform's limits leave room, owners taking turns in it; undefined when the wait was
-   * broken off.
+   * Waits until the platform's limits leave room, owners taking turns in it; undefined when the
+   * wait was broken off.
    */
   async function waitForTurn(site: Site, signal?: AbortSignal) {
     const pace = paceOf(site.conversation);
@@ -156,7 +160,8 @@ async function request(
   if (url === undefined) return { kind: "failed", why: "its address cannot be written" };
   try {
     const answer = await send({
-      ...{ method, url },
+      method,
+      url,
       headers: {
         "content-type": "application/json",
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -174,7 +179,10 @@ async function request(
   }
 }
 
-/** The address of a conversation's messages, or of one of them; undefined when an id cannot be in one. */
+/**
+ * The address of a conversation's messages, or of one of them; undefined when an id
+ * cannot be in one.
+ */
 function addressOf(
   base: string,
   conversation: string,

@@ -6,8 +6,8 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { splitMessage } from "core/teamchat/split.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import { splitMessage } from "teamchat/reply/split.ts";
 import type { Cut } from "teamchat/store/turn.ts";
 
 /** Returns the messages of `text`. */
@@ -20,7 +20,9 @@ export function cutAnswer(text: string, cuts: readonly Cut[]): readonly string[]
   return messages;
 }
 
-/** Cuts once more, from the message `at` on; undefined when pieces would be too short to be read. */
+/**
+ * Cuts once more, from the message `at` on; undefined when pieces would be too short to be read.
+ */
 export function cutSmaller(cuts: readonly Cut[], at: number): readonly Cut[] | undefined {
   const length = Math.floor((cuts.at(-1)?.length ?? TEAMCHAT_LIMITS.messageLengthMax) / 2);
   return length < TEAMCHAT_LIMITS.messageLengthMin ? undefined : [...cuts, { at, length }];

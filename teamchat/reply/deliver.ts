@@ -6,9 +6,9 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
-import { type Citation, citationsIn, readCitations } from "core/teamchat/citations.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { type Citation, citationsIn, readCitations } from "teamchat/reply/citations.ts";
 import { lineBody, messageBody } from "teamchat/reply/activities.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
 import { cutAnswer, cutSmaller } from "teamchat/reply/cuts.ts";
@@ -109,7 +109,9 @@ class Delivery {
     return { partsSent: this.#partsSent, ids: this.#ids };
   }
 
-  /** Notes a message that is out; after the last one it is stored with the outcome, in one write. */
+  /**
+   * Notes a message that is out; after the last one it is stored with the outcome, in one write.
+   */
   #sent(id: string | undefined): void {
     this.#partsSent++;
     this.#held = undefined;
@@ -119,7 +121,10 @@ class Delivery {
   async #keepSent(id: string | undefined): Promise<void> {
     this.#sent(id);
     await this.#parts.keep({
-      ...{ partsSent: this.#partsSent, ids: this.#ids, isSending: false, held: undefined },
+      partsSent: this.#partsSent,
+      ids: this.#ids,
+      isSending: false,
+      held: undefined,
     });
   }
 

@@ -1,6 +1,7 @@
 /**
- * Words of an answer that come before the start of its turn is on the disk: the start is stored, the words
- * are not, so they overtake it. Bounded; what does not fit is shown with the whole message.
+ * Words of an answer that come before the start of its turn is on the disk: the start
+ * is stored, the words are not, so they overtake it. Bounded; what does not fit is
+ * shown with the whole message.
  *
  * @module
  */

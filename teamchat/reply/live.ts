@@ -15,9 +15,9 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
-import { withoutSources } from "core/teamchat/citations.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { withoutSources } from "teamchat/reply/citations.ts";
 import { messageBody, streamBody, typingBody } from "teamchat/reply/activities.ts";
 import type { ShownText } from "teamchat/reply/answer_text.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
@@ -31,7 +31,9 @@ export type LiveMode = "opening" | "streaming" | "editing" | "typing" | "silent"
 /** What a live answer is made of. */
 export interface LiveParts {
   readonly turn: Turn;
-  /** No earlier process served it: a stream that one may have opened is the only one there can be. */
+  /**
+   * No earlier process served it: a stream that one may have opened is the only one there can be.
+   */
   readonly isFresh: boolean;
   readonly shown: ShownText;
   readonly connector: Connector;
@@ -110,7 +112,8 @@ export class LiveAnswer {
       if (call === undefined) await this.#wait();
       else await this.#take(call, await this.#send(call));
     }
-    // An answer that was there at once: its text ends a stream, because that can be repeated safely.
+    // An answer that was there at once: its text ends a stream, because that can be
+    // repeated safely.
     if (this.#mode === "opening" && !this.#leave.signal.aborted && this.#isFresh()) {
       const due = this.#streamDue();
       await this.#take(due, await this.#send(due));

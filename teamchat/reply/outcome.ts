@@ -2,7 +2,8 @@
  * What an answer of the platform's connector means. Pure.
  *
  * A new message cannot be repeated safely: the connector may have taken it and still answer 504. So
- * everything that leaves this open is `ambiguous`, and only 429 says for sure that nothing happened.
+ * everything that leaves this open is `ambiguous`, and only 429 says for sure that
+ * nothing happened.
  *
  * @module
  */
@@ -73,7 +74,9 @@ export function readOutcome({ status, retryAfter, body }: CallAnswer, nowMs: num
   return { kind: "failed", why: code || `status ${status}` };
 }
 
-/** Teams streaming, "Error codes": one code for five reasons, which only the message tells apart. */
+/**
+ * Teams streaming, "Error codes": one code for five reasons, which only the message tells apart.
+ */
 function streamEnd(message: string): CallOutcome {
   const words = message.toLowerCase();
   if (words.includes("size too large") || words.includes("too large")) return { kind: "too-large" };

@@ -1,12 +1,14 @@
 /**
  * How one message of an answer gets to the platform exactly once. Pure: the place where the message
  * stands and the outcome of a request give the next place, or the end. A place is stored before the
- * next request goes out, so a kill between any two requests goes on from where the other process was.
+ * next request goes out, so a kill between any two requests goes on from where the
+ * other process was. Why: ADR 0016.
  *
- * A new message cannot be repeated: the platform may have taken it and still answer 504. An edit of a
- * known message can be, and so can the end of a stream. So the text of an answer never goes out as a
- * new message. First a line that says nothing is posted, until the platform names its id; then that
- * message gets the text, as often as it takes. What can come twice is the line, never the answer.
+ * A new message cannot be repeated: the platform may have taken it and still answer 504. An
+ * edit of a known message can be, and so can the end of a stream. So the text of an answer
+ * never goes out as a new message. First a line that says nothing is posted, until the platform
+ * names its id; then that message gets the text, as often as it takes. What can come twice is
+ * the line, never the answer.
  *
  * | Place | Request | Taken | Open (5xx, cut, time-out) | Refused |
  * |---|---|---|---|---|
@@ -15,16 +17,17 @@
  * | held | edit | sent | held | gone → absent; else plain |
  * | plain | new message: the text | sent | in doubt: not sent again, and the agent is told | over |
  *
- * `plain` is for a platform that names no ids or takes no edits; it has surely not taken the text yet.
- * 429, and a connection that was not made, leave each place as it is.
+ * `plain` is for a platform that names no ids or takes no edits; it has surely not taken the text
+ * yet. 429, and a connection that was not made, leave each place as it is.
  *
- * Sources: Teams "Optimize your bot with rate limiting" (which answers may be repeated), "Stream bot
- * messages" (a stream ends once), Bot Connector REST API "Update Activity".
+ * Sources: Teams "Optimize your bot with rate limiting" (which answers may be repeated), "Stream
+ * bot messages" (a stream ends once), Bot Connector REST API "Update Activity".
  *
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { backoffMs } from "core/concurrency/backoff.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryOutcome } from "teamchat/store/turn.ts";
 
@@ -73,7 +76,7 @@ export function decidePart(
       return isPatient ? next(place, outcome.waitMs) : over("throttled", "429");
     case "unreachable":
       return isPatient
-        ? next(place, backOffMs(tries.open))
+        ? next(place, waitAfter(tries.open))
         : over("failed", "no connection to the platform");
     case "too-large":
       return { then: "smaller" };
@@ -108,7 +111,7 @@ function decideLine(outcome: Judged, { open, lines }: PartTries): PartDecision {
       return outcome.id === undefined ? next(PLAIN) : next({ at: "held", id: outcome.id });
     case "ambiguous":
       return lines < TEAMCHAT_LIMITS.linesMax
-        ? next(ABSENT, backOffMs(open))
+        ? next(ABSENT, waitAfter(open))
         : over("failed", `the platform confirms no message: ${outcome.why}`);
     case "gone":
       return over("blocked", "the conversation is gone");
@@ -129,7 +132,7 @@ function decideStream(
       return { then: "sent", id: place.id };
     case "ambiguous":
     case "failed":
-      return next(open >= ENDS_BEFORE_EDIT ? held : place, backOffMs(open));
+      return next(open >= ENDS_BEFORE_EDIT ? held : place, waitAfter(open));
     case "gone":
       return next(ABSENT);
     case "stream-ended":
@@ -155,7 +158,7 @@ function decideHeld(
     case "ok":
       return { then: "sent", id: place.id };
     case "ambiguous":
-      return isPatient ? next(place, backOffMs(tries.open)) : over("ambiguous", outcome.why);
+      return isPatient ? next(place, waitAfter(tries.open)) : over("ambiguous", outcome.why);
     case "gone":
       // Its message was deleted, so nothing of it can be read twice.
       return tries.lines < TEAMCHAT_LIMITS.linesMax
@@ -190,7 +193,6 @@ function over(outcome: DeliveryOutcome, reason: string): PartDecision {
   return { then: "over", outcome, reason };
 }
 
-function backOffMs(tries: number): number {
-  const { repeatFirstMs, repeatMsMax } = TEAMCHAT_LIMITS;
-  return Math.min(repeatFirstMs * 2 ** Math.max(0, tries - 1), repeatMsMax);
+function waitAfter(tries: number): number {
+  return backoffMs(TEAMCHAT_LIMITS.repeat, tries - 1);
 }

@@ -6,9 +6,10 @@
  */
 
 import { errorText, type Refusal } from "core/errors.ts";
-import { createLanes } from "core/lanes.ts";
-import type { Clock, Log } from "core/ports.ts";
-import type { AskedApproval } from "core/teamchat/approval_card.ts";
+import { createLanes } from "core/concurrency/lanes.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { AskedApproval } from "teamchat/approval_card.ts";
 import { approvalBody, messageBody } from "teamchat/reply/activities.ts";
 import { answerText, createShownText, type ShownText } from "teamchat/reply/answer_text.ts";
 import { sendCard } from "teamchat/reply/card.ts";
@@ -216,7 +217,11 @@ class AllReplies implements Replies {
   async #deliver(turn: Turn, open: Open): Promise<void> {
     const { connector, clock } = this.#parts;
     const delivered = await deliverAnswer({
-      ...{ turn, connector, clock, text: answerText(turn), mode: open.live.mode },
+      turn,
+      connector,
+      clock,
+      text: answerText(turn),
+      mode: open.live.mode,
       keep: (progress) => this.#keep(turn.turnId, progress),
       signal: AbortSignal.any([this.#stop.signal, open.gone.signal]),
     });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
 /** What is waited when the header is absent or unusable. */
 const DEFAULT_MS = 2_000;

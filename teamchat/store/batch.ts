@@ -1,14 +1,17 @@
 /**
- * Writes that arrive together share one transaction, and so one wait for the disk; each still gets its
- * own result. They are made in the order in which they came.
+ * Writes that arrive together share one transaction, and so one wait for the disk; each still gets
+ * its own result. They are made in the order in which they came.
  *
  * @module
  */
 
 import { errorText, refusal } from "core/errors.ts";
-import { type Clock, type Database, FileFault, type Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, type Result } from "core/result.ts";
-import { storageFault, writeSql } from "core/sql_write.ts";
+import { storageFault, writeSql } from "core/store/sql_write.ts";
 
 /** Where batches are written. */
 export interface BatchParts {
@@ -20,8 +23,9 @@ export interface BatchParts {
 }
 
 /**
- * Resolves after the work is on the disk, and never rejects. `what` names its object in refusals. The
- * work touches nothing but the database: it is run again by itself when another one of its batch throws.
+ * Resolves after the work is on the disk, and never rejects. `what` names its object in
+ * refusals. The work touches nothing but the database: it is run again by itself when
+ * another one of its batch throws.
  */
 export type Writer = <T>(what: string, work: () => Result<T>) => Promise<Result<T>>;
 
@@ -58,8 +62,8 @@ type WritingParts = Omit<BatchParts, "what"> & {
   readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly rows?: HeldRows;
   /**
-   * What is not `writeFirst` keeps away from the batch before by this many times what that took, so that
-   * not all the time goes to the disk, for which everything stands still. 0 when absent.
+   * What is not `writeFirst` keeps away from the batch before by this many times what that took, so
+   * that not all the time goes to the disk, for which everything stands still. 0 when absent.
    */
   readonly gapFactor?: number;
 };
@@ -101,7 +105,9 @@ export function openWriter(parts: WritingParts): Writing {
     armed?.stop();
     armed = { at, stop: clock.after(ms, run) };
   };
-  /** The wait of what need not be on the disk at once; whatever is written meanwhile takes it along. */
+  /**
+   * The wait of what need not be on the disk at once; whatever is written meanwhile takes it along.
+   */
   const gap = () => Math.max(0, restAt - clock.monotonic());
   const writer =
     (add: (one: Waiting) => void): Writer => <T>(what: string, work: () => Result<T>) =>

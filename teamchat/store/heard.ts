@@ -1,7 +1,8 @@
 /**
- * Conversations as this process wrote them last, so that a message in the one that was heard from last
- * anyway is no write: what is stored of it says the same, and when it was heard from is asked for its order
- * alone. Whatever is not known here is written. Bounded; no database and no clock of its own.
+ * Conversations as this process wrote them last, so that a message in the one that was heard
+ * from last anyway is no write: what is stored of it says the same, and when it was heard
+ * from is asked for its order alone. Whatever is not known here is written. Bounded; no
+ * database and no clock of its own.
  *
  * @module
  */
@@ -10,7 +11,10 @@ import type { Conversation } from "teamchat/store/turn.ts";
 
 /** What was written. */
 export interface Heard {
-  /** Whether all of it is stored already, as the last of its owner and of its agent; `text` is its site. */
+  /**
+   * Whether all of it is stored already, as the last of its owner and of its agent;
+   * `text` is its site.
+   */
   has(conversation: Conversation, text: string): boolean;
   /** It was written, in a transaction that may still be undone. */
   keep(conversation: Conversation, text: string): void;

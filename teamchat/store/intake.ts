@@ -6,11 +6,13 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { refusal } from "core/errors.ts";
-import type { Clock, Database, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Database } from "core/ports/databases.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { FileConsent } from "core/teamchat/file_consent.ts";
+import type { FileConsent } from "teamchat/files/file_consent.ts";
 import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
@@ -68,8 +70,8 @@ export interface NotStored {
 /** Storing deliveries. */
 export interface Intake {
   /**
-   * Resolves after the write is on the disk; never rejects. `isCurrent` is asked within the transaction:
-   * what was true when the delivery was made may not be any more when it is written.
+   * Resolves after the write is on the disk; never rejects. `isCurrent` is asked within the
+   * transaction: what was true when the delivery was made may not be any more when it is written.
    */
   store(delivery: Delivery): Promise<Result<Stored>>;
   store(delivery: Delivery, isCurrent: () => boolean): Promise<Result<Stored | NotStored>>;
@@ -108,7 +110,8 @@ type Sql = ReturnType<typeof statements> & { readonly heard: Heard; readonly ope
 function queueFull() {
   return refusal(
     "turn-queue-full",
-    `Cannot queue the turn: ${TEAMCHAT_LIMITS.queuedTurnsMax} turns of its agent wait, must be fewer`,
+    `Cannot queue the turn: ${TEAMCHAT_LIMITS.queuedTurnsMax} turns of its agent wait, must be ` +
+      "fewer",
   );
 }
 
@@ -148,12 +151,17 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   const { consent, now } = delivery;
   const isConsentTaken = consent !== undefined && conversation !== undefined &&
     sql.consent(consent, {
-      ...{ owner: conversation.owner, conversation: conversation.site.conversation, now },
+      owner: conversation.owner,
+      conversation: conversation.site.conversation,
+      now,
     });
   return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined, isConsentTaken });
 }
 
-/** Notes the keys of a delivery; when one of them counts already, none, and the answer that went with it. */
+/**
+ * Notes the keys of a delivery; when one of them counts already, none, and the answer
+ * that went with it.
+ */
 function seeAll(
   sql: Sql,
   { keys, answer, now }: Delivery,
@@ -186,8 +194,16 @@ function insertTurn(
   const { turnId, agent, owner, site, activity, text, created, expires } = turn;
   if (sql.open.queuedCount(agent) >= TEAMCHAT_LIMITS.queuedTurnsMax) return false;
   const { lastInsertRowid: place } = sql.insert.run(
-    ...[turnId, agent, owner, site.conversation, activity ?? null, printed, text],
-    ...[created, expires, created],
+    turnId,
+    agent,
+    owner,
+    site.conversation,
+    activity ?? null,
+    printed,
+    text,
+    created,
+    expires,
+    created,
   );
   sql.open.put(agent, place, "queued");
   (turn.files ?? []).forEach(({ kind, name, url }, at) =>
@@ -226,8 +242,9 @@ function statements(db: Database) {
         "and activity = ?",
     ),
     withdraw: db.prepare(
-      "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', told = 1, " +
-        "changed = ? where place = ? and state = 'queued' and conversation = ? and activity = ?",
+      "update turns set state = 'closed', outcome = 'cancelled', delivery = 'cancelled', " +
+        "told = 1, changed = ? where place = ? and state = 'queued' and conversation = ? " +
+        "and activity = ?",
     ),
     tell: insertAgentEvent(db),
     consent: takeConsent(db),

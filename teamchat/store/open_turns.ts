@@ -1,14 +1,15 @@
 /**
- * Which turns wait for which agent, and which it has: their places, in memory. An index of agents on the
- * disk would be a page of its own for nearly every delivery, and a third of what storing one costs.
+ * Which turns wait for which agent, and which it has: their places, in memory. An index
+ * of agents on the disk would be a page of its own for nearly every delivery, and a third
+ * of what storing one costs.
  *
- * The rows are the truth, and are read once, when the store is opened. From then on whoever stores a turn or
- * changes its state says so within the transaction; one that is undone is undone here.
+ * The rows are the truth, and are read once, when the store is opened. From then on whoever stores
+ * a turn or changes its state says so within the transaction; one that is undone is undone here.
  *
  * @module
  */
 
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { TurnState } from "teamchat/store/turn.ts";
 
 /** Places of open turns. */

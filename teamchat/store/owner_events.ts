@@ -5,10 +5,10 @@
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type { Row } from "teamchat/store/schema.ts";
 
 /** An event about to be stored. */
@@ -95,8 +95,14 @@ export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
       ? undefined
       : turnOf.get(agent, conversation, conversation, message);
     insert.run(
-      ...[id, agent, owner ?? null, kind, JSON.stringify(payload), created],
-      ...[turn?.turn_id ?? null, turn?.created ?? null],
+      id,
+      agent,
+      owner ?? null,
+      kind,
+      JSON.stringify(payload),
+      created,
+      turn?.turn_id ?? null,
+      turn?.created ?? null,
     );
     trim.run(agent, TEAMCHAT_LIMITS.ownerEventsMax);
   };

@@ -12,11 +12,11 @@
  * @module
  */
 
-import { FILE_LIMITS } from "core/file_limits.ts";
-import type { Database } from "core/ports.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
-import type { FileConsent, UploadPlace } from "core/teamchat/file_consent.ts";
+import { writeSql } from "core/store/sql_write.ts";
+import type { FileConsent, UploadPlace } from "teamchat/files/file_consent.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
@@ -75,7 +75,8 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
     "update owner_files set expires = 0 where file_id = ? and state = 'offered'",
   );
   const close = db.prepare(
-    "update owner_files set state = 'closed', upload = null where file_id = ? and state <> 'closed'",
+    "update owner_files set state = 'closed', upload = null where file_id = ? and state <> " +
+      "'closed'",
   );
   const sweep = db.prepare("delete from owner_files where state = 'closed' and expires <= ?");
   return {
@@ -84,8 +85,16 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
         if (known.get(file.agent, file.sendId) !== undefined) return "known";
         if (Number(open.get(file.agent)?.n ?? 0) >= FILE_LIMITS.fileOffersMax) return "full";
         insert.run(
-          ...[file.fileId, file.agent, file.sendId, file.owner, file.site.conversation],
-          ...[JSON.stringify(file.site), file.name, file.description, file.size, file.expires],
+          file.fileId,
+          file.agent,
+          file.sendId,
+          file.owner,
+          file.site.conversation,
+          JSON.stringify(file.site),
+          file.name,
+          file.description,
+          file.size,
+          file.expires,
         );
         return "new";
       }),

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Database, SqlValue } from "core/ports.ts";
+import type { Database, SqlValue } from "core/ports/databases.ts";
 
 /** Version of the tables. */
 export const SCHEMA_VERSION = 7;
@@ -121,12 +121,14 @@ const CHANGES: readonly string[] = [
      where part_size is not null;
    alter table turns drop column part_size;`,
   "alter table turns add column send_id text;",
-  // Of the turns of a day few are open: an index of these alone is small, and one page takes many writes.
+  // Of the turns of a day few are open: an index of these alone is small, and one page
+  // takes many writes.
   `drop index if exists turns_of;
    drop index if exists turns_in;
    drop index if exists turns_activity;`,
-  // A delivery touches few pages: one index of its agent, and keys of one moment side by side. Keys of before
-  // are spelled anew, so that what was taken then is not taken again: the id, which was last, comes first.
+  // A delivery touches few pages: one index of its agent, and keys of one moment side by side.
+  // Keys of before are spelled anew, so that what was taken then is not taken again: the id,
+  // which was last, comes first.
   `drop index if exists turns_of;
    drop index if exists turns_activity;
    drop index if exists turns_queued;
@@ -140,7 +142,8 @@ const CHANGES: readonly string[] = [
      substr(key, 1, length(rtrim(key, replace(key, '|', ''))) - 1)
      where (key like 'msteams|%|%|%' or key like 'emulator|%|%|%' or key like 'test|%|%|%')
        and key not like '%|%|%|%|%';`,
-  // What an owner did is told while the agent is that owner's; of whom nobody knows any more, to nobody.
+  // What an owner did is told while the agent is that owner's; of whom nobody knows any
+  // more, to nobody.
   `create table if not exists owner_events (
      place integer primary key autoincrement, event_id text not null unique, agent text not null,
      kind text not null, payload text not null, created integer not null, turn_id text,

@@ -1,14 +1,15 @@
 /**
- * Messages that agents send to their owners by themselves. Each is a turn without a question: it has
- * ended, its text is the answer, and the same delivery brings it to the platform, kills included.
+ * Messages that agents send to their owners by themselves. Each is a turn without a
+ * question: it has ended, its text is the answer, and the same delivery brings it to the
+ * platform, kills included.
  *
  * @module
  */
 
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
 /** A message about to be stored. */
@@ -40,7 +41,8 @@ export function openSends(db: Database): SendBook {
     "select count(*) as n from turns where agent = ? and send_id is not null and state = 'ended'",
   );
   const insert = db.prepare(
-    "insert into turns (turn_id, agent, owner, conversation, site, text, state, created, expires, " +
+    "insert into turns (turn_id, agent, owner, conversation, site, text, state, created, " +
+      "expires, " +
       "changed, answer, outcome, send_id) values (?, ?, ?, ?, ?, '', 'ended', ?, ?, ?, ?, " +
       "'completed', ?)",
   );
@@ -52,8 +54,16 @@ export function openSends(db: Database): SendBook {
         if (state !== undefined) return state === "closed" ? "closed" : "under-way";
         if (Number(open.get(agent)?.n ?? 0) >= TEAMCHAT_LIMITS.sendsWaitingMax) return "full";
         insert.run(
-          ...[turnId, agent, owner, site.conversation, JSON.stringify(site)],
-          ...[created, created, created, text, sendId],
+          turnId,
+          agent,
+          owner,
+          site.conversation,
+          JSON.stringify(site),
+          created,
+          created,
+          created,
+          text,
+          sendId,
         );
         return "new";
       }),

@@ -5,9 +5,11 @@
  * @module
  */
 
-import type { Clock, Database, Databases, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Database, Databases } from "core/ports/databases.ts";
+import type { Log } from "core/ports/log.ts";
 import { ok, type Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { createHeard, type Heard } from "teamchat/store/heard.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
@@ -55,7 +57,10 @@ export interface TeamchatStore {
 /** Steps of turns take a ninth of the time at most; only the platform's deliveries never wait. */
 const GAP_FACTOR = 8;
 
-/** Pages of the file that stay in memory; less is read again at each delivery (SQLite, `cache_size`). */
+/**
+ * Pages of the file that stay in memory; less is read again at each delivery (SQLite,
+ * `cache_size`).
+ */
 const CACHE_KIB = 16 * 1_024;
 
 /** Opens or creates the store; rejects when the file cannot be opened. */
@@ -71,7 +76,8 @@ export async function openTeamchatStore(
   const take = db.prepare(
     "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
   );
-  // One for all: what comes in, what agents say and how far answers are share the waits for the disk.
+  // One for all: what comes in, what agents say and how far answers are share the waits
+  // for the disk.
   const rows = openTurnRows(db);
   const heard = createHeard();
   const held = {

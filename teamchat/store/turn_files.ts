@@ -11,9 +11,9 @@
  * @module
  */
 
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import type { FileRef } from "core/teamchat/file_refs.ts";
 import type { Row } from "teamchat/store/schema.ts";
 

@@ -1,15 +1,15 @@
 /**
- * Rows of turns as values. Those that are open with their agents are remembered as they were read or
- * changed last, and what several writes of one transaction change in a row is written once.
+ * Rows of turns as values. Those that are open with their agents are remembered as they were read
+ * or changed last, and what several writes of one transaction change in a row is written once.
  *
- * What is remembered is never newer than the transaction that is open, nor older than the last one: it
- * is saved before the end of each, and forgotten when one was undone. A turn that is queued is never
- * remembered, because whoever takes deliveries may change it (`teamchat/store/intake.ts`).
+ * What is remembered is never newer than the transaction that is open, nor older than the last one:
+ * it is saved before the end of each, and forgotten when one was undone. A turn that is queued is
+ * never remembered, because whoever takes deliveries may change it (`teamchat/store/intake.ts`).
  *
  * @module
  */
 
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { HeldRows } from "teamchat/store/batch.ts";
 import { createOpenTurns, type OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Row } from "teamchat/store/schema.ts";
@@ -162,11 +162,21 @@ const EMPTY = "[]";
 function valuesOf(turn: StoredTurn) {
   const { progress } = turn;
   return [
-    ...[turn.isCancelRequested ? 1 : 0, turn.text, turn.answer],
-    ...[turn.outcome ?? null, turn.reason ?? null],
-    ...[progress.stream ?? null, progress.streamAt ?? null, progress.partsSent],
-    ...[printList(progress.cuts), progress.held ?? null, progress.isSending ? 1 : 0],
-    ...[printList(progress.ids), turn.delivery ?? null, turn.changed, turn.place],
+    turn.isCancelRequested ? 1 : 0,
+    turn.text,
+    turn.answer,
+    turn.outcome ?? null,
+    turn.reason ?? null,
+    progress.stream ?? null,
+    progress.streamAt ?? null,
+    progress.partsSent,
+    printList(progress.cuts),
+    progress.held ?? null,
+    progress.isSending ? 1 : 0,
+    printList(progress.ids),
+    turn.delivery ?? null,
+    turn.changed,
+    turn.place,
   ] as const;
 }
 

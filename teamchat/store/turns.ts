@@ -7,12 +7,12 @@
  */
 
 import { type DurableEvent, isEventKind, readAgentEvent } from "core/dial/event.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Database } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
-import type { AskedApproval } from "core/teamchat/approval_card.ts";
+import { writeSql } from "core/store/sql_write.ts";
+import type { AskedApproval } from "teamchat/approval_card.ts";
 import type { Writing } from "teamchat/store/batch.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import { readTurn, type StoredTurn, type TurnRows } from "teamchat/store/turn_rows.ts";
@@ -81,7 +81,10 @@ export interface TurnBook {
   sweep(before: number): void;
 }
 
-/** Turns that one look gives: each is a write of its own for whoever asked, and the rest is not forgotten. */
+/**
+ * Turns that one look gives: each is a write of its own for whoever asked, and the
+ * rest is not forgotten.
+ */
 const LOOKED_AT_MAX = 256;
 
 /** Opens the book over prepared tables; `writing` saves `rows` with each batch. */
