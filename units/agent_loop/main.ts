@@ -1,6 +1,6 @@
 /**
  * Composition root of `fleetctl-runtime`: an ACP agent over stdio, started by the dial unit.
- * Stdout carries the protocol and nothing else. Permission set `runtime` (docs/architecture.md).
+ * Stdout carries the protocol and nothing else. Permission set `runtime` (docs/design.md).
  *
  * Usage: `fleetctl-runtime [--client-config <path>] [--check-config] [--help]`
  *
@@ -10,7 +10,7 @@
 import { ndJsonStream } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
 import { openHost } from "core/os/host.ts";
-import { printSettingsCheck, printSettingsHelp } from "core/settings.ts";
+import { printSettingsCheck, printSettingsHelp } from "core/settings/settings.ts";
 import { createRuntime } from "units/agent_loop/runtime.ts";
 import { readRuntimeSettings, RUNTIME_SETTINGS } from "units/agent_loop/settings.ts";
 
@@ -39,16 +39,14 @@ if (Deno.args.includes("--check-config")) {
 }
 
 const home = env.HOME ?? "/";
-const configAt = Deno.args.indexOf("--client-config");
+const clientConfig = optionOf(Deno.args, "--client-config");
 try {
   const runtime = await createRuntime({
     env,
     home,
     tree: treeHere(),
     agent: env.FLEETCTL_AGENT ?? env.USER ?? "agent",
-    clientConfig: Deno.args[configAt + 1] !== undefined && configAt !== -1
-      ? Deno.args[configAt + 1] ?? ""
-      : `${home}/.runtime-b/agent/mcp.json`,
+    clientConfig: clientConfig ?? `${home}/.runtime-b/agent/mcp.json`,
   }, host);
   const connection = runtime.agent.app.connect(
     ndJsonStream(Deno.stdout.writable, Deno.stdin.readable),
@@ -71,4 +69,11 @@ function treeHere(): string | undefined {
 
 async function print(text: string): Promise<void> {
   await Deno.stdout.write(new TextEncoder().encode(text));
+}
+
+/** The value of `--name value` or `--name=value`. */
+function optionOf(args: readonly string[], name: string): string | undefined {
+  const at = args.indexOf(name);
+  if (at !== -1) return args[at + 1];
+  return args.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1);
 }

@@ -6,7 +6,7 @@
  */
 
 import { type AgentContext, methods, type SessionUpdate } from "@agentclientprotocol/sdk";
-import { cutMiddle } from "core/runtimes/cut_text.ts";
+import { cutMiddle } from "core/text/cut_text.ts";
 import type { SessionRecord } from "units/agent_loop/conversation/message.ts";
 
 const RESULT_BYTES_MAX = 8 * 1024;

@@ -7,8 +7,8 @@
 
 import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
-import type { Host } from "core/ports.ts";
-import { callingFor } from "core/local_hints.ts";
+import type { Host } from "core/ports/host.ts";
+import { callingFor } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
@@ -64,18 +64,22 @@ const SERVER_ENV = [
   "FLEETCTL_PERMISSIONS",
 ];
 
-/** Creates the runtime; reads the client config, which is read once (spec, "MCP on an agent"). */
+/** Creates the runtime; reads the client config, which is read once. */
 export async function createRuntime(options: RuntimeOptions, host: Host): Promise<Runtime> {
   const settings = readRuntimeSettings(options.env);
   const { pool, byUrl } = await readPool(options, host);
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
   const gated = toolGate({
-    ...{ agent: options.agent, paths, files: host.files, byUrl },
+    agent: options.agent,
+    paths,
+    files: host.files,
+    byUrl,
     ask: (call, { gate, signal }) =>
       humanAsker({
         socket: paths.dialSocket(options.agent),
         connect: (path) => host.sockets.connectUnix(path),
-        ...{ gate, signal },
+        gate,
+        signal,
       })(call),
   });
   const source = modelSource(settings, options, host);
@@ -119,7 +123,10 @@ async function readPool(
   const ports = { ...host, env: only(options.env, SERVER_ENV), cwd: options.home };
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
   const site = {
-    ...{ files: host.files, clock: host.clock, log: host.log, gate: paths.gate },
+    files: host.files,
+    clock: host.clock,
+    log: host.log,
+    gate: paths.gate,
     folder: `${options.home}/.runtime-b/agent/tools`,
   };
   const made = servers.map((config) => mcpServer(config, ports, toolsCache(config, site)));

@@ -6,7 +6,10 @@
  */
 
 import { refusal } from "core/errors.ts";
-import type { Clock, Files, Log, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   type Conversation,

@@ -1,5 +1,5 @@
 /**
- * Settings of the built-in runtime, from the environment (decision 34). They come from the agent's
+ * Settings of the built-in runtime, from the environment. They come from the agent's
  * record (`provider`, `model`) and its env file (keys). No I/O.
  *
  * Without a provider, a base URL or a key the demo model answers. A provider may be left out when
@@ -8,9 +8,9 @@
  * @module
  */
 
-import { type Env, optional, readSettings, type SettingValues } from "core/settings.ts";
-import { integer, oneOf, text, url } from "core/setting_types.ts";
-import { RUNTIME_LIMITS } from "core/limits.ts";
+import { type Env, optional, readSettings, type SettingValues } from "core/settings/settings.ts";
+import { integer, oneOf, text, url } from "core/settings/setting_types.ts";
+import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelProvider } from "core/runtimes/model_choice.ts";
 

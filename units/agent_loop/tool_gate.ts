@@ -1,15 +1,15 @@
 /**
- * The runtime's own door of the gate, for what does not pass `fleetctl-mcp`: the commands of `bash`,
- * and tools of MCPs that the client config names by URL. Reads the rendered gate files anew whenever
- * they changed. A call of an MCP without a gate file is refused.
+ * The runtime's own door of the gate, for what does not pass `fleetctl-mcp`: the commands of
+ * `bash`, and tools of MCPs that the client config names by URL. Reads the rendered gate files anew
+ * whenever they changed. A call of an MCP without a gate file is refused.
  *
  * @module
  */
 
-import { DIRECT } from "core/call_origin.ts";
 import type { Refusal } from "core/errors.ts";
+import { DIRECT } from "core/mcp/call_origin.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
@@ -97,7 +97,10 @@ async function checkCall(
   const gate = await at.gate.current();
   if (!gate.ok) return gate;
   const call: ToolCall = {
-    ...{ agent: site.agent, mcp: of.mcp, version: gate.value.version, tool: of.tool },
+    agent: site.agent,
+    mcp: of.mcp,
+    version: gate.value.version,
+    tool: of.tool,
     arguments: (of.input ?? {}) as Readonly<Record<string, unknown>>,
     origin: DIRECT,
   };

@@ -1,14 +1,14 @@
 /**
- * What one uid may take of the daemon at a time: connections, and requests per second. A connection over
- * a bound is refused at once, and others are not slowed down. No I/O; `now` comes in. Verbs that run are
- * bounded in `units/daemon/verb_queue.ts`.
+ * What one uid may take of the daemon at a time: connections, and requests per second. A connection
+ * over a bound is refused at once, and others are not slowed down. No I/O; `now` comes in. Verbs
+ * that run are bounded in `units/daemon/verb_queue.ts`.
  *
  * Uids of sub-uid ranges are many and cost nobody anything, so all of them share one place.
  *
  * @module
  */
 
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 
 /** Why a connection is not served. */
 export type CapRefusal = "connections" | "rate" | "full";

@@ -1,16 +1,16 @@
 /**
  * The root daemon: a unix socket that anybody may connect to, whose callers the kernel names.
  * Each connection carries one request: judged, written to the audit log, then run or refused.
- * Spec "What the service does" 1, decisions 33, 38 and 40.
  *
  * @module
  */
 
 import { errorText, refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
-import { logHint } from "core/log_hint.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
-import type { Host, PeerStream } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { PeerStream } from "core/ports/sockets.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Tokenize } from "core/verbs/invocation.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
@@ -187,7 +187,9 @@ function record(judged: Judged, { peer }: PeerStream, running: Running): number 
   }
 }
 
-/** The verb has ended whatever the disk says now; the log line before this one holds the outcome. */
+/**
+ * The verb has ended whatever the disk says now; the log line before this one holds the outcome.
+ */
 function recordEnd(id: number, exit: string, { host, audit }: Running): void {
   try {
     audit.ended(id, { atMs: host.clock.now(), exit });
@@ -197,7 +199,8 @@ function recordEnd(id: number, exit: string, { host, audit }: Running): void {
 }
 
 function waitText(uid: number): string {
-  return `waiting: uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running, or this host too many`;
+  return `waiting: uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running, or this ` +
+    "host too many";
 }
 
 function stopping(): Refusal {

@@ -5,10 +5,11 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
-import type { PeerCredentials } from "core/ports.ts";
+import type { PeerCredentials } from "core/ports/sockets.ts";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { parseVerbRequest, type VerbRequest } from "core/verbs/daemon_frames.ts";
@@ -48,7 +49,10 @@ export interface JudgeDeps {
   readonly ownUid: number;
 }
 
-/** Judges one request line of a peer. A fault on the way is a refusal: nobody gets in by breaking it. */
+/**
+ * Judges one request line of a peer. A fault on the way is a refusal: nobody gets in
+ * by breaking it.
+ */
 export async function judge(
   line: Uint8Array,
   peer: PeerCredentials,
@@ -106,7 +110,7 @@ function refused(
   why: Refusal,
   fault?: string,
 ): Judged & { readonly allowed: false } {
-  return { allowed: false, reason, refusal: why, ...(fault === undefined ? {} : { fault }) };
+  return { allowed: false, reason, refusal: why, ...defined({ fault }) };
 }
 
 function faulty(paths: Paths): Refusal {

@@ -1,16 +1,19 @@
 /**
  * Runs the one program that the daemon may run: `fleetctl-exec`, with a fixed path, no arguments,
- * a cleared environment and a fixed folder. The request and its grant go over stdin (decision 40).
+ * a cleared environment and a fixed folder. The request and its grant go over stdin.
  * Output is passed on as it comes.
  *
  * @module
  */
 
 import { errorText, refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Paths } from "core/paths.ts";
-import type { Child, Clock, Files, Processes, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Child, Processes } from "core/ports/processes.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { printEnvelope } from "core/verbs/exec_envelope.ts";
 import { type GrantSubject, signGrant } from "core/verbs/grant.ts";
@@ -31,8 +34,8 @@ export interface ExecutePorts {
 }
 
 /**
- * Signs and runs one request; returns the exit code of the verb. `isKept` says that the verb runs to
- * its end whether or not its client stays.
+ * Signs and runs one request; returns the exit code of the verb. `isKept` says that the verb runs
+ * to its end whether or not its client stays.
  */
 export async function execute(
   subject: GrantSubject,
@@ -96,9 +99,10 @@ async function passOn(
 }
 
 /**
- * Ends a verb that only reads, or only lasts for its client, once that client is gone. A verb that follows a log may say nothing for
- * hours, so an empty frame goes out now and then: only a write tells a peer that has left from one
- * that has closed its own writing side and still reads. Nothing is ended in the middle of a change.
+ * Ends a verb that only reads, or only lasts for its client, once that client is gone. A verb that
+ * follows a log may say nothing for hours, so an empty frame goes out now and then: only a write
+ * tells a peer that has left from one that has closed its own writing side and still reads. Nothing
+ * is ended in the middle of a change.
  */
 function endWhenUnread(child: Child, writer: FrameWriter, clock: Clock): () => void {
   const probeMs = DAEMON_LIMITS.probeSeconds * 1000;

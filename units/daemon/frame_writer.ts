@@ -5,8 +5,9 @@
  * @module
  */
 
-import { DAEMON_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock } from "core/ports.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { type DaemonFrame, frameLine } from "core/verbs/daemon_frames.ts";
 
 /** Frames to one peer. */

@@ -9,7 +9,7 @@ import { splitArguments } from "core/os/argv.ts";
 import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { pathsUnder } from "core/paths.ts";
-import { readSettings } from "core/settings.ts";
+import { readSettings } from "core/settings/settings.ts";
 import { DAEMON_SETTINGS } from "units/daemon/settings.ts";
 import { startDaemon } from "units/daemon/daemon.ts";
 

@@ -6,11 +6,10 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
-
-const NEWLINE = 10;
+import { LineSplitter, LineTooLong } from "core/text/lines.ts";
 
 /** Returns the bytes before the first newline. */
 export async function readRequestLine(
@@ -20,8 +19,7 @@ export async function readRequestLine(
   const reader = readable.getReader();
   const late = Promise.withResolvers<"late">();
   const cancel = clock.after(DAEMON_LIMITS.requestSeconds * 1000, () => late.resolve("late"));
-  const parts: Uint8Array[] = [];
-  let length = 0;
+  const splitter = new LineSplitter({ lineBytesMax: DAEMON_LIMITS.requestBytesMax });
   try {
     while (true) {
       const part = await Promise.race([reader.read(), late.promise]);
@@ -29,31 +27,19 @@ export async function readRequestLine(
         return err(bad(`it did not come within ${DAEMON_LIMITS.requestSeconds} seconds`));
       }
       if (part.done) return err(bad("the connection ended before it did"));
-      const end = part.value.indexOf(NEWLINE);
-      length += end < 0 ? part.value.length : end;
-      if (length > DAEMON_LIMITS.requestBytesMax) {
-        return err(bad(`it is longer than ${DAEMON_LIMITS.requestBytesMax} bytes`));
-      }
-      parts.push(end < 0 ? part.value : part.value.subarray(0, end));
-      if (end >= 0) return ok(joined(parts, length));
+      const [line] = splitter.push(part.value);
+      if (line !== undefined) return ok(line);
     }
-  } catch {
-    return err(bad("the connection broke"));
+  } catch (thrown) {
+    const isLong = thrown instanceof LineTooLong;
+    return err(
+      bad(isLong ? `it is longer than ${thrown.lineBytesMax} bytes` : "the connection broke"),
+    );
   } finally {
     cancel();
     // The read that is under way settles when the connection closes; nobody waits for it.
     reader.cancel().catch(() => {});
   }
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 function bad(found: string): Refusal {

@@ -1,13 +1,13 @@
 /**
- * What the daemon reads from its environment (decision 34).
+ * What the daemon reads from its environment.
  *
  * @module
  */
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { defaulted } from "core/settings.ts";
-import { parsed } from "core/setting_types.ts";
+import { defaulted } from "core/settings/settings.ts";
+import { parsed } from "core/settings/setting_types.ts";
 
 /** Settings of `fleetctld`. */
 export const DAEMON_SETTINGS = {

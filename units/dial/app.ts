@@ -5,25 +5,33 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { createLanes } from "core/lanes.ts";
-import type { Host, Log } from "core/ports.ts";
+import { createLanes } from "core/concurrency/lanes.ts";
+import type { Host } from "core/ports/host.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
 import { joinApprovalStores } from "units/dial/approval_stores.ts";
 import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
-import { createOwnerFiles } from "units/dial/owner_files.ts";
+import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
 import { createTurnFiles } from "units/dial/turn_files.ts";
-import { type AnswerFrame, type DecisionFrame, openLine } from "units/dial/line.ts";
+import {
+  type AnswerFrame,
+  type DecisionFrame,
+  type GatewayLine,
+  openLine,
+} from "units/dial/line.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
-import { openLocalSocket } from "units/dial/local_socket.ts";
-import { createQuestions } from "units/dial/messages.ts";
+import { type LocalSocketParts, openLocalSocket } from "units/dial/local_socket.ts";
+import type { McpBoard } from "units/dial/mcp_board.ts";
+import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionDesk } from "units/dial/permission.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
@@ -37,6 +45,8 @@ export type DialPorts = Pick<
 /** What a dial unit gets besides its settings. */
 export interface DialOptions {
   readonly driver: RuntimeDriver;
+  /** Hears which MCPs the runtime has. */
+  readonly mcps: McpBoard;
   /** Answers the runtime's permission requests once approvals are open. */
   readonly permissions?: PermissionDesk;
   readonly hostname: string;
@@ -54,13 +64,25 @@ export interface DialUnit {
 const RUNTIME_GRACE_MS = 5_000;
 const OUTBOX_GRACE_MS = 2_000;
 
+/** What the parts of one unit share. */
+interface UnitParts extends DialPorts {
+  readonly config: DialConfig;
+  readonly options: DialOptions;
+  readonly folder: string;
+  readonly key: DialKey;
+  /** Ends the connections of all lines. */
+  readonly signal: AbortSignal;
+  /** What refers to one another, as far as it is open. */
+  readonly open: { cockpit?: GatewayLine; teams?: GatewayLine; turns?: LocalTurns };
+}
+
 /** Starts the dial unit; refuses a damaged key, rejects when its folder cannot be used. */
 export async function startDialUnit(
   config: DialConfig,
   ports: DialPorts,
   options: DialOptions,
 ): Promise<Result<DialUnit>> {
-  const { clock, random, files, databases, sockets } = ports;
+  const { clock, random, files } = ports;
   const log = ports.log.with({ agent: config.agent });
   const folder = config.paths.dialState(config.agent);
   await files.ensureDir(folder, { mode: 0o700 });
@@ -68,86 +90,33 @@ export async function startDialUnit(
   const key = await loadDialKey(files, `${folder}/key.json`);
   if (!key.ok) return err(key.error);
   const stop = new AbortController();
-  const stateFile = createStateFile({ files, clock, log, folder });
-  const tellState = (state: AgentState, reason?: string) => {
-    stateFile.tell(state, reason);
-    const payload = { state, since: clock.now(), ...(reason === undefined ? {} : { reason }) };
-    cockpit?.recorder.record([{ at: clock.now(), kind: "agent_state", payload }], {
-      isControl: true,
-    }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
+  const unit: UnitParts = {
+    ...ports,
+    log,
+    config,
+    options,
+    folder,
+    key: key.value,
+    signal: stop.signal,
+    open: {},
   };
-  let turns: LocalTurns | undefined = undefined;
-  const questions = createQuestions({
-    ...{ clock, random },
-    send: (frame) => (frame.type === "owner_message" ? teams : cockpit)?.link.send(frame),
-    hasTeamchat: () => teams !== undefined,
-  });
-  const ownerFiles = createOwnerFiles({
-    ...{ files, clock, random, folder: `${folder}/send` },
-    send: (frame) => teams?.link.send(frame),
-    hasTeamchat: () => teams !== undefined,
-  });
-  const runOne = createLanes((_name, thrown) =>
-    log.error("turn failed", { error: errorText(thrown) })
-  );
-  let isBusy = false;
-  const shared = {
-    ...{ databases, sockets, clock, random, log, signal: stop.signal },
-    exclusive: (job: () => Promise<void>) => runOne("runtime", job),
-    onPreview: (event: PreviewEvent) => turns?.preview(event),
-    onBusy: (busy: boolean) => {
-      isBusy = busy;
-      tellState(busy ? "working" : "idle");
-    },
-    onAnswer: (frame: AnswerFrame) =>
-      questions.answered(frame) ||
-      frame.type === "owner_message_result" && ownerFiles.answered(frame),
-  };
-  const identity = { agent: config.agent, host: options.hostname, version: options.version };
-  const { cockpitUrl, userEmail, teamchat } = config;
-  const cockpit = userEmail === undefined ? undefined : await openLine({
-    ...shared,
-    identity: { ...identity, userEmail, gatewayUrl: cockpitUrl, key: key.value },
-    path: `${folder}/dial.db`,
-    onRegistered: () => questions.askAgain(),
-  });
-  const teams = teamchat === undefined ? undefined : await openLine({
-    ...shared,
-    log: log.with({ line: "teamchat" }),
-    identity: {
-      ...identity,
-      userEmail: userEmail ?? "",
-      gatewayUrl: teamchat.url,
-      key: key.value,
-    },
-    opening: () => registration(config.agent, teamchat, { key: key.value, clock, random }),
-    path: `${folder}/teamchat.db`,
-    onRegistered: () => {
-      questions.askAgain();
-      ownerFiles.sendAgain();
-    },
-    turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
-    onFileTaken: ownerFiles.taken,
-  });
-  const own = cockpit ?? await openLine({
-    ...shared,
-    log: log.with({ line: "local" }),
-    identity: undefined,
-    path: `${folder}/local.db`,
-    onRegistered: () => {},
-  });
-  turns = createLocalTurns({ line: own, clock, random, log });
+  const states = createStates(unit);
+  const outgoing = createOutgoing(unit);
+  const own = await openLines(unit, states, outgoing);
+  const { teams } = unit.open;
   const lines = teams === undefined ? [own] : [own, teams];
+  const turns = unit.open.turns = createLocalTurns({ line: own, clock, random, log });
   const approvals = openApprovals({
-    ...{ agent: config.agent, clock, random, log },
+    agent: config.agent,
+    clock,
+    random,
+    log,
     store: joinApprovalStores(own.store, ...(teams === undefined ? [] : [teams.store])),
     onStored: () => lines.forEach(({ link }) => link.wake()),
-    onWaiting: (isWaiting) =>
-      tellState(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
+    onWaiting: states.waiting,
   });
   options.permissions?.open(approvals);
-  const { driver } = options;
-  const runtime = superviseRuntime({ driver, clock, random, log, onState: tellState });
+  const runtime = startRuntime(unit, states);
   for (const line of lines) {
     line.start({
       runtime,
@@ -155,35 +124,173 @@ export async function startDialUnit(
       onDecision: (decision) => decide(approvals, decision, log),
     });
   }
-  const path = config.paths.dialSocket(config.agent);
-  const local = await openLocalSocket(path, {
-    ...{ agent: config.agent, sockets, users: ports.users },
-    ...{ questions, ownerFiles, approvals, turns, log },
-    isRootless: config.paths.root !== "/",
-  })
-    .catch((thrown) => {
-      // Without it the agent cannot write to others; everything else works.
-      log.error("local socket is not open", { error: errorText(thrown) });
-      return undefined;
-    });
-
+  const local = await openSocket(unit, { ...outgoing, approvals, turns });
   return ok({
     isConnected: () => lines.some(({ link }) => link.isRegistered()),
     close: async () => {
-      tellState("stopping");
+      states.tell("stopping");
       const idle = Promise.all(lines.map((line) => line.idle()));
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
-      tellState("stopped");
+      states.tell("stopped");
       await local?.close();
       await Promise.all(lines.map((line) => line.close(OUTBOX_GRACE_MS)));
-      await stateFile.settled();
+      options.mcps.forget();
+      await Promise.all([states.settled(), options.mcps.settled()]);
       stop.abort();
     },
   });
 }
 
-/** What opens a connection to the team-chat gateway: a fresh statement, signed with the dial key. */
+/** Says what the agent does: to its host by a file, to the cockpit by an event. */
+interface States {
+  tell(state: AgentState, reason?: string): void;
+  busy(isBusy: boolean): void;
+  /** An approval waits for somebody, or none does any more. */
+  waiting(isWaiting: boolean): void;
+  settled(): Promise<void>;
+}
+
+function createStates({ files, clock, log, folder, open }: UnitParts): States {
+  const stateFile = createStateFile({ files, clock, log, folder });
+  let isBusy = false;
+  const tell = (state: AgentState, reason?: string) => {
+    stateFile.tell(state, reason);
+    const payload = { state, since: clock.now(), ...defined({ reason }) };
+    open.cockpit?.recorder.record([{ at: clock.now(), kind: "agent_state", payload }], {
+      isControl: true,
+    }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
+  };
+  return {
+    tell,
+    busy: (is) => {
+      isBusy = is;
+      tell(isBusy ? "working" : "idle");
+    },
+    waiting: (isWaiting) => tell(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
+    settled: () => stateFile.settled(),
+  };
+}
+
+/** What programs of the agent send to others. */
+interface Outgoing {
+  readonly questions: GatewayQuestions;
+  readonly ownerFiles: OwnerFiles;
+}
+
+function createOutgoing({ files, clock, random, folder, open }: UnitParts): Outgoing {
+  const hasTeamchat = () => open.teams !== undefined;
+  return {
+    questions: createQuestions({
+      clock,
+      random,
+      send: (frame) =>
+        (frame.type === "owner_message" ? open.teams : open.cockpit)?.link.send(frame),
+      hasTeamchat,
+    }),
+    ownerFiles: createOwnerFiles({
+      files,
+      clock,
+      random,
+      folder: `${folder}/send`,
+      send: (frame) => open.teams?.link.send(frame),
+      hasTeamchat,
+    }),
+  };
+}
+
+/** Opens the lines of the gateways that are set; returns that of the cockpit, or a local one. */
+async function openLines(
+  unit: UnitParts,
+  states: States,
+  { questions, ownerFiles }: Outgoing,
+): Promise<GatewayLine> {
+  const { config, options, files, databases, sockets, clock, random, log, folder, key } = unit;
+  const runOne = createLanes((_name, thrown) =>
+    log.error("turn failed", { error: errorText(thrown) })
+  );
+  const shared = {
+    databases,
+    sockets,
+    clock,
+    random,
+    log,
+    signal: unit.signal,
+    exclusive: (job: () => Promise<void>) => runOne("runtime", job),
+    onPreview: (event: PreviewEvent) => unit.open.turns?.preview(event),
+    onBusy: states.busy,
+    onAnswer: (frame: AnswerFrame) =>
+      questions.answered(frame) ||
+      frame.type === "owner_message_result" && ownerFiles.answered(frame),
+  };
+  const { agent, cockpitUrl, userEmail, teamchat } = config;
+  const identity = { agent, host: options.hostname, version: options.version, key };
+  if (userEmail !== undefined) {
+    unit.open.cockpit = await openLine({
+      ...shared,
+      identity: { ...identity, userEmail, gatewayUrl: cockpitUrl },
+      path: `${folder}/dial.db`,
+      onRegistered: () => questions.askAgain(),
+    });
+  }
+  if (teamchat !== undefined) {
+    unit.open.teams = await openLine({
+      ...shared,
+      log: log.with({ line: "teamchat" }),
+      identity: { ...identity, userEmail: userEmail ?? "", gatewayUrl: teamchat.url },
+      opening: () => registration(agent, teamchat, { key, clock, random }),
+      path: `${folder}/teamchat.db`,
+      onRegistered: () => {
+        questions.askAgain();
+        ownerFiles.sendAgain();
+      },
+      turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
+      onFileTaken: ownerFiles.taken,
+    });
+  }
+  return unit.open.cockpit ?? await openLine({
+    ...shared,
+    log: log.with({ line: "local" }),
+    identity: undefined,
+    path: `${folder}/local.db`,
+    onRegistered: () => {},
+  });
+}
+
+function startRuntime({ options, clock, random, log }: UnitParts, states: States) {
+  const { driver, mcps } = options;
+  const onState = (state: AgentState, reason?: string) => {
+    if (state === "starting" || state === "failed") mcps.forget();
+    states.tell(state, reason);
+  };
+  return superviseRuntime({ driver, clock, random, log, onState });
+}
+
+/** Opens the local socket. Without it the agent cannot write to others; everything else works. */
+async function openSocket(
+  { config, options, sockets, users, log }: UnitParts,
+  served: Pick<LocalSocketParts, "questions" | "ownerFiles" | "approvals" | "turns">,
+): Promise<{ close(): Promise<void> } | undefined> {
+  const { agent, paths } = config;
+  try {
+    return await openLocalSocket(paths.dialSocket(agent), {
+      ...served,
+      agent,
+      sockets,
+      users,
+      mcps: options.mcps,
+      log,
+      isRootless: paths.root !== "/",
+    });
+  } catch (thrown) {
+    log.error("local socket is not open", { error: errorText(thrown) });
+    return undefined;
+  }
+}
+
+/**
+ * What opens a connection to the team-chat gateway: a fresh statement, signed with the dial key.
+ */
 async function registration(
   agent: string,
   { url, owner }: NonNullable<DialConfig["teamchat"]>,

@@ -1,6 +1,6 @@
 /**
- * Where approvals of an agent with several gateways are stored: with the turn that asked, so that its
- * owner is asked where the question came up. Reads all, writes to the one.
+ * Where approvals of an agent with several gateways are stored: with the turn that asked, so that
+ * its owner is asked where the question came up. Reads all, writes to the one.
  *
  * @module
  */

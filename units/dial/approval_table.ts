@@ -5,8 +5,8 @@
  * @module
  */
 
-import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { Database } from "core/ports.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Approval } from "core/risk/approval.ts";
 
 /** Text of the table. */

@@ -9,11 +9,14 @@
  * @module
  */
 
-import { byteLength } from "core/dial/fit_event.ts";
+import { byteLength, cutText } from "core/text/cut_text.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { originText } from "core/call_origin.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import { originText } from "core/mcp/call_origin.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   applyApproval,
@@ -112,7 +115,10 @@ class AgentApprovals implements Approvals {
     const digest = await callDigest(whole, of.policy);
     const isOfTurn = call.origin.kind !== "relayed";
     const approval = askFor(whole, {
-      ...{ id: random.uuid(), digest, isDestructive: of.isDestructive, now: clock.now() },
+      id: random.uuid(),
+      digest,
+      isDestructive: of.isDestructive,
+      now: clock.now(),
       turnId: isOfTurn ? store.runningTurns()[0] : undefined,
     });
     const stored = this.#write(approval, askedEvent(approval));
@@ -126,7 +132,8 @@ class AgentApprovals implements Approvals {
     return ok(this.#question(approval, promise));
   }
 
-  decide({ id, ...verdict }: Decision): Result<Approval> {
+  decide({ id, ...given }: Decision): Result<Approval> {
+    const verdict = bounded(given);
     const { store, clock } = this.#parts;
     const approval = store.approvals.find(id);
     if (approval === undefined) {
@@ -252,6 +259,21 @@ class AgentApprovals implements Approvals {
   }
 }
 
+/** Of the name of who decided. */
+const BY_BYTES_MAX = 512;
+
+/** Every surface bounds these as well; what is kept and reaches the model is bounded here. */
+function bounded(given: Omit<Decision, "id">): Omit<Decision, "id"> {
+  const { reasonBytesMax } = APPROVAL_LIMITS;
+  return {
+    ...given,
+    by: cutText(given.by, BY_BYTES_MAX).text,
+    ...defined({
+      reason: given.reason === undefined ? undefined : cutText(given.reason, reasonBytesMax).text,
+    }),
+  };
+}
+
 type Event = Pick<EventDraft, "kind" | "payload">;
 
 function askedEvent(approval: Approval): Event {
@@ -259,9 +281,15 @@ function askedEvent(approval: Approval): Event {
   return {
     kind: "approval_asked",
     payload: {
-      ...{ approval_id: id, mcp: mcp === "" ? null : mcp, version, tool, digest },
-      ...{ arguments: approval.arguments, origin: originText(origin) },
-      ...{ is_destructive: isDestructive, expires: expiresAt },
+      approval_id: id,
+      mcp: mcp === "" ? null : mcp,
+      version,
+      tool,
+      digest,
+      arguments: approval.arguments,
+      origin: originText(origin),
+      is_destructive: isDestructive,
+      expires: expiresAt,
     },
   };
 }
@@ -270,10 +298,7 @@ function decidedEvent({ id, verdict }: Approval): Event {
   const { decision, by, surface, reason } = verdict ?? {};
   return {
     kind: "approval_decided",
-    payload: {
-      ...{ approval_id: id, decision, by, surface },
-      ...(reason === undefined ? {} : { reason }),
-    },
+    payload: { approval_id: id, decision, by, surface, ...defined({ reason }) },
   };
 }
 

@@ -6,8 +6,9 @@
  * @module
  */
 
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { CLOSE } from "core/dial/frames.ts";
-import { BACKOFF_LIMITS } from "core/limits.ts";
+import { BACKOFF_LIMITS } from "units/dial/limits.ts";
 
 /** How the last try ended. */
 export interface LastTry {
@@ -28,14 +29,8 @@ export interface NextTry {
   readonly delayMs: number;
 }
 
-/** Returns a delay in [0, ceiling) where the ceiling doubles with each attempt, counted from 0. */
-export function jitteredDelay(attempt: number, fraction: number): number {
-  const ceiling = Math.min(
-    BACKOFF_LIMITS.maxMs,
-    BACKOFF_LIMITS.firstMs * 2 ** Math.min(Math.max(attempt, 0), 20),
-  );
-  return Math.floor(ceiling * fraction);
-}
+/** Waits between two tries of a dial unit. */
+export const DIAL_BACKOFF: Backoff = { ...BACKOFF_LIMITS, jitter: 1 };
 
 /**
  * Decides the wait after a try. A planned close carries its own wait; an agent that was replaced by
@@ -51,5 +46,5 @@ export function decideRetry(last: LastTry, attempt: number, fraction: number): N
     return { attempt: attempt + 1, delayMs: BACKOFF_LIMITS.maxMs };
   }
   const place = last.registeredMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt;
-  return { attempt: place + 1, delayMs: jitteredDelay(place, fraction) };
+  return { attempt: place + 1, delayMs: backoffMs(DIAL_BACKOFF, place, fraction) };
 }

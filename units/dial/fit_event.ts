@@ -6,28 +6,13 @@
  * @module
  */
 
-import { DIAL_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import { byteLength, cutText } from "core/text/cut_text.ts";
 
 /** Room for the envelope of a frame around the payload. */
 const ENVELOPE_BYTES = 1024;
 const PAYLOAD_BYTES_MAX = DIAL_LIMITS.frameBytesMax - ENVELOPE_BYTES;
-
-/** Returns the UTF-8 length of a text. */
-export function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
-}
-
-/** Cuts a text to at most `bytesMax` UTF-8 bytes at a character, and counts what went. */
-export function cutText(
-  text: string,
-  bytesMax: number,
-): { readonly text: string; readonly cutBytes: number } {
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= bytesMax) return { text, cutBytes: 0 };
-  let end = bytesMax;
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return { text: new TextDecoder().decode(bytes.subarray(0, end)), cutBytes: bytes.length - end };
-}
 
 /** Returns the payload with its long field cut until it fits; `cut_bytes` tells by how much. */
 export function fitPayload(

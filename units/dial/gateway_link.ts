@@ -5,14 +5,15 @@
  * @module
  */
 
-import { decideRetry, type LastTry } from "core/dial/backoff.ts";
+import { defined } from "core/defined.ts";
+import { decideRetry, type LastTry } from "units/dial/backoff.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { type ClientFrame, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Sockets } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Sockets } from "core/ports/sockets.ts";
 import { refusalReason } from "core/teamchat/refused_registration.ts";
-import { UpgradeFault } from "core/upgrade_fault.ts";
+import { UpgradeFault } from "core/net/upgrade_fault.ts";
 import {
   GatewaySession,
   type LinkIdentity,
@@ -105,7 +106,7 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
     return {
       code: 1006,
       registeredMs: 0,
-      refused: { status, ...(reason === undefined ? {} : { reason }), ...hint },
+      refused: { status, ...defined({ reason }), ...hint },
     };
   }
 

@@ -1,18 +1,19 @@
 /**
  * One connection to the gateway: registers with a proof, sends the outbox in order within its
- * window, and ends when it is silent. What is pure about it is in `core/dial/client_session.ts`.
+ * window, and ends when it is silent. What is pure about it is in `units/dial/client_session.ts`.
  *
  * @module
  */
 
-import type { LastTry } from "core/dial/backoff.ts";
+import { defined } from "core/defined.ts";
+import type { LastTry } from "units/dial/backoff.ts";
 import {
   type ClientEffect,
   type ClientInput,
   type ClientState,
   type InboundFrame,
   stepClient,
-} from "core/dial/client_session.ts";
+} from "units/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import {
   AGENT_STORAGE_FULL,
@@ -28,11 +29,14 @@ import {
   nextToSend,
   type OutboxWindow,
   sentUpTo,
-} from "core/dial/outbox.ts";
+} from "units/dial/outbox.ts";
 import { type DialKey, signProof } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, FrameConnection, Log, Random } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import type { DialStore } from "units/dial/store.ts";
 
 /** Who dials, and where to. */
@@ -295,7 +299,7 @@ export class GatewaySession {
     this.#end({
       code,
       registeredMs: since === undefined ? 0 : clock.monotonic() - since,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...defined({ retryAfterMs }),
     });
   }
 }

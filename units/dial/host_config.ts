@@ -1,5 +1,5 @@
 /**
- * Settings of a host's own dial unit, read in one go with every fault named (decision 34). No I/O.
+ * Settings of a host's own dial unit, read in one go with every fault named. No I/O.
  *
  * @module
  */
@@ -8,8 +8,8 @@ import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
 import { type HostName, parseHostName } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { parsed, text } from "core/setting_types.ts";
-import { defaulted, type Env, readSettings, required } from "core/settings.ts";
+import { parsed, text } from "core/settings/setting_types.ts";
+import { defaulted, type Env, readSettings, required } from "core/settings/settings.ts";
 
 /** The declared table; also the help of the role. */
 export const HOST_DIAL_SETTINGS = {

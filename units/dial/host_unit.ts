@@ -7,12 +7,14 @@
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
+import type { InboundFrame } from "units/dial/client_session.ts";
 import { type HostJob, type HostJobResult, hostSession, jobWords } from "core/dial/host_job.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { ByteStream, Host, Log } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Host } from "core/ports/host.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { ok } from "core/result.ts";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
 import { type GatewayLink, startGatewayLink } from "units/dial/gateway_link.ts";
@@ -38,10 +40,18 @@ export function startHostUnit(
   const { clock, random, sockets } = ports;
   const log = ports.log.with({ host: config.hostname });
   const link: GatewayLink = startGatewayLink({
-    ...{ agent: hostSession(config.hostname), userEmail: "", host: config.hostname, ...own },
-    ...{ gatewayUrl: config.gatewayUrl, capabilities: ["jobs"] },
+    agent: hostSession(config.hostname),
+    userEmail: "",
+    host: config.hostname,
+    ...own,
+    gatewayUrl: config.gatewayUrl,
+    capabilities: ["jobs"],
   }, {
-    ...{ store: noOutbox(random.uuid()), sockets, clock, random, log },
+    store: noOutbox(random.uuid()),
+    sockets,
+    clock,
+    random,
+    log,
     onFrame: (frame) => take(frame),
     onRegistered: () => {},
     onAcknowledged: () => {},

@@ -1,12 +1,12 @@
 /**
  * The agent's dial key: made on its own host at the first start, kept 0600 in its home, and never
- * sent anywhere but as a signature (decision 11).
+ * sent anywhere but as a signature.
  *
  * @module
  */
 
 import { type DialKey, generateDialKey, parseDialKey } from "core/dial/proof.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
 
 /** Reads the key, or makes one. A damaged file is refused: a new key would not be believed. */

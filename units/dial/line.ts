@@ -1,17 +1,22 @@
 /**
  * One gateway and what belongs to it alone: its outbox and turns, the session, the runner. An agent
- * has a line for the cockpit, one for team chat, or both; they share the runtime, which runs one turn
- * at a time, and nothing else: what was said on one is not told on the other. A line without a
+ * has a line for the cockpit, one for team chat, or both; they share the runtime, which runs one
+ * turn at a time, and nothing else: what was said on one is not told on the other. A line without a
  * gateway takes the turns of an agent that has no cockpit.
  *
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
+import { defined } from "core/defined.ts";
+import type { InboundFrame } from "units/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
-import type { Clock, Databases, Log, Random, Sockets } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Databases } from "core/ports/databases.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import type { Sockets } from "core/ports/sockets.ts";
 import type { Result } from "core/result.ts";
 import { type GatewayLink, type LinkOpening, startGatewayLink } from "units/dial/gateway_link.ts";
 import type { LinkIdentity } from "units/dial/gateway_session.ts";
@@ -98,18 +103,28 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
   const link: GatewayLink = identity === undefined
     ? withoutGateway(store)
     : startGatewayLink(identity, {
-      ...{ store, sockets: parts.sockets, clock, random, log },
-      ...(parts.opening === undefined ? {} : { opening: parts.opening }),
+      store,
+      sockets: parts.sockets,
+      clock,
+      random,
+      log,
+      ...defined({ opening: parts.opening }),
       onFrame: (frame) => handleFrame(frame, { store, link, runner, work, log, parts }),
       onRegistered: parts.onRegistered,
       onAcknowledged: () => recorder.roomMade(),
     });
   return {
-    ...{ store, link, recorder },
+    store,
+    link,
+    recorder,
     start: (given) => {
       work = given;
       runner = startTurnRunner({
-        ...{ store, recorder, runtime: given.runtime, clock, log },
+        store,
+        recorder,
+        runtime: given.runtime,
+        clock,
+        log,
         onEnded: given.onEnded,
         exclusive: parts.exclusive,
         onPreview: (event) => {

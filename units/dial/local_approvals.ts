@@ -1,12 +1,12 @@
 /**
  * Approvals on the local socket: asking, which holds its connection until the end, and looking and
  * deciding, which do not. Who may decide is what the kernel says about the peer: root, or the owner
- * of a root other than `/` (decision 38). The agent's own user is who asks, so it never decides.
+ * of a root other than `/`. The agent's own user is who asks, so it never decides.
  *
  * @module
  */
 
-import { readOrigin } from "core/call_origin.ts";
+import { defined } from "core/defined.ts";
 import {
   type LocalAnswer,
   type LocalRequest,
@@ -14,7 +14,8 @@ import {
   viewOf,
 } from "core/dial/local_frames.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import { readOrigin } from "core/mcp/call_origin.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
 import type { Approvals, Outcome } from "units/dial/approvals.ts";
 
 type Ask = Extract<LocalRequest, { type: "approval_ask" }>;
@@ -39,8 +40,12 @@ export function answerApprovals(
   const { agent = desk.agent, id, digest, decision, by, reason } = request;
   if (agent !== desk.agent) return errorLine(wrongAgent(agent, desk.agent));
   const decided = approvals.decide({
-    ...{ id, digest, decision, by, surface: "cli" },
-    ...(reason === undefined ? {} : { reason }),
+    id,
+    digest,
+    decision,
+    by,
+    surface: "cli",
+    ...defined({ reason }),
   });
   return decided.ok
     ? { type: "approval_result", approval: viewOf(decided.value) }
@@ -87,10 +92,7 @@ export async function serveQuestion(
 function answerOf(id: string, outcome: Outcome): LocalAnswer {
   if (!("verdict" in outcome)) return { type: "approval_answer", id, outcome: outcome.kind };
   const { by, reason } = outcome.verdict;
-  return {
-    ...{ type: "approval_answer", id, outcome: outcome.kind, by },
-    ...(reason === undefined ? {} : { reason }),
-  };
+  return { type: "approval_answer", id, outcome: outcome.kind, by, ...defined({ reason }) };
 }
 
 function errorLine({ code, message }: Refusal): LocalAnswer {

@@ -6,22 +6,36 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type LocalAnswer, localRequest } from "core/dial/local_frames.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS, MESSAGE_LIMITS, TURN_LIMITS } from "core/limits.ts";
-import type { Log, PeerStream, Sockets, Users } from "core/ports.ts";
-import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Log } from "core/ports/log.ts";
+import type { PeerStream, Sockets } from "core/ports/sockets.ts";
+import type { Users } from "core/ports/users.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
+import { LineTooLong, readLines } from "core/text/lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, type Desk, serveQuestion } from "units/dial/local_approvals.ts";
 import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
+import type { McpBoard } from "units/dial/mcp_board.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 
-/** Connections at once: every question to a human holds one, and every turn from this host. */
-const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax + WATCHED_TURNS_MAX;
+/** MCPs whose proxies hold a connection each. */
+const PROXIES_MAX = 256;
+/**
+ * Connections at once: every question to a human holds one, every turn from this host, every proxy.
+ */
+const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax + WATCHED_TURNS_MAX + PROXIES_MAX;
 /** JSON makes a text at most six times longer. */
-const LINE_BYTES_MAX = 6 * Math.max(
-      ...[MESSAGE_LIMITS.textBytesMax, APPROVAL_LIMITS.argumentsBytesMax, TURN_LIMITS.textBytesMax],
+const LINE_BYTES_MAX = 6 *
+    Math.max(
+      MESSAGE_LIMITS.textBytesMax,
+      APPROVAL_LIMITS.argumentsBytesMax,
+      TURN_LIMITS.textBytesMax,
     ) + 16 * 1024;
 const ROOT_UID = 0;
 
@@ -35,7 +49,8 @@ export interface LocalSocketParts {
   readonly ownerFiles: Pick<OwnerFiles, "offer">;
   readonly approvals: Approvals;
   readonly turns: LocalTurns;
-  /** Under a root other than `/` the agent's uid is the operator's (decision 38). */
+  readonly mcps: Pick<McpBoard, "listed">;
+  /** Under a root other than `/` the agent's uid is the operator's. */
   readonly isRootless: boolean;
   readonly log: Log;
 }
@@ -87,6 +102,9 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
       if (request.success && request.data.type === "turn") {
         return await serveTurn(request.data, parts.turns, { desk, log: parts.log, next, answer });
       }
+      if (request.success && request.data.type === "mcp_listed") {
+        return await holdListed(request.data.mcp, parts.mcps, next);
+      }
       await answer(
         request.success
           ? await handle(request.data, parts, desk)
@@ -96,6 +114,20 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
   } catch (thrown) {
     if (!(thrown instanceof LineTooLong)) throw thrown;
     await answer({ type: "error", code: "line-too-long", message: errorText(thrown) });
+  }
+}
+
+/** The end of the connection is the end of the proxy. */
+async function holdListed(
+  mcp: string,
+  mcps: Pick<McpBoard, "listed">,
+  next: () => Promise<string | undefined>,
+): Promise<void> {
+  const leave = mcps.listed(mcp);
+  try {
+    while (await next() !== undefined);
+  } finally {
+    leave();
   }
 }
 
@@ -124,10 +156,7 @@ async function handle(
         : await questions.sendToOwner(request);
       if (!sent.ok) return { type: "error", ...shown(sent.error) };
       const { outcome, ids, reason } = sent.value;
-      return {
-        ...{ type: "owner_message_result", outcome, ids: [...ids] },
-        ...(reason === undefined ? {} : { reason }),
-      };
+      return { type: "owner_message_result", outcome, ids: [...ids], ...defined({ reason }) };
     }
     case "approvals":
     case "approval_decide":
@@ -135,6 +164,7 @@ async function handle(
     case "approval_ask":
     case "approval_use":
       return invalid("the connection has no open question");
+    case "mcp_listed":
     case "turn":
     case "turn_cancel":
       return invalid("the connection has no turn");

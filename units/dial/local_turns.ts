@@ -6,14 +6,17 @@
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
-import { fitPayload } from "core/dial/fit_event.ts";
+import { fitPayload } from "units/dial/fit_event.ts";
 import { type LocalAnswer, type LocalRequest, localRequest } from "core/dial/local_frames.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { TURN_LIMITS } from "core/limits.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
 import type { GatewayLine } from "units/dial/line.ts";
 import { type Desk, wrongAgent } from "units/dial/local_approvals.ts";
 
@@ -66,7 +69,7 @@ export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): 
   });
   return {
     begin({ text, by }, show) {
-      const bytes = new TextEncoder().encode(text).length;
+      const bytes = byteLength(text);
       if (text.trim() === "" || bytes > TURN_LIMITS.textBytesMax) return err(unfit(bytes));
       if (watchers.size >= WATCHED_TURNS_MAX) return err(tooMany());
       const turnId = random.uuid();

@@ -6,10 +6,11 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { parseDialKey } from "core/dial/proof.ts";
 import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
-import { createDriver } from "core/runtimes/create_driver.ts";
+import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
@@ -22,6 +23,7 @@ import {
   readHostDialConfig,
 } from "units/dial/host_config.ts";
 import { startHostUnit } from "units/dial/host_unit.ts";
+import { createMcpBoard } from "units/dial/mcp_board.ts";
 import { createPermissionDesk } from "units/dial/permission.ts";
 
 const PROGRAM = "fleetctl-dial";
@@ -61,17 +63,22 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     Deno.exit(2);
   }
   const permissions = createPermissionDesk({ runtime, paths, files: host.files, log: host.log });
+  const folder = paths.dialState(agent);
+  const { files, clock, log } = host;
+  const mcps = createMcpBoard({ files, clock, log, folder });
   const driver = createDriver(definition.value, host, {
     agent,
     home: paths.home(agent),
     paths,
-    stateDir: paths.dialState(agent),
+    stateDir: folder,
     env,
     decidePermission: permissions.decide,
-    ...(workdir === undefined ? {} : { workdir }),
+    onMcps: mcps.report,
+    ...defined({ workdir }),
   });
   const unit = await startDialUnit(config, host, {
     driver,
+    mcps,
     permissions,
     hostname: Deno.hostname(),
     version: VERSION,

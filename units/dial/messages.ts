@@ -7,10 +7,11 @@
  */
 
 import type { ClientFrame, ServerFrame } from "core/dial/frames.ts";
-import { byteLength } from "core/dial/fit_event.ts";
+import { byteLength } from "core/text/cut_text.ts";
 import { refusal } from "core/errors.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
-import type { Clock, Random } from "core/ports.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 type Answer = Extract<

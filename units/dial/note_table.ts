@@ -1,14 +1,14 @@
 /**
- * What the runtime is told with its next turn, in the dial unit's database: what became of messages,
- * what the owner did with answers. Each is told once; its id is kept, so that one which comes again is
- * known.
+ * What the runtime is told with its next turn, in the dial unit's database: what became of
+ * messages, what the owner did with answers. Each is told once; its id is kept, so that one which
+ * comes again is known.
  *
  * @module
  */
 
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 
 /** Text of the table. */
 export const NOTE_TABLE = `

@@ -13,7 +13,7 @@
  * @module
  */
 
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 /** Numbers within one epoch. Always `acked ≤ sent ≤ last`. */
 export interface OutboxWindow {

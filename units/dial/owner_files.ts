@@ -5,12 +5,14 @@
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
+import type { InboundFrame } from "units/dial/client_session.ts";
 import type { ClientFrame } from "core/dial/frames.ts";
 import { refusal } from "core/errors.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
-import type { Clock, Files, Random } from "core/ports.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
 import type { OwnerDelivery } from "units/dial/messages.ts";
@@ -62,7 +64,12 @@ export function createOwnerFiles(parts: {
     const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
     parts.send({
       type: "owner_file",
-      ...{ id, name, description, size: bytes.length, offset, data: piece.toBase64() },
+      id,
+      name,
+      description,
+      size: bytes.length,
+      offset,
+      data: piece.toBase64(),
     });
     at.stopWait();
     at.stopWait = clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {

@@ -1,12 +1,12 @@
 /**
- * Words for what a gateway tells an agent about its messages. The runtime reads them before the text
- * of its next turn, each in brackets on a line of its own, so that it can tell them from the owner's
- * words. Pure.
+ * Words for what a gateway tells an agent about its messages. The runtime reads them before the
+ * text of its next turn, each in brackets on a line of its own, so that it can tell them from the
+ * owner's words. Pure.
  *
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
+import type { InboundFrame } from "units/dial/client_session.ts";
 
 /** Outcomes that the agent need not be told about. */
 const EXPECTED: ReadonlySet<string> = new Set(["delivered", "cancelled"]);

@@ -1,18 +1,31 @@
 /**
- * The dial unit's answer to a runtime's ACP permission request: a command that reaches a blocked
- * tool is denied, and everything else that a runtime asks about is asked of a human, as an approval
- * like any other. The runtime asks before it acts, so its wish is what is decided about.
+ * The dial unit's answer to a runtime's permission request. A command that reaches a blocked tool
+ * is denied. A call of one of our MCPs is decided by the gate's rule; behind our proxy it is not
+ * asked about here, because the proxy asks, with the arguments of the call itself. Everything else
+ * is asked of a human, as an approval like any other. The runtime asks before it acts, so its wish
+ * is what is decided about.
  *
  * @module
  */
 
-import { DIRECT } from "core/call_origin.ts";
+import { DIRECT } from "core/mcp/call_origin.ts";
+import { cutText } from "core/text/cut_text.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import { parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, Log } from "core/ports.ts";
-import { sha256 } from "core/risk/call.ts";
-import { ruledCommand } from "core/risk/command.ts";
-import { readGates } from "core/risk/gate_file.ts";
-import type { PermissionAsk, PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
+import { unreviewed } from "core/risk/accepted.ts";
+import { policyDigest, sha256, type ToolCall } from "core/risk/call.ts";
+import { commandBlocked, ruledCommand } from "core/risk/command.ts";
+import { decideCall, toolText } from "core/risk/decide.ts";
+import { createGateReader, readGates } from "core/risk/gate_file.ts";
+import type {
+  PermissionAnswer,
+  PermissionAsk,
+  PermissionDecider,
+} from "units/dial/runtimes/acp_permission.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 
 /** Where permission requests are answered; closed until the approvals are open. */
@@ -23,6 +36,14 @@ export interface PermissionDesk {
 
 /** What the policy of a runtime's own tools is: ask about whatever it asks about. */
 const RUNTIME_POLICY = "fleetctl.runtime-permission.1";
+
+/** Of a word of a command that is logged. */
+const RULE_BYTES_MAX = 256;
+/** Version in the gate of an MCP that is reached by URL. */
+const BY_URL = "http";
+
+/** Some programs ask before they know what the model wants of the tool. */
+const NOT_TOLD = "the program asks without the arguments of the call";
 
 /** Makes the desk of one agent. */
 export function createPermissionDesk(parts: {
@@ -37,41 +58,146 @@ export function createPermissionDesk(parts: {
     open: (opened) => {
       approvals = opened;
     },
-    decide: async (asked) => {
+    decide: async (asked, signal) => {
       const command = commandOf(asked);
       const ruled = command === undefined
         ? undefined
         : ruledCommand(await readGates(files, paths), command);
       if (ruled?.decision === "block") {
-        log.info("permission denied", { tool: asked.tool, rule: ruled.tool });
-        return "deny";
+        log.info("permission denied", {
+          tool: asked.tool,
+          rule: cutText(ruled.tool, RULE_BYTES_MAX).text,
+        });
+        return deny(commandBlocked(ruled));
       }
-      if (approvals === undefined) return "deny";
-      return await askAbout(asked, runtime, approvals);
+      const site = { runtime, files, paths };
+      const question = await questionOf(asked, site);
+      if ("decision" in question) return question;
+      if (approvals === undefined) return deny(notYet(question.call));
+      return await askAbout(question, approvals, signal);
+    },
+  };
+}
+
+/** The question to a human. */
+interface Question {
+  readonly call: Omit<ToolCall, "agent">;
+  readonly policy: string;
+  /** The policy after the decision: approved under other rules is not approved. */
+  readonly policyNow: () => Promise<string | undefined>;
+}
+
+interface QuestionSite {
+  readonly runtime: string;
+  readonly files: Pick<Files, "readText" | "stat">;
+  readonly paths: Paths;
+}
+
+/** Decides by rule, or returns what is to be asked. */
+async function questionOf(
+  asked: PermissionAsk,
+  site: QuestionSite,
+): Promise<PermissionAnswer | Question> {
+  const { mcp = "", isProxied = false } = asked;
+  // The name comes from the model: only the name of an MCP may become that of a file.
+  const name = parseMcpName(mcp);
+  const file = name.ok ? site.paths.gate(name.value) : undefined;
+  const isGated = file !== undefined && await site.files.stat(file) !== undefined;
+  if (file !== undefined && (isGated || isProxied)) return await byGate(asked, file, site);
+  return await foreignTool(asked, site);
+}
+
+/** A tool of the program itself, or of a server that is none of ours. */
+async function foreignTool(
+  asked: PermissionAsk,
+  site: QuestionSite,
+): Promise<Question> {
+  const { mcp = "" } = asked;
+  const policy = await sha256(RUNTIME_POLICY);
+  const given = argumentsOf(asked.arguments);
+  const tool = mcp === "" ? asked.tool : `${mcp}.${asked.tool}`;
+  return {
+    call: {
+      mcp: "",
+      version: site.runtime,
+      tool,
+      origin: DIRECT,
+      arguments: Object.keys(given).length > 0 ? given : { title: asked.title, note: NOT_TOLD },
+    },
+    policy,
+    policyNow: () => Promise.resolve(policy),
+  };
+}
+
+/** The gate's rule. A call behind our proxy passes when it may be asked about: the proxy asks. */
+async function byGate(
+  asked: PermissionAsk,
+  file: string,
+  site: QuestionSite,
+): Promise<PermissionAnswer | Question> {
+  const { mcp = "", isProxied = false, tool, arguments: given } = asked;
+  const reader = createGateReader(site.files, file, mcp);
+  const gate = await reader.current();
+  if (!gate.ok) return deny(gate.error);
+  const { version, accepted } = gate.value;
+  const call = { mcp, version, tool, arguments: argumentsOf(given), origin: DIRECT };
+  const verdict = decideCall(gate.value, { ...call, agent: "" });
+  if (verdict.decision === "block") return deny(verdict.why);
+  // Also behind our proxy: a tool of the program itself must not pass by a name that
+  // looks like ours.
+  if (accepted?.has(tool) === false) return deny(unreviewed({ ...call, agent: "" }, "new"));
+  if (isProxied) return { decision: "allow" };
+  if (verdict.decision === "allow") {
+    // A server at a URL is reached without our proxy; another one only has a name of ours.
+    return version === BY_URL ? { decision: "allow" } : await foreignTool(asked, site);
+  }
+  return {
+    call,
+    policy: await policyDigest(gate.value),
+    policyNow: async () => {
+      const now = await reader.current();
+      return now.ok ? await policyDigest(now.value) : undefined;
     },
   };
 }
 
 async function askAbout(
-  asked: PermissionAsk,
-  runtime: string,
+  { call, policy, policyNow }: Question,
   approvals: Approvals,
-): Promise<"allow" | "deny"> {
-  const { tool, title } = asked;
-  const given = argumentsOf(asked.arguments);
-  const question = await approvals.ask({
-    ...{ mcp: "", version: runtime, tool, origin: DIRECT },
-    arguments: Object.keys(given).length === 0 && title !== "" ? { title } : given,
-  }, { policy: await sha256(RUNTIME_POLICY), isDestructive: true });
-  if (!question.ok) return "deny";
+  signal: AbortSignal | undefined,
+): Promise<PermissionAnswer> {
+  const question = await approvals.ask(call, { policy, isDestructive: true });
+  if (!question.ok) return deny(question.error);
   const { approval, outcome, delivered, use, withdraw } = question.value;
+  // The runtime took its question back: nobody is asked any longer.
+  signal?.addEventListener("abort", withdraw, { once: true });
+  if (signal?.aborted === true) withdraw();
   try {
     const found = await outcome;
-    if (!delivered().ok || found.kind !== "approved") return "deny";
-    return use(approval.digest).ok ? "allow" : "deny";
+    const stored = delivered();
+    if (!stored.ok) return deny(stored.error);
+    if (found.kind === "denied") return deny(deniedByHuman(call, found.verdict));
+    if (found.kind !== "approved") return deny(neverDecided(call, found.kind));
+    if (await policyNow() !== policy) return deny(neverDecided(call, "superseded"));
+    const used = use(approval.digest);
+    return used.ok ? { decision: "allow" } : deny(used.error);
   } finally {
+    signal?.removeEventListener("abort", withdraw);
     withdraw();
   }
+}
+
+function notYet(call: Question["call"]): Refusal {
+  return refusal(
+    "approval-unavailable",
+    `Cannot call tool ${toolText(call)}: the agent is starting and asks nobody yet; ` +
+      "nothing was done",
+    { kind: "denied" },
+  );
+}
+
+function deny({ message }: Refusal): PermissionAnswer {
+  return { decision: "deny", reason: message };
 }
 
 function argumentsOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -6,8 +6,9 @@
  * @module
  */
 
-import { DIAL_LIMITS } from "core/limits.ts";
-import type { Clock, Log } from "core/ports.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
 import type { DialStore, EventDraft, TurnMove } from "units/dial/store.ts";
 
 /** Recording events. */

@@ -1,17 +1,21 @@
 /**
  * Keeps the agent's runtime running: starts it, starts it again with back-off when it dies, and
- * tells its state (decision 9). Knows nothing of the gateway or of turns.
+ * tells its state. Knows nothing of the gateway or of turns.
+ * Why it is a child of the dial unit: ADR 0003.
  *
  * @module
  */
 
+import { backoffMs } from "core/concurrency/backoff.ts";
 import type { AgentState } from "core/dial/event.ts";
-import { jitteredDelay } from "core/dial/backoff.ts";
+import { DIAL_BACKOFF } from "units/dial/backoff.ts";
 import { errorText } from "core/errors.ts";
-import { BACKOFF_LIMITS } from "core/limits.ts";
-import type { Clock, Log, Random } from "core/ports.ts";
+import { BACKOFF_LIMITS } from "units/dial/limits.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { RuntimeDriver, RuntimeSession } from "core/runtimes/driver.ts";
+import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.ts";
 
 /** The supervised runtime. */
 export interface SupervisedRuntime {
@@ -73,7 +77,7 @@ export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
       const { ranMs, reason } = await runOnce();
       if (stop.signal.aborted) break;
       attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
-      const delayMs = BACKOFF_LIMITS.firstMs + jitteredDelay(attempt, random.fraction());
+      const delayMs = BACKOFF_LIMITS.firstMs + backoffMs(DIAL_BACKOFF, attempt, random.fraction());
       log.warning("runtime is gone", { reason, restart_ms: delayMs });
       onState("failed", reason);
       if (ranMs === 0) settle(err(reason));

@@ -1,14 +1,16 @@
 /**
  * The agent's state as a small file in the dial unit's folder, for `fleetctl agents list` on this
- * host. The newest state counts; one that comes while another is being written takes the next turn.
+ * host. The newest state counts.
  *
  * @module
  */
 
 import type { AgentState } from "core/dial/event.ts";
-import { printToldState, STATE_FILE, type ToldState } from "core/dial/host_state.ts";
-import { errorText } from "core/errors.ts";
-import type { Clock, Files, Log } from "core/ports.ts";
+import { printToldState, STATE_FILE } from "core/dial/host_state.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import { createNewestFile } from "units/dial/newest_file.ts";
 
 /** Where states are told. */
 export interface StateFile {
@@ -29,27 +31,10 @@ export function createStateFile(
 ): StateFile {
   const { files, clock, log } = parts;
   const startedMs = clock.now();
-  let next: ToldState | undefined;
-  let writing: Promise<void> | undefined;
-
-  async function writeAll(): Promise<void> {
-    while (next !== undefined) {
-      const told = next;
-      next = undefined;
-      try {
-        await files.write(`${parts.folder}/${STATE_FILE}`, printToldState(told), { mode: 0o600 });
-      } catch (thrown) {
-        log.warning("state not written", { state: told.state, error: errorText(thrown) });
-      }
-    }
-    writing = undefined;
-  }
-
+  const file = createNewestFile({ files, log, path: `${parts.folder}/${STATE_FILE}` });
   return {
-    tell(state, reason) {
-      next = { startedMs, state, sinceMs: clock.now(), reason };
-      writing ??= writeAll();
-    },
-    settled: async () => await writing,
+    tell: (state, reason) =>
+      file.tell(printToldState({ startedMs, state, sinceMs: clock.now(), reason })),
+    settled: file.settled,
   };
 }

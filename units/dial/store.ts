@@ -10,12 +10,13 @@
  */
 
 import type { DurableEvent } from "core/dial/event.ts";
-import { byteLength, fitPayload } from "core/dial/fit_event.ts";
-import { TURN_LIMITS } from "core/limits.ts";
-import type { Database, Databases, SqlValue } from "core/ports.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import { fitPayload } from "units/dial/fit_event.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Database, Databases, SqlValue } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
 import { type Approval, isOpen } from "core/risk/approval.ts";
-import { writeSql } from "core/sql_write.ts";
+import { writeSql } from "core/store/sql_write.ts";
 import {
   APPROVAL_TABLE,
   type ApprovalTable,

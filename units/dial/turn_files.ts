@@ -1,15 +1,16 @@
 /**
- * Files that come with turns: taken piece by piece, kept in the agent's home below the dial unit's own
- * folder, named in the text of their turn. The oldest go when there are many.
+ * Files that come with turns: taken piece by piece, kept in the agent's home below the dial unit's
+ * own folder, named in the text of their turn. The oldest go when there are many.
  *
  * @module
  */
 
-import type { InboundFrame } from "core/dial/client_session.ts";
+import type { InboundFrame } from "units/dial/client_session.ts";
 import type { TurnFile } from "core/dial/frames.ts";
 import { errorText } from "core/errors.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
-import type { Files, Log } from "core/ports.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
 
 type Piece = Extract<InboundFrame, { type: "file" }>;

@@ -10,10 +10,12 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { errorText } from "core/errors.ts";
-import type { Clock, Log } from "core/ports.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
@@ -188,8 +190,7 @@ class SerialRunner implements TurnRunner {
     this.#ending.add(turnId);
     const payload = {
       outcome,
-      ...(code === undefined ? {} : { code }),
-      ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
+      ...defined({ code, reason: reason?.slice(0, REASON_LENGTH_MAX) }),
     };
     await recorder.record([{ at: clock.now(), turnId, kind: "turn_ended", payload }], {
       move: { turnId, to: "ended" },

@@ -1,10 +1,11 @@
 /**
- * Doing the same to many units one after the other, for service managers that have no call for many.
+ * Doing the same to many units one after the other, for service managers that have no
+ * call for many.
  *
  * @module
  */
 
-import { ServiceFault } from "core/ports.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
 
 /** Acts on each unit, `width` at a time; returns the fault of each that failed, and goes on. */
 export async function eachUnit(

@@ -1,12 +1,12 @@
 /**
  * What `fleetctl up` sees of the embedded service manager: the port, its events and its options.
- * The manager itself is `core/os/embedded/`; this file is types only, so that `cli/up*` can take
+ * The manager itself is in `units/manager/os/`; this file is types only, so that `cli/up/` can take
  * one as a parameter.
  *
  * @module
  */
 
-import type { ServiceManager } from "core/ports.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 
 /** What happened to a unit. */
 export type UnitEventKind =

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { Relations } from "core/os/embedded/units/unit_spec.ts";
+import type { Relations } from "units/manager/units/unit_spec.ts";
 
 /** Tells the relations of a unit, or undefined when it is not loaded. */
 export type RelationsOf = (unit: string) => Relations | undefined;

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Files, Lock } from "core/ports.ts";
+import type { Files, Lock } from "core/ports/files.ts";
 import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";

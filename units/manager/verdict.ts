@@ -15,8 +15,9 @@
  * @module
  */
 
-import type { ProcessExit } from "core/ports.ts";
-import type { RestartPolicy } from "core/os/embedded/units/service_spec.ts";
+import { backoffMs } from "core/concurrency/backoff.ts";
+import type { ProcessExit } from "core/ports/processes.ts";
+import type { RestartPolicy } from "units/manager/units/service_spec.ts";
 
 /** Numbers of the back-off. */
 export const RESTART_LIMITS = {
@@ -84,14 +85,11 @@ export function shouldRestart(policy: RestartPolicy, end: RunEnd): boolean {
 
 /** Returns the delay before restart number `count` (0 is the first) since the last stable run. */
 export function restartDelayMs(policy: RestartPolicy, count: number): number {
-  const first = policy.firstMs;
-  if (first === 0) return 0;
-  if (policy.steps > 0 && policy.maxMs !== undefined) {
-    if (count >= policy.steps) return policy.maxMs;
-    return first * (policy.maxMs / first) ** (count / policy.steps);
-  }
-  const max = policy.maxMs ?? Math.max(first, RESTART_LIMITS.delayMsMax);
-  return Math.min(first * 2 ** Math.min(count, 30), max);
+  const { firstMs, steps } = policy;
+  if (firstMs === 0) return 0;
+  const maxMs = policy.maxMs ?? Math.max(firstMs, RESTART_LIMITS.delayMsMax);
+  if (steps === 0 || policy.maxMs === undefined) return backoffMs({ firstMs, maxMs }, count);
+  return backoffMs({ firstMs, maxMs, factor: (maxMs / firstMs) ** (1 / steps) }, count);
 }
 
 /** Counts starts and says when there were too many within the interval. */

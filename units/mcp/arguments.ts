@@ -4,9 +4,10 @@
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import { BUILTIN_SERVERS, type BuiltinServer } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -59,7 +60,7 @@ export function parseProgramArguments(args: readonly string[]): Result<ProgramCo
   if (option !== "--socket" || socket === undefined || rest.length !== 2) {
     return usage("proxy takes --socket <path> or --url");
   }
-  const size = new TextEncoder().encode(socket).length;
+  const size = byteLength(socket);
   if (!socket.startsWith("/") || size > DAEMON_LIMITS.socketPathLengthMax) {
     return usage(
       `--socket must be an absolute path of at most ${DAEMON_LIMITS.socketPathLengthMax} bytes`,

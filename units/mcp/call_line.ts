@@ -1,12 +1,12 @@
 /**
- * The line that records a call: which tool, which arguments by name, and through which door it came.
- * Values are nobody's business there. Pure. It is written before the call leaves.
+ * The line that records a call: which tool, which arguments by name, and through which door it
+ * came. Values are nobody's business there. Pure. It is written before the call leaves.
  *
  * @module
  */
 
-import { originText, readOrigin } from "core/call_origin.ts";
-import { isRecord } from "core/json_object.ts";
+import { originText, readOrigin } from "core/mcp/call_origin.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 const NAME_LENGTH_MAX = 128;
 const ARGUMENTS_MAX = 32;

@@ -6,9 +6,9 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Result } from "core/result.ts";
-import { type CallOrigin, DIRECT, readOrigin } from "core/call_origin.ts";
+import { type CallOrigin, DIRECT, readOrigin } from "core/mcp/call_origin.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { decideCall, heldWhole, isHeldWhole } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
@@ -21,7 +21,7 @@ import {
   printError,
   RPC_CODES,
 } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** The way of one client line. */
 export type ClientVerdict =

@@ -1,15 +1,15 @@
 /**
- * The answer of a tool whose server was denied something by its permission set: told in one line, so
- * that the model and the log say what happened and which command would grant it. Pure.
+ * The answer of a tool whose server was denied something by its permission set: told in one line,
+ * so that the model and the log say what happened and which command would grant it. Pure.
  *
  * @module
  */
 
 import { deniedIn } from "core/catalog/denied.ts";
-import type { Log } from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { printMessage } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Whether the answer of a call says that it failed. */
 export function isFailed({ result }: Readonly<Record<string, unknown>>): boolean {

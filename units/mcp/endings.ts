@@ -1,12 +1,13 @@
 /**
- * What the proxy says of requests that get no answer: the server is gone, or silent. Pure.
+ * What the proxy says of requests that get no answer: the server is gone, or silent.
  *
  * @module
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Pending } from "units/mcp/pending.ts";
+import type { ProxyPorts } from "units/mcp/proxy_ports.ts";
 
 /** The server is gone; `entry` is the request that it had not answered. */
 export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal {
@@ -17,7 +18,15 @@ export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal 
       entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`
     } of MCP ${name}`;
   const state = entry === undefined ? why : `the server is gone, ${why}; it may have done its work`;
-  return refusal("mcp-ended", `${what}: ${state}`, { hints: [journalOf(mcp)] });
+  return refusal("mcp-ended", `${what}: ${state}`, { hints: [doctorOf(mcp)] });
+}
+
+/** Returns why the server of a proxy may not start; undefined for one that may. */
+export async function refusedStart(
+  ports: Pick<ProxyPorts, "checkServer">,
+): Promise<Refusal | undefined> {
+  const checked = await ports.checkServer?.();
+  return checked === undefined || checked.ok ? undefined : checked.error;
 }
 
 /** No answer in time. */
@@ -29,16 +38,19 @@ export function requestExpired(mcp: string, entry: Pending): Refusal {
   );
 }
 
-/** The server does not say which tools it has, so a call of one cannot be compared with anything. */
+/**
+ * The server does not say which tools it has, so a call of one cannot be compared with anything.
+ */
 export function toolsUnlisted(mcp: string, tool: string, why: string): Refusal {
   return refusal(
     "tools-unlisted",
     `Cannot call tool ${JSON.stringify(tool.slice(0, 128))} of MCP ${JSON.stringify(mcp)}: its ` +
       `server must list its tools first, and ${why}; nothing was done`,
-    { hints: [journalOf(mcp)] },
+    { hints: [doctorOf(mcp)] },
   );
 }
 
-function journalOf(mcp: string): string {
-  return `journalctl -u "mcp-${mcp}*" -n 50`;
+/** Works under each service manager, for the agent as for an operator who acts as it. */
+function doctorOf(mcp: string): string {
+  return `fleetctl mcp doctor ${mcp} self`;
 }

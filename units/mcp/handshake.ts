@@ -9,7 +9,7 @@
 import { err, ok, type Result } from "core/result.ts";
 import { type Message, type MessageId, printMessage } from "units/mcp/message.ts";
 import type { OwnRequests } from "units/mcp/own_requests.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** The recorded handshake of one client. */
 export interface Handshake {
@@ -68,7 +68,9 @@ export function createHandshake(): Handshake {
   };
 }
 
-/** Tells a new server what its client has agreed with the one before; an error is a sentence part. */
+/**
+ * Tells a new server what its client has agreed with the one before; an error is a sentence part.
+ */
 export async function replayHandshake(
   handshake: Handshake,
   own: Pick<OwnRequests, "ask">,

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** Watches one connection. */
 export interface IdleWatch {

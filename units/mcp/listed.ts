@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Log } from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
 import { reviewCommand } from "core/risk/accepted.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import type { Gate } from "core/risk/rules.ts";

@@ -11,11 +11,12 @@ import { connectUnix } from "core/os/connect_unix.ts";
 import { denoFiles } from "core/os/files.ts";
 import { stderrLog } from "core/os/log.ts";
 import { systemClock } from "core/os/clock.ts";
-import { connectWire, stdioWire } from "core/os/wires.ts";
+import { connectWire, stdioWire } from "units/mcp/os/wires.ts";
 import { pathsUnder } from "core/paths.ts";
-import { err } from "core/result.ts";
-import { type Wire, wireOf } from "core/wire.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { type Wire, wireOf } from "units/mcp/wire.ts";
 import { parseProgramArguments, type ProgramCommand, USAGE } from "units/mcp/arguments.ts";
+import type { ProxyPorts } from "units/mcp/proxy_ports.ts";
 
 async function main(): Promise<number> {
   const command = parseProgramArguments(Deno.args);
@@ -36,9 +37,14 @@ async function run(command: ProgramCommand): Promise<number> {
       console.log("ok");
       return 0;
     case "proxy":
-      return await proxy(command, connectWire);
+      return await proxy(command, {
+        openServer: connectWire,
+        checkServer: () => checkServer(command.mcp),
+      });
     case "proxy-url":
-      return await proxy({ mcp: command.mcp, socket: "" }, () => connectUrl(command.mcp));
+      return await proxy({ mcp: command.mcp, socket: "" }, {
+        openServer: () => connectUrl(command.mcp),
+      });
     case "serve":
       return await serve(command.server);
     case "check":
@@ -52,22 +58,29 @@ function root(): string {
 
 async function proxy(
   target: { readonly mcp: string; readonly socket: string },
-  openServer: (path: string) => Promise<Wire>,
+  server: Pick<ProxyPorts, "openServer" | "checkServer">,
 ): Promise<number> {
   const { runProxy } = await import("units/mcp/proxy.ts");
   const { createGateReader } = await import("core/risk/gate_file.ts");
+  const { createPresence } = await import("units/mcp/presence.ts");
+  const log = stderrLog({ program: "fleetctl-mcp" });
+  const dialSocket = `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`;
+  const { mcp } = target;
+  const presence = createPresence({ mcp, socket: dialSocket, log, connect: connectUnix });
   await runProxy({ ...target, agent: Deno.env.get("FLEETCTL_AGENT") ?? "" }, {
     client: stdioWire(),
     clock: systemClock(),
-    log: stderrLog({ program: "fleetctl-mcp" }),
+    log,
     gate: createGateReader(
       ...[denoFiles(), pathsUnder(root()).gate(target.mcp), target.mcp] as const,
       systemClock(),
     ),
-    dialSocket: `${Deno.env.get("HOME") ?? ""}/.fleetctl/dial/local.sock`,
-    openServer,
+    dialSocket,
+    ...server,
     connect: connectUnix,
+    onListed: presence.listed,
   });
+  await presence.close();
   return 0;
 }
 
@@ -99,7 +112,20 @@ async function serve(server: BuiltinServer): Promise<number> {
   return 0;
 }
 
-/** Whether a server may start: its files are those that were installed, and no review of it waits. */
+/** The files of a server as they are now; one that is part of fleetctl has none. */
+async function checkServer(mcp: string): Promise<Result<void>> {
+  const { checkTree, treePath } = await import("core/catalog/vendor.ts");
+  const { denoTrees } = await import("core/os/vendor.ts");
+  const paths = pathsUnder(root());
+  const files = denoFiles();
+  if (await files.stat(treePath(paths, mcp)) === undefined) return ok(undefined);
+  const checked = await checkTree(mcp, { files, trees: denoTrees() }, paths);
+  return checked.ok ? ok(undefined) : err({ ...checked.error, hints: ["fleetctl apply self"] });
+}
+
+/**
+ * Whether a server may start: its files are those that were installed, and no review of it waits.
+ */
 async function check(mcp: string): Promise<number> {
   const { createGateReader } = await import("core/risk/gate_file.ts");
   const { heldWhole, isHeldWhole } = await import("core/risk/decide.ts");

@@ -6,8 +6,9 @@
  */
 
 import type { Refusal } from "core/errors.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
 import { envelopeKeys } from "units/mcp/envelope.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Identifier of a request. */
 export type MessageId = string | number;
@@ -49,9 +50,11 @@ const MESSAGE_KEYS = new Set(["jsonrpc", "id", "method", "params", "result", "er
 const PARAMS_KEYS = new Set(["name", "arguments", "_meta", "task"]);
 
 const OPEN_OBJECT = 0x7b;
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const decoder = strictUtf8();
 const encoder = new TextEncoder();
-/** Line breaks to some readers that are none to JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR. */
+/**
+ * Line breaks to some readers that are none to JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR.
+ */
 const FOREIGN_BREAKS = /[\r\u0085\u2028\u2029]/;
 
 /** A parsed line, and the bytes to forward for it. */
@@ -66,7 +69,8 @@ export interface ParsedLine {
 export function parseLine(bytes: Uint8Array<ArrayBuffer>): ParsedLine | undefined {
   const bad = (code: number, text: string, id: MessageId | null = null): ParsedLine => ({
     message: { kind: "bad", code, text, id },
-    ...{ text: "", bytes },
+    text: "",
+    bytes,
   });
   let text: string;
   try {

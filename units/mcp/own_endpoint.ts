@@ -8,9 +8,9 @@
 
 import { fillEndpoint } from "core/catalog/endpoint.ts";
 import { refusal } from "core/errors.ts";
-import type { HttpEndpoint } from "core/mcp_port.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import type { HttpEndpoint } from "core/ports/mcp_client.ts";
 import { err, type Result } from "core/result.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
 import { readRenderedKeys } from "core/secrets/rendered_keys.ts";

@@ -1,11 +1,12 @@
 /**
- * Requests of the proxy's own to a server: the handshake that is replayed to a new one, and the list
- * of tools that a call waits for. Each is answered, late, or ended with the server; the client sees none.
+ * Requests of the proxy's own to a server: the handshake that is replayed to a new one, and
+ * the list of tools that a call waits for. Each is answered, late, or ended with the
+ * server; the client sees none.
  *
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { MessageId } from "units/mcp/message.ts";
 
@@ -21,6 +22,8 @@ export interface OwnRequests {
   ): Promise<Result<Answer, string>>;
   /** Whether an answer was one of ours; it is then not the client's. */
   take(id: MessageId, value: Answer): boolean;
+  /** The same for an answer that cannot be read. */
+  fail(id: MessageId, why: string): boolean;
   /** The server is gone. */
   end(why: string): void;
 }
@@ -54,6 +57,11 @@ export function createOwnRequests(clock: Pick<Clock, "after">, seconds: number):
     take(id, value) {
       const settle = open.get(id);
       settle?.(ok(value));
+      return settle !== undefined;
+    },
+    fail(id, why) {
+      const settle = open.get(id);
+      settle?.(err(why));
       return settle !== undefined;
     },
     end(why) {

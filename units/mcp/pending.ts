@@ -5,10 +5,10 @@
  * @module
  */
 
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { isId, type Message, type MessageId } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** One request on its way. */
 export interface Pending {

@@ -2,6 +2,7 @@
  * `fleetctl-mcp proxy`: between a client's stdio and the socket of one MCP, message by message.
  * Gates calls, hides blocked tools, survives the death of the server, answers what would otherwise
  * stay unanswered. Effects through ports only; serves both protocol revisions.
+ * Why it reads messages itself: ADR 0020.
  *
  * | link       | event                     | next                                             |
  * |------------|---------------------------|--------------------------------------------------|
@@ -14,13 +15,14 @@
  */
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Log } from "core/ports.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callLine } from "units/mcp/call_line.ts";
 import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
 import { unreviewed } from "core/risk/accepted.ts";
-import { requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
+import { refusedStart, requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
+import { serverGarbled, takeGarbled } from "units/mcp/garbled.ts";
 import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
 import { changedAnswer, type ListReaders, mayChange, readList } from "units/mcp/listed.ts";
 import { createIdleWatch, type IdleWatch } from "units/mcp/idle.ts";
@@ -38,7 +40,7 @@ import type { Pending, PendingTable } from "units/mcp/pending.ts";
 import { isOwnId } from "units/mcp/own_requests.ts";
 import type { ProxyPorts, ProxyTarget } from "units/mcp/proxy_ports.ts";
 import { createShownTools } from "units/mcp/shown_tools.ts";
-import { openLink, type ServerLink } from "units/mcp/server_link.ts";
+import { type LinkEnd, openLink, type ServerLink } from "units/mcp/server_link.ts";
 import { printOversize, type ServerLine } from "units/mcp/server_side.ts";
 import { createToolWatch } from "units/mcp/tool_watch.ts";
 import { createUnlistedCalls, type UnlistedCalls } from "units/mcp/unlisted_calls.ts";
@@ -182,8 +184,10 @@ class ProxySession {
     const listed = await this.#unlisted.wait(request, (own) => this.#writeServer(to, own));
     if (listed === undefined) return this.#armIdle();
     const tool = String(request.params["name"]);
-    if (!listed.ok) await this.#refuse(request, toolsUnlisted(mcp, tool, listed.error));
-    else if (this.#link !== to) await this.#refuse(request, serverEnded(mcp, "it ended"));
+    if (!listed.ok) {
+      const refused = this.#link === to ? undefined : await refusedStart(this.#ports);
+      await this.#refuse(request, refused ?? toolsUnlisted(mcp, tool, listed.error));
+    } else if (this.#link !== to) await this.#refuse(request, serverEnded(mcp, "it ended"));
     else {
       const standing = await this.#standing(request);
       if (standing.ok && standing.value === "as-accepted") {
@@ -270,7 +274,7 @@ class ProxySession {
     this.#watch.forget();
     link.listen({
       onLine: (line) => this.#onServerLine(line),
-      onEnd: (why) => this.#onServerEnd(link, why),
+      onEnd: (end) => void this.#onServerEnd(link, end),
     });
     if (request.method === "initialize") return opened;
     const replayed = await replayHandshake(
@@ -281,12 +285,17 @@ class ProxySession {
     if (replayed.ok) return opened;
     this.#dropLink();
     const why = `its new server is of no use: ${replayed.error}`;
-    return err(serverEnded(this.#target.mcp, why));
+    return err(await refusedStart(this.#ports) ?? serverEnded(this.#target.mcp, why));
   }
 
   async #onServerLine(line: ServerLine): Promise<void> {
     if (line.kind === "garbage") {
-      return this.#log.warning("server_garbage", { why: line.why, bytes: line.size });
+      this.#log.warning("server_garbage", { why: line.why, bytes: line.size });
+      for (const entry of takeGarbled(line, this.#pending, this.#unlisted)) {
+        const reason = serverGarbled(this.#target.mcp, entry, line.why);
+        await this.#tellClient(printError(entry.id, RPC_CODES.internal, reason));
+      }
+      return this.#armIdle();
     }
     if (line.kind === "oversize") {
       this.#log.warning("answer_too_large", { bytes: line.size });
@@ -316,6 +325,7 @@ class ProxySession {
     // Late, after a cancellation or its deadline, or made up: nobody waits for it.
     if (entry === undefined) return this.#log.debug("answer_unexpected");
     this.#handshake.onAnswered(message.id, message.value);
+    if (entry.method === "tools/list" && "result" in message.value) this.#ports.onListed?.();
     const changed = mayChange(entry, message.value)
       ? await changedAnswer(this.#readers, this.#ports.gate, entry, message.value)
       : undefined;
@@ -340,16 +350,17 @@ class ProxySession {
     this.#idle.end();
   }
 
-  #onServerEnd(ended: ServerLink, why: string): void {
+  async #onServerEnd(ended: ServerLink, end: LinkEnd): Promise<void> {
     if (this.#link !== ended) return;
+    const { why } = end;
     this.#unlisted.end(why);
     this.#dropLink();
     const open = this.#pending.takeAll();
-    if (open.length > 0) {
-      this.#log.warning("server_ended", { why, open: open.length });
-    }
+    if (open.length === 0) return;
+    this.#log.warning("server_ended", { why, open: open.length });
+    const refused = end.hasSpoken ? undefined : await refusedStart(this.#ports);
     for (const entry of open) {
-      const reason = serverEnded(this.#target.mcp, why, entry);
+      const reason = refused ?? serverEnded(this.#target.mcp, why, entry);
       void this.#tellClient(printError(entry.id, RPC_CODES.connectionClosed, reason));
     }
   }

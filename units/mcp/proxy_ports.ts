@@ -4,9 +4,12 @@
  * @module
  */
 
-import type { ByteStream, Clock, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
-import type { Wire } from "core/wire.ts";
+import type { Result } from "core/result.ts";
+import type { Wire } from "units/mcp/wire.ts";
 
 /** Whose MCP, which, and where. */
 export interface ProxyTarget {
@@ -24,5 +27,9 @@ export interface ProxyPorts {
   /** The dial unit's local socket, where humans are asked. */
   readonly dialSocket: string;
   connect(path: string): Promise<ByteStream>;
+  /** Says why a server that ended without a word may not start; absent where nothing is checked. */
+  checkServer?(): Promise<Result<void>>;
   openServer(path: string): Promise<Wire>;
+  /** Told once, when the client has the list of tools: the program really has this MCP. */
+  onListed?(): void;
 }

@@ -6,9 +6,9 @@
  */
 
 import { errorText, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
-import type { Wire } from "core/wire.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Wire } from "units/mcp/wire.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createLineFramer } from "units/mcp/line_framer.ts";
 import { readServerFrame, type ServerLine } from "units/mcp/server_side.ts";
@@ -26,8 +26,15 @@ export interface ServerLink {
 export interface LinkHandlers {
   /** The next line is not read before this resolves. */
   readonly onLine: (line: ServerLine) => Promise<void>;
-  /** Called once, after the last line; `why` is a sentence part. */
-  readonly onEnd: (why: string) => void;
+  /** Called once, after the last line; `hasSpoken` says whether there was a line at all. */
+  readonly onEnd: (end: LinkEnd) => void;
+}
+
+/** How a link ended. */
+export interface LinkEnd {
+  /** A sentence part. */
+  readonly why: string;
+  readonly hasSpoken: boolean;
 }
 
 /** Connects to the socket of an MCP; a refusal says what is there instead. */
@@ -95,6 +102,11 @@ function unreachable(target: { readonly mcp: string; readonly socket: string }, 
   );
 }
 
+function isReset(thrown: unknown): boolean {
+  const { name, code } = thrown as { readonly name?: unknown; readonly code?: unknown };
+  return name === "ConnectionReset" || code === "ECONNRESET";
+}
+
 async function readLines(
   wire: Wire,
   handlers: LinkHandlers,
@@ -102,9 +114,11 @@ async function readLines(
 ): Promise<void> {
   const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
   let why = "it ended";
+  let hasSpoken = false;
   try {
     for (let chunk = await wire.read(); chunk !== undefined; chunk = await wire.read()) {
       for (const frame of framer.push(chunk)) {
+        hasSpoken = true;
         const line = readServerFrame(frame);
         if (line !== undefined) await handlers.onLine(line);
       }
@@ -112,8 +126,9 @@ async function readLines(
     const rest = framer.pendingBytes();
     if (rest > 0) why = `it ended after ${rest} bytes of an unfinished message`;
   } catch (thrown) {
-    why = `its connection broke: ${errorText(thrown)}`;
+    // A server that ends without reading what it was sent resets the connection.
+    if (!isReset(thrown)) why = `its connection broke: ${errorText(thrown)}`;
   }
   if (!isClosed()) wire.close();
-  handlers.onEnd(isClosed() ? "the proxy closed the connection" : why);
+  handlers.onEnd({ why: isClosed() ? "the proxy closed the connection" : why, hasSpoken });
 }

@@ -5,10 +5,12 @@
  * @module
  */
 
+import { brokenMessage } from "core/mcp/broken_message.ts";
 import { refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { decideTool } from "core/risk/decide.ts";
 import type { Risk } from "core/risk/rules.ts";
+import { scanEnvelope } from "units/mcp/envelope.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
   type Message,
@@ -18,14 +20,25 @@ import {
   printMessage,
   RPC_CODES,
 } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** A line of the server, understood. */
 export type ServerLine =
   | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array<ArrayBuffer> }
   /** An answer past the limit; the call it belongs to must still be answered. */
   | { readonly kind: "oversize"; readonly id: MessageId | undefined; readonly size: number }
-  | { readonly kind: "garbage"; readonly why: string; readonly size: number };
+  | Garbage;
+
+/** A line that is no message. */
+export interface Garbage {
+  readonly kind: "garbage";
+  readonly why: string;
+  readonly size: number;
+  /** The request that it was meant to answer, where that can be read. */
+  readonly id: MessageId | undefined;
+  /** Whether it was meant as a message: then some request will get no other answer. */
+  readonly isBroken: boolean;
+}
 
 /** Reads one line of a server. Servers print all sorts of things on stdout: that is not fatal. */
 export function readServerFrame(frame: Frame): ServerLine | undefined {
@@ -36,8 +49,21 @@ export function readServerFrame(frame: Frame): ServerLine | undefined {
   const parsed = parseLine(frame.bytes);
   if (parsed === undefined) return undefined;
   return parsed.message.kind === "bad"
-    ? { kind: "garbage", why: parsed.message.text, size: frame.bytes.length }
+    ? readGarbage(frame.bytes, parsed.message.text)
     : { kind: "message", message: parsed.message, bytes: parsed.bytes };
+}
+
+function readGarbage(bytes: Uint8Array, why: string): Garbage {
+  const { id, keys } = scanEnvelope(bytes);
+  // The ids of what the server itself asks are its own.
+  const isAsking = keys.some(({ depth, name }) => depth === 1 && name === "method");
+  return {
+    kind: "garbage",
+    why,
+    size: bytes.length,
+    id: isAsking ? undefined : id,
+    isBroken: !isAsking && (id !== undefined || brokenMessage(bytes) !== undefined),
+  };
 }
 
 /** Prints the error for an answer that was too large to pass on. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** The tools of the last list. */
 export interface ShownTools {

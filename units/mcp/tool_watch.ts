@@ -1,5 +1,5 @@
 /**
- * What the running server says of its tools, against what was accepted (decision 30). Where the gate
+ * What the running server says of its tools, against what was accepted. Where the gate
  * names accepted definitions, only they are shown and called, and a call waits until the server at
  * hand has listed them. Where it names none, the first list of the client's session is the measure:
  * what changes or appears after it is held back. Pure but for hashing; it never speaks to anybody.
@@ -8,10 +8,11 @@
  */
 
 import { toolHash } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
 import { type Standing, standing } from "core/risk/accepted.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { printMessage } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** What a list brought. */
 export interface Listed {
@@ -135,7 +136,9 @@ export function nextCursor(result: Readonly<Record<string, unknown>>): string | 
   return typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
 }
 
-/** The keys of the stateless revision in a request's `_meta`, for a request of our own beside it. */
+/**
+ * The keys of the stateless revision in a request's `_meta`, for a request of our own beside it.
+ */
 export function protocolMeta(meta: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(meta)) return {};
   const own = Object.entries(meta).filter(([key]) => key.startsWith("io.modelcontextprotocol/"));
@@ -148,6 +151,6 @@ export function printListRequest(
   meta: Readonly<Record<string, unknown>>,
   cursor: string | undefined,
 ): Uint8Array<ArrayBuffer> {
-  const params = { ...meta, ...(cursor === undefined ? {} : { cursor }) };
+  const params = { ...meta, ...defined({ cursor }) };
   return printMessage({ jsonrpc: "2.0", id, method: "tools/list", params });
 }

@@ -1,18 +1,18 @@
 /**
  * Calls that wait until the server at hand has listed its tools, so that nothing is called that
- * nobody has compared with what was accepted. The list is the proxy's own request: the client neither
- * sees it nor can leave it out. A call leaves the table once: sent, refused, or cancelled.
+ * nobody has compared with what was accepted. The list is the proxy's own request: the client
+ * neither sees it nor can leave it out. A call leaves the table once: sent, refused, or cancelled.
  *
  * @module
  */
 
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Message, MessageId } from "units/mcp/message.ts";
 import { createOwnRequests, type OwnRequests } from "units/mcp/own_requests.ts";
 import { nextCursor, printListRequest, protocolMeta } from "units/mcp/tool_watch.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 type Request = Extract<Message, { kind: "request" }>;
 type Send = (bytes: Uint8Array<ArrayBuffer>) => Promise<void>;
@@ -25,8 +25,8 @@ export interface UnlistedCalls {
   /** The client does not want the answer any more. */
   withdraw(id: unknown): void;
   /**
-   * Has the server list its tools for a call; undefined when the call was withdrawn meanwhile. Calls
-   * at the same time share one list. An error is a sentence part.
+   * Has the server list its tools for a call; undefined when the call was withdrawn meanwhile.
+   * Calls at the same time share one list. An error is a sentence part.
    */
   wait(request: Request, send: Send): Promise<Result<void, string> | undefined>;
   /** The server is gone, and every list with it. */

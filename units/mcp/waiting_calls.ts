@@ -1,18 +1,20 @@
 /**
- * Calls that wait for a human: asked at the dial unit, kept alive towards the client, withdrawn when
- * the client cancels or goes. A call leaves the table exactly once: approved, answered, or cancelled
- * without an answer. No deadline runs here.
+ * Calls that wait for a human: asked at the dial unit, kept alive towards the client, withdrawn
+ * when the client cancels or goes. A call leaves the table exactly once: approved, answered, or
+ * cancelled without an answer. No deadline runs here.
  *
  * @module
  */
 
 import { humanAsker } from "core/dial/ask_human.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock, Log } from "core/ports.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import { type ClientVerdict, printRefusal } from "units/mcp/client_side.ts";
 import { isId, type MessageId, printMessage } from "units/mcp/message.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** What asking needs of the machine. */
 export interface WaitingPorts {
@@ -56,8 +58,11 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
     const { message, call } = asked;
     const stopSigns = signsOfLife(asked, ports.clock, handlers);
     const askHuman = humanAsker({
-      ...{ socket: ports.dialSocket, connect: ports.connect, gate: ports.gate },
-      ...{ isDestructive: handlers.isDestructive, signal: stop.signal },
+      socket: ports.dialSocket,
+      connect: ports.connect,
+      gate: ports.gate,
+      isDestructive: handlers.isDestructive,
+      signal: stop.signal,
       onAsked: ({ id }) => ports.log.info("approval_asked", { id, tool: call.tool }),
     });
     const allowed = await askHuman(call);

@@ -1,15 +1,16 @@
 /**
- * The port of a connection that passes many small messages on, and web streams as one, for peers that
- * have no other form: HTTP, and streams in memory. No I/O; the machine's are in `core/os/wires.ts`.
+ * The port of a connection that passes many small messages on, and web streams as one,
+ * for peers that have no other form: HTTP, and streams in memory. No I/O; the machine's
+ * are in `units/mcp/os/wires.ts`.
  *
  * @module
  */
 
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 /**
- * A byte stream to a peer, as `ByteStream` is one, without the machinery of web streams, which costs
- * more than short messages do.
+ * A byte stream to a peer, as `ByteStream` is one, without the machinery of web streams, which
+ * costs more than short messages do.
  */
 export interface Wire {
   /** Reads what is there; undefined at the end. The bytes stand until the next read. */

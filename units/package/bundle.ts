@@ -1,13 +1,15 @@
 /**
  * Bundles a program: `<lib>/<name>.js`, which loads `<lib>/programs/<name>/main.js` and its chunks.
- * Code is split, so that what a start does not need is not read. A bundle that would look for a file
- * outside itself when it runs is refused: `deno bundle` leaves out `.wasm` files and native addons.
+ * Code is split, so that what a start does not need is not read. A bundle that would
+ * look for a file outside itself when it runs is refused: `deno bundle` leaves out
+ * `.wasm` files and native addons. Why bundles: ADR 0009.
  *
  * @module
  */
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { byteLength } from "core/text/cut_text.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
 
 /** A program as far as bundling needs it. */
@@ -73,13 +75,14 @@ export async function bundleProgram(
   if (faults.length > 0) {
     return err(refusal(
       "bundle-incomplete",
-      `Cannot ship the bundle of "${program.name}": it needs ${faults.length} things outside itself`,
+      `Cannot ship the bundle of "${program.name}": it needs ${faults.length} things outside ` +
+        "itself",
       { details: faults },
     ));
   }
   const front = frontText(program.name, await hashOf(texts));
   await shop.files.write(`${lib}/${program.name}.js`, front);
-  const sizes = [...texts.values(), front].map((text) => new TextEncoder().encode(text).length);
+  const sizes = [...texts.values(), front].map((text) => byteLength(text));
   return ok({
     name: program.name,
     files: sizes.length,

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
 import type { Program } from "units/render/launchers.ts";

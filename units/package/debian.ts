@@ -35,7 +35,7 @@ Maintainer: ${MAINTAINER}
 Installed-Size: ${about.kilobytes}
 Depends: libc6 (>= 2.31), libgcc-s1, git, passwd, procps
 Recommends: systemd, dbus, iproute2, ca-certificates, curl, age, vim-tiny | nvi, bash-completion
-Suggests: chromium, python3-pip
+Suggests: bubblewrap, chromium, python3-pip
 Section: admin
 Priority: optional
 Description: fleet of long-lived agents on your own hosts
@@ -52,7 +52,9 @@ export const SCRIPTS: Readonly<Record<string, string>> = {
   postrm,
 };
 
-/** What the checker of Debian packages says of files that are shipped as they were made elsewhere. */
+/**
+ * What the checker of Debian packages says of files that are shipped as they were made elsewhere.
+ */
 export const LINTIAN_OVERRIDES =
   `# Deno is shipped as its authors built it: it links its libraries statically.
 fleetctl: embedded-library *

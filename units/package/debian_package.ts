@@ -1,11 +1,11 @@
 /**
- * Makes the Debian package from a staged tree: the rendered files, what the built `fleetctl` says of
- * itself (completion, manual page), terms, control files, then `dpkg-deb`.
+ * Makes the Debian package from a staged tree: the rendered files, what the built `fleetctl` says
+ * of itself (completion, manual page), terms, control files, then `dpkg-deb`.
  *
  * @module
  */
 
-import type { RenderedFile } from "core/rendered_file.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
 import changelog from "units/package/changelog.txt" with { type: "text" };

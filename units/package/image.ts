@@ -1,7 +1,7 @@
 /**
- * The container image of the team-chat gateway (docs/teamchat.md, "Container image"): a root file
- * system from the build's own files and the C library that the shipped Deno is linked with, a list of
- * what is in it, and buildah to make an image of it. Nothing is pulled.
+ * The container image of the team-chat gateway (docs/teamchat.md#container-image): a root file
+ * system from the build's own files and the C library that the shipped Deno is linked with, a list
+ * of what is in it, and buildah to make an image of it. Nothing is pulled.
  *
  * @module
  */
@@ -42,10 +42,27 @@ const LISTEN = "0.0.0.0:3978";
 
 /** Builds the archive `fleetctl-teamchat.tar` and returns its path. */
 export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<string>> {
-  const { files, env } = shop;
+  const { files } = shop;
   const work = `${site.out}/image`;
-  const lib = `${work}/rootfs/usr/lib/fleetctl`;
   await files.remove(work, { recursive: true });
+  const filled = await fillRoot(shop, site, work);
+  if (!filled.ok) return filled;
+  const containerfile = await files.readText(`${shop.tree}/teamchat/Containerfile`) ?? "";
+  await files.write(`${work}/Containerfile`, containerfile, { mode: 0o644 });
+  const archive = `${site.out}/${IMAGE}.tar`;
+  await files.remove(archive);
+  for (const step of buildahSteps(work, archive, { ...shop.env, REVISION: site.revision })) {
+    const done = await runStep(shop, "build the image", step);
+    if (!done.ok) return done;
+  }
+  await files.remove(work, { recursive: true });
+  return ok(archive);
+}
+
+/** Writes what the image holds below `rootfs` and `state` of the work folder. */
+async function fillRoot(shop: Shop, site: ImageSite, work: string): Promise<Result<void>> {
+  const { files } = shop;
+  const lib = `${work}/rootfs/usr/lib/fleetctl`;
   await files.ensureDir(`${lib}/programs/${IMAGE}`, { mode: 0o755 });
   await files.ensureDir(`${work}/state/teamchat`, { mode: 0o755 });
   const programs = `programs/${IMAGE}`;
@@ -70,19 +87,38 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
   await files.ensureDir(`${work}/rootfs/usr/share/fleetctl`, { mode: 0o755 });
   await files.write(`${work}/rootfs/usr/share/fleetctl/sbom.json`, contents, { mode: 0o644 });
   await files.write(`${site.out}/${IMAGE}.sbom.json`, contents, { mode: 0o644 });
-  const containerfile = await files.readText(`${shop.tree}/teamchat/Containerfile`) ?? "";
-  await files.write(`${work}/Containerfile`, containerfile, { mode: 0o644 });
+  return ok(undefined);
+}
+
+/** The commands that build the image of a work folder and write it into an archive. */
+function buildahSteps(
+  work: string,
+  archive: string,
+  env: Readonly<Record<string, string>>,
+): readonly [string, ...string[]][] {
   const created = Number(env.SOURCE_DATE_EPOCH ?? 0);
-  const archive = `${site.out}/${IMAGE}.tar`;
   const buildah = ["buildah", "--storage-driver", "vfs", "--root", `${work}/store`] as const;
-  const steps: readonly (readonly [string, ...string[]])[] = [
+  return [
     [
       ...buildah,
-      ...["bud", "--isolation", "chroot", "--pull-never", "--format", "docker", "-q"],
-      ...["--timestamp", String(created), "--build-arg", `VERSION=${VERSION}`],
-      ...["--build-arg", `CREATED=${new Date(created * 1000).toISOString()}`],
-      ...["--build-arg", `REVISION=${site.revision}`],
-      ...["-t", `${IMAGE}:${VERSION}`, work],
+      "bud",
+      "--isolation",
+      "chroot",
+      "--pull-never",
+      "--format",
+      "docker",
+      "-q",
+      "--timestamp",
+      String(created),
+      "--build-arg",
+      `VERSION=${VERSION}`,
+      "--build-arg",
+      `CREATED=${new Date(created * 1000).toISOString()}`,
+      "--build-arg",
+      `REVISION=${env.REVISION}`,
+      "-t",
+      `${IMAGE}:${VERSION}`,
+      work,
     ],
     [
       ...buildah,
@@ -92,13 +128,6 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
       `docker-archive:${archive}:${IMAGE}:${VERSION}`,
     ],
   ];
-  await files.remove(archive);
-  for (const step of steps) {
-    const done = await runStep(shop, "build the image", [...step] as [string, ...string[]]);
-    if (!done.ok) return done;
-  }
-  await files.remove(work, { recursive: true });
-  return ok(archive);
 }
 
 /** Every described cloud and loopback: which one it will be is decided where the image runs. */

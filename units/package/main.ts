@@ -123,7 +123,10 @@ async function commitTime(shop: Shop): Promise<Readonly<Record<string, string>>>
 /** Undefined outside a clone, or where there is no git. */
 async function gitSays(shop: Shop, args: readonly string[]): Promise<string | undefined> {
   const said = await shop.processes.run({
-    ...{ command: "git", args: [...args], cwd: tree, env: shop.env },
+    command: "git",
+    args: [...args],
+    cwd: tree,
+    env: shop.env,
   }).catch(() => undefined);
   return said?.code === 0 ? said.stdout.trim() : undefined;
 }
@@ -179,7 +182,10 @@ async function image(
     return line("image", "not built", "", "there is no buildah here");
   }
   const archive = await buildImage(shop, {
-    ...{ out: made.out, lib: made.lib, bundle, denoVersion: Deno.version.deno },
+    out: made.out,
+    lib: made.lib,
+    bundle,
+    denoVersion: Deno.version.deno,
     revision: await gitSays(shop, ["rev-parse", "HEAD"]) ?? "",
     copy: async (from, to) => {
       await Deno.copyFile(from, to);

@@ -1,14 +1,14 @@
 /**
- * The rendered files of an installed host: launchers and permission sets for `/`, the daemon's unit,
- * the accounts and folders it needs. Pure; the same renderers as `fleetctl apply`, so that the first
- * apply changes nothing here.
+ * The rendered files of an installed host: launchers and permission sets for `/`, the daemon's
+ * unit, the accounts and folders it needs. Pure; the same renderers as `fleetctl apply`, so that
+ * the first apply changes nothing here.
  *
  * @module
  */
 
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
 import { pathsUnder } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { unitFile } from "units/reconcile/desired_part.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
@@ -16,6 +16,7 @@ import { hostPermissions, renderProgramPermissions } from "units/render/permissi
 import { renderDaemon } from "units/render/roles/daemon.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
+const HALF_HOME = "/var/lib/fleetctl/teamchat-receiver";
 /** Users and the group that own parts of a host. */
 const SYSUSERS = `# Accounts of fleetctl; see sysusers.d(5).
 g agents -
@@ -23,7 +24,7 @@ u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nolo
 u fleetctl-host - "fleetctl host unit" / /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
 u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
-u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" /var/lib/fleetctl/teamchat-receiver /usr/sbin/nologin
+u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" ${HALF_HOME} /usr/sbin/nologin
 `;
 
 /** Folders of a host; those of one role are made by its unit. */

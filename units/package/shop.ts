@@ -5,7 +5,8 @@
  */
 
 import { refusal } from "core/errors.ts";
-import type { Files, Processes } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Where a build works and with what. */

@@ -1,15 +1,17 @@
 /**
  * Prepares a root to run the programs of a tree or of a build: launchers, permission sets and the
- * shape in `roles.yaml`. `units/prepare/under_root.sh` calls it before it starts a program, because a
- * program's permission set has to be on disk before the program can run. The link to the pinned Deno
- * is made there: a link needs rights to every path. Idempotent; prints nothing when all is well.
+ * shape in `roles.yaml`. `units/prepare/under_root.sh` calls it before it starts a program,
+ * because a program's permission set has to be on disk before the program can run. The link
+ * to the pinned Deno is made there: a link needs rights to every path. Idempotent; prints
+ * nothing when all is well.
  *
- * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute. Then the program that
- * is about to start: a role that is not installed gets a permission set from its environment.
+ * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute. Then the program
+ * that is about to start: a role that is not installed gets a permission set from its environment.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { denoFiles } from "core/os/files.ts";
 import type { Refusal } from "core/errors.ts";
 import {
@@ -18,12 +20,12 @@ import {
   parseHostRoles,
   printHostRoles,
 } from "core/ledger/host_roles.ts";
-import { privateAddressOf } from "core/ip.ts";
-import { withLocalHints } from "core/local_hints.ts";
+import { privateAddressOf } from "core/net/ip.ts";
+import { withLocalHints } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { ok } from "core/result.ts";
-import { checkRootFolder, rootRefusal } from "core/root_refusal.ts";
+import { checkRootFolder, rootRefusal } from "core/hints/root_refusal.ts";
 import { knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
 import { upstreamHost, withUninstalled } from "units/prepare/uninstalled_role.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
@@ -77,11 +79,11 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
     paths,
     shape: roles.shape,
     roles: {
-      ...(here.gateway === undefined ? {} : { gateway: here.gateway }),
+      ...defined({ gateway: here.gateway }),
       ...(here.login === undefined ? {} : {
-        login: { ...here.login, ...(upstream === undefined ? {} : { upstream }) },
+        login: { ...here.login, ...defined({ upstream }) },
       }),
-      ...(teamchat === undefined ? {} : { teamchat }),
+      ...defined({ teamchat }),
     },
   };
   const sets = hostPermissions(site);
@@ -98,7 +100,9 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   }
 }
 
-/** What the team-chat gateway of this root may reach; a cloud that cannot be read is told by `up`. */
+/**
+ * What the team-chat gateway of this root may reach; a cloud that cannot be read is told by `up`.
+ */
 async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRoles) {
   if (teamchat === undefined) return undefined;
   const known = knownCloud(teamchat.cloud);
@@ -112,7 +116,9 @@ async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRo
   };
 }
 
-/** The address is asked for only where `under_root.sh` permits it: before a role without an install. */
+/**
+ * The address is asked for only where `under_root.sh` permits it: before a role without an install.
+ */
 function ownPrivateAddress(): string | undefined {
   if (Deno.permissions.querySync({ name: "sys", kind: "networkInterfaces" }).state !== "granted") {
     return undefined;

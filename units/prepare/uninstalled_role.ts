@@ -1,6 +1,6 @@
 /**
- * What a role is permitted that runs from its environment alone, without an install: what the settings
- * of the environment name, or their defaults. No I/O.
+ * What a role is permitted that runs from its environment alone, without an install: what the
+ * settings of the environment name, or their defaults. No I/O.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { HostRoles } from "core/ledger/host_roles.ts";
 
 /** Settings that decide what the role may reach; `under_root.sh` passes exactly these on. */
-export const REACH_SETTINGS = [
+const REACH_SETTINGS = [
   "WEBVIEW_COCKPIT_LISTEN",
   "WEBVIEW_DIAL_LISTEN",
   "WEBVIEW_LOGIN_LISTEN",

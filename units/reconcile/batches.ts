@@ -1,13 +1,13 @@
 /**
  * Which neighbours in a plan are done together. A service manager takes hundreds of units in one
- * call, and each call costs it more than a unit does; services are started, and files written, beside
- * one another, some at a time. Pure.
+ * call, and each call costs it more than a unit does; services are started, and files written,
+ * beside one another, some at a time. Pure.
  *
  * @module
  */
 
 import type { Step, UnitStep } from "units/reconcile/step.ts";
-import type { UnitVerb } from "core/unit.ts";
+import type { UnitVerb } from "core/ports/unit.ts";
 
 /** A step and its place in the plan. */
 export type PlacedStep = readonly [step: Step, index: number];
@@ -23,8 +23,8 @@ export type Batch =
   };
 
 /**
- * Steps of a kind that are done at once, where they do not wait for one another. The disk takes many
- * files together, and each is atomic by itself.
+ * Steps of a kind that are done at once, where they do not wait for one another. The disk takes
+ * many files together, and each is atomic by itself.
  */
 const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   write: 32,

@@ -8,22 +8,55 @@
  */
 
 import type { McpName } from "core/names.ts";
-import type { Files } from "core/ports.ts";
+import type { FileStat } from "core/files/file_stat.ts";
+import type { Paths } from "core/paths.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import type { ClientConfig } from "units/render/client_config.ts";
 
-/** Returns the stamp of a config now; undefined when nothing is desired of it or no file is there. */
+/** What a look takes. */
+export type LookFiles = Pick<Files, "stat" | "readLink">;
+
+/**
+ * Returns the stamp of a config now; undefined when nothing is desired of it or no file is there.
+ */
 export async function stampOf(
-  files: Pick<Files, "stat">,
+  files: LookFiles,
   config: ClientConfig | undefined,
-  held: ReadonlySet<McpName>,
+  of: { readonly held: ReadonlySet<McpName>; readonly paths: Paths },
 ): Promise<string | undefined> {
   if (config === undefined) return undefined;
-  const stat = await files.stat(config.path).catch(() => undefined);
+  const { held, paths } = of;
+  const stat = await statInHome(files, paths.home(config.agent), config.path);
   if (stat?.kind !== "file") return undefined;
   const { mtimeMs, size, mode, uid } = stat;
   const wanted = [config.at, [...config.entries], [...held].sort()];
   const hash = await sha256(new TextEncoder().encode(JSON.stringify(wanted)));
   return `${mtimeMs}:${size}:${mode}:${uid}:${hash}`;
+}
+
+/**
+ * Looks at a file or folder of a home with this process's own rights; undefined when there is a
+ * link on the way. An agent may put one there at any time: what is found is compared, and never
+ * read or shown.
+ */
+export async function statInHome(
+  files: LookFiles,
+  home: string,
+  path: string,
+): Promise<FileStat | undefined> {
+  // A workspace may be elsewhere: an operator has named it.
+  const isInside = path.startsWith(`${home}/`);
+  let at = home;
+  try {
+    for (const part of !isInside ? [] : path.slice(home.length + 1).split("/").slice(0, -1)) {
+      at = `${at}/${part}`;
+      if (await files.readLink(at) !== undefined) return undefined;
+    }
+    return await files.stat(path);
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return undefined;
+  }
 }
 
 /** SHA-256 in hexadecimal. */

@@ -6,7 +6,7 @@
  */
 
 import type { Paths } from "core/paths.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 const SAID =
   /Cannot (?:open|use) \\*"(\/[^"\\]+\.db)\\*": the (?:file is not a database|database is damaged)/;
@@ -51,8 +51,8 @@ export function mendDatabase(
 }
 
 /**
- * Tells whether an agent's programs write the journal of a unit. Any program of an agent can write to the journal of the
- * agent's units, and whoever pastes a hint is root.
+ * Tells whether an agent's programs write the journal of a unit. Any program of an agent can write
+ * to the journal of the agent's units, and whoever pastes a hint is root.
  */
 export function isJournalOfAgent(unit: string): boolean {
   return /^(?:fleetctl-dial-|mcp-)/.test(unit);

@@ -1,7 +1,7 @@
 /**
  * Facts → what should be on disk and running: files, folders, client configs, units. Pure.
  * A fault of one agent or one MCP takes that one out and is listed; what was rendered for it before
- * is held, not removed, and everything else goes on (decision 27).
+ * is held, not removed, and everything else goes on.
  *
  * @module
  */

@@ -1,19 +1,21 @@
 /**
  * The part of what is desired that belongs to the agents of this host: env file, permission sets,
- * client config, dial unit, token folders. Pure. Decision 25 says what a dial unit's inputs are:
+ * client config, dial unit, token folders. Pure. Inputs of a dial unit, whose change restarts it:
  * its own unit, its client config and its programs, and nothing else.
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import { parseEnvFile } from "core/env_file.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import type {
   DesiredFolder,
   DesiredPart,
@@ -24,11 +26,7 @@ import type {
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
 import { type Facts, workspaceOf } from "units/reconcile/facts.ts";
-import {
-  type ClientConfig,
-  clientEntriesPath,
-  renderClientEntry,
-} from "units/render/client_config.ts";
+import { type ClientConfig, renderClientEntry } from "units/render/client_config.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
 import { writableFolders } from "units/render/mcp/service.ts";
 import { renderAgentPermissions } from "units/render/permission_files.ts";
@@ -117,7 +115,7 @@ function desiredAgent(
     paths,
     registerUrl,
     workspace: workspace.value,
-    ...(facts.project === undefined ? {} : { project: facts.project }),
+    ...defined({ project: facts.project }),
     settings: facts.roles.dial?.settings?.get(agent.name) ?? {},
   });
   const dialFile = dial === undefined ? [] : [unitFile(dial, facts.paths)];
@@ -168,7 +166,7 @@ function clientConfig(
     agent: agent.name,
     path: fillIn(path, agent.name, from.facts),
     shape,
-    at: clientEntriesPath(shape, home),
+    at: mcpEntriesPath(shape, home),
     entries: new Map(
       from.manifests.map((manifest) => [manifest.name, renderClientEntry(manifest, site)]),
     ),
@@ -176,7 +174,7 @@ function clientConfig(
 }
 
 /** Fills in the placeholders of a runtime definition. */
-export function fillIn(text: string, agent: AgentName, facts: Facts): string {
+function fillIn(text: string, agent: AgentName, facts: Facts): string {
   return text.replaceAll("{lib}", facts.paths.lib).replaceAll("{agent}", agent)
     .replaceAll("{home}", facts.paths.home(agent));
 }
@@ -227,7 +225,7 @@ function workFolders(
   { manifests, facts }: { readonly manifests: readonly Manifest[]; readonly facts: Facts },
 ): readonly DesiredFolder[] {
   const { paths } = facts;
-  const place = { paths, agent: agent.name, workdir: workspace };
+  const place = { paths, agent: agent.name, workdir: workspace, closed: [] };
   const own = manifests.filter((manifest) =>
     manifest.sharing === "per_user" && manifest.transport === "stdio"
   );

@@ -1,11 +1,12 @@
 /**
  * The part of what is desired that holds agents to their limits: slices and their drop-ins. Pure.
- * They are files and no units of the plan: the service manager makes a slice with its first service.
+ * They are files and no units of the plan: the service manager makes a slice with its
+ * first service.
  *
  * @module
  */
 
-import { ROOT_OWNER } from "core/rendered_file.ts";
+import { ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { DesiredPart, TaggedFile } from "units/reconcile/desired_part.ts";
 import { unitFile } from "units/reconcile/desired_part.ts";
 import type { Facts } from "units/reconcile/facts.ts";

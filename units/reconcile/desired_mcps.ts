@@ -6,14 +6,16 @@
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { needsVendoring, treePath } from "core/catalog/vendor.ts";
-import { parseEnvFile } from "core/env_file.ts";
+import { defined } from "core/defined.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { ROOT_OWNER } from "core/rendered_file.ts";
+import { ROOT_OWNER } from "core/files/rendered_file.ts";
 import { UNUSABLE_IN_PATHS } from "core/workspace.ts";
 import type {
   DesiredPart,
@@ -31,6 +33,7 @@ import {
   namesCollide,
   type UnitHolders,
 } from "units/reconcile/server_claims.ts";
+import { closedPaths } from "units/render/mcp/closed_paths.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
 import { AGENTS_GROUP, mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
@@ -50,24 +53,8 @@ export function desiredMcps(
   holders: UnitHolders,
 ): DesiredMcps {
   const faults = new Map<Refusal, readonly Tag[]>();
-  const heldBefore = new Set([...failed, ...facts.held?.mcps ?? []]);
-  const held = new Set(heldBefore);
-  const wiring = new Map<McpName, { manifest: Manifest; agents: AgentName[] }>();
-  for (const agent of facts.agents) {
-    for (const name of facts.wired.get(agent.name) ?? []) {
-      const manifest = facts.catalog.get(name);
-      if (manifest === undefined) {
-        if (!heldBefore.has(name)) {
-          faults.set(notCatalogued(name, agent.name), [{ mcp: name, agent: agent.name }]);
-        }
-        held.add(name);
-        continue;
-      }
-      const entry = wiring.get(name);
-      if (entry === undefined) wiring.set(name, { manifest, agents: [agent.name] });
-      else entry.agents.push(agent.name);
-    }
-  }
+  const held = new Set([...failed, ...facts.held?.mcps ?? []]);
+  const wiring = wiringOf(facts, faults, held);
   const files: TaggedFile[] = [];
   const units: DesiredUnit[] = [];
   const workspaces = new Map(facts.agents.flatMap((agent) => {
@@ -122,6 +109,36 @@ export function desiredMcps(
   };
 }
 
+/** An MCP of the catalog with the agents that have it, in their order. */
+interface Wired {
+  readonly manifest: Manifest;
+  readonly agents: AgentName[];
+}
+
+/** Finds who has which MCP; one that is not in the catalog is held, with a fault. */
+function wiringOf(
+  facts: Facts,
+  faults: Map<Refusal, readonly Tag[]>,
+  held: Set<McpName>,
+): ReadonlyMap<McpName, Wired> {
+  const heldBefore = new Set(held);
+  const wiring = new Map<McpName, Wired>();
+  for (const { name: agent } of facts.agents) {
+    for (const mcp of facts.wired.get(agent) ?? []) {
+      const manifest = facts.catalog.get(mcp);
+      if (manifest === undefined) {
+        if (!heldBefore.has(mcp)) faults.set(notCatalogued(mcp, agent), [{ mcp, agent }]);
+        held.add(mcp);
+        continue;
+      }
+      const entry = wiring.get(mcp);
+      if (entry === undefined) wiring.set(mcp, { manifest, agents: [agent] });
+      else entry.agents.push(agent);
+    }
+  }
+  return wiring;
+}
+
 function addServer(
   manifest: Manifest,
   agent: AgentName | undefined,
@@ -137,8 +154,17 @@ function addServer(
   const workdir = agent === undefined ? undefined : workspaces.get(agent);
   if (agent !== undefined && workdir === undefined) return;
   const { project } = facts;
+  const closed = agent === undefined ? [] : closedPaths(manifest, {
+    paths: facts.paths,
+    agent,
+    runtimes: facts.runtimes.values(),
+    providers: [...facts.catalog.values()].flatMap(({ oauth }) => oauth?.provider ?? []),
+  });
   const place = {
-    ...{ paths: facts.paths, agent, workdir },
+    paths: facts.paths,
+    agent,
+    workdir,
+    closed,
     // A comma in it would be the end of one folder and the begin of another in a permission list.
     ...(project === undefined || UNUSABLE_IN_PATHS.test(project) ? {} : { project }),
   };
@@ -147,7 +173,7 @@ function addServer(
     unitFile(renderMcpService(manifest, place), facts.paths),
     unitFile(socket, facts.paths),
   ];
-  const tag = { mcp: manifest.name, ...(agent === undefined ? {} : { agent }) };
+  const tag = { mcp: manifest.name, ...defined({ agent }) };
   to.files.push(...files.map((file) => ({ file, ...tag })));
   to.units.push({
     ...tag,
@@ -204,7 +230,7 @@ function inToolOrder(
 }
 
 function isTooLong(path: string): boolean {
-  return new TextEncoder().encode(path).length > DAEMON_LIMITS.socketPathLengthMax;
+  return byteLength(path) > DAEMON_LIMITS.socketPathLengthMax;
 }
 
 function notCatalogued(mcp: McpName, agent: AgentName): Refusal {

@@ -6,10 +6,10 @@
  */
 
 import type { Refusal } from "core/errors.ts";
+import type { FileOwner, RenderedFile } from "core/files/rendered_file.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
-import { printUnit, type Unit } from "core/unit_file.ts";
+import { printUnit, type Unit } from "core/text/unit_file.ts";
 import type { ClientConfig } from "units/render/client_config.ts";
 
 /** Whose a rendered thing is; decides what is held when that one has a fault. */

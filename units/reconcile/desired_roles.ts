@@ -6,8 +6,8 @@
  */
 
 import type { Refusal } from "core/errors.ts";
-import type { FileOwner } from "core/rendered_file.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import type { FileOwner } from "core/files/rendered_file.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import type {
   DesiredFolder,
@@ -37,126 +37,149 @@ import {
   renderGatewayEnv,
 } from "units/render/roles/role_env.ts";
 
+/** What is gathered while the roles are worked out. */
+interface Parts {
+  readonly files: TaggedFile[];
+  readonly units: DesiredUnit[];
+  readonly faults: Refusal[];
+  readonly heldPaths: Set<string>;
+  /** What of a program restarts its unit: its launcher and its permission set. */
+  readonly inputsOf: (program: string, set: string) => readonly string[];
+}
+
 /** Works out the host's own part. */
 export function desiredRoles(facts: Facts): DesiredPart {
-  const faults: Refusal[] = [];
-  const files: TaggedFile[] = [];
-  const units: DesiredUnit[] = [];
-  const heldPaths = new Set(facts.held?.paths);
-  // Whoever built the facts has said why, if it was there that a key could not be read.
-  const hold = (fault: Refusal, path: string) => {
-    if (!heldPaths.has(path)) faults.push(fault);
-    heldPaths.add(path);
-  };
   const launchers = renderLaunchers(facts.shape, facts.paths);
   const sets = hostPermissions(facts);
-  if (!sets.ok) faults.push(sets.error);
-  else files.push({ file: renderHostPermissions(facts, sets.value) });
-  // On a host of its own the programs and what belongs to them are the package's, and /usr read-only.
+  const parts: Parts = {
+    files: [],
+    units: [],
+    faults: [],
+    heldPaths: new Set(facts.held?.paths),
+    inputsOf: (program, set) => [
+      launchers.find((file) => file.path === facts.paths.program(program))?.content ?? "",
+      JSON.stringify(sets.ok ? sets.value[set] : undefined),
+    ],
+  };
+  if (!sets.ok) parts.faults.push(sets.error);
+  else parts.files.push({ file: renderHostPermissions(facts, sets.value) });
+  // On a host of its own the programs and what belongs to them are the package's, and
+  // /usr read-only.
   if (facts.paths.root !== "/") {
-    files.push(...launchers.map((file) => ({ file })));
-    if (sets.ok) files.push({ file: renderProgramPermissions(facts, sets.value) });
+    parts.files.push(...launchers.map((file) => ({ file })));
+    if (sets.ok) parts.files.push({ file: renderProgramPermissions(facts, sets.value) });
   }
-  if (!facts.env.some((file) => file.path === facts.paths.sharedEnv)) {
-    files.push({ file: renderEmptySharedEnv(facts.paths) });
-  }
-  // Agents' env files get the channel besides their keys (desired_agents); the rest is as it is.
-  const merged = new Set(facts.agents.map((agent) => facts.paths.agentEnv(agent.name)));
-  files.push(
-    ...facts.env.filter((file) => !merged.has(file.path)).map((file) => ({ file })),
-  );
-  const inputsOf = (program: string, set: string) => [
-    launchers.find((file) => file.path === facts.paths.program(program))?.content ?? "",
-    JSON.stringify(sets.ok ? sets.value[set] : undefined),
-  ];
-  if (facts.roles.daemon !== undefined) {
-    const unit = renderDaemon(facts.paths);
-    const file = unitFile(unit, facts.paths);
-    files.push({ file });
-    units.push({
-      name: unit.name,
-      kind: "daemon",
-      socket: { path: facts.paths.daemonSocket, mode: 0o666 },
-      inputs: [file.content, ...inputsOf("fleetctld", "daemon")],
-      softInputs: [],
-      programs: ["fleetctld"],
-      links: [],
-      wantedBy: wantedBy(unit),
-    });
-  }
-  const gateway = facts.roles.gateway;
-  if (gateway !== undefined) {
-    const env = renderGatewayEnv(gateway, facts.paths);
-    if (!env.ok) hold(env.error, facts.paths.env(GATEWAY_ENV));
-    const unit = renderGateway(facts.paths);
-    const file = unitFile(unit, facts.paths);
-    files.push({ file }, { file: renderDialKeys(gateway.dialKeys, facts.paths) });
-    if (env.ok) {
-      const maps = ledgerSetting(gateway, facts.paths).files;
-      files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
-      units.push({
-        name: unit.name,
-        kind: "gateway",
-        inputs: [
-          ...[file.content, env.value.content, ...maps.map(({ content }) => content)],
-          ...inputsOf("fleetctl-gateway", "gateway"),
-        ],
-        softInputs: [],
-        programs: ["fleetctl-gateway"],
-        links: [],
-        wantedBy: wantedBy(unit),
-      });
-    }
-  }
-  const { login, host } = facts.roles;
-  if (host !== undefined) {
-    const { paths, hostname } = facts;
-    const unit = renderHostDial({ paths, hostname, registerUrl: host.registerUrl });
-    const file = unitFile(unit, paths);
-    files.push({ file });
-    units.push({
-      name: unit.name,
-      kind: "host",
-      inputs: [file.content, host.publicKey ?? "", ...inputsOf("fleetctl-dial", "host-dial")],
-      softInputs: [],
-      programs: ["fleetctl-dial"],
-      links: [],
-      wantedBy: wantedBy(unit),
-    });
-  }
-  if (login !== undefined) {
-    const env = renderLoginEnv(login, { paths: facts.paths, cockpit: gateway?.cockpitListen });
-    if (!env.ok) hold(env.error, facts.paths.env(LOGIN_ENV));
-    const unit = renderLogin(facts.paths);
-    const file = unitFile(unit, facts.paths);
-    files.push({ file });
-    // A key that could not be read is no key that is not wanted.
-    if (env.ok && !heldPaths.has(facts.paths.env(LOGIN_ENV))) {
-      files.push({ file: env.value });
-      units.push({
-        name: unit.name,
-        kind: "login",
-        inputs: [file.content, env.value.content, ...inputsOf("fleetctl-login", "login")],
-        softInputs: [],
-        programs: ["fleetctl-login"],
-        links: [],
-        wantedBy: wantedBy(unit),
-      });
-    }
-  }
-  const teamchat = desiredTeamchat(facts, inputsOf);
-  files.push(...teamchat.files);
-  units.push(...teamchat.units);
-  faults.push(...teamchat.faults);
+  parts.files.push(...envFiles(facts).map((file) => ({ file })));
+  addDaemon(facts, parts);
+  addGateway(facts, parts);
+  addHostDial(facts, parts);
+  addLogin(facts, parts);
+  const teamchat = desiredTeamchat(facts, parts.inputsOf);
   return {
-    files,
+    files: [...parts.files, ...teamchat.files],
     folders: [...hostFolders(facts), ...teamchat.folders],
     clients: [],
-    units,
-    faults,
+    units: [...parts.units, ...teamchat.units],
+    faults: [...parts.faults, ...teamchat.faults],
     faultTags: new Map(),
-    heldPaths: [...heldPaths],
+    heldPaths: [...parts.heldPaths],
   };
+}
+
+/** Env files of the host. Those of agents get the channel besides their keys (desired_agents). */
+function envFiles({ agents, env, paths }: Facts): readonly RenderedFile[] {
+  const merged = new Set(agents.map((agent) => paths.agentEnv(agent.name)));
+  const isSharedThere = env.some((file) => file.path === paths.sharedEnv);
+  return [
+    ...(isSharedThere ? [] : [renderEmptySharedEnv(paths)]),
+    ...env.filter((file) => !merged.has(file.path)),
+  ];
+}
+
+/** Whoever built the facts has said why, if it was there that a key could not be read. */
+function hold({ faults, heldPaths }: Parts, fault: Refusal, path: string): void {
+  if (!heldPaths.has(path)) faults.push(fault);
+  heldPaths.add(path);
+}
+
+function addDaemon({ roles, paths }: Facts, { files, units, inputsOf }: Parts): void {
+  if (roles.daemon === undefined) return;
+  const unit = renderDaemon(paths);
+  const file = unitFile(unit, paths);
+  files.push({ file });
+  units.push({
+    name: unit.name,
+    kind: "daemon",
+    socket: { path: paths.daemonSocket, mode: 0o666 },
+    inputs: [file.content, ...inputsOf("fleetctld", "daemon")],
+    softInputs: [],
+    programs: ["fleetctld"],
+    links: [],
+    wantedBy: wantedBy(unit),
+  });
+}
+
+function addGateway({ roles: { gateway }, paths }: Facts, parts: Parts): void {
+  if (gateway === undefined) return;
+  const env = renderGatewayEnv(gateway, paths);
+  if (!env.ok) hold(parts, env.error, paths.env(GATEWAY_ENV));
+  const unit = renderGateway(paths);
+  const file = unitFile(unit, paths);
+  parts.files.push({ file }, { file: renderDialKeys(gateway.dialKeys, paths) });
+  if (!env.ok) return;
+  const maps = ledgerSetting(gateway, paths).files;
+  parts.files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
+  parts.units.push({
+    name: unit.name,
+    kind: "gateway",
+    inputs: [
+      file.content,
+      env.value.content,
+      ...maps.map(({ content }) => content),
+      ...parts.inputsOf("fleetctl-gateway", "gateway"),
+    ],
+    softInputs: [],
+    programs: ["fleetctl-gateway"],
+    links: [],
+    wantedBy: wantedBy(unit),
+  });
+}
+
+function addHostDial({ roles: { host }, paths, hostname }: Facts, parts: Parts): void {
+  if (host === undefined) return;
+  const unit = renderHostDial({ paths, hostname, registerUrl: host.registerUrl });
+  const file = unitFile(unit, paths);
+  parts.files.push({ file });
+  parts.units.push({
+    name: unit.name,
+    kind: "host",
+    inputs: [file.content, host.publicKey ?? "", ...parts.inputsOf("fleetctl-dial", "host-dial")],
+    softInputs: [],
+    programs: ["fleetctl-dial"],
+    links: [],
+    wantedBy: wantedBy(unit),
+  });
+}
+
+function addLogin({ roles: { login, gateway }, paths }: Facts, parts: Parts): void {
+  if (login === undefined) return;
+  const env = renderLoginEnv(login, { paths, cockpit: gateway?.cockpitListen });
+  if (!env.ok) hold(parts, env.error, paths.env(LOGIN_ENV));
+  const unit = renderLogin(paths);
+  const file = unitFile(unit, paths);
+  parts.files.push({ file });
+  // A key that could not be read is no key that is not wanted.
+  if (!env.ok || parts.heldPaths.has(paths.env(LOGIN_ENV))) return;
+  parts.files.push({ file: env.value });
+  parts.units.push({
+    name: unit.name,
+    kind: "login",
+    inputs: [file.content, env.value.content, ...parts.inputsOf("fleetctl-login", "login")],
+    softInputs: [],
+    programs: ["fleetctl-login"],
+    links: [],
+    wantedBy: wantedBy(unit),
+  });
 }
 
 function hostFolders(facts: Facts): readonly DesiredFolder[] {

@@ -4,12 +4,13 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { Refusal } from "core/errors.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
 import type { Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
-import type { Unit } from "core/unit_file.ts";
+import type { Unit } from "core/text/unit_file.ts";
 import {
   type DesiredFolder,
   type DesiredSocket,
@@ -47,18 +48,22 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   const isApart = isReceiverApart(teamchat);
   const halves = [
     partOf({
-      ...{ unit: renderTeamchat(paths, isApart), env: renderTeamchatEnv(teamchat, paths) },
+      unit: renderTeamchat(paths, isApart),
+      env: renderTeamchatEnv(teamchat, paths),
       kind: "teamchat",
       inputs: inputsOf("fleetctl-teamchat", "teamchat"),
-      ...{ program: "fleetctl-teamchat", paths },
+      program: "fleetctl-teamchat",
+      paths,
       folder: { path: paths.role("teamchat"), mode: 0o700, owner: ownerOf(TEAMCHAT_USER) },
     }),
     ...(isApart
       ? [partOf({
-        ...{ unit: renderTeamchatReceiver(paths), env: renderReceiverEnv(teamchat, paths) },
+        unit: renderTeamchatReceiver(paths),
+        env: renderReceiverEnv(teamchat, paths),
         kind: "teamchat-receiver",
         inputs: inputsOf("fleetctl-teamchat-receiver", "teamchat-receiver"),
-        ...{ program: "fleetctl-teamchat-receiver", paths },
+        program: "fleetctl-teamchat-receiver",
+        paths,
         socket: { path: paths.teamchatHandover },
         folder: {
           path: paths.role("teamchat-receiver"),
@@ -105,7 +110,7 @@ function partOf(of: {
     units: [{
       name: unit.name,
       kind,
-      ...(socket === undefined ? {} : { socket }),
+      ...defined({ socket }),
       inputs: [file.content, env.value.content, ...inputs],
       softInputs: [],
       programs: [program],

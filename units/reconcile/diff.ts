@@ -1,11 +1,11 @@
 /**
  * What `--dry-run` shows of a file that would change: lines of a unit, names of the keys of an env
- * file, names of the entries of a client config. Never a value of a secret (decision 5). No I/O.
+ * file, names of the entries of a client config. Never a value of a secret. No I/O.
  *
  * @module
  */
 
-import { parseEnvFile } from "core/env_file.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 
 /** Lines of one file's diff; what is beyond is counted. */
 const DIFF_LINES_MAX = 200;

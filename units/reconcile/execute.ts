@@ -1,7 +1,8 @@
 /**
  * Steps → ports. Each step is done once; one that fails on a unit or in one agent's home is a fault
  * of that unit or agent, and the rest goes on. A file that cannot be written for lack of space or
- * right stops everything with one refusal: what was done stays, and the next run goes on from there.
+ * right stops everything with one refusal: what was done stays, and the next run goes
+ * on from there.
  *
  * @module
  */
@@ -10,14 +11,10 @@ import { mendDatabase } from "units/reconcile/damaged_database.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { quoteShell } from "core/quote.ts";
-import {
-  type Clock,
-  FileFault,
-  type Files,
-  ServiceFault,
-  type ServiceManager,
-} from "core/ports.ts";
+import { quoteShell } from "core/text/quote.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { printRecord, recordPath } from "units/reconcile/record.ts";
@@ -45,7 +42,9 @@ export interface Executed {
 /** Takes what is still under way; it resolves with what went wrong, and never rejects. */
 export type TakeLate = (work: Promise<Refusal | undefined>) => void;
 
-/** How long a run waits for units. Who must not hold a lock for long waits for the rest afterwards. */
+/**
+ * How long a run waits for units. Who must not hold a lock for long waits for the rest afterwards.
+ */
 export interface UnitPatience {
   /** Of all steps together. */
   readonly msMax: number;

@@ -3,19 +3,17 @@
  * `apply`, `mcp add`, …) from the ledger, the catalog and the settings; the renderers and the
  * planner see nothing else. Types and total functions only, no I/O.
  *
- * Design: decision 5 (one planner), decision 38 (roots other than `/`).
- *
  * @module
  */
 
-import type { HostLimits } from "core/agent_limits.ts";
+import type { HostLimits } from "core/limits/agent.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, HostName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { DEFAULT_WORKSPACE, workspaceFolder, workspacePlaceRule } from "core/workspace.ts";
@@ -29,7 +27,7 @@ export interface Shape {
   readonly denoDir: string;
 }
 
-/** The gateway, when this host runs it (spec "Dial-in listener", decision 34). */
+/** The gateway, when this host runs it. */
 export interface GatewayRole {
   /** `host:port` with host 127.0.0.1. */
   readonly cockpitListen: string;
@@ -43,15 +41,14 @@ export interface GatewayRole {
   /** Key ring for `X-Fleetctl-Assertion`; a secret. Required when `trust` is `assertion`. */
   readonly assertionKey?: string;
   /**
-   * Dial keys of the whole fleet, by agent or `host:<hostname>`; who never had one is not in it
-   * (decision 11).
+   * Dial keys of the whole fleet, by agent or `host:<hostname>`; who never had one is not in it.
    */
   readonly dialKeys: ReadonlyMap<string, readonly string[]>;
   /** Further settings of the gateway's env file, such as `WEBVIEW_DIAL_REQUIRE_KEY`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The login proxy, when this host runs it (spec "Login proxy routes", decision 34). */
+/** The login proxy, when this host runs it. */
 export interface LoginRole {
   /** `host:port`. */
   readonly listen: string;
@@ -70,7 +67,7 @@ export interface LoginRole {
   readonly providerHosts?: readonly string[];
 }
 
-/** The team-chat gateway, when this host runs it (spec "Team-chat gateway", decision 34). */
+/** The team-chat gateway, when this host runs it. */
 export interface TeamchatRole {
   /** `host:port` of `/api/messages`. */
   readonly listen: string;

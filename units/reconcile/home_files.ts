@@ -7,7 +7,8 @@
  * @module
  */
 
-import type { Files, User } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { User } from "core/ports/users.ts";
 
 /** What a reconcile does inside a home. */
 export interface HomeFiles {
@@ -56,7 +57,9 @@ export function ownHomeFiles(files: Files): HomeFiles {
   };
 }
 
-/** Makes each missing folder of a path 0700; `Files.ensureDir` sets the mode of the last one only. */
+/**
+ * Makes each missing folder of a path 0700; `Files.ensureDir` sets the mode of the last one only.
+ */
 async function ensurePrivate(files: Files, path: string): Promise<void> {
   if (path === "" || await files.stat(path) !== undefined) return;
   await ensurePrivate(files, path.slice(0, path.lastIndexOf("/")));

@@ -1,16 +1,19 @@
 /**
- * `HomeFiles` of agents with accounts of their own: one long-running helper for all homes that a verb
- * works on. The helper (`home_helper.pl`) is a program with one thread, because libc changes the uid
- * of all threads, and Deno's file calls run on several. docs/adr/0018 says why it is Perl.
+ * `HomeFiles` of agents with accounts of their own: one long-running helper for all homes that a
+ * verb works on. The helper (`home_helper.pl`) is a program with one thread, because libc changes
+ * the uid of all threads, and Deno's file calls run on several. ADR 0018 says why it is Perl.
  *
- * Each home has a bound on the time that it may take. A home that is over it fails, and the helper is
- * started anew for the others.
+ * Each home has a bound on the time that it may take. A home that is over it fails, and the helper
+ * is started anew for the others.
  *
  * @module
  */
 
-import type { Child, Clock, Processes, User } from "core/ports.ts";
-import { FileFault } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Child, Processes } from "core/ports/processes.ts";
+import type { User } from "core/ports/users.ts";
+import { byteLength } from "core/text/cut_text.ts";
 import type { HomeFiles, Homes } from "units/reconcile/home_files.ts";
 import program from "units/reconcile/home_helper.pl" with { type: "text" };
 
@@ -41,6 +44,10 @@ const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" } as const;
 const STDERR_LENGTH_MAX = 4_096;
 /** A killed helper that waits for a disk ends when the disk answers, and no verb waits for that. */
 const END_MS_MAX = 500;
+/**
+ * On a busy host this process may be late itself: an answer that has come by then is read first.
+ */
+const GRACE_MS = 50;
 /** What a caller of `HomeFiles` is told of a file that is no plain one. */
 const CODE_OF_KIND: Readonly<Record<string, string>> = { link: "ELOOP", folder: "EISDIR" };
 const NO_FOLDER = "a folder on the way is a link or a file, must be a folder";
@@ -65,9 +72,11 @@ export function openHomeHelper(ports: HomePorts, homeMsMax: number): Homes {
     const current = helper;
     const began = clock.monotonic();
     let isLate = false;
-    const cancel = clock.after(leftMs, () => {
-      isLate = true;
-      current.kill();
+    let cancel = clock.after(leftMs, () => {
+      cancel = clock.after(GRACE_MS, () => {
+        isLate = true;
+        current.kill();
+      });
     });
     try {
       return await current.ask(bytesOf(of, request), request.path);
@@ -153,7 +162,7 @@ function bytesOf({ user, folder }: Home, request: Request): Uint8Array {
   const isInside = path.startsWith(`${folder}/`);
   const base = isInside ? folder : "/";
   const parts = [user.name, base, path.slice(isInside ? folder.length + 1 : 1), text];
-  const lengths = parts.map((part) => new TextEncoder().encode(part).length);
+  const lengths = parts.map((part) => byteLength(part));
   const header = [operation, user.uid, user.gid, mode.toString(8), ...lengths].join(" ");
   return new TextEncoder().encode(`${header}\n${parts.join("")}`);
 }

@@ -8,15 +8,16 @@
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, ServiceManager } from "core/ports.ts";
-import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
-import { sha256, stampOf } from "units/reconcile/client_stamp.ts";
+import type { Files } from "core/ports/files.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
+import type { FileOwner, OwnerIds } from "core/files/rendered_file.ts";
+import { sha256, stampOf, statInHome } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { observeSockets, type WantedSocket } from "units/reconcile/observe_sockets.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** A file or folder as it is. */
 export interface ObservedEntry {
@@ -33,8 +34,8 @@ export interface ObservedClient {
   readonly text: string | undefined;
   readonly mode: number | undefined;
   /**
-   * Names the file as it was before it was read, and what is desired of it: where the record has the
-   * same stamp, neither has changed since, and the file was not read again.
+   * Names the file as it was before it was read, and what is desired of it: where the record has
+   * the same stamp, neither has changed since, and the file was not read again.
    */
   readonly stamp: string | undefined;
   readonly isSettled: boolean;
@@ -100,7 +101,7 @@ export async function observe(
     const entry = await readEntry(files, path);
     if (entry !== undefined) entries.set(path, entry);
   });
-  const homes = await observeHomes(desired, record, site.ports);
+  const homes = await observeHomes(desired, record, site);
   const isManagerRunning = await site.ports.services.isRunning();
   const names = unitNames(desired, record, site.paths);
   const statuses = isManagerRunning ? await site.ports.services.status(names) : [];
@@ -176,7 +177,12 @@ async function readEntry(files: Files, path: string): Promise<ObservedEntry | un
   return { kind: stat.kind, mode: stat.mode, uid: stat.uid, gid: stat.gid, text };
 }
 
-async function observeHomes(desired: Desired, record: RenderRecord, ports: ObservePorts) {
+async function observeHomes(
+  desired: Desired,
+  record: RenderRecord,
+  { paths, ports }: { readonly paths: Paths; readonly ports: ObservePorts },
+) {
+  const held = desired.held.mcps;
   const clients = new Map<string, ObservedClient>();
   const homeFolders = new Map<string, number>();
   const faults: Refusal[] = [];
@@ -190,7 +196,7 @@ async function observeHomes(desired: Desired, record: RenderRecord, ports: Obser
     const home = ports.homeOf(agent as AgentName);
     if (home === undefined) return;
     try {
-      const stamp = await stampOf(ports.files, configs.get(path), desired.held.mcps);
+      const stamp = await stampOf(ports.files, configs.get(path), { held, paths });
       const isSettled = stamp !== undefined && stamp === recorded.get(path)?.settled;
       const file = isSettled ? undefined : await home.read(path);
       clients.set(path, { text: file?.text, mode: file?.mode, stamp, isSettled });
@@ -209,7 +215,7 @@ async function observeHomes(desired: Desired, record: RenderRecord, ports: Obser
     const home = ports.homeOf(folder.home);
     if (home === undefined) return;
     // To look at a mode needs no child that has become the agent: it tells nobody anything.
-    const stat = await ports.files.stat(folder.path).catch(() => undefined);
+    const stat = await statInHome(ports.files, paths.home(folder.home), folder.path);
     const mode = stat?.kind === "directory"
       ? stat.mode
       : await home.folderMode(folder.path).catch(() => undefined);

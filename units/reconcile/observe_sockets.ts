@@ -6,10 +6,11 @@
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
-import type { Files, ServiceManager } from "core/ports.ts";
-import type { OwnerIds } from "core/rendered_file.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { FileStat } from "core/files/file_stat.ts";
+import type { OwnerIds } from "core/files/rendered_file.ts";
+import type { Files } from "core/ports/files.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 
 /** A socket that should be there while its unit is active. */
 export interface WantedSocket {
@@ -27,7 +28,10 @@ export interface SocketPorts {
   readonly services: Pick<ServiceManager, "listeners" | "isReady">;
 }
 
-/** Returns what is wrong with each socket, by unit; sockets of units that are not active are left out. */
+/**
+ * Returns what is wrong with each socket, by unit; sockets of units that are not
+ * active are left out.
+ */
 export async function observeSockets(
   wanted: readonly WantedSocket[],
   statuses: ReadonlyMap<string, UnitStatus>,
@@ -57,8 +61,8 @@ export function socketFault(
   const { stat, count } = seen;
   if (stat === undefined) return "its file is gone";
   if (stat.kind !== "other") return `a ${stat.kind} is in its place`;
-  // More than one is no fault: any user can make the kernel list any path, with an abstract name that
-  // holds a line feed, or in a mount namespace. It must not restart what belongs to others.
+  // More than one is no fault: any user can make the kernel list any path, with an abstract name
+  // that holds a line feed, or in a mount namespace. It must not restart what belongs to others.
   if (count === 0) return "nothing listens on it";
   const isMode = mode === undefined || stat.mode === mode;
   const isOwner = owner === undefined || (stat.uid === owner.uid && stat.gid === owner.gid);

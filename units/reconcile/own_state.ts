@@ -1,8 +1,9 @@
 /**
  * Owners and modes of the product's own state, as docs/storage.md gives them. A backup that was
- * restored by another user, or a hand, leaves files that a role cannot open, or that others can read
- * or change. Looked at by `status`, and put right by `apply` before anything else reads, renders or
- * starts. Only on a host of its own (`/`, as root): elsewhere everything belongs to one user.
+ * restored by another user, or a hand, leaves files that a role cannot open, or that
+ * others can read or change. Looked at by `status`, and put right by `apply` before
+ * anything else reads, renders or starts. Only on a host of its own (`/`, as root):
+ * elsewhere everything belongs to one user.
  *
  * Folders come before what is in them, and only folders of root are listed: what a role or an agent
  * may change meanwhile is never followed by name.
@@ -10,11 +11,14 @@
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
+import type { FileStat } from "core/files/file_stat.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import { type Files, type Processes, ServiceFault, type Users } from "core/ports.ts";
-import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { Users } from "core/ports/users.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { FileOwner, OwnerIds } from "core/files/rendered_file.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
 import { LOGIN_ENV, LOGIN_USER } from "units/render/roles/login_env.ts";
@@ -187,7 +191,10 @@ async function ownPaths(files: Files, paths: Paths): Promise<readonly OwnPath[]>
     (await files.list(folder)).flatMap((name) => of(`${folder}/${name}`, name) ?? []);
   const rootFile = (path: string): OwnPath => ({ path, owner: ROOT, modeMax: 0o644 });
   const rootSecret = (path: string): OwnPath => ({
-    ...{ path, owner: ROOT, modeMax: 0o600, isSecret: true },
+    path,
+    owner: ROOT,
+    modeMax: 0o600,
+    isSecret: true,
   });
   return [
     ...folders(paths),
@@ -207,10 +214,16 @@ async function ownPaths(files: Files, paths: Paths): Promise<readonly OwnPath[]>
 
 function folders(paths: Paths): readonly OwnPath[] {
   const root = (path: string, modeMax = 0o755, isTree = false): OwnPath => ({
-    ...{ path, owner: ROOT, modeMax, isTree },
+    path,
+    owner: ROOT,
+    modeMax,
+    isTree,
   });
   const ofRole = (role: string, user: string, modeMax = 0o700): OwnPath => ({
-    ...{ path: paths.role(role), owner: { user, group: user }, modeMax, isTree: true },
+    path: paths.role(role),
+    owner: { user, group: user },
+    modeMax,
+    isTree: true,
   });
   return [
     root(paths.etc),

@@ -1,15 +1,15 @@
 /**
  * Accounts that rendered files and units belong to, looked up before anything is planned. Nothing
- * is looked up, and owners are left alone, where everything belongs to one user (decision 38).
+ * is looked up, and owners are left alone, where everything belongs to one user.
  *
  * @module
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
-import type { User, Users } from "core/ports.ts";
+import type { User, Users } from "core/ports/users.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
-import type { FileOwner, OwnerIds } from "core/rendered_file.ts";
+import type { FileOwner, OwnerIds } from "core/files/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { ownerKey } from "units/reconcile/observe.ts";
@@ -29,8 +29,8 @@ export interface Owners {
 }
 
 /**
- * Looks the accounts up; refuses when one of the product's own is missing. A scope needs those of its
- * agent alone.
+ * Looks the accounts up; refuses when one of the product's own is missing. A scope needs those of
+ * its agent alone.
  */
 export async function findOwners(
   facts: Facts,

@@ -8,6 +8,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import type { Desired } from "units/reconcile/desired.ts";
@@ -124,8 +125,7 @@ function intent(
 function recordedFile({ file, agent, mcp }: TaggedFile): RecordedFile {
   return {
     path: file.path,
-    ...(agent === undefined ? {} : { agent }),
-    ...(mcp === undefined ? {} : { mcp }),
+    ...defined({ agent, mcp }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import { diffNames } from "units/reconcile/diff.ts";
-import type { Observed } from "units/reconcile/observe.ts";
+import type { Observed, ObservedClient } from "units/reconcile/observe.ts";
 import type { RecordedClient, RenderRecord } from "units/reconcile/record.ts";
 import type { FileLine } from "units/reconcile/report.ts";
 import { isOutside, type Scope } from "units/reconcile/scope.ts";
@@ -31,22 +31,34 @@ export interface ClientPlan {
 
 const CLIENT_MODE = 0o600;
 
+/** What an edit is planned for. */
+interface ClientSite {
+  readonly record: RenderRecord;
+  readonly withDiffs: boolean;
+  readonly scope: Scope | undefined;
+}
+
+/** What is gathered on the way. */
+interface Gathered extends ClientPlan {
+  readonly steps: Extract<Step, { kind: "client" }>[];
+  readonly files: FileLine[];
+  readonly faults: Refusal[];
+  readonly recorded: RecordedClient[];
+  readonly unsettled: Set<AgentName>;
+  readonly changedEntries: Map<AgentName, readonly string[]>;
+}
+
 /** Plans the edits. */
-export function planClients(
-  desired: Desired,
-  observed: Observed,
-  site: {
-    readonly record: RenderRecord;
-    readonly withDiffs: boolean;
-    readonly scope: Scope | undefined;
-  },
-): ClientPlan {
-  const steps: Extract<Step, { kind: "client" }>[] = [];
-  const files: FileLine[] = [];
-  const faults: Refusal[] = [];
-  const recorded: RecordedClient[] = [];
-  const unsettled = new Set<AgentName>();
-  const changedEntries = new Map<AgentName, readonly string[]>();
+export function planClients(desired: Desired, observed: Observed, site: ClientSite): ClientPlan {
+  const gathered: Gathered = {
+    steps: [],
+    files: [],
+    faults: [],
+    recorded: [],
+    unsettled: new Set(),
+    changedEntries: new Map(),
+  };
+  const { recorded, files, unsettled } = gathered;
   const wanted = new Set(desired.clients.map((config) => config.path));
   const recordedByPath = new Map(site.record.clients.map((client) => [client.path, client]));
   const abandoned = site.record.clients.filter((client) => !wanted.has(client.path));
@@ -66,45 +78,54 @@ export function planClients(
       files.push({ path: config.path, change: "unchanged" });
       continue;
     }
-    const edited = editClientConfig(now?.text, config, {
-      recorded: new Set(before?.names),
-      held: desired.held.mcps,
-    });
-    if (!edited.ok) {
-      faults.push(edited.error);
-      unsettled.add(config.agent);
-      if (before !== undefined) recorded.push(before);
-      continue;
-    }
-    const keptNames = (before?.names ?? []).filter((name) =>
-      (desired.held.mcps as ReadonlySet<string>).has(name)
-    );
-    const names = [...new Set([...keptNames, ...config.entries.keys()])].sort();
-    const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
-    const settled = isSame && now.stamp !== undefined ? { settled: now.stamp } : {};
-    if (names.length > 0) recorded.push({ ...siteOf(config), names, ...settled });
-    // A file that does not exist is not made for the sake of having no entries.
-    if (now?.text === undefined && config.entries.size === 0) continue;
-    const changed = isSame
-      ? []
-      : diffNames(entriesOf(now?.text, config), entriesOf(edited.value, config));
-    if (!isSame) {
-      changedEntries.set(config.agent, changed.map((line) => line.slice(1)));
-      steps.push({
-        kind: "client",
-        path: config.path,
-        text: edited.value,
-        mode: CLIENT_MODE,
-        agent: config.agent,
-      });
-    }
-    files.push({
+    planEdit(gathered, { config, before, now, held: desired.held.mcps }, site.withDiffs);
+  }
+  return gathered;
+}
+
+/** Plans the edit of one config; `before` is what the record says of it, `now` what was read. */
+function planEdit(
+  { steps, files, faults, recorded, unsettled, changedEntries }: Gathered,
+  { config, before, now, held }: {
+    readonly config: ClientConfig;
+    readonly before: RecordedClient | undefined;
+    readonly now: ObservedClient | undefined;
+    readonly held: ReadonlySet<string>;
+  },
+  withDiffs: boolean,
+): void {
+  const edited = editClientConfig(now?.text, config, { recorded: new Set(before?.names), held });
+  if (!edited.ok) {
+    faults.push(edited.error);
+    unsettled.add(config.agent);
+    if (before !== undefined) recorded.push(before);
+    return;
+  }
+  const keptNames = (before?.names ?? []).filter((name) => held.has(name));
+  const names = [...new Set([...keptNames, ...config.entries.keys()])].sort();
+  const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
+  const settled = isSame && now.stamp !== undefined ? { settled: now.stamp } : {};
+  if (names.length > 0) recorded.push({ ...siteOf(config), names, ...settled });
+  // A file that does not exist is not made for the sake of having no entries.
+  if (now?.text === undefined && config.entries.size === 0) return;
+  const changed = isSame
+    ? []
+    : diffNames(entriesOf(now?.text, config), entriesOf(edited.value, config));
+  if (!isSame) {
+    changedEntries.set(config.agent, changed.map((line) => line.slice(1)));
+    steps.push({
+      kind: "client",
       path: config.path,
-      change: isSame ? "unchanged" : now?.text === undefined ? "created" : "updated",
-      ...(site.withDiffs && !isSame ? { diff: changed } : {}),
+      text: edited.value,
+      mode: CLIENT_MODE,
+      agent: config.agent,
     });
   }
-  return { steps, files, faults, recorded, unsettled, changedEntries };
+  files.push({
+    path: config.path,
+    change: isSame ? "unchanged" : now?.text === undefined ? "created" : "updated",
+    ...(withDiffs && !isSame ? { diff: changed } : {}),
+  });
 }
 
 function emptied(client: RecordedClient): ClientConfig {

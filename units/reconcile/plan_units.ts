@@ -4,7 +4,7 @@
  * | unit     | not running            | inputs changed                                       |
  * |----------|------------------------|------------------------------------------------------|
  * | MCP socket | start                | bounce: servers of the old tree or key are ended     |
- * | gateway  | start                  | restart; agents stay up and reconnect (decision 25)  |
+ * | gateway  | start                  | restart; agents stay up and reconnect  |
  * | login    | start                  | restart; sessions stay, open streams reconnect       |
  * | dial     | start (see below)      | restart with `restartAgents`, else stated as pending |
  * | daemon   | start                  | restart, as the very last step, or named (its child) |
@@ -27,7 +27,7 @@ import {
   type RenderRecord,
 } from "units/reconcile/record.ts";
 import type { UnitStep } from "units/reconcile/step.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Steps for units, and what the record should say after them. */
 export interface UnitPlan {
@@ -43,8 +43,8 @@ export interface UnitPlan {
 }
 
 /**
- * Order of starting; the daemon last, because it may be the parent of this process. The receiving half of
- * team chat takes the address that the other half had while it was the only one.
+ * Order of starting; the daemon last, because it may be the parent of this process. The receiving
+ * half of team chat takes the address that the other half had while it was the only one.
  */
 const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
   mcp: 0,
@@ -164,7 +164,9 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   return { isRunning, run, hashes, isHardStale, isSoftStale, isStale, isUnready };
 }
 
-/** A unit that waits for its next automatic restart counts as running: it must not be started twice. */
+/**
+ * A unit that waits for its next automatic restart counts as running: it must not be started twice.
+ */
 function isUp(status: UnitStatus | undefined): boolean {
   return status !== undefined && (status.active === "active" || status.active === "activating");
 }

@@ -5,8 +5,11 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import type { Clock, Files, ServiceManager, Users } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Users } from "core/ports/users.ts";
 import type { Result } from "core/result.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 import type { Homes } from "units/reconcile/home_files.ts";
 
 /** Brings the vendored tree of a catalog entry to what its manifest pins. */

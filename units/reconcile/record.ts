@@ -1,13 +1,14 @@
 /**
  * What we rendered on this host the last time, so that the next run knows what is ours: files to
  * remove when nobody wants them any more, client entries that are ours, and with which inputs each
- * unit runs. No I/O. The file is `{state}/rendered.json`, 0600; losing it loses no function, only the
- * memory of what may be removed.
+ * unit runs. No I/O. The file is `{state}/rendered.json`, 0600; losing it loses no function, only
+ * the memory of what may be removed.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
+import type { ClientConfigShape } from "core/runtimes/definition.ts";
 
 /** One rendered file and whose it is. */
 export interface RecordedFile {
@@ -20,7 +21,7 @@ export interface RecordedFile {
 export interface RecordedClient {
   readonly path: string;
   readonly agent: string;
-  readonly shape: "runtime-a" | "runtime-b";
+  readonly shape: ClientConfigShape;
   readonly at: readonly string[];
   readonly names: readonly string[];
   /** Stamp of the file when it was last found to be as desired; absent after it was written. */
@@ -35,8 +36,8 @@ export interface RecordedUnit {
   /** The process that still runs with older inputs; any other process of the unit is current. */
   readonly stale?: ProcessIdentity;
   /**
-   * Of a dial unit: the client entries that the stale process has not read. Absent when nobody knows
-   * which ones they are: then it may be any.
+   * Of a dial unit: the client entries that the stale process has not read. Absent when nobody
+   * knows which ones they are: then it may be any.
    */
   readonly unread?: readonly string[];
   /** The same for soft inputs. */

@@ -1,6 +1,6 @@
 /**
  * What a reconcile did, or would do: per file, per unit, and every fault beside them, because one
- * broken MCP must hide nothing else (decision 27). Printed as lines for people and as JSON for
+ * broken MCP must hide nothing else. Printed as lines for people and as JSON for
  * scripts; never a value of a secret. No I/O.
  *
  * @module
@@ -19,7 +19,9 @@ export interface FileLine {
   readonly diff?: readonly string[];
 }
 
-/** What happened to one unit. `bounced` is a socket whose servers were ended so that new ones start. */
+/**
+ * What happened to one unit. `bounced` is a socket whose servers were ended so that new ones start.
+ */
 export interface UnitLine {
   readonly unit: string;
   readonly change: "started" | "restarted" | "bounced" | "stopped";
@@ -47,7 +49,9 @@ export function isUnchanged(report: Report): boolean {
     report.files.every((file) => file.change === "unchanged");
 }
 
-/** Prints a report as lines: changed files, units, what is pending; one line when all is unchanged. */
+/**
+ * Prints a report as lines: changed files, units, what is pending; one line when all is unchanged.
+ */
 export function printReport(report: Report): readonly string[] {
   const would = report.dryRun ? "would be " : "";
   const lines: string[] = report.found.map(({ message }) => `found      ${message}`);

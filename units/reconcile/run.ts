@@ -1,21 +1,29 @@
 /**
- * The one way to change a host (decision 5): facts in, observed state compared, ordered steps
- * executed, a report out. `up`, `apply`, `mcp add|remove`, `agents add` and `… install` all end here.
- * Level-based and idempotent: a second run with the same facts changes nothing.
+ * The one way to change a host: facts in, observed state compared, ordered steps executed, a report
+ * out. `up`, `apply`, `mcp add|remove`, `agents add` and `… install` all end here. Level-based and
+ * idempotent: a second run with the same facts changes nothing.
+ * The whole way: docs/design.md#from-a-fact-to-a-running-unit.
  *
  * @module
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
-import { FileFault, type Files, ServiceFault } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
-import { execute, type Executed, type TakeLate } from "units/reconcile/execute.ts";
+import {
+  execute,
+  type Executed,
+  type ExecutePorts,
+  type TakeLate,
+} from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
 import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
-import { observe } from "units/reconcile/observe.ts";
+import { observe, type ObservePorts } from "units/reconcile/observe.ts";
 import { findOwners, type Owners } from "units/reconcile/owners.ts";
 import { type Plan, plan } from "units/reconcile/plan.ts";
 import type { ReconcilePorts, StepProgress } from "units/reconcile/ports.ts";
@@ -51,17 +59,21 @@ export interface ReconcileOptions {
   readonly keepDaemon?: boolean;
   /** How far this run reaches; the whole host when absent. */
   readonly scope?: Scope;
+  /** An agent asked for it: its own home keeps others from the lock for a short time only. */
+  readonly isAgents?: boolean;
   /** Agents whose accounts are made before the run that a dry run stands for. */
   readonly comingAccounts?: readonly AgentName[];
-  /** Takes units that are slow to start or stop, so that the caller can give its lock back first. */
+  /**
+   * Takes units that are slow to start or stop, so that the caller can give its lock back first.
+   */
   readonly late?: TakeLate;
 }
 
-/** What one home may take of a run for the whole host. A disk may be slow. */
+/** What one home may take of an operator's run. A disk may be slow. */
 const HOME_MS_MAX = 10_000;
 /**
- * An agent's own verb holds the host's lock meanwhile. With the wait for its units it delays others
- * by a second at most.
+ * What a home may take of its agent's own verb, which holds the host's lock meanwhile. With the
+ * wait for its units it delays others by a second at most.
  */
 const OWN_HOME_MS_MAX = 700;
 /** How long a run waits for units where what is slow is waited for later. */
@@ -69,7 +81,9 @@ const UNITS_MS_MAX = 300;
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
 
-/** Makes the host what `facts` say; the refusal is for what stops everything (no space, no right). */
+/**
+ * Makes the host what `facts` say; the refusal is for what stops everything (no space, no right).
+ */
 export async function reconcile(
   facts: Facts,
   ports: ReconcilePorts,
@@ -77,7 +91,8 @@ export async function reconcile(
 ): Promise<Result<Report>> {
   const { files } = ports;
   const { paths } = facts;
-  const homes = ports.openHomes(options.scope === undefined ? HOME_MS_MAX : OWN_HOME_MS_MAX);
+  const isShort = options.scope !== undefined && options.isAgents === true;
+  const homes = ports.openHomes(isShort ? OWN_HOME_MS_MAX : HOME_MS_MAX);
   try {
     if (options.dryRun === true) return await reconcileLocked(facts, ports, homes, options);
     await files.ensureDir(paths.locks, { mode: 0o700 });
@@ -105,33 +120,28 @@ async function reconcileLocked(
   options: ReconcileOptions,
 ): Promise<Result<Report>> {
   const { paths } = facts;
-  const { scope } = options;
+  const isDry = options.dryRun === true;
   const owners = await findOwners(facts, ports.users, {
-    scope,
-    coming: options.dryRun === true ? options.comingAccounts ?? [] : [],
+    scope: options.scope,
+    coming: isDry ? options.comingAccounts ?? [] : [],
   });
   if (!owners.ok) return owners;
-  const here = withoutMissing(facts, owners.value.missing);
-  const text = await ports.files.readText(recordPath(paths));
-  const record = text === undefined ? EMPTY_RECORD : parseRecord(text);
-  const holders = unitHolders(record ?? EMPTY_RECORD, paths);
-  const first = desire(here, { holders });
-  const vendored = options.dryRun === true ? NOTHING_VENDORED : await vendorAll(
-    narrow(first, here, scope).vendors,
-    ports.vendor,
-    (progress) => options.onStep?.(progress),
+  const before = await ports.files.readText(recordPath(paths));
+  const parsed = before === undefined ? EMPTY_RECORD : parseRecord(before);
+  const record = parsed ?? EMPTY_RECORD;
+  const { vendored, whole, desired } = await desireVendored(
+    withoutMissing(facts, owners.value.missing),
+    { record, vendor: ports.vendor },
+    options,
   );
-  const { failed } = vendored;
-  const whole = failed.size === 0 ? first : desire(here, { failed, holders });
-  const desired = narrow(whole, here, scope);
   const fatal = whole.faults.find((fault) => fault.code === "path-unusable");
   if (fatal !== undefined) return err(fatal);
-  const machine = {
+  const machine: ExecutePorts & ObservePorts = {
     files: ports.files,
     services: ports.services,
     homeOf: homeOf(facts, ports.files, homes, owners.value),
   };
-  const observed = await observe(desired, narrowRecord(record ?? EMPTY_RECORD, scope), {
+  const observed = await observe(desired, narrowRecord(record, options.scope), {
     paths,
     ports: machine,
     owners: owners.value.ids,
@@ -139,48 +149,22 @@ async function reconcileLocked(
   });
   const planned = plan(desired, observed, {
     paths,
-    record: record ?? EMPTY_RECORD,
+    record,
     restartAgents: options.restartAgents === true,
     keepDaemon: options.keepDaemon === true,
-    withDiffs: options.dryRun === true,
-    scope,
+    withDiffs: isDry,
+    scope: options.scope,
   });
-  const total = planned.steps.length;
-  const executed = options.dryRun === true ? ok(imagined(planned)) : await execute(
-    planned.steps,
-    machine,
-    {
-      paths,
-      patience: options.late && { msMax: UNITS_MS_MAX, clock: ports.clock, take: options.late },
-      onStep: (step, index, state) =>
-        options.onStep?.({
-          kind: progressKind(step),
-          subject: stepSubject(step),
-          state,
-          index,
-          total,
-        }),
-    },
-  );
+  const executed = isDry
+    ? ok(imagined(planned))
+    : await execute(planned.steps, machine, siteOf(planned, paths, ports, options));
   if (!executed.ok) return executed;
-  if (options.dryRun !== true) {
-    const stamped = { planned, executed: executed.value, desired };
-    const clients = await stampWritten(ports.files, stamped);
-    await writeRecord(ports.files, {
-      path: recordPath(paths),
-      before: text,
-      record: finalRecord({ ...planned, clients }, executed.value, record ?? EMPTY_RECORD),
-    });
-  }
+  const done = { planned, executed: executed.value, desired };
+  if (!isDry) await writeRecord(ports.files, paths, record, done);
   return ok({
-    dryRun: options.dryRun === true,
-    files: planned.files.filter(({ path, change }) =>
-      change !== "removed" || !executed.value.failed.has(path.split("/").at(-1) ?? "")
-    ),
-    units: executed.value.units,
+    ...changesOf(done),
+    dryRun: isDry,
     vendored: [...vendored.changed].sort(),
-    restartPending: planned.units.restartPending,
-    found: planned.found,
     faults: [
       ...owners.value.faults,
       ...vendored.faults,
@@ -189,12 +173,72 @@ async function reconcileLocked(
       ...executed.value.faults,
     ],
     warnings: warningsOf(desired, {
-      isRecordLost: text !== undefined && record === undefined,
+      isRecordLost: parsed === undefined,
       isManagerRunning: observed.isManagerRunning,
       isDaemonStale: planned.units.isDaemonStale,
       isRootless: facts.rootless,
     }),
   });
+}
+
+/** Works out what is desired, once more without what could not be vendored. */
+async function desireVendored(
+  facts: Facts,
+  { record, vendor }: { readonly record: RenderRecord } & Pick<ReconcilePorts, "vendor">,
+  { dryRun, scope, onStep }: ReconcileOptions,
+): Promise<{ readonly vendored: Vendored; readonly whole: Desired; readonly desired: Desired }> {
+  const holders = unitHolders(record, facts.paths);
+  const first = desire(facts, { holders });
+  const vendored = dryRun === true ? NOTHING_VENDORED : await vendorAll(
+    narrow(first, facts, scope).vendors,
+    vendor,
+    (progress) => onStep?.(progress),
+  );
+  const { failed } = vendored;
+  const whole = failed.size === 0 ? first : desire(facts, { failed, holders });
+  return { vendored, whole, desired: narrow(whole, facts, scope) };
+}
+
+/** How the steps of a plan are carried out, and told. */
+function siteOf(
+  { steps }: Plan,
+  paths: Paths,
+  { clock }: Pick<ReconcilePorts, "clock">,
+  { late, onStep }: ReconcileOptions,
+): Parameters<typeof execute>[2] {
+  return {
+    paths,
+    patience: late && { msMax: UNITS_MS_MAX, clock, take: late },
+    onStep: (step, index, state) =>
+      onStep?.({
+        kind: progressKind(step),
+        subject: stepSubject(step),
+        state,
+        index,
+        total: steps.length,
+      }),
+  };
+}
+
+/** A plan that was carried out. */
+interface Done {
+  readonly planned: Plan;
+  readonly executed: Executed;
+  readonly desired: Desired;
+}
+
+/** What of the report is about files and units. */
+function changesOf(
+  { planned, executed }: Done,
+): Pick<Report, "files" | "units" | "restartPending" | "found"> {
+  return {
+    files: planned.files.filter(({ path, change }) =>
+      change !== "removed" || !executed.failed.has(path.split("/").at(-1) ?? "")
+    ),
+    units: executed.units,
+    restartPending: planned.units.restartPending,
+    found: planned.found,
+  };
 }
 
 /** Agents without an account are held. What they share with others goes on. */
@@ -236,15 +280,15 @@ function imagined(planned: Plan): Executed {
 
 async function writeRecord(
   files: Files,
-  to: {
-    readonly path: string;
-    readonly before: string | undefined;
-    readonly record: RenderRecord;
-  },
+  paths: Paths,
+  before: RenderRecord,
+  done: Done,
 ): Promise<void> {
-  const text = printRecord(to.record);
-  const now = await files.readText(to.path);
-  if (text !== now) await files.write(to.path, text, { mode: 0o600 });
+  const path = recordPath(paths);
+  const clients = await stampWritten(files, { ...done, paths });
+  const text = printRecord(finalRecord({ ...done.planned, clients }, done.executed, before));
+  const now = await files.readText(path);
+  if (text !== now) await files.write(path, text, { mode: 0o600 });
 }
 
 function warningsOf(

@@ -1,7 +1,7 @@
 /**
  * How far one reconcile reaches. `apply` of the operator reaches the whole host; `mcp add`,
  * `mcp remove` and `apply self` reach one agent: its files, its units, its client config, and what
- * the MCPs that it has need (decision 24: nothing outside what the agent owns). Pure.
+ * the MCPs that it has need (nothing outside what the agent owns). Pure.
  *
  * @module
  */
@@ -38,7 +38,9 @@ export function scopeOf(facts: Facts, agent: AgentName, more: readonly McpName[]
   };
 }
 
-/** Returns the scope of one MCP of an agent: what that MCP needs, and what the agent itself needs. */
+/**
+ * Returns the scope of one MCP of an agent: what that MCP needs, and what the agent itself needs.
+ */
 export function scopeOfMcp(facts: Facts, agent: AgentName, mcp: McpName): Scope {
   return { ...scopeOf(facts, agent), mcps: new Set([mcp]), only: mcp };
 }

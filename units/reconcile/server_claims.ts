@@ -1,7 +1,7 @@
 /**
  * Which MCP gets which socket unit. Names of MCPs and agents may hold the dash that joins them: MCP
- * `git` of agent `x-ada` and MCP `git-x` of agent `ada` have one unit and one socket path, and so have
- * a shared `git-ada` and `git` of `ada`. The one that has the unit keeps it. Pure.
+ * `git` of agent `x-ada` and MCP `git-x` of agent `ada` have one unit and one socket path, and so
+ * have a shared `git-ada` and `git` of `ada`. The one that has the unit keeps it. Pure.
  *
  * @module
  */

@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { Files } from "core/ports.ts";
-import { stampOf } from "units/reconcile/client_stamp.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import type { Paths } from "core/paths.ts";
+import { type LookFiles, stampOf } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { Executed } from "units/reconcile/execute.ts";
 import type { Plan } from "units/reconcile/plan.ts";
@@ -13,8 +14,13 @@ import type { RecordedClient } from "units/reconcile/record.ts";
 
 /** Returns the recorded clients with the stamps of those that this run has written. */
 export async function stampWritten(
-  files: Pick<Files, "stat">,
-  of: { readonly planned: Plan; readonly executed: Executed; readonly desired: Desired },
+  files: LookFiles,
+  of: {
+    readonly paths: Paths;
+    readonly planned: Plan;
+    readonly executed: Executed;
+    readonly desired: Desired;
+  },
 ): Promise<readonly RecordedClient[]> {
   const { planned, executed, desired } = of;
   const written = new Map(
@@ -22,13 +28,14 @@ export async function stampWritten(
       step.kind === "client" && !executed.failed.has(step.path) ? [[step.path, step.text]] : []
     ),
   );
+  const held = desired.held.mcps;
   const configs = new Map(desired.clients.map((config) => [config.path, config]));
   return await Promise.all(planned.clients.map(async (client) => {
     const text = written.get(client.path);
     if (text === undefined) return client;
-    const settled = await stampOf(files, configs.get(client.path), desired.held.mcps);
+    const settled = await stampOf(files, configs.get(client.path), { held, paths: of.paths });
     // A file that its owner has changed in this very moment has another length.
-    const length = new TextEncoder().encode(text).length;
+    const length = byteLength(text);
     return settled?.split(":")[1] === String(length) ? { ...client, settled } : client;
   }));
 }

@@ -7,7 +7,7 @@
 
 import type { AgentName } from "core/names.ts";
 import type { StepProgress } from "units/reconcile/ports.ts";
-import type { OwnerIds } from "core/rendered_file.ts";
+import type { OwnerIds } from "core/files/rendered_file.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
 
 /** One step. */

@@ -1,17 +1,17 @@
 /**
  * The text of `fleetctl-checked`, which stands before every vendored server: it compares the tree
- * with its record and then becomes the server (decision 30). No I/O.
+ * with its record and then becomes the server. No I/O.
  *
- * In `sh`, because a second Deno would cost more than the comparison: GNU find reads what the kernel
- * knows of each file, and that must add up to the recorded fingerprint (`core/tree_port.ts`). When it
- * does not, `fleetctl-mcp check` reads every byte and decides.
+ * In `sh`, because a second Deno would cost more than the comparison: GNU find reads what the
+ * kernel knows of each file, and that must add up to the recorded fingerprint
+ * (`core/ports/trees.ts`). When it does not, `fleetctl-mcp check` reads every byte and decides.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import { quoteShell } from "core/quote.ts";
-import { STAMP_END, STAMP_FORMAT } from "core/tree_port.ts";
+import { STAMP_END, STAMP_FORMAT } from "core/ports/trees.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** Renders the script. Standard input and output are the client's: the check gets neither. */
 export function checkedText(paths: Paths): string {
@@ -30,16 +30,20 @@ is_known() (
   cd ${quoteShell(paths.deployDir)}/"$mcp" || return 1
   tree=$(readlink current) || return 1
   case "$tree" in '' | . | .. | */*) return 1 ;; esac
-  wanted=$(sed -n 's/^  "fingerprint": "\\([0-9a-f]\\{64\\}\\)",\\{0,1\\}$/\\1/p' "$tree.json") || return 1
+  wanted=$(sed -n 's/^  "fingerprint": "\\([0-9a-f]\\{64\\}\\)",\\{0,1\\}$/\\1/p' "$tree.json") ||
+    return 1
   cd "$tree" || return 1
   found=$({ find . -mindepth 1 -printf ${quoteShell(STAMP_FORMAT)} && printf '${STAMP_END}\\0'; } |
     sha256sum) || return 1
   [ -n "$wanted" ] && [ "\${found%% *}" = "$wanted" ]
 )
 
-# A rule for every tool is that of an MCP that waits for its review as a whole.
+# A rule for every tool is that of an MCP that waits for its review as a whole. Rules that cannot be
+# read are no rules that let it pass: grep ends with 1 only when it has read them all.
 is_open() {
-  ! grep -q '"\\*": "block"' ${quoteShell(paths.gates)}/"$mcp".json
+  found=0
+  grep -q '"\\*": "block"' ${quoteShell(paths.gates)}/"$mcp".json || found=$?
+  [ "$found" = 1 ]
 }
 
 if ! is_known </dev/null >/dev/null 2>&1 || ! is_open </dev/null >/dev/null 2>&1; then

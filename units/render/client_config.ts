@@ -1,32 +1,31 @@
 /**
  * The MCP entries of an agent's client config, and the edit that touches only those that are ours.
- * No I/O. Implements step 3 of the spec's "`mcp add` steps": a project-scoped `mcpServers` in
+ * No I/O. Two shapes: a project-scoped `mcpServers` in
  * `~/.runtime-a.json`, the top-level `mcpServers` of `~/.runtime-b/agent/mcp.json`.
  *
  * Ours are the entries whose command is our proxy, and those (http) whose names were recorded when
- * they were written. No key is in a client config: an MCP by URL that needs one is reached through our
- * proxy, and so is one that marks a tool, so that the gate holds for every runtime.
+ * they were written. No key is in a client config: an MCP by URL that needs one is reached through
+ * our proxy, and so is one that marks a tool, so that the gate holds for every runtime.
  *
  * @module
  */
 
-import { editHint } from "core/edit_hint.ts";
+import { editHint } from "core/hints/edit_hint.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import type { ClientConfigShape } from "core/runtimes/definition.ts";
+import { ourEnv } from "core/runtimes/mcp_entries.ts";
 import { editJson, readJsonObject } from "units/render/json_edit.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
-
-type ClientShape = RuntimeDefinition["clientConfig"]["shape"];
 
 /** What an agent's client config should hold of ours. */
 export interface ClientConfig {
   readonly agent: AgentName;
   readonly path: string;
-  readonly shape: ClientShape;
+  readonly shape: ClientConfigShape;
   /** Where in the file the entries are. */
   readonly at: readonly string[];
   readonly entries: ReadonlyMap<McpName, Readonly<Record<string, unknown>>>;
@@ -36,17 +35,12 @@ export interface ClientConfig {
 export interface ClientEntrySite {
   readonly paths: Paths;
   readonly agent: AgentName;
-  readonly shape: ClientShape;
+  readonly shape: ClientConfigShape;
 }
 
 const PLACEHOLDER = /\{[A-Z][A-Z0-9_]*\}/;
 /** Where our proxy is under any root, so that a moved root still knows its own entries. */
 const PROXY_SUFFIX = "/usr/lib/fleetctl/fleetctl-mcp";
-
-/** Returns where in a client config the entries are. */
-export function clientEntriesPath(shape: ClientShape, home: string): readonly string[] {
-  return shape === "runtime-a" ? ["projects", home, "mcpServers"] : ["mcpServers"];
-}
 
 /** Renders the entry of one MCP. */
 export function renderClientEntry(
@@ -65,16 +59,14 @@ export function renderClientEntry(
     args: manifest.source.kind === "http"
       ? ["proxy", manifest.name, "--url"]
       : ["proxy", manifest.name, "--socket", mcpSocketPath(site.paths, manifest.name, owner)],
-    env: {
-      FLEETCTL_ROOT: site.paths.root,
-      FLEETCTL_AGENT: site.agent,
-      FLEETCTL_PERMISSIONS: site.paths.agentPermissions(site.agent),
-    },
+    env: ourEnv(site.paths, site.agent),
     ...exposure,
   };
 }
 
-/** Whether an MCP by URL has anything that a client entry cannot hold to: marks, keys or a sign-in. */
+/**
+ * Whether an MCP by URL has anything that a client entry cannot hold to: marks, keys or a sign-in.
+ */
 function needsProxy(manifest: Manifest): boolean {
   const { source, risk, auth, requiredEnv, userEnv, optionalEnv, headers } = manifest;
   const texts = [source.kind === "http" ? source.url : "", ...Object.values(headers)];
@@ -88,7 +80,7 @@ function renderExposure(manifest: Manifest): Readonly<Record<string, unknown>> {
     exposure: manifest.exposure,
     ...(manifest.toolExposure.size === 0
       ? {}
-      : { tool_exposure: Object.fromEntries(manifest.toolExposure) }),
+      : { toolExposure: Object.fromEntries(manifest.toolExposure) }),
   };
 }
 

@@ -1,10 +1,10 @@
 /**
- * Command lines of MCP servers and values with specifiers, on top of `core/quote.ts`. No I/O.
+ * Command lines of MCP servers and values with specifiers, on top of `core/text/quote.ts`. No I/O.
  *
  * @module
  */
 
-import { printExec } from "core/quote.ts";
+import { printExec } from "core/text/quote.ts";
 
 /** Stands for the folder of `LoadCredential=`; no manifest can hold it, so it is ours alone. */
 export const CREDENTIALS = "{credentials}";

@@ -1,7 +1,7 @@
 /**
  * The sandbox around each kind of service, as data: every key with the reason that stands above it
  * in the rendered unit. No I/O. Deno confines JavaScript; these keys confine what Deno starts and
- * Deno itself (decision 26, decision 36).
+ * Deno itself.
  *
  * Not in the list on purpose: `MemoryDenyWriteExecute` (V8 compiles at run time) and
  * `IPAddressDeny` (the servers' hosts are names, and Deno already holds them to those).
@@ -9,7 +9,7 @@
  * @module
  */
 
-import type { UnitEntry } from "core/unit_file.ts";
+import type { UnitEntry } from "core/text/unit_file.ts";
 
 /** Keys that every service of ours can bear. */
 const COMMON: readonly UnitEntry[] = [
@@ -63,13 +63,21 @@ const NO_MACHINE_CALLS: readonly UnitEntry[] = [
   { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
 ];
 
-/** What the daemon's verbs need of root: files of every owner, becoming an agent, ending a child. */
+/**
+ * What the daemon's verbs need of root: files of every owner, becoming an agent, ending a child.
+ */
 const VERB_CAPABILITIES: UnitEntry = {
   key: "CapabilityBoundingSet",
   value: "CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_FSETID CAP_KILL " +
     "CAP_SETGID CAP_SETUID CAP_AUDIT_WRITE",
   why: "Verbs write files of every owner, become an agent, and make accounts; no more of root",
 };
+
+/**
+ * Keys that put something in front of a part of `/proc`. A user namespace may mount a `/proc` of
+ * its own only where it sees a whole one (mount_namespaces(7)).
+ */
+const COVERS_PROC = ["ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostname"];
 
 const NO_FOREIGN_PROCESSES: readonly UnitEntry[] = [
   { key: "ProtectProc", value: "invisible", why: "Other users' processes are not listed" },
@@ -81,6 +89,13 @@ const SANDBOX_NAMESPACES: UnitEntry = {
   key: "RestrictNamespaces",
   value: "user pid net",
   why: "What a browser's own sandbox is built from, and no other kind",
+};
+
+/** bubblewrap makes one of each kind, and forbids the server to make another one. */
+const VIEW_NAMESPACES: UnitEntry = {
+  key: "RestrictNamespaces",
+  value: "user mnt pid ipc uts net cgroup",
+  why: "What its command builds its view from; the server in it can build none",
 };
 
 function families(value: string, why: string): UnitEntry {
@@ -131,8 +146,8 @@ export function agentHardening(): readonly UnitEntry[] {
 }
 
 /**
- * Returns the block of the daemon: its children are whole verbs that run as root. `writable` are the
- * folders below /usr that verbs render into.
+ * Returns the block of the daemon: its children are whole verbs that run as root. `writable` are
+ * the folders below /usr that verbs render into.
  */
 export function daemonHardening(): readonly UnitEntry[] {
   return [
@@ -152,23 +167,40 @@ export function daemonHardening(): readonly UnitEntry[] {
   ];
 }
 
+/** An entry with paths that need not exist. */
+function paths(key: string, list: readonly string[], why: string): readonly UnitEntry[] {
+  const words = list.map((path) => path.includes(" ") ? `"-${path}"` : `-${path}`);
+  return words.length === 0 ? [] : [{ key, value: words.join(" "), why }];
+}
+
 /** What decides the block of an MCP server. */
 export interface ServerSandbox {
   /** Runs under a dynamic user, not as an agent. */
   readonly isShared: boolean;
-  /** `run_as: root`: the sandbox of decision 26 is waived by the manifest. */
+  /** `run_as: root`: its manifest waives the sandbox. */
   readonly isRoot: boolean;
   /** Starts other programs (a browser builds its own sandbox from namespaces and seccomp). */
   readonly startsPrograms: boolean;
+  /** Its command builds its view with bubblewrap, which needs namespaces and a whole `/proc`. */
+  readonly buildsView: boolean;
   /** Reaches hosts over the network. */
   readonly usesNetwork: boolean;
   /** Folders it may write to. */
   readonly writable: readonly string[];
+  /** Paths that it does not see. */
+  readonly closed: readonly string[];
 }
 
 /** Returns the block of an MCP server. */
 export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
+  const all = serverEntries(of);
+  return of.buildsView ? all.filter(({ key }) => !COVERS_PROC.includes(key)) : all;
+}
+
+function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
   if (of.isRoot) return COMMON;
+  // Programs that a server starts, and bubblewrap, need more of the kernel than the server.
+  const startsPrograms = of.startsPrograms || of.buildsView;
   // ProtectSystem=strict leaves /home, /root and /run/user as they are.
   const home: UnitEntry = of.isShared
     ? { key: "ProtectHome", value: "yes", why: "A shared server reads no home" }
@@ -177,7 +209,7 @@ export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
       value: "read-only",
       why: "Nor is a home writable, its agent's own too",
     };
-  const network: readonly UnitEntry[] = of.usesNetwork || of.startsPrograms
+  const network: readonly UnitEntry[] = of.usesNetwork || startsPrograms
     ? [families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "IP, unix sockets and the routing table")]
     : [
       families("AF_UNIX", "Its socket is all the network it has"),
@@ -188,20 +220,19 @@ export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
     ...CONFINED,
     STRICT_SYSTEM,
     home,
-    ...(of.writable.length === 0 ? [] : [{
-      key: "ReadWritePaths",
-      value: of.writable.map((path) => path.includes(" ") ? `"-${path}"` : `-${path}`).join(" "),
-      why: "What its manifest lets it write",
-    }]),
-    ...(of.startsPrograms ? [] : NO_FOREIGN_PROCESSES),
+    ...paths("ReadWritePaths", of.writable, "What its manifest lets it write"),
+    ...paths("InaccessiblePaths", of.closed, "State and sign-ins of others in the same home"),
+    ...(startsPrograms ? [] : NO_FOREIGN_PROCESSES),
     ...network,
-    ...(of.startsPrograms ? [...NO_MACHINE_CALLS, SANDBOX_NAMESPACES] : NO_OWN_SANDBOX),
+    ...(startsPrograms
+      ? [...NO_MACHINE_CALLS, of.buildsView ? VIEW_NAMESPACES : SANDBOX_NAMESPACES]
+      : NO_OWN_SANDBOX),
   ];
 }
 
 /**
- * Returns the block of a server that is tried out: a stranger's code that nobody has looked at. It has
- * no network, no host but its own folders, and nothing of it is there when it has ended.
+ * Returns the block of a server that is tried out: a stranger's code that nobody has looked at. It
+ * has no network, no host but its own folders, and nothing of it is there when it has ended.
  */
 export function tryHardening(): readonly UnitEntry[] {
   return [

@@ -2,13 +2,14 @@
  * Edits members of one object inside a JSON text and keeps every other byte: foreign entries, the
  * order of keys, numbers too long for a double, the owner's formatting. No I/O.
  * The text is checked with `JSON.parse` first, so the scanner below only has to find spans.
+ * Why it is our own: ADR 0024.
  *
  * @module
  */
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 interface Member {
   readonly key: string;

@@ -1,15 +1,16 @@
 /**
  * The `sh` launchers under `{lib}` that start each program with its permission set, from the source
- * tree or from one bundled file. No I/O. Design: architecture 4a, decision 39 (the pinned Deno).
+ * tree or from one bundled file. No I/O. They start the pinned Deno.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import { printShell, quoteShell } from "core/quote.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
+import { printShell, quoteShell } from "core/text/quote.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import { checkedText } from "units/render/checked.ts";
 import { EXEC_SET, PROGRAM_SETS } from "units/render/permissions.ts";
+import piGate from "./pi_gate.js" with { type: "text" };
 import underRoot from "units/prepare/under_root.sh" with { type: "text" };
 
 /** One program: its launcher's name, its entry in the tree and its permission set. */
@@ -76,8 +77,8 @@ exec "$@"
 `;
 
 /**
- * Starts Chromium under whatever name the host has it, for the `browser` server; what it prints when
- * there is none reaches the model. Root is refused Chromium's sandbox by Chromium itself.
+ * Starts Chromium under whatever name the host has it, for the `browser` server; what it prints
+ * when there is none reaches the model. Root is refused Chromium's sandbox by Chromium itself.
  */
 const CHROMIUM = `#!/bin/sh
 # Rendered by fleetctl; changes are overwritten.
@@ -92,7 +93,10 @@ echo "An operator can install it: apt-get install -y chromium" >&2
 exit 127
 `;
 
-/** Renders the launchers of every program, and `fleetctl-checked`, `fleetctl-keep-env` and `fleetctl-chromium`. */
+/**
+ * Renders the launchers of every program, and `fleetctl-checked`, `fleetctl-keep-env`,
+ * `fleetctl-chromium` and what pi loads.
+ */
 export function renderLaunchers(shape: LauncherShape, paths: Paths): readonly RenderedFile[] {
   return [
     ...PROGRAMS.map((program) =>
@@ -101,6 +105,7 @@ export function renderLaunchers(shape: LauncherShape, paths: Paths): readonly Re
     launcher("fleetctl-checked", checkedText(paths), paths),
     launcher("fleetctl-keep-env", KEEP_ENV, paths),
     launcher("fleetctl-chromium", CHROMIUM, paths),
+    { ...launcher("pi-gate.js", piGate, paths), mode: 0o644 },
     ...(paths.root === "/" ? [launcher("fleetctl-under-root", underRoot, paths)] : []),
   ];
 }
@@ -123,7 +128,8 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     : quoteShell(PROGRAM_SETS.includes(program.set) ? paths.programPermissions : paths.permissions);
   const lines = [
     "#!/bin/sh",
-    `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are overwritten.`,
+    `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are ` +
+    "overwritten.",
     // A program of the tree finds its packages only in the tree's cache, whatever its unit says.
     ...(shape.kind === "tree"
       ? [`export DENO_DIR=${quoteShell(shape.denoDir)}`]
@@ -145,7 +151,9 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
   return `${lines.join("\n")}\n`;
 }
 
-/** What began before an upgrade may name a set where older versions kept it, beside the programs. */
+/**
+ * What began before an upgrade may name a set where older versions kept it, beside the programs.
+ */
 function choiceOfAgent(paths: Paths): readonly string[] {
   const own = `${quoteShell(`${paths.permissionsDir}/agent-`)}"\${FLEETCTL_AGENT:-$(id -un)}".json`;
   return [
@@ -160,7 +168,8 @@ function choiceOfAgent(paths: Paths): readonly string[] {
 function unlessAgent(name: string): readonly string[] {
   return [
     'if [ ! -r "$FLEETCTL_PERMISSIONS" ]; then',
-    `  echo "${name}: Cannot start as \${FLEETCTL_AGENT:-$(id -un)}: not an agent of this host" >&2`,
+    `  echo "${name}: Cannot start as \${FLEETCTL_AGENT:-$(id -un)}: not an agent of this ` +
+    `host" >&2`,
     '  echo "hint: fleetctl agents list" >&2',
     "  exit 2",
     "fi",
@@ -197,7 +206,7 @@ function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
 }
 
 /**
- * Under another root the operator runs verbs in this process (decision 38), which takes the rights
+ * Under another root the operator runs verbs in this process, which takes the rights
  * of a verb. Under / the same words go through the daemon; who may write there anyway, root, can do
  * without one, as it must before the first daemon has a key.
  */

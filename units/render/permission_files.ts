@@ -1,18 +1,20 @@
 /**
  * The files with filled-in permission sets: one for the host's own roles, one per agent, each with
- * the import map and the frozen lock that a program of the source tree needs beside its set. No I/O.
- * Design: architecture 4a. Why each permission is there: docs/permissions.md.
+ * the import map and the frozen lock that a program of the source tree needs beside its set. No
+ * I/O. Design: architecture 4a. Why each permission is there: docs/permissions.md.
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
-import { providerHosts } from "core/provider_hosts.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
+import { providerHosts } from "core/login/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
@@ -63,7 +65,7 @@ export interface HostSite {
 /** What the sets of one agent are filled in from. */
 export interface AgentSite {
   readonly facts: HostSite;
-  readonly runtime: { readonly command: string };
+  readonly runtime: Pick<RuntimeDefinition, "command" | "clientConfig">;
   readonly manifests: readonly Manifest[];
   /** Values of the agent's env file; they decide which model endpoint its runtime may reach. */
   readonly secrets: ReadonlyMap<string, string>;
@@ -106,7 +108,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
         ...login.providerHosts ?? [],
       ],
     }),
-    ...(register === undefined ? {} : { register_host: register }),
+    ...defined({ register_host: register }),
     ...(teamchat === undefined ? {} : teamchatValues(teamchat, site.paths)),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>
@@ -120,8 +122,8 @@ export function hostPermissions(site: HostSite): Result<Sets> {
 }
 
 /**
- * The team-chat gateway is one process or two: where its receiving half is apart, the public listener
- * and the host of the keys are that one's alone, and the socket between them is added.
+ * The team-chat gateway is one process or two: where its receiving half is apart, the public
+ * listener and the host of the keys are that one's alone, and the socket between them is added.
  */
 function teamchatValues(
   teamchat: NonNullable<HostSite["roles"]["teamchat"]>,
@@ -149,8 +151,8 @@ export function renderHostPermissions(site: HostSite, sets: Sets): RenderedFile 
 }
 
 /**
- * Renders the sets that the package ships with its programs: a host whose rendered files are lost or
- * damaged still starts `fleetctl` and its daemon. Every user's `fleetctl` reads it.
+ * Renders the sets that the package ships with its programs: a host whose rendered files are lost
+ * or damaged still starts `fleetctl` and its daemon. Every user's `fleetctl` reads it.
  */
 export function renderProgramPermissions(site: HostSite, sets: Sets): RenderedFile {
   return configFile(site.paths.programPermissions, site, chooseSets(sets, isProgramSet));
@@ -172,6 +174,7 @@ export function renderAgentPermissions(
   const { facts } = site;
   const { paths } = facts;
   const home = paths.home(agent.name);
+  const places = { lib: paths.lib, home, agent: agent.name };
   const register = hostPort(facts.roles.dial?.registerUrl ?? "ws://127.0.0.1:8735");
   if (register === undefined) {
     return err(refusal(
@@ -194,8 +197,8 @@ export function renderAgentPermissions(
     home,
     register_host: register,
     teamchat_host: teamchat === undefined ? [] : [teamchat],
-    runtime_command: site.runtime.command.replaceAll("{lib}", paths.lib)
-      .replaceAll("{home}", home).replaceAll("{agent}", agent.name),
+    runtime_command: fillPlaceholders(site.runtime.command, places),
+    client_config: fillPlaceholders(site.runtime.clientConfig.path, places),
     model_hosts: modelHosts(agent, site),
     mcp_sockets: sockets,
     mcp_nets: [...sockets.map((path) => `unix:${path}`), ...urlHosts],

@@ -8,18 +8,18 @@
  *   mcp-notes@….service          servers that agents share
  * ```
  *
- * The limits of an agent are a drop-in: of all agents one file, of an agent whose record says more a
- * file of the same name, which takes its place (systemd.unit(5)). A changed file needs a reload of
- * the manager and no restart of an agent.
+ * The limits of an agent are a drop-in: of all agents one file, of an agent whose record says more
+ * a file of the same name, which takes its place (systemd.unit(5)). A changed file needs a reload
+ * of the manager and no restart of an agent.
  *
  * @module
  */
 
-import { type AgentLimits, fillLimits, type FullLimits } from "core/agent_limits.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
+import { type AgentLimits, fillLimits, type FullLimits } from "core/limits/agent.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
-import { printUnit, type Unit, type UnitEntry } from "core/unit_file.ts";
+import { printUnit, type Unit, type UnitEntry } from "core/text/unit_file.ts";
 import { agentSlice, FLEET_SLICE } from "units/render/unit_name.ts";
 
 const DROP_IN = "50-limits.conf";

@@ -1,6 +1,6 @@
 /**
  * Names of the units that we render. One place, because the planner recognizes a unit's kind and
- * agent by its name. No I/O. Design: docs/architecture.md "Units".
+ * agent by its name. No I/O. See ADR 0003.
  *
  * @module
  */
@@ -47,7 +47,7 @@ export function agentSlice(agent: string): string {
 }
 
 /** Returns the stem of an MCP's units: `mcp-git-ada` for one agent, `mcp-notes` when shared. */
-export function mcpStem(mcp: string, agent: string | undefined): string {
+function mcpStem(mcp: string, agent: string | undefined): string {
   return agent === undefined ? `mcp-${mcp}` : `mcp-${mcp}-${agent}`;
 }
 

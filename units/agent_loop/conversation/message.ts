@@ -24,7 +24,7 @@ const assistantPart = z.discriminatedUnion("type", [
 ]);
 
 /** How a tool call ended. */
-export const RESULT_STATUSES = ["completed", "failed", "denied", "stopped"] as const;
+const RESULT_STATUSES = ["completed", "failed", "denied", "stopped"] as const;
 /** One of `RESULT_STATUSES`. */
 export type ResultStatus = typeof RESULT_STATUSES[number];
 

@@ -7,9 +7,11 @@
  */
 
 import { refusal } from "core/errors.ts";
-import type { Clock, Files, Lock, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files, Lock } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseJsonLine } from "core/runtimes/drivers/json_lines.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
 import {
   type Message,
   messagesOf,

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { byteLength, cutMiddle } from "core/runtimes/cut_text.ts";
+import { byteLength, cutMiddle } from "core/text/cut_text.ts";
 import {
   type AssistantPart,
   callsOf,

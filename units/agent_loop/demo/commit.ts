@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Prints hash, subject, author and date as a short list; undefined when no commit is found. */
 export function printCommit(result: string): string | undefined {

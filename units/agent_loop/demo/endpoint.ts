@@ -6,8 +6,13 @@
  * @module
  */
 
+import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import { z } from "zod";
-import type { Clock, Listener, Random, Sockets } from "core/ports.ts";
+import { readJson } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
+import type { Listener, Sockets } from "core/ports/sockets.ts";
+import { err } from "core/result.ts";
 import {
   answerDemo,
   type DemoAnswer,
@@ -77,11 +82,11 @@ export async function startDemoEndpoint(
 }
 
 /** Answers one request of the protocol. */
-export async function handleDemo(
+async function handleDemo(
   request: Request,
   demo: { readonly key: string; readonly place: DemoPlace; readonly ports: DemoPorts },
 ): Promise<Response> {
-  if (!sameText(request.headers.get("authorization") ?? "", `Bearer ${demo.key}`)) {
+  if (!isEqualInConstantTime(request.headers.get("authorization") ?? "", `Bearer ${demo.key}`)) {
     return problem(401, "The token is not the one of this agent");
   }
   const path = new URL(request.url).pathname;
@@ -91,10 +96,9 @@ export async function handleDemo(
   if (request.method !== "POST" || path !== "/v1/chat/completions") {
     return problem(404, "There is nothing here");
   }
-  if (Number(request.headers.get("content-length") ?? "0") > BODY_BYTES_MAX) {
-    return problem(413, "The request is too large");
-  }
-  const parsed = requestShape.safeParse(await request.json().catch(() => undefined));
+  const body = await readJson(request.body, BODY_BYTES_MAX).catch(() => err("broken" as const));
+  if (!body.ok && body.error === "too-large") return problem(413, "The request is too large");
+  const parsed = requestShape.safeParse(body.ok ? body.value : undefined);
   if (!parsed.success) return problem(400, "The request is no chat completion request");
   const answer = answerDemo({
     messages: parsed.data.messages.map(toDemoMessage),
@@ -206,13 +210,4 @@ function wholeAnswer(answer: DemoAnswer, id: string) {
 
 function problem(status: number, message: string): Response {
   return Response.json({ error: { message, type: "invalid_request_error" } }, { status });
-}
-
-/** Compares in a time that does not tell where two texts differ. */
-function sameText(a: string, b: string): boolean {
-  let difference = a.length ^ b.length;
-  for (let index = 0; index < b.length; index++) {
-    difference |= (a.charCodeAt(index) || 0) ^ b.charCodeAt(index);
-  }
-  return difference === 0;
 }

@@ -5,8 +5,8 @@
  * @module
  */
 
-import { parseJsonObject } from "core/json_object.ts";
-import { cutMiddle } from "core/runtimes/cut_text.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
+import { cutMiddle } from "core/text/cut_text.ts";
 import { printCommit } from "units/agent_loop/demo/commit.ts";
 
 /** A tool in the request. */
@@ -173,7 +173,8 @@ function introduce(place: DemoPlace): string {
     "this, which asks for its key:",
     "",
     "```",
-    `${place.fleetctl} agents model set ${place.agent} --provider anthropic --model claude-sonnet-4-5`,
+    `${place.fleetctl} agents model set ${place.agent} --provider anthropic --model ` +
+    "claude-sonnet-4-5",
     "```",
     "",
     "The providers are anthropic, openai and openai-compatible (any base URL).",

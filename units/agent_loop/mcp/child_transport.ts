@@ -6,14 +6,18 @@
  */
 
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { brokenText } from "core/mcp/broken_message.ts";
 import { errorText } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Child, Clock, Log } from "core/ports.ts";
-import { tellingLine } from "core/runtimes/drivers/last_words.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Child } from "core/ports/processes.ts";
+import { tellingLine } from "core/text/last_words.ts";
 import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
-import { LineTooLong, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
+import { LineTooLong, readLines } from "core/text/lines.ts";
 
-const STDERR_LINES = { lineBytesMax: 16 * 1024, splitsLongLines: true };
+const STDERR_LINES = { lineBytesMax: 16 * 1024, longLines: "split" } as const;
 /** After its input ended a server has this long to go by itself, then SIGTERM, then SIGKILL. */
 const CLOSE_MS = 1_000;
 /** How long the rest of stderr is waited for after the end of a server. */
@@ -99,7 +103,12 @@ async function receive(state: TransportState, transport: Transport): Promise<voi
     for await (const line of readLines(state.child.stdout, limits)) {
       const message = parseJsonLine(line);
       // Servers print banners on stdout; the SDK would end the connection over one.
-      if (message?.jsonrpc !== "2.0") continue;
+      if (message?.jsonrpc !== "2.0") {
+        const why = brokenText(line);
+        if (why === undefined) continue;
+        state.broken = `an answer of it is unusable, ${why}`;
+        break;
+      }
       transport.onmessage?.(message as JSONRPCMessage);
     }
   } catch (error) {

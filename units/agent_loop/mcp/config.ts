@@ -8,7 +8,7 @@
  */
 
 import { z } from "zod";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Exposures that a config may carry; only `hidden` matters while scripts are not there. */
@@ -21,14 +21,14 @@ const stdioEntry = z.object({
   env: z.record(z.string(), z.string()).default({}),
   cwd: z.string().optional(),
   exposure: exposure.optional(),
-  tool_exposure: z.record(z.string(), exposure).default({}),
+  toolExposure: z.record(z.string(), exposure).default({}),
 });
 const httpEntry = z.object({
   type: z.enum(["http", "streamable-http"]),
   url: z.string().min(1),
   headers: z.record(z.string(), z.string()).default({}),
   exposure: exposure.optional(),
-  tool_exposure: z.record(z.string(), exposure).default({}),
+  toolExposure: z.record(z.string(), exposure).default({}),
 });
 
 /** How one server is reached, with every reference resolved. */
@@ -131,7 +131,7 @@ function resolveEntry(
   fill: (text: string) => string,
 ): Result<ServerConfig, string> {
   const isHidden = (tool: string) =>
-    (Object.hasOwn(entry.tool_exposure, tool) ? entry.tool_exposure[tool] : entry.exposure) ===
+    (Object.hasOwn(entry.toolExposure, tool) ? entry.toolExposure[tool] : entry.exposure) ===
       "hidden";
   const fillAll = (record: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(record).map(([key, value]) => [key, fill(value)]));

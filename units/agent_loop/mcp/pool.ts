@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { McpServer } from "units/agent_loop/mcp/server.ts";
 import type { ServerTool } from "units/agent_loop/mcp/tools_cache.ts";
@@ -27,7 +27,9 @@ export interface McpPool {
   close(): Promise<void>;
 }
 
-/** A first turn does not wait longer for any server; the tools of a slow one come with a later step. */
+/**
+ * A first turn does not wait longer for any server; the tools of a slow one come with a later step.
+ */
 const SLOW_MS = 15_000;
 
 /** Creates the pool; `faults` are servers whose config entry is unusable. */

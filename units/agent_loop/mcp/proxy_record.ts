@@ -1,6 +1,6 @@
 /**
- * Lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They go into
- * this program's log, and with it into that of the agent's unit. No I/O.
+ * Lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They go
+ * into this program's log, and with it into that of the agent's unit. No I/O.
  *
  * @module
  */

@@ -5,8 +5,8 @@
  * @module
  */
 
-import { MCP_LIMITS } from "core/limits.ts";
-import { cutMiddle } from "core/runtimes/cut_text.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import { cutMiddle } from "core/text/cut_text.ts";
 import type { ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
 /** The part of a `tools/call` result that is looked at. */

@@ -7,8 +7,12 @@
 
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import { errorText } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Clock, HttpClient, Log, Processes } from "core/ports.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import { boundAnswer } from "core/net/bounded_answer.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { childTransport } from "units/agent_loop/mcp/child_transport.ts";
 import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
@@ -145,8 +149,8 @@ export function mcpServer(
 }
 
 /**
- * What is read of a server that cannot be used, with what to run: `self` is for the model, the name of
- * the agent for a person, who is none.
+ * What is read of a server that cannot be used, with what to run: `self` is for the model, the name
+ * of the agent for a person, who is none.
  */
 export function unavailable(name: string, reason: string, agent = "self"): string {
   const hint = /^[a-z][a-z0-9-]*$/.test(name) ? ` (try: fleetctl mcp doctor ${name} ${agent})` : "";
@@ -164,7 +168,7 @@ async function connect(
   // Loaded with the first server: an agent without any, or an idle one, carries none of it.
   const { Client } = await import("@modelcontextprotocol/client");
   const client = new Client({ name: "fleetctl-runtime", version: "0.1.0" }, {
-    versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+    versionNegotiation: { mode: "auto", probe: { timeoutMs: MCP_LIMITS.probeMs } },
   });
   client.onclose = on.onLost;
   client.setNotificationHandler("notifications/tools/list_changed", on.onListChanged);
@@ -180,9 +184,6 @@ async function connect(
   }
 }
 
-/** A server that stays silent to the probe of the newer revision gets the older handshake. */
-const PROBE_MS = 20_000;
-
 async function openTransport(
   config: ServerConfig,
   ports: ServerPorts,
@@ -193,7 +194,8 @@ async function openTransport(
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
     const transport = new StreamableHTTPClientTransport(config.url, {
       requestInit: { headers: { ...config.headers } },
-      fetch: (url, init) => ports.http.fetch(url, init),
+      fetch: async (url, init) =>
+        boundAnswer(await ports.http.fetch(url, init), MCP_LIMITS.messageBytesMax),
     });
     return ok({ transport, ending: () => Promise.resolve("the connection was lost") });
   }

@@ -1,15 +1,18 @@
 /**
- * Tool lists from the last time, so that an agent has its tools while their servers sleep: nothing is
- * started for a list that is known. A list belongs to one way of starting a server and to one state of
- * its gate, which names the pinned version; with either changed, it is asked for again.
+ * Tool lists from the last time, so that an agent has its tools while their servers sleep: nothing
+ * is started for a list that is known. A list belongs to one way of starting a server and to one
+ * state of its gate, which names the pinned version; with either changed, it is asked for again.
  *
  * @module
  */
 
 import { z } from "zod";
 import { errorText } from "core/errors.ts";
-import type { Clock, Files, Log } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
 import { canonicalJson, sha256 } from "core/risk/call.ts";
+import { DAY_MS } from "core/text/duration.ts";
 import type { ServerConfig } from "units/agent_loop/mcp/config.ts";
 
 /** A tool as its server describes it. */
@@ -40,7 +43,7 @@ export interface ToolsCacheSite {
 }
 
 /** A server that changes its tools without a word is asked again after this. */
-const AGE_MS_MAX = 24 * 3600 * 1000;
+const AGE_MS_MAX = DAY_MS;
 const TOOLS_MAX = 2_000;
 
 const cached = z.object({

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type AssistantPart, isWorthKeeping } from "units/agent_loop/conversation/message.ts";
 
 /** A call whose arguments could not be read, or whose tool does not exist. */
@@ -145,7 +146,7 @@ function takeCall(state: AnswerState, part: StreamPart): void {
     tool: String(part.toolName),
     // Arguments that are no object would be refused when the history is sent again.
     arguments: typeof part.input === "object" && part.input !== null ? part.input : {},
-    ...(options === undefined ? {} : { provider_options: options }),
+    ...defined({ provider_options: options }),
   });
   if (part.invalid === true) {
     const error = part.error as Error | undefined;

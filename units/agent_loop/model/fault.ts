@@ -6,7 +6,7 @@
  */
 
 import { errorText } from "core/errors.ts";
-import { cutText } from "core/runtimes/cut_text.ts";
+import { cutText } from "core/text/cut_text.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 
 /** Codes of failed model calls (docs/errors.md). */

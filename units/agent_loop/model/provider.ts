@@ -6,7 +6,9 @@
  */
 
 import type { LanguageModel } from "ai";
-import type { HttpClient } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import { boundAnswer } from "core/net/bounded_answer.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import { NotAnEndpoint } from "units/agent_loop/model/fault.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 
@@ -31,6 +33,9 @@ export interface Endpoint {
   readonly key: string;
 }
 
+/** Far more than a model says at once; an event of a stream holds a few words. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Loads the provider's package and returns the model. */
 export async function loadModel(
   settings: ModelSettings,
@@ -41,12 +46,11 @@ export async function loadModel(
     fetch: async (input: string | URL | Request, init?: RequestInit) => {
       const response = await http.fetch(input, init);
       const isPage = response.headers.get("content-type")?.startsWith("text/html") === true;
-      if (!response.ok || !isPage) return response;
+      if (!response.ok || !isPage) return boundAnswer(response, ANSWER_BYTES_MAX);
       await response.body?.cancel();
       throw new NotAnEndpoint();
     },
-    ...(settings.key === undefined ? {} : { apiKey: settings.key }),
-    ...(settings.baseUrl === undefined ? {} : { baseURL: settings.baseUrl }),
+    ...defined({ apiKey: settings.key, baseURL: settings.baseUrl }),
   };
   switch (settings.provider) {
     case "anthropic": {
@@ -71,7 +75,7 @@ export async function loadModel(
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const provider = createOpenAICompatible({
         ...transport,
-        ...(demo === undefined ? {} : { apiKey: demo.key }),
+        ...defined({ apiKey: demo?.key }),
         name: "compatible",
         baseURL: demo?.baseUrl ?? settings.baseUrl ?? "",
         includeUsage: true,

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { backoffMs } from "core/concurrency/backoff.ts";
 import type { ModelFault } from "units/agent_loop/model/fault.ts";
 
 /** Bounds of retrying one model call. */
@@ -13,8 +14,7 @@ export const RETRY_LIMITS = {
   attemptsMax: 5,
   /** An address where nobody answers is seldom there a second later; the owner should know. */
   unreachableAttemptsMax: 3,
-  firstMs: 1_000,
-  backoffMsMax: 30_000,
+  backoff: { firstMs: 1_000, maxMs: 30_000, jitter: 0.5 },
   /** Longest single wait that an endpoint may ask for. */
   retryAfterMsMax: 60_000,
   waitedMsMax: 180_000,
@@ -41,11 +41,8 @@ export function decideRetry(
     }
     return withinTotal(fault.retryAfterMs, state.waitedMs);
   }
-  const backoff = Math.min(
-    RETRY_LIMITS.firstMs * 2 ** (state.attempt - 1),
-    RETRY_LIMITS.backoffMsMax,
-  );
-  return withinTotal(Math.round(backoff * (0.5 + state.jitter / 2)), state.waitedMs);
+  const waitMs = backoffMs(RETRY_LIMITS.backoff, state.attempt - 1, state.jitter);
+  return withinTotal(waitMs, state.waitedMs);
 }
 
 /** Returns how often a call with such a fault is made at most. */

@@ -6,8 +6,9 @@
  */
 
 import type { JSONSchema7, ToolSet } from "ai";
+import { defined } from "core/defined.ts";
 import { ok, type Result } from "core/result.ts";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { AssistantPart, Message } from "units/agent_loop/conversation/message.ts";
 import { createAnswer, type StepAnswer } from "units/agent_loop/model/answer.ts";
 import {
@@ -108,7 +109,7 @@ async function openStream(loaded: LoadedModel, request: StepRequest, signal: Abo
     messages: toModelMessages(request.messages, cacheMark),
     tools,
     providerOptions: loaded.callOptions as never,
-    ...(request.outputTokens === undefined ? {} : { maxOutputTokens: request.outputTokens }),
+    ...defined({ maxOutputTokens: request.outputTokens }),
     maxRetries: 0,
     abortSignal: signal,
     // Errors come as parts of the stream, where they are judged.

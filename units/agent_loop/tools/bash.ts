@@ -10,8 +10,9 @@
 
 import { z } from "zod";
 import { errorText } from "core/errors.ts";
-import { RUNTIME_LIMITS } from "core/limits.ts";
-import type { Child, Clock, Processes } from "core/ports.ts";
+import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Child, Processes } from "core/ports/processes.ts";
 import { createOutputBuffer } from "units/agent_loop/tools/output_buffer.ts";
 import {
   checkInput,

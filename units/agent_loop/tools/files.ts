@@ -5,13 +5,14 @@
  * @module
  */
 
-import { fileKindText } from "core/file_kind.ts";
+import { fileKindText } from "core/files/file_kind.ts";
 import { z } from "zod";
 import { errorText } from "core/errors.ts";
-import { RUNTIME_LIMITS } from "core/limits.ts";
-import type { FileStat } from "core/file_stat.ts";
-import { FileFault, type Files } from "core/ports.ts";
-import { byteLength, cutText } from "core/runtimes/cut_text.ts";
+import { strictUtf8 } from "core/text/utf8.ts";
+import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
+import type { FileStat } from "core/files/file_stat.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import { byteLength, cutText } from "core/text/cut_text.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
   checkInput,
@@ -188,7 +189,7 @@ async function readTextFile(path: string, files: Files): Promise<Result<string, 
   const bytes = await files.readBytes(path);
   if (bytes === undefined) return err(`Cannot read "${path}": there is no such file`);
   try {
-    return ok(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    return ok(strictUtf8().decode(bytes));
   } catch {
     return err(`Cannot read "${path}": it is not UTF-8 text; use bash`);
   }

@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Clock, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AssistantPart } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";

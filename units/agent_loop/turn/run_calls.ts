@@ -7,7 +7,7 @@
  */
 
 import { errorText } from "core/errors.ts";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { callsOf } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";

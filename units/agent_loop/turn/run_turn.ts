@@ -6,9 +6,10 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import { RUNTIME_LIMITS } from "core/limits.ts";
-import type { Log } from "core/ports.ts";
+import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
+import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
@@ -59,7 +60,7 @@ export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd
       type: "user",
       at: ports.clock.now(),
       text: input.text,
-      ...(input.turnId === undefined ? {} : { turn_id: input.turnId }),
+      ...defined({ turn_id: input.turnId }),
     });
   } catch (error) {
     return notStored(error);

@@ -10,32 +10,32 @@
  * @module
  */
 
-import {
-  type AnyMessage,
-  client,
-  type ClientConnection,
-  type InitializeResponse,
-  methods,
-  PROTOCOL_VERSION,
-} from "@agentclientprotocol/sdk";
+import { type AnyMessage, client, type ClientConnection, methods } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Child, Clock, Log } from "core/ports.ts";
-import type { RuntimeDriver, RuntimeSession } from "core/runtimes/driver.ts";
-import { answerPermission, type PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
-import { acpSession, RUNTIME_GONE, type TurnSlot } from "core/runtimes/drivers/acp_session.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Child } from "core/ports/processes.ts";
+import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.ts";
+import { openConversation } from "units/dial/runtimes/acp_open.ts";
+import {
+  answerPermission,
+  type AskSight,
+  type PermissionDecider,
+} from "units/dial/runtimes/acp_permission.ts";
+import { acpSession, RUNTIME_GONE, type TurnSlot } from "units/dial/runtimes/acp_session.ts";
 import {
   CANCEL_MS,
   type DriverOptions,
   type DriverPorts,
-  rememberedSession,
-  rememberSession,
   type RuntimeLaunch,
   spawnRuntime,
   START_MS,
-} from "core/runtimes/drivers/launch.ts";
-import { jsonLineWriter, parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
-import { superviseChild, type SupervisedChild } from "core/runtimes/drivers/supervise.ts";
+} from "units/dial/runtimes/launch.ts";
+import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
+import { readLines } from "core/text/lines.ts";
+import { proxiedOf } from "core/runtimes/mcp_entries.ts";
+import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
+import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
 
 /** Creates the driver of one agent's ACP runtime; nothing is started before `start`. */
 export function acpDriver(
@@ -43,32 +43,53 @@ export function acpDriver(
   ports: DriverPorts,
   options: DriverOptions,
 ): RuntimeDriver {
-  return { start: () => startSession(launch, ports, options) };
+  // What the model has not been told outlives the program that could not tell it.
+  const denials = createUntoldDenials();
+  return { start: () => startSession({ launch, ports, options, denials }) };
+}
+
+interface Starter {
+  readonly launch: RuntimeLaunch;
+  readonly ports: DriverPorts;
+  readonly options: DriverOptions;
+  readonly denials: UntoldDenials;
 }
 
 async function startSession(
-  launch: RuntimeLaunch,
-  ports: DriverPorts,
-  options: DriverOptions,
+  { launch, ports, options, denials }: Starter,
 ): Promise<RuntimeSession> {
+  const { mcps, sessionFile } = options;
+  const entries = mcps?.isInSession === true ? await mcps.read() : [];
+  const servers = entries.map(({ name }) => name);
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
   const slot: TurnSlot = { turn: undefined, busy: false };
   const input = child.stdin.getWriter();
-  const connection = connect(child, input, { slot, decide: options.decidePermission });
+  const sight: AskSight = {
+    servers,
+    proxied: proxiedOf(entries),
+    callOf: (callId) => slot.turn?.running.callOf(callId),
+    signal: () => slot.turn?.running.cancelled,
+    onDenied: (callId, reason) => {
+      if (slot.turn?.running.deny(callId) === true) denials.add(reason);
+    },
+  };
+  const connection = connect(child, input, { slot, sight, decide: options.decidePermission });
   void endConnection({ connection, supervised, slot, clock: ports.clock, input });
   const startMs = options.startMs ?? START_MS;
   const stopTimer = ports.clock.after(startMs, () => {
     connection.close(new Error(`it did not answer within ${startMs / 1000} s`));
   });
   try {
-    const sessionId = await openConversation(connection, launch, ports, options.sessionFile);
+    const sessionId = await openConversation({ connection, launch, ports, sessionFile, entries });
     return acpSession({
       connection,
       sessionId,
       slot,
       supervised,
       ports,
+      servers,
+      denials,
       endInput: () =>
         input.close().catch(() => {
           // It has ended already, which is what closing its input is for.
@@ -114,12 +135,16 @@ async function endConnection(of: {
 function connect(
   child: Child,
   input: WritableStreamDefaultWriter<Uint8Array>,
-  owner: { readonly slot: TurnSlot; readonly decide: PermissionDecider | undefined },
+  owner: {
+    readonly slot: TurnSlot;
+    readonly sight: AskSight;
+    readonly decide: PermissionDecider | undefined;
+  },
 ): ClientConnection {
   return client({ name: "fleetctl" })
     .onRequest(
       methods.client.session.requestPermission,
-      ({ params }) => answerPermission(params, owner.decide),
+      ({ params }) => answerPermission(params, owner.decide, owner.sight),
     )
     .connect({
       writable: jsonLineWriter<AnyMessage>(input),
@@ -151,64 +176,4 @@ function messagesOf(child: Child, slot: TurnSlot): ReadableStream<AnyMessage> {
       await lines.return();
     },
   }, { highWaterMark: 0 });
-}
-
-async function openConversation(
-  connection: ClientConnection,
-  launch: RuntimeLaunch,
-  ports: DriverPorts,
-  sessionFile: string,
-): Promise<string> {
-  const agent = connection.agent;
-  const peer = await agent.request(methods.agent.initialize, {
-    protocolVersion: PROTOCOL_VERSION,
-    clientInfo: { name: "fleetctl", version: "0.1.0" },
-    clientCapabilities: {},
-  });
-  if (peer.protocolVersion !== PROTOCOL_VERSION) {
-    throw new Error(
-      `it speaks ACP version ${peer.protocolVersion}, must speak version ${PROTOCOL_VERSION}`,
-    );
-  }
-  const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-  if (
-    stored !== undefined && await resumeConversation(connection, peer, launch, stored, ports.log)
-  ) return stored;
-  const { sessionId } = await agent.request(methods.agent.session.new, {
-    cwd: launch.cwd,
-    mcpServers: [],
-  });
-  await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
-  return sessionId;
-}
-
-async function resumeConversation(
-  connection: ClientConnection,
-  peer: InitializeResponse,
-  launch: RuntimeLaunch,
-  sessionId: string,
-  log: Log,
-): Promise<boolean> {
-  const capabilities = peer.agentCapabilities;
-  const params = { sessionId, cwd: launch.cwd, mcpServers: [] };
-  try {
-    if (capabilities?.sessionCapabilities?.resume) {
-      await connection.agent.request(methods.agent.session.resume, params);
-      return true;
-    }
-    if (capabilities?.loadSession === true) {
-      // The replay that comes with it is dropped: no turn is running, and the log has it already.
-      await connection.agent.request(methods.agent.session.load, params);
-      return true;
-    }
-    return false;
-  } catch (error) {
-    if (connection.signal.aborted) throw error;
-    log.warning("conversation lost", {
-      runtime: launch.runtime,
-      session: sessionId,
-      reason: errorText(error),
-    });
-    return false;
-  }
 }

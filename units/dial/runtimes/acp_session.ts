@@ -7,17 +7,21 @@
 
 import { type ClientConnection, methods, RequestError } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
-import type { Clock, Log, ProcessExit, Random } from "core/ports.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
-import type { SupervisedChild } from "core/runtimes/drivers/supervise.ts";
-import { beginTurn, failed, type RunningTurn } from "core/runtimes/drivers/turn.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ProcessExit } from "core/ports/processes.ts";
+import type { Random } from "core/ports/random.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
+import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
+import type { UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
 
 /** Message with which a connection is closed after the process has ended. */
 export const RUNTIME_GONE = "the runtime has ended";
 
 /** The turn that session updates belong to, if one runs. */
 export interface TurnSlot {
-  turn: { onUpdate(params: unknown): Promise<void> } | undefined;
+  turn: { readonly running: RunningTurn; onUpdate(params: unknown): Promise<void> } | undefined;
   /** Whether an update waits for its owner. */
   busy: boolean;
 }
@@ -30,6 +34,9 @@ export interface AcpSessionParts {
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
   readonly cancelMs: number;
+  /** Names of the MCPs that the program was given. */
+  readonly servers: readonly string[];
+  readonly denials: UntoldDenials;
   /** Closes the runtime's stdin; resolves whatever happens. */
   readonly endInput: () => Promise<void>;
 }
@@ -49,6 +56,7 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
     const begun = beginTurn({
       turnId: turn.turnId,
       clock: ports.clock,
+      servers: parts.servers,
       onUpdate,
       cancelMs: parts.cancelMs,
       askToStop: () =>
@@ -58,7 +66,10 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
       kill: () => supervised.child.kill("SIGKILL"),
     });
     running = begun;
-    slot.turn = { onUpdate: (params) => takeParams(params, sessionId, begun) };
+    slot.turn = {
+      running: begun,
+      onUpdate: (params) => takeParams(params, sessionId, begun),
+    };
     const outcome = await begun.end(async () => {
       const said = await runPrompt(parts, turn);
       slot.turn = undefined;
@@ -91,12 +102,14 @@ async function runPrompt(
   turn: { readonly turnId: string; readonly text: string },
 ): Promise<TurnOutcome> {
   const { connection, sessionId, supervised } = parts;
+  const text = [...parts.denials.take(), turn.text].join("\n\n");
   try {
     const answer = await connection.agent.request(methods.agent.session.prompt, {
       sessionId,
-      prompt: [{ type: "text", text: turn.text }],
+      prompt: [{ type: "text", text }],
       _meta: { fleetctl: { turn_id: turn.turnId } },
     });
+    parts.denials.told();
     return outcomeOfStop(answer.stopReason);
   } catch (error) {
     if (error instanceof RequestError && !connection.signal.aborted) return outcomeOfError(error);

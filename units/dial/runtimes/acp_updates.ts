@@ -1,31 +1,46 @@
 /**
  * Translation of ACP session updates into `RuntimeUpdate`s: deltas become whole messages, a tool
- * call is announced once with its arguments and answered once with its result, sizes stay within
+ * call is announced with its arguments and answered once with its result, sizes stay within
  * `TURN_LIMITS`. Lenient by intent: any ACP agent may be at the other end, so unknown updates and
  * odd fields are skipped. No I/O; the clock is a parameter.
  *
  * @module
  */
 
-import { TURN_LIMITS } from "core/limits.ts";
-import type { Clock } from "core/ports.ts";
-import { byteLength, cutMiddle, cutText, splitText } from "core/runtimes/cut_text.ts";
-import type { RuntimeUpdate } from "core/runtimes/driver.ts";
-import { isRecord } from "core/json_object.ts";
+import { defined } from "core/defined.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { byteLength, cutMiddle, cutText, splitText } from "core/text/cut_text.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type ResultStatus = Extract<RuntimeUpdate, { kind: "tool_result" }>["status"];
 
-interface OpenCall {
+/** A call as far as its program has told it. */
+export interface KnownCall {
+  readonly mcp: string | undefined;
+  readonly tool: string;
+  readonly arguments: unknown;
+  /** The name of the tool can be of no other MCP. */
+  readonly isClear: boolean;
+}
+
+interface OpenCall extends KnownCall {
   mcp: string | undefined;
   tool: string;
+  isClear: boolean;
   title: string;
   arguments: unknown;
-  announced: boolean;
+  /** The arguments that were announced last, printed. */
+  announced: string | undefined;
   text: string;
   readonly startedMs: number;
 }
 
+/** Name of a tool that the agent has not named. */
+const UNNAMED = "tool";
 /** Longest name of a tool that is passed on. */
 const TOOL_NAME_LENGTH_MAX = 256;
 
@@ -33,6 +48,10 @@ const TOOL_NAME_LENGTH_MAX = 256;
 export interface UpdateTranslator {
   /** Takes the `update` field of one `session/update` and returns what it amounts to. */
   translate(update: unknown): readonly RuntimeUpdate[];
+  /** What is known of a call that has no result yet. */
+  callOf(callId: string): KnownCall | undefined;
+  /** Marks a call as denied; its result is reported as denied. */
+  deny(callId: string): void;
   /** Ends the turn: completes the open message and stops calls that have no result. */
   finish(): readonly RuntimeUpdate[];
 }
@@ -48,28 +67,40 @@ interface OpenMessage {
 interface TurnState {
   readonly turnId: string;
   readonly clock: Pick<Clock, "monotonic">;
+  /** Names of the MCPs that the program was given. */
+  readonly servers: readonly string[];
   readonly calls: Map<string, OpenCall>;
+  /** Calls that were denied. */
+  readonly denied: Set<string>;
   /** Calls that have their result; what an agent says of them later is dropped. */
   readonly answered: Set<string>;
   messages: number;
   open: OpenMessage | undefined;
 }
 
-/** Creates the translator of one turn; message ids are made unique with `turnId`. */
+/**
+ * Creates the translator of one turn; message ids are made unique with `turnId`. `servers` are the
+ * MCPs that the program was given, for names of tools that are joined with `_` alone.
+ */
 export function createTranslator(
   turnId: string,
   clock: Pick<Clock, "monotonic">,
+  servers: readonly string[] = [],
 ): UpdateTranslator {
   const state: TurnState = {
     turnId,
     clock,
+    servers,
     calls: new Map(),
+    denied: new Set(),
     answered: new Set(),
     messages: 0,
     open: undefined,
   };
   return {
     translate: (update) => isRecord(update) ? translateUpdate(state, update) : [],
+    callOf: (callId) => state.calls.get(shortId(callId)),
+    deny: (callId) => void state.denied.add(shortId(callId)),
     finish() {
       const updates = closeMessage(state);
       for (const [callId, call] of [...state.calls]) {
@@ -123,33 +154,44 @@ function onText(state: TurnState, update: Fields): RuntimeUpdate[] {
 }
 
 function onCall(state: TurnState, update: Fields): RuntimeUpdate[] {
-  const callId = typeof update.toolCallId === "string" ? update.toolCallId.slice(0, 256) : "";
+  const callId = typeof update.toolCallId === "string" ? shortId(update.toolCallId) : "";
   if (callId === "" || state.answered.has(callId)) return [];
   const call = state.calls.get(callId) ?? newCall(state.clock.monotonic());
   state.calls.set(callId, call);
   const meta = metaOf(update);
-  mergeCall(call, update, meta);
+  mergeCall(call, update, { meta, servers: state.servers });
   const status = update.status;
-  const isDone = status === "completed" || status === "failed";
-  const isReady = isDone || status === "in_progress" || update.rawInput !== undefined;
-  if (!isReady) return [];
-  if (!isDone) return announce(state, callId, call);
+  if (status !== "completed" && status !== "failed") {
+    return isReady(call, update) ? announce(state, callId, call) : [];
+  }
   return answer(state, [callId, call], {
-    status: meta.status ?? status,
-    ...(meta.durationMs === undefined ? {} : { durationMs: meta.durationMs }),
-    ...(meta.cutBytes === undefined ? {} : { cutBytes: meta.cutBytes }),
+    status: state.denied.has(callId) ? "denied" : meta.status ?? status,
+    ...defined({ durationMs: meta.durationMs, cutBytes: meta.cutBytes }),
   });
 }
 
+/**
+ * Whether a call that goes on can be announced. Programs begin a call as `pending` with no
+ * arguments, or with some of them, and tell the whole ones later: when it is `in_progress`, or
+ * without a status.
+ */
+function isReady({ announced }: OpenCall, { status, rawInput }: Fields): boolean {
+  // Corrections of what was known wait for the end, so that an agent cannot fill the transcript.
+  if (status === "in_progress") return announced === undefined || announced === "{}";
+  return status === undefined && announced === undefined && !isEmptyInput(rawInput);
+}
+
+/** Announces a call; again when other arguments were announced. */
 function announce(state: TurnState, callId: string, call: OpenCall): RuntimeUpdate[] {
-  if (call.announced) return [];
-  call.announced = true;
+  const printed = JSON.stringify(call.arguments) ?? "null";
+  if (call.announced === printed) return [];
+  call.announced = printed;
   return [...closeMessage(state), {
     kind: "tool_call",
     callId,
     mcp: call.mcp,
     tool: call.tool,
-    arguments: boundedArguments(call.arguments),
+    arguments: boundedArguments(printed, call.arguments),
   }];
 }
 
@@ -174,30 +216,62 @@ function answer(state: TurnState, [callId, call]: readonly [string, OpenCall], r
 function newCall(startedMs: number): OpenCall {
   return {
     mcp: undefined,
-    tool: "tool",
+    tool: UNNAMED,
+    isClear: true,
     title: "",
     arguments: {},
-    announced: false,
+    announced: undefined,
     text: "",
     startedMs,
   };
 }
 
-function mergeCall(call: OpenCall, update: Fields, meta: ReturnType<typeof metaOf>): void {
+function mergeCall(call: OpenCall, update: Fields, of: {
+  readonly meta: ReturnType<typeof metaOf>;
+  readonly servers: readonly string[];
+}): void {
+  const { meta, servers } = of;
   if (typeof update.title === "string" && update.title !== "") call.title = update.title;
-  const name = meta.tool ?? (typeof update.name === "string" ? update.name : undefined);
-  if (name !== undefined && name !== "") call.tool = name.slice(0, TOOL_NAME_LENGTH_MAX);
-  else if (call.tool === "tool" && call.title !== "") {
-    call.tool = call.title.slice(0, TOOL_NAME_LENGTH_MAX);
+  const name = typeof update.name === "string" ? update.name : "";
+  if (meta.tool !== undefined && meta.tool !== "") {
+    call.tool = meta.tool.slice(0, TOOL_NAME_LENGTH_MAX);
+    call.mcp = meta.mcp?.slice(0, TOOL_NAME_LENGTH_MAX) ?? call.mcp;
+    call.isClear = true;
+  } else if (name !== "") nameCall(call, name, servers);
+  else if (call.tool === UNNAMED && call.title !== "") nameCall(call, call.title, servers);
+  // The end of a call may come without them, or with none.
+  if (
+    update.rawInput !== undefined &&
+    !(isEmptyInput(update.rawInput) && !isEmptyInput(call.arguments))
+  ) {
+    call.arguments = update.rawInput;
   }
-  if (meta.mcp !== undefined) call.mcp = meta.mcp.slice(0, TOOL_NAME_LENGTH_MAX);
-  if (update.rawInput !== undefined) call.arguments = update.rawInput;
+  const isDone = update.status === "completed" || update.status === "failed";
   if (Array.isArray(update.content)) call.text = update.content.map(contentText).join("\n");
-  else if (call.text === "" && update.rawOutput !== undefined) {
+  else if ((isDone || call.text === "") && update.rawOutput !== undefined) {
+    // What was shown while it ran, such as a description, is not the result.
     call.text = typeof update.rawOutput === "string"
       ? update.rawOutput
       : JSON.stringify(update.rawOutput) ?? "";
   }
+}
+
+function nameCall(call: OpenCall, name: string, servers: readonly string[]): void {
+  const found = mcpToolOf(name, servers);
+  const { mcp, tool, isClear } = found ?? { mcp: call.mcp, tool: name, isClear: call.isClear };
+  call.isClear = isClear;
+  call.mcp = mcp?.slice(0, TOOL_NAME_LENGTH_MAX);
+  call.tool = tool.slice(0, TOOL_NAME_LENGTH_MAX);
+}
+
+/** Whether arguments are none, or not told. */
+export function isEmptyInput(input: unknown): boolean {
+  return input === undefined || input === null ||
+    isRecord(input) && Object.keys(input).length === 0;
+}
+
+function shortId(callId: string): string {
+  return callId.slice(0, 256);
 }
 
 /** What our own runtime adds under `_meta.fleetctl`; absent from other agents. */
@@ -226,8 +300,7 @@ function noticeOf(update: Fields): RuntimeUpdate[] {
   return text === "" ? [] : [{ kind: "notice", text }];
 }
 
-function boundedArguments(value: unknown): unknown {
-  const json = JSON.stringify(value) ?? "null";
+function boundedArguments(json: string, value: unknown): unknown {
   const cut = cutText(json, TURN_LIMITS.toolArgumentsBytesMax - 256);
   return cut.cutBytes === 0 ? value ?? {} : { beginning: cut.text, cut_bytes: cut.cutBytes };
 }

@@ -1,6 +1,6 @@
 /**
  * What a dial unit needs from a runtime, whatever its wire protocol. Types only.
- * One driver per protocol implements `RuntimeDriver` in `core/runtimes/drivers/`.
+ * One driver per protocol implements `RuntimeDriver` in this folder.
  *
  * @module
  */
@@ -10,6 +10,7 @@ export type RuntimeUpdate =
   | { readonly kind: "text_delta"; readonly messageId: string; readonly text: string }
   /** A whole message of the assistant; replaces the deltas with the same id. */
   | { readonly kind: "message"; readonly messageId: string; readonly text: string }
+  /** A call; the same `callId` again brings arguments that were not known before. */
   | {
     readonly kind: "tool_call";
     readonly callId: string;

@@ -1,6 +1,7 @@
 /**
  * A runtime that speaks lines of JSON over stdio, whichever they are: starts the program, resumes
  * the conversation or begins one, runs turns. The words of the protocol are those of a `Dialect`.
+ * Why no adapter or SDK: ADR 0032.
  *
  * Back-pressure: a line is read when the updates of the one before it are handed over. Questions of
  * the runtime are answered beside that, so that a person who decides holds up nothing else.
@@ -9,11 +10,13 @@
  */
 
 import { errorText } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { Child, Clock } from "core/ports.ts";
-import type { RuntimeDriver, RuntimeSession, TurnOutcome } from "core/runtimes/driver.ts";
-import type { PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
-import { parseJsonLine, readLines } from "core/runtimes/drivers/json_lines.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Child } from "core/ports/processes.ts";
+import type { RuntimeDriver, RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
+import { readLines } from "core/text/lines.ts";
 import {
   CANCEL_MS,
   type DriverOptions,
@@ -23,10 +26,13 @@ import {
   type RuntimeLaunch,
   spawnRuntime,
   START_MS,
-} from "core/runtimes/drivers/launch.ts";
-import type { Message } from "core/runtimes/drivers/message.ts";
-import { superviseChild, type SupervisedChild } from "core/runtimes/drivers/supervise.ts";
-import { beginTurn, failed, type RunningTurn } from "core/runtimes/drivers/turn.ts";
+  writeOwn,
+} from "units/dial/runtimes/launch.ts";
+import type { Message } from "units/dial/runtimes/message.ts";
+import type { McpLoad } from "core/runtimes/mcp_load.ts";
+import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_entries.ts";
+import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
+import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 
 /** What one message of the runtime amounts to. */
 export interface Reading {
@@ -41,6 +47,19 @@ export interface DialectParts {
   /** Conversation to go on with; undefined begins one. */
   readonly sessionId: string | undefined;
   readonly decidePermission: PermissionDecider | undefined;
+  /** The folder that the program works in. */
+  readonly cwd: string;
+  /** Mode of the definition. */
+  readonly mode: string | undefined;
+  /** The MCPs that the program is given. */
+  readonly entries: readonly McpEntry[];
+  /** Their names. */
+  readonly mcps: readonly string[];
+  /** Those of them whose calls pass our proxy. */
+  readonly proxied: ReadonlySet<string>;
+  /** Hears how far they are whenever the runtime tells. */
+  readonly onMcps: (loads: readonly McpLoad[]) => void;
+  readonly clock: Pick<Clock, "sleep">;
   /** Writes a message; the runtime's end is told elsewhere, so this never rejects. */
   readonly send: (message: Message) => Promise<void>;
   /** Hears the id of the conversation whenever the runtime tells one. */
@@ -54,8 +73,11 @@ export class ConversationGone extends Error {
 
 /** The words of one protocol; keeps what belongs to one process. */
 export interface Dialect {
-  /** Greets the runtime; resolves when turns may come. Rejects with why they may not. */
-  open(): Promise<void>;
+  /**
+   * Greets the runtime; resolves when turns may come. Rejects with why they may not. `signal`
+   * aborts when the caller no longer waits.
+   */
+  open(signal: AbortSignal): Promise<void>;
   /** Sends the text of a turn. */
   prompt(text: string): Promise<void>;
   /** Asks the runtime to stop the running turn. */
@@ -64,9 +86,15 @@ export interface Dialect {
   read(message: Message): Reading;
 }
 
-/** A protocol: its extra arguments when a conversation is resumed, and its words. */
+/** A protocol: its extra arguments, and its words. */
 export interface LineProtocol {
+  /** Arguments that resume a conversation. */
   readonly resumeArgs: (sessionId: string) => readonly string[];
+  /** Arguments that give the program its MCP entries from `file`; absent where it finds its own. */
+  readonly mcpArgs?: (
+    of: { readonly args: readonly string[]; readonly file: string },
+    entries: readonly McpEntry[],
+  ) => readonly string[];
   readonly createDialect: (parts: DialectParts) => Dialect;
 }
 
@@ -103,16 +131,40 @@ interface Starter {
   readonly options: DriverOptions;
 }
 
+/** Writes the MCP entries down for a program that takes them from a file. */
+async function giveMcps({ protocol, launch, ports, options }: Starter): Promise<{
+  readonly args: readonly string[];
+  readonly entries: readonly McpEntry[];
+}> {
+  const { mcps } = options;
+  if (mcps === undefined) return { args: [], entries: [] };
+  const entries = await mcps.read();
+  // Such a program reads the client config by itself.
+  if (protocol.mcpArgs === undefined) return { args: [], entries };
+  const args = protocol.mcpArgs({ args: launch.args, file: mcps.file }, entries);
+  if (args.length > 0) await writeOwn(ports.files, mcps.file, printMcpServers(entries));
+  // A program with arguments of its host's own has its MCPs from elsewhere.
+  return { args, entries: args.length > 0 ? entries : [] };
+}
+
 async function startSession(of: Starter, sessionId: string | undefined): Promise<RuntimeSession> {
   const { protocol, ports, options } = of;
   const resumed = sessionId === undefined ? [] : protocol.resumeArgs(sessionId);
-  const launch = { ...of.launch, args: [...of.launch.args, ...resumed] };
+  const given = await giveMcps(of);
+  const launch = { ...of.launch, args: [...of.launch.args, ...given.args, ...resumed] };
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
   const link = openLink(child, supervised, ports.clock);
   const dialect = protocol.createDialect({
     sessionId,
     decidePermission: options.decidePermission,
+    cwd: launch.cwd,
+    mode: launch.sessionMode,
+    entries: given.entries,
+    mcps: given.entries.map(({ name }) => name),
+    proxied: proxiedOf(given.entries),
+    onMcps: (loads) => options.onMcps?.(loads),
+    clock: ports.clock,
     send: link.send,
     onSession: sessionKeeper(of, sessionId),
   });
@@ -121,7 +173,7 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   const silence = new AbortController();
   try {
     await Promise.race([
-      dialect.open(),
+      dialect.open(silence.signal),
       link.ended.then((why) => Promise.reject(new Error(why))),
       ports.clock.sleep(startMs, silence.signal).then(() =>
         Promise.reject(new Error(`it did not answer within ${startMs / 1000} s`))
@@ -253,7 +305,10 @@ function lineSession(parts: SessionParts): RuntimeSession {
       if (running !== undefined) return failed("turn-running", "Another turn is still running");
       const said = Promise.withResolvers<TurnOutcome>();
       const turn = beginTurn({
-        ...{ turnId, clock: ports.clock, onUpdate, kill },
+        turnId,
+        clock: ports.clock,
+        onUpdate,
+        kill,
         cancelMs: options.cancelMs ?? CANCEL_MS,
         askToStop: () => dialect.cancel(),
       });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** A JSON object of unknown fields. */
 export type Message = Readonly<Record<string, unknown>>;

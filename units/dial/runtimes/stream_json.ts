@@ -1,59 +1,87 @@
 /**
- * Dialect of runtimes with a headless mode that streams JSON both ways (docs/runtime.md, "Another
- * runtime"): `user` messages in, `stream_event`, `assistant`, `user` and `result` messages out, and
- * control requests of either side (`initialize`, `interrupt`, `can_use_tool`) with their responses.
- * Written from the published types of that protocol. Decides nothing about permissions.
+ * Dialect of runtimes with a headless mode that streams JSON both ways
+ * (docs/runtime.md#another-runtime): `user` messages in, `stream_event`, `assistant`, `user` and
+ * `result` messages out, and control requests of either side (`initialize`, `interrupt`,
+ * `can_use_tool`) with their responses. Written from the published types of that protocol. Decides
+ * nothing about permissions.
  *
  * @module
  */
 
-import type { Random } from "core/ports.ts";
-import type { TurnOutcome } from "core/runtimes/driver.ts";
+import type { Random } from "core/ports/random.ts";
+import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import { decideSafely, namedTool } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
   type Dialect,
   type DialectParts,
   type LineProtocol,
   type Reading,
-} from "core/runtimes/drivers/line_driver.ts";
-import { fieldsOf, type Message, textOf } from "core/runtimes/drivers/message.ts";
-import { createStreamReader } from "core/runtimes/drivers/stream_json_updates.ts";
-import { failed } from "core/runtimes/drivers/turn.ts";
+} from "units/dial/runtimes/line_driver.ts";
+import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
+import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
+import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
+import { failed } from "units/dial/runtimes/turn.ts";
 
 /** Creates the protocol; `random` names control requests. */
 export function streamJson(random: Random): LineProtocol {
   return {
     resumeArgs: (sessionId) => ["--resume", sessionId],
+    mcpArgs,
     createDialect: (parts) => createDialect(parts, random),
   };
 }
 
+/**
+ * The program reads this file and no other, so neither the folder that it works in nor a project's
+ * own file changes which MCPs it has. It does not ask about calls that our proxy decides.
+ */
+const mcpArgs: NonNullable<LineProtocol["mcpArgs"]> = ({ args, file }, entries) => {
+  // Arguments of a host's own definition win.
+  if (args.some((arg) => arg === "--mcp-config" || arg.startsWith("--mcp-config="))) return [];
+  const proxied = entries.filter((entry) => entry.isProxied).map(({ name }) => `mcp__${name}`);
+  return [
+    "--mcp-config",
+    file,
+    "--strict-mcp-config",
+    ...(proxied.length === 0 ? [] : ["--allowedTools", proxied.join(",")]),
+  ];
+};
+
 interface Waiter {
-  readonly resolve: () => void;
+  readonly resolve: (response: Message) => void;
   readonly reject: (why: Error) => void;
 }
 
 function createDialect(parts: DialectParts, random: Random): Dialect {
   const waiters = new Map<string, Waiter>();
-  /** Questions of the runtime that are not answered yet. */
-  const asked = new Set<string>();
+  /** Questions of the runtime that are not answered yet; aborted when it takes one back. */
+  const asked = new Map<string, AbortController>();
   const reader = createStreamReader();
   let isOpen = false;
   let isInterrupted = false;
 
-  async function request(body: Message): Promise<void> {
+  const mcps = createMcpWatch({
+    names: parts.mcps,
+    clock: parts.clock,
+    onMcps: parts.onMcps,
+    ask: () => request({ subtype: "mcp_status" }),
+  });
+
+  async function request(body: Message): Promise<Message> {
     const id = random.uuid();
-    const answered = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<Message>();
     waiters.set(id, answered);
     await parts.send({ type: "control_request", request_id: id, request: body });
-    await answered.promise;
+    return await answered.promise;
   }
 
   function readResponse(message: Message): void {
     const response = fieldsOf(message.response);
     const waiter = waiters.get(String(response.request_id));
     waiters.delete(String(response.request_id));
-    if (response.subtype === "success") waiter?.resolve();
+    if (response.subtype === "success") waiter?.resolve(fieldsOf(response.response));
     else waiter?.reject(new Error(textOf(response.error) || "it refused without a reason"));
   }
 
@@ -63,32 +91,34 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
     await parts.send({ type: "control_response", response: { request_id: id, ...response } });
   }
 
+  /** The runtime waits for no answer any more, and nobody is asked any longer. */
+  function takeBack(id: string): void {
+    const question = asked.get(id);
+    asked.delete(id);
+    question?.abort();
+  }
+
   async function decide(id: string, ask: Message): Promise<void> {
-    const tool = textOf(ask.tool_name) || "tool";
-    let allowed = false;
-    try {
-      allowed = await parts.decidePermission?.({
-        callId: textOf(ask.tool_use_id),
-        tool,
-        title: textOf(ask.title) || textOf(ask.description),
-        arguments: ask.input,
-      }) === "allow";
-    } catch {
-      // Errors deny (decision 13); the decider reports its own faults.
-    }
-    if (!allowed) reader.deny(textOf(ask.tool_use_id));
+    const name = textOf(ask.tool_name) || "tool";
+    const answered = await decideSafely(parts.decidePermission, {
+      callId: textOf(ask.tool_use_id),
+      ...namedTool(name, mcpToolOf(name), parts.proxied),
+      title: textOf(ask.title) || textOf(ask.description),
+      arguments: ask.input,
+    }, asked.get(id)?.signal);
+    if (answered.decision === "deny") reader.deny(textOf(ask.tool_use_id));
     await answer(id, {
       subtype: "success",
-      response: allowed
+      response: answered.decision === "allow"
         ? { behavior: "allow", updatedInput: fieldsOf(ask.input) }
-        : { behavior: "deny", message: `Not allowed: ${tool}` },
+        : { behavior: "deny", message: answered.reason },
     });
   }
 
   function readRequest(message: Message): void {
     const id = textOf(message.request_id);
     const body = fieldsOf(message.request);
-    asked.add(id);
+    asked.set(id, new AbortController());
     if (body.subtype === "can_use_tool") void decide(id, body);
     else void answer(id, { subtype: "error", error: `not supported: ${textOf(body.subtype)}` });
   }
@@ -108,9 +138,10 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
   }
 
   return {
-    async open() {
+    async open(signal) {
       await request({ subtype: "initialize" });
       isOpen = true;
+      await mcps.settle(signal);
     },
     prompt(text) {
       isInterrupted = false;
@@ -138,10 +169,14 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
           readRequest(message);
           return {};
         case "control_cancel_request":
-          asked.delete(textOf(message.request_id));
+          takeBack(textOf(message.request_id));
           return {};
         case "result":
           return readResult(message);
+        case "system":
+          return {
+            updates: message.subtype === "init" ? mcps.onTurn(message) : reader.read(message),
+          };
         default:
           return { updates: reader.read(message) };
       }

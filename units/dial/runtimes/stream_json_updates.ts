@@ -1,7 +1,8 @@
 /**
  * What the messages of a streaming JSON runtime amount to, in the words of ACP: text as it is
  * written, tool calls with their arguments, results. A message that is told twice, as deltas and as
- * a whole, counts once. Messages of sub-agents are their parent's tool call, and nothing else. Pure.
+ * a whole, counts once. Messages of sub-agents are their parent's tool call, and
+ * nothing else. Pure.
  *
  * @module
  */
@@ -13,13 +14,13 @@ import {
   notice,
   textChunk,
   textOf,
-} from "core/runtimes/drivers/message.ts";
+} from "units/dial/runtimes/message.ts";
 
 /** Reads the messages of one process. */
 export interface StreamReader {
   /** Returns the updates of one message; empty for what is not known. */
   read(message: Message): readonly unknown[];
-  /** Marks a call as denied, so that its result is told as that. */
+  /** Marks a call as denied; its result is reported as denied. */
   deny(callId: string): void;
   /**
    * Ends a turn. Its `result` is the last text over again, or the only one when the runtime has
@@ -28,8 +29,6 @@ export interface StreamReader {
   endTurn(result: string): readonly unknown[];
 }
 
-/** MCP tools of such runtimes are called `mcp__<server>__<tool>`. */
-const MCP_TOOL = /^mcp__(.+?)__(.+)$/;
 /** A message that this process makes up by itself has this model. */
 const SYNTHETIC = "<synthetic>";
 
@@ -94,15 +93,12 @@ export function createStreamReader(): StreamReader {
 }
 
 function callOf(block: Message): unknown {
-  const name = textOf(block.name);
-  const [, mcp, tool] = MCP_TOOL.exec(name) ?? [];
   return {
     sessionUpdate: "tool_call",
     toolCallId: block.id,
-    name,
+    name: textOf(block.name),
     status: "in_progress",
     rawInput: block.input ?? {},
-    ...(mcp === undefined ? {} : { _meta: { fleetctl: { mcp, tool } } }),
   };
 }
 

@@ -1,18 +1,23 @@
 /**
  * Watching a runtime's process: its stderr goes to the log, its end becomes a sentence with the
- * exit code or signal and its last line. Never restarts anything: that is the dial unit's decision.
+ * exit code or signal and its last lines, and is the end of its whole process group. Never restarts
+ * anything: that is the dial unit's decision.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import type { Child, Clock, Log, ProcessExit } from "core/ports.ts";
-import { tellingLine } from "core/runtimes/drivers/last_words.ts";
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Child, ProcessExit } from "core/ports/processes.ts";
+import { tellingLine } from "core/text/last_words.ts";
+import { readLines } from "core/text/lines.ts";
 
 /** Longest line of stderr that is kept and logged, in bytes. */
 const STDERR_LINE_BYTES_MAX = 64 * 1024;
-const LINES = { lineBytesMax: STDERR_LINE_BYTES_MAX, splitsLongLines: true };
+const LINES = { lineBytesMax: STDERR_LINE_BYTES_MAX, longLines: "split" } as const;
+/** Lines of stderr that tell the end: what went wrong often stands above the last one. */
+const LAST_LINES = 3;
 /** How long the last lines are waited for when a grandchild holds stderr open. */
 const DRAIN_MS = 500;
 
@@ -23,7 +28,7 @@ export interface SupervisedChild {
   readonly exited: Promise<ProcessExit>;
   /** Says how it ended: `the runtime ended with exit code 3; last line: "…"`. */
   sentence(exit: ProcessExit): string;
-  /** The last line of stderr as `; last line: "…"`, or nothing. */
+  /** The end of stderr as `; last line: "…"`, or `; last lines: "…" "…"`, or nothing. */
   lastWords(): string;
 }
 
@@ -33,14 +38,15 @@ export function superviseChild(
   ports: { readonly clock: Clock; readonly log: Log },
   runtime: string,
 ): SupervisedChild {
-  let last = "";
+  let last: readonly string[] = [];
   const drained = drain();
 
   async function drain(): Promise<void> {
     try {
       for await (const line of readLines(child.stderr, LINES)) {
         if (line.trim() === "") continue;
-        last = tellingLine(line) ?? last;
+        const telling = tellingLine(line);
+        if (telling !== undefined) last = [...last, telling].slice(-LAST_LINES);
         ports.log.info("runtime", { runtime, line });
       }
     } catch (error) {
@@ -49,12 +55,16 @@ export function superviseChild(
   }
 
   function lastWords(): string {
-    return last === "" ? "" : `; last line: ${JSON.stringify(last)}`;
+    if (last.length === 0) return "";
+    const lines = last.map((line) => JSON.stringify(line)).join(" ");
+    return `; last line${last.length === 1 ? "" : "s"}: ${lines}`;
   }
 
   return {
     child,
     exited: child.exited.then(async (exit) => {
+      // What a program started and left behind would go on without anybody who knows of it.
+      child.kill("SIGKILL");
       const drainedSoon = new AbortController();
       await Promise.race([drained, ports.clock.sleep(DRAIN_MS, drainedSoon.signal)]);
       drainedSoon.abort();

@@ -6,14 +6,16 @@
  */
 
 import { errorText } from "core/errors.ts";
-import type { Clock } from "core/ports.ts";
-import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
-import { createTranslator } from "core/runtimes/drivers/acp_updates.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import { createTranslator, type KnownCall } from "units/dial/runtimes/acp_updates.ts";
 
 /** What a turn needs of its session. */
 export interface TurnParts {
   readonly turnId: string;
   readonly clock: Clock;
+  /** Names of the MCPs that the program was given. */
+  readonly servers?: readonly string[];
   readonly onUpdate: (update: RuntimeUpdate) => Promise<void>;
   /** How long a cancelled turn may take to end before `kill`. */
   readonly cancelMs: number;
@@ -26,6 +28,12 @@ export interface TurnParts {
 export interface RunningTurn {
   /** Takes one update in the words of ACP; resolves when it was handed over. */
   take(update: unknown): Promise<void>;
+  /** What is known of a call without a result. */
+  callOf(callId: string): KnownCall | undefined;
+  /** Marks a call as denied; false when the turn was cancelled, which says it all. */
+  deny(callId: string): boolean;
+  /** Aborts when the turn is cancelled. */
+  readonly cancelled: AbortSignal;
   /** Asks the runtime to stop; a second call does nothing. */
   cancel(): Promise<void>;
   /** Completes what is open and returns the outcome, given what the runtime said of its end. */
@@ -34,16 +42,16 @@ export interface RunningTurn {
 
 /** Begins a turn. */
 export function beginTurn(parts: TurnParts): RunningTurn {
-  const translator = createTranslator(parts.turnId, parts.clock);
-  let cancelAsked = false;
+  const translator = createTranslator(parts.turnId, parts.clock, parts.servers);
+  const cancelling = new AbortController();
   let stopTimer = () => {};
   /** Why the owner of the updates could not take one; ends the turn. */
   let refusedUpdate: string | undefined;
   let delivered: Promise<void> = Promise.resolve();
 
   async function cancel(): Promise<void> {
-    if (cancelAsked) return;
-    cancelAsked = true;
+    if (cancelling.signal.aborted) return;
+    cancelling.abort();
     stopTimer = parts.clock.after(parts.cancelMs, parts.kill);
     await parts.askToStop();
   }
@@ -68,13 +76,19 @@ export function beginTurn(parts: TurnParts): RunningTurn {
       return failed("event-not-stored", `An event of the turn was not stored: ${refusedUpdate}`);
     }
     // A runtime that answers a cancel with an error, or had to be killed, was still cancelled.
-    return cancelAsked && outcome.outcome !== "completed"
+    return cancelling.signal.aborted && outcome.outcome !== "completed"
       ? { ...outcome, outcome: "cancelled" }
       : outcome;
   }
 
   return {
     take: (update) => deliver(translator.translate(update)),
+    callOf: (callId) => translator.callOf(callId),
+    deny: (callId) => {
+      translator.deny(callId);
+      return !cancelling.signal.aborted;
+    },
+    cancelled: cancelling.signal,
     cancel,
     async end(said) {
       const outcome = await said();

@@ -6,19 +6,21 @@
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
-import { ServiceFault, type ServiceManager, type Sockets } from "core/ports.ts";
+import { readLines } from "core/text/lines.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
+import type { Sockets } from "core/ports/sockets.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
 import type { Paths } from "core/paths.ts";
 import {
   CONTROL_LIMITS,
   type ControlRequest,
   parseAnswer,
-  readBoundedLines,
-} from "core/os/embedded/control_frames.ts";
-import type { UnitStatus } from "core/unit.ts";
+} from "units/manager/control/control_frames.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** A program may take seconds to end, and the others do not wait for it. */
 const STOPS_AT_ONCE = 8;
+const LINES = { lineBytesMax: CONTROL_LIMITS.answerBytesMax, mustEnd: true };
 
 /** Returns the manager of `fleetctl up` under this root. */
 export function embeddedServices(
@@ -74,7 +76,7 @@ async function askManager(
   try {
     const writer = stream.writable.getWriter();
     await writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`));
-    for await (const line of readBoundedLines(stream.readable, CONTROL_LIMITS.answerBytesMax)) {
+    for await (const line of readLines(stream.readable, LINES)) {
       const answer = parseAnswer(line);
       if (answer === undefined) throw new ServiceFault(unit, `${what}: the answer is unreadable`);
       if (answer.ok) return answer.value;

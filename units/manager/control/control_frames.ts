@@ -12,9 +12,9 @@
  * @module
  */
 
-import { parseJsonObject } from "core/json_object.ts";
-import { ServiceFault } from "core/ports.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
 
 /** Bounds of the conversation. */
 export const CONTROL_LIMITS = {
@@ -87,24 +87,4 @@ function isUnit(value: unknown): value is string {
 
 function isUnits(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length <= CONTROL_LIMITS.unitsMax && value.every(isUnit);
-}
-
-/**
- * Reads lines of bounded length from a stream until it ends or `signal` fires; a longer line ends
- * the reading with a `RangeError`.
- */
-export async function* readBoundedLines(
-  stream: ReadableStream<Uint8Array>,
-  bytesMax: number,
-): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    rest += decoder.decode(chunk, { stream: true });
-    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n")) {
-      yield rest.slice(0, end);
-      rest = rest.slice(end + 1);
-    }
-    if (rest.length > bytesMax) throw new RangeError(`a line has more than ${bytesMax} bytes`);
-  }
 }

@@ -5,8 +5,11 @@
  * @module
  */
 
-import type { EmbeddedManager } from "core/embedded.ts";
-import type { Clock, Log, PeerStream, Sockets } from "core/ports.ts";
+import { readLines } from "core/text/lines.ts";
+import type { EmbeddedManager } from "units/manager/embedded.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Log } from "core/ports/log.ts";
+import type { PeerStream, Sockets } from "core/ports/sockets.ts";
 import { errorText } from "core/errors.ts";
 import {
   CONTROL_LIMITS,
@@ -14,10 +17,10 @@ import {
   type ControlRequest,
   faultAnswer,
   parseRequest,
-  readBoundedLines,
-} from "core/os/embedded/control_frames.ts";
+} from "units/manager/control/control_frames.ts";
 
 const SOCKET_MODE = 0o600;
+const LINES = { lineBytesMax: CONTROL_LIMITS.requestBytesMax, mustEnd: true };
 
 /** What the server needs. */
 export interface ControlDeps {
@@ -52,7 +55,7 @@ async function converse(stream: PeerStream, deps: ControlDeps): Promise<void> {
   const writer = stream.writable.getWriter();
   let cancelIdle = deps.clock.after(CONTROL_LIMITS.idleMs, () => stream.close());
   try {
-    for await (const line of readBoundedLines(stream.readable, CONTROL_LIMITS.requestBytesMax)) {
+    for await (const line of readLines(stream.readable, LINES)) {
       cancelIdle();
       const answer = await answerTo(line, deps);
       await writer.write(new TextEncoder().encode(`${JSON.stringify(answer)}\n`));

@@ -1,32 +1,37 @@
 /**
  * The embedded service manager of `fleetctl up`: takes the root, ends what an earlier manager left
- * behind, reads the units, and serves the control socket until it is closed (decision 3).
+ * behind, reads the units, and serves the control socket until it is closed.
+ * Why it is our own: ADR 0019.
  *
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
 import process from "node:process";
-import type { Clock, Files, Lock, Log, Random, Sockets } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files, Lock } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
+import type { Sockets } from "core/ports/sockets.ts";
 import { errorText, refusal } from "core/errors.ts";
-import type { EmbeddedManager, Leftover, UnitEvent } from "core/embedded.ts";
+import type { EmbeddedManager, Leftover, UnitEvent } from "units/manager/embedded.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { serveControl } from "core/os/embedded/control_server.ts";
-import { lockRoot } from "core/os/embedded/root_lock.ts";
-import { Supervisor } from "core/os/embedded/supervisor.ts";
-import { startSweep, SWEEP_MS } from "core/os/embedded/sweep.ts";
-import { UnitStore } from "core/os/embedded/unit_store.ts";
+import { serveControl } from "units/manager/control/control_server.ts";
+import { lockRoot } from "units/manager/root_lock.ts";
+import { Supervisor } from "units/manager/os/supervisor.ts";
+import { startSweep, SWEEP_MS } from "units/manager/os/sweep.ts";
+import { UnitStore } from "units/manager/os/unit_store.ts";
 import {
   type ChildRecords,
   openChildRecords,
   readChildRecords,
-} from "core/os/embedded/processes/child_records.ts";
-import { type Kernel, openKernel } from "core/os/embedded/processes/kernel.ts";
-import { Lingering } from "core/os/embedded/processes/lingering.ts";
-import { type Earlier, endLeftovers } from "core/os/embedded/processes/leftovers.ts";
-import { readBootId } from "core/os/embedded/processes/process_table.ts";
-import type { Execution } from "core/os/embedded/runs/execution.ts";
+} from "units/manager/os/processes/child_records.ts";
+import { type Kernel, openKernel } from "units/manager/os/processes/kernel.ts";
+import { Lingering } from "units/manager/os/processes/lingering.ts";
+import { type Earlier, endLeftovers } from "units/manager/os/processes/leftovers.ts";
+import { readBootId } from "units/manager/os/processes/process_table.ts";
+import type { Execution } from "units/manager/os/runs/execution.ts";
 
 /** What the manager needs. */
 export interface EmbeddedOptions {

@@ -1,28 +1,29 @@
 /**
  * Starts, stops and watches the units of one root: the order between them, what pulls in what,
- * and what follows when one ends by itself. Single units are in `core/os/embedded/runs/`.
+ * and what follows when one ends by itself. Single units are in `units/manager/os/runs/`.
  *
  * @module
  */
 
-import { type Files, ServiceFault } from "core/ports.ts";
-import type { StartOutcome, UnitEvent } from "core/embedded.ts";
+import type { Files } from "core/ports/files.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { StartOutcome, UnitEvent } from "units/manager/embedded.ts";
 import type { Paths } from "core/paths.ts";
-import { planStart, planStop, planStopOrder, runInOrder } from "core/os/embedded/order.ts";
-import type { AttemptDeps } from "core/os/embedded/runs/attempt.ts";
-import { ServiceRun } from "core/os/embedded/runs/service_run.ts";
-import { SocketRun } from "core/os/embedded/runs/socket_run.ts";
-import { openUnitLog, type UnitLog } from "core/os/embedded/runs/unit_log.ts";
-import type { UnitStore } from "core/os/embedded/unit_store.ts";
-import { isUnitName } from "core/os/embedded/unit_store.ts";
-import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import { planStart, planStop, planStopOrder, runInOrder } from "units/manager/order.ts";
+import type { AttemptDeps } from "units/manager/os/runs/attempt.ts";
+import { ServiceRun } from "units/manager/os/runs/service_run.ts";
+import { SocketRun } from "units/manager/os/runs/socket_run.ts";
+import { openUnitLog, type UnitLog } from "units/manager/os/runs/unit_log.ts";
+import type { UnitStore } from "units/manager/os/unit_store.ts";
+import { isUnitName } from "units/manager/os/unit_store.ts";
+import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import {
   type Relations,
   splitUnitName,
   type UnitBase,
   type UnitSpec,
-} from "core/os/embedded/units/unit_spec.ts";
-import type { UnitStatus } from "core/unit.ts";
+} from "units/manager/units/unit_spec.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** What the supervisor needs. */
 export interface SupervisorDeps extends AttemptDeps {

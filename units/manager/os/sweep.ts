@@ -6,11 +6,11 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
-import type { Lingering } from "core/os/embedded/processes/lingering.ts";
-import { readTable } from "core/os/embedded/processes/process_table.ts";
-import type { Execution } from "core/os/embedded/runs/execution.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
+import type { Lingering } from "units/manager/os/processes/lingering.ts";
+import { readTable } from "units/manager/os/processes/process_table.ts";
+import type { Execution } from "units/manager/os/runs/execution.ts";
 
 /** Time between two looks. */
 export const SWEEP_MS = 1_000;

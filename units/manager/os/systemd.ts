@@ -2,13 +2,15 @@
  * The `ServiceManager` of a real host: `systemctl` and `journalctl`, argv only.
  * Unit names are checked before they reach a command line. Output is asked for in forms that
  * do not depend on the language or on a terminal.
+ * Why by command line: ADR 0035.
  *
  * @module
  */
 
-import { type Processes, type ProcessExit, ServiceFault, type ServiceManager } from "core/ports.ts";
-import { awaitReady, isReady } from "core/os/systemd_ready.ts";
-import { actOnEach } from "core/os/systemd_each.ts";
+import type { Processes, ProcessExit } from "core/ports/processes.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
+import { awaitReady, isReady } from "units/manager/os/systemd_ready.ts";
+import { actOnEach } from "units/manager/os/systemd_each.ts";
 import {
   parseUnitList,
   patternsFor,
@@ -16,10 +18,10 @@ import {
   statusFromList,
   UNIT_FOLDERS,
   type UnitFileKind,
-} from "core/os/systemd_list.ts";
-import { parseUnitStatus, SHOWN_PROPERTIES } from "core/os/systemd_show.ts";
-import { readUnixListeners } from "core/os/unix_listeners.ts";
-import type { UnitStatus, UnitVerb } from "core/unit.ts";
+} from "units/manager/os/systemd_list.ts";
+import { parseUnitStatus, SHOWN_PROPERTIES } from "units/manager/os/systemd_show.ts";
+import { readUnixListeners } from "units/manager/os/unix_listeners.ts";
+import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
 /** Longer than any start time-out of our units, so that systemd is the one who decides. */
@@ -66,7 +68,9 @@ export function systemdServices(
     run("systemctl", [
       "--no-ask-password",
       ...(verb === "enable" || verb === "disable" ? ["--no-reload"] : []),
-      ...[verb, "--", ...units],
+      verb,
+      "--",
+      ...units,
     ]);
   const act = async (verb: UnitVerb | "restart", unit: string): Promise<void> => {
     const answer = await systemctl(verb, [checkUnit(unit)]);
@@ -119,7 +123,12 @@ async function readStatus(
   if (units.length === 0) return [];
   const names = units.map(checkUnit);
   const answer = await run("systemctl", [
-    ...["list-units", "--all", "--full", "--no-pager", "--output=json", "--"],
+    "list-units",
+    "--all",
+    "--full",
+    "--no-pager",
+    "--output=json",
+    "--",
     ...patternsFor(names),
   ]);
   const listed = answer.code === 0 ? parseUnitList(answer.stdout) : undefined;

@@ -1,14 +1,14 @@
 /**
  * The same for many units with few `systemctl` calls: enabling without a reload each, starting and
- * stopping in groups. Where a group fails, its units are tried one by one, so that the fault of each
- * is known and one bad unit holds up no other.
+ * stopping in groups. Where a group fails, its units are tried one by one, so that the fault of
+ * each is known and one bad unit holds up no other.
  *
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
-import type { ServiceFault } from "core/ports.ts";
-import type { UnitStatus, UnitVerb } from "core/unit.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
+import type { ServiceFault } from "units/manager/service_manager.ts";
+import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
 
 /** Names in one call: far below the kernel's bound on arguments, and seconds of work at most. */
 const GROUP_MAX = 200;

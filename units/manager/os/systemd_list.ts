@@ -1,13 +1,14 @@
 /**
- * What systemd has in memory, asked with one `systemctl list-units`, and which unit files there are.
- * `systemctl show` makes PID 1 load and describe each unit, 8 to 10 ms apiece; the list costs a few
- * microseconds a unit, but has loaded units only. One that is absent and has a file is inactive.
+ * What systemd has in memory, asked with one `systemctl list-units`, and which unit files
+ * there are. `systemctl show` makes PID 1 load and describe each unit, 8 to 10 ms apiece;
+ * the list costs a few microseconds a unit, but has loaded units only. One that is absent
+ * and has a file is inactive.
  *
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** One line of the list. */
 export interface ListedUnit {

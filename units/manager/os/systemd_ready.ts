@@ -6,7 +6,9 @@
  * @module
  */
 
-import { ServiceFault } from "core/ports.ts";
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import { START_MS_DEFAULT } from "units/manager/units/service_spec.ts";
 
 /** Starts `systemctl` or `journalctl`; the answer as it is. */
 export type RunProgram = (
@@ -14,16 +16,10 @@ export type RunProgram = (
   args: readonly string[],
 ) => Promise<{ readonly code: number | undefined; readonly stdout: string }>;
 
-/**
- * A service whose `TimeoutStartSec` is no time is reported after this long; on a busy host with many
- * agents seconds are normal. It is systemd's own default.
- */
-const READY_MS_DEFAULT = 90_000;
 /** A host that keeps no journal has nothing to tell: a run that lasts this long counts as ready. */
 const SILENT_MS_MAX = 15_000;
-const LOOK_MS = 100;
 /** The pace slows down, so that many services that start together are not asked all the time. */
-const LOOK_MS_MAX = 1_000;
+const LOOK: Backoff = { firstMs: 100, maxMs: 1_000 };
 const READY_KEY = /^X-FleetctlReady=log$/m;
 const READY_LINE = '"event":"ready"';
 
@@ -34,7 +30,7 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
   const limitMs = await readyLimitMs(unit, run);
   const began = performance.now();
   let first: string | undefined;
-  for (let pause = LOOK_MS;; pause = Math.min(pause * 2, LOOK_MS_MAX)) {
+  for (let looks = 0;; looks++) {
     const state = await stateOf(unit, run);
     first ??= state.invocation;
     // A new invocation means that systemd has started it again already.
@@ -49,11 +45,13 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
       const seconds = limitMs / 1000;
       throw new ServiceFault(unit, `Cannot start ${unit}: it was not ready within ${seconds} s`);
     }
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(LOOK, looks)));
   }
 }
 
-/** Tells whether the present run of a unit is ready; one that does not say so is when it is active. */
+/**
+ * Tells whether the present run of a unit is ready; one that does not say so is when it is active.
+ */
 export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
   const text = await run("systemctl", ["cat", "--no-pager", "--", unit]);
   if (text.code !== 0 || !READY_KEY.test(text.stdout)) return true;
@@ -67,7 +65,7 @@ export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
 async function readyLimitMs(unit: string, run: RunProgram): Promise<number> {
   const args = ["show", "--no-pager", "--value", "--property=TimeoutStartUSec", "--", unit];
   const { stdout } = await run("systemctl", args);
-  return parseSpanMs(stdout.trim()) ?? READY_MS_DEFAULT;
+  return parseSpanMs(stdout.trim()) ?? START_MS_DEFAULT;
 }
 
 const SPAN_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** The properties that are asked for, and no others. */
 export const SHOWN_PROPERTIES = [
@@ -95,7 +95,9 @@ function toActive(state: string | undefined): UnitStatus["active"] {
   }
 }
 
-/** `exit-code 1`, `signal SIGKILL`, `out of memory`, `start-limit-hit`; undefined after a good end. */
+/**
+ * `exit-code 1`, `signal SIGKILL`, `out of memory`, `start-limit-hit`; undefined after a good end.
+ */
 function toReason(values: ReadonlyMap<string, string>): string | undefined {
   const result = values.get("Result") ?? "success";
   if (result === "success" || result === "") return undefined;

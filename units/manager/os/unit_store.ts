@@ -6,18 +6,19 @@
  * @module
  */
 
-import { type Files, ServiceFault } from "core/ports.ts";
-import type { UnitFault } from "core/embedded.ts";
+import type { Files } from "core/ports/files.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { UnitFault } from "units/manager/embedded.ts";
 import type { Paths } from "core/paths.ts";
-import { parseUnit, type Unit } from "core/unit_file.ts";
-import { credentialFolder } from "core/os/embedded/runs/surroundings.ts";
-import { relaxedKeysOf } from "core/os/embedded/units/unit_reader.ts";
+import { parseUnit, type Unit } from "core/text/unit_file.ts";
+import { credentialFolder } from "units/manager/os/runs/surroundings.ts";
+import { relaxedKeysOf } from "units/manager/units/unit_reader.ts";
 import {
   readUnitSpec,
   type SpecifierPlaces,
   splitUnitName,
   type UnitSpec,
-} from "core/os/embedded/units/unit_spec.ts";
+} from "units/manager/units/unit_spec.ts";
 
 /** Targets whose wanted units are started when the manager starts. */
 const START_TARGETS = ["sockets.target", "multi-user.target", "default.target"] as const;

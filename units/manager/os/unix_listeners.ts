@@ -1,11 +1,11 @@
 /**
- * The paths on which unix sockets of this host listen, as the kernel tells them. One short child for
- * all of them: Deno itself reads nothing below /proc under a permission set.
+ * The paths on which unix sockets of this host listen, as the kernel tells them. One short child
+ * for all of them: Deno itself reads nothing below /proc under a permission set.
  *
  * @module
  */
 
-import type { Processes } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
 
 /** `__SO_ACCEPTCON` of Linux: the socket listens. */
 const LISTENS = 0x10000;

@@ -6,7 +6,7 @@
  */
 
 import { err, ok } from "core/result.ts";
-import { type Read, readWords, type Specifiers } from "core/os/embedded/units/words.ts";
+import { type Read, readWords, type Specifiers } from "units/manager/units/words.ts";
 
 /** One program to run; variables are still written as `$NAME`. */
 export interface ExecLine {

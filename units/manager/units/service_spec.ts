@@ -6,8 +6,8 @@
  */
 
 import { err, ok } from "core/result.ts";
-import { type ExecLine, readAssignments, readExecLine } from "core/os/embedded/units/exec_line.ts";
-import { READY_KEY } from "core/os/embedded/units/unit_keys.ts";
+import { type ExecLine, readAssignments, readExecLine } from "units/manager/units/exec_line.ts";
+import { READY_KEY } from "units/manager/units/unit_keys.ts";
 import {
   readBytes,
   readChoice,
@@ -17,13 +17,9 @@ import {
   readSignal,
   readSpanMs,
   readStatuses,
-} from "core/os/embedded/units/unit_numbers.ts";
-import {
-  type SectionReader,
-  textWith,
-  type UnitReader,
-} from "core/os/embedded/units/unit_reader.ts";
-import { type Read, readWords, type Specifiers } from "core/os/embedded/units/words.ts";
+} from "units/manager/units/unit_numbers.ts";
+import { type SectionReader, textWith, type UnitReader } from "units/manager/units/unit_reader.ts";
+import { type Read, readWords, type Specifiers } from "units/manager/units/words.ts";
 
 const TYPES = ["exec", "simple", "oneshot"] as const;
 const RESTARTS = ["no", "always", "on-success", "on-failure", "on-abnormal", "on-abort"] as const;
@@ -88,7 +84,8 @@ export interface ServiceSpec {
   readonly umask: number;
 }
 
-const START_MS_DEFAULT = 90_000;
+/** What systemd takes for a service that says none; on a busy host seconds are normal. */
+export const START_MS_DEFAULT = 90_000;
 const STOP_MS_DEFAULT = 90_000;
 const RESTART_MS_DEFAULT = 100;
 const BURST_DEFAULT = 5;

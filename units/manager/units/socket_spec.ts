@@ -6,11 +6,13 @@
  * @module
  */
 
-import { DAEMON_LIMITS, MCP_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { err, ok } from "core/result.ts";
-import { readCount, readFlag, readMode } from "core/os/embedded/units/unit_numbers.ts";
-import { textWith, type UnitReader } from "core/os/embedded/units/unit_reader.ts";
-import type { Read, Specifiers } from "core/os/embedded/units/words.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import { readCount, readFlag, readMode } from "units/manager/units/unit_numbers.ts";
+import { textWith, type UnitReader } from "units/manager/units/unit_reader.ts";
+import type { Read, Specifiers } from "units/manager/units/words.ts";
 
 /** A socket that is listened on. */
 export interface SocketSpec {
@@ -54,7 +56,7 @@ export function readSocket(reader: UnitReader, specifiers: Specifiers): SocketSp
 
 function checkSocketPath(path: string): Read<string> {
   if (!path.startsWith("/")) return err("must be the absolute path of a unix socket");
-  const bytes = new TextEncoder().encode(path).length;
+  const bytes = byteLength(path);
   return bytes <= DAEMON_LIMITS.socketPathLengthMax ? ok(path) : err(
     `the path has ${bytes} bytes, must have at most ${DAEMON_LIMITS.socketPathLengthMax}`,
   );

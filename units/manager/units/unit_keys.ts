@@ -1,9 +1,9 @@
 /**
- * The one table that says of each unit key what the embedded service manager does with it
- * (decision 38): `honoured`, `relaxed` (an ordinary user cannot have it; listed once at start) or
- * `refused` (leaving it out would change what the unit does). A key that is not here is refused,
- * so that no unit silently runs as something else than systemd would run. Keys that start with
- * `X-` are ignored, as in systemd, except for ours.
+ * The one table that says of each unit key what the embedded service manager does with it:
+ * `honoured`, `relaxed` (an ordinary user cannot have it; listed once at start) or `refused`
+ * (leaving it out would change what the unit does). A key that is not here is refused, so that no
+ * unit silently runs as something else than systemd would run. Keys that start with `X-` are
+ * ignored, as in systemd, except for ours.
  *
  * @module
  */

@@ -6,7 +6,7 @@
  */
 
 import { err, ok } from "core/result.ts";
-import type { Read } from "core/os/embedded/units/words.ts";
+import type { Read } from "units/manager/units/words.ts";
 
 const MS_OF_UNIT: Readonly<Record<string, number>> = {
   us: 0.001,

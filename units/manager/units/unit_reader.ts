@@ -5,9 +5,9 @@
  * @module
  */
 
-import { type Unit, unitValue, unitValues } from "core/unit_file.ts";
-import { judgeKey } from "core/os/embedded/units/unit_keys.ts";
-import { expandSpecifiers, type Read, type Specifiers } from "core/os/embedded/units/words.ts";
+import { type Unit, unitValue, unitValues } from "core/text/unit_file.ts";
+import { judgeKey } from "units/manager/units/unit_keys.ts";
+import { expandSpecifiers, type Read, type Specifiers } from "units/manager/units/words.ts";
 
 /** Access to one section of a unit. */
 export interface SectionReader {

@@ -6,15 +6,15 @@
  */
 
 import { err, ok, type Result } from "core/result.ts";
-import type { Unit } from "core/unit_file.ts";
-import { readService, type ServiceSpec } from "core/os/embedded/units/service_spec.ts";
-import { readSocket, type SocketSpec } from "core/os/embedded/units/socket_spec.ts";
+import type { Unit } from "core/text/unit_file.ts";
+import { readService, type ServiceSpec } from "units/manager/units/service_spec.ts";
+import { readSocket, type SocketSpec } from "units/manager/units/socket_spec.ts";
 import {
   createUnitReader,
   type SectionReader,
   type UnitReader,
-} from "core/os/embedded/units/unit_reader.ts";
-import { readWords, type Specifiers, unescapeInstance } from "core/os/embedded/units/words.ts";
+} from "units/manager/units/unit_reader.ts";
+import { readWords, type Specifiers, unescapeInstance } from "units/manager/units/words.ts";
 
 /** Where one unit stands to others. */
 export interface Relations {

@@ -39,7 +39,7 @@ export interface Word {
 }
 
 /** Splits a value into words; quotes and escapes are resolved, specifiers are not. */
-export function splitWords(value: string): Read<readonly Word[]> {
+function splitWords(value: string): Read<readonly Word[]> {
   const words: Word[] = [];
   let at = 0;
   while (true) {

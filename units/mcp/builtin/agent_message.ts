@@ -8,9 +8,9 @@
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { parseAgentName } from "core/names.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { askDial, type DialClientPorts } from "units/mcp/builtin/dial_client.ts";
 import { VERSION } from "core/version.ts";
 import { textResult } from "units/mcp/builtin/text_result.ts";
@@ -27,7 +27,8 @@ export function createAgentMessageServer(
     {
       title: "Send a message to another agent",
       description:
-        "Sends a message to another agent of the fleet, which gets it as a turn. The answer means " +
+        "Sends a message to another agent of the fleet, which gets it as a turn. The answer " +
+        "means " +
         "that the message was accepted for delivery, not that it was read. The text may have at " +
         `most ${TURN_LIMITS.toolArgumentsBytesMax} bytes.`,
       inputSchema: z.object({

@@ -2,22 +2,22 @@
  * The builtin servers of the channels that no service is connected to: one tool, `send_message`, to
  * the agent's owner.
  *
- * The tool needs no network. The call itself is a durable event of the turn, and the cockpit paints a
- * message bubble from that event by the tool's top-level name. So the answer says "shown", and the
- * arguments must fit into the event whole.
+ * The tool needs no network. The call itself is a durable event of the turn, and the cockpit paints
+ * a message bubble from that event by the tool's top-level name. So the answer says "shown", and
+ * the arguments must fit into the event whole.
  *
  * @module
  */
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { TURN_LIMITS } from "core/limits.ts";
-import type { Random } from "core/ports.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import type { Random } from "core/ports/random.ts";
 import { VERSION } from "core/version.ts";
 import { textResult } from "units/mcp/builtin/text_result.ts";
 
 /** Channels that have a builtin server, and what they are called in a sentence. */
-export const CHANNEL_TITLES = {
+const CHANNEL_TITLES = {
   messenger: "messenger chat",
   workchat: "work chat",
 } as const;

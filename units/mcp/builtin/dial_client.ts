@@ -8,14 +8,15 @@
 
 import { type LocalAnswer, localAnswer, type LocalRequest } from "core/dial/local_frames.ts";
 import { errorText, refusal } from "core/errors.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
-import type { ByteStream, Clock } from "core/ports.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createLineFramer } from "units/mcp/line_framer.ts";
+import { readLines } from "core/text/lines.ts";
 
 /** The dial unit waits for the gateway and then says so; this end gives up a little later. */
 const ANSWER_SECONDS = MESSAGE_LIMITS.answerSeconds + 5;
-const ANSWER_BYTES_MAX = 256 * 1024;
+const ANSWER = { lineBytesMax: 256 * 1024, mustEnd: true };
 
 /** An answer that is no refusal. */
 export type DialAnswer = Extract<
@@ -61,13 +62,7 @@ export async function askDial(
 }
 
 async function readLine(readable: ReadableStream<Uint8Array>): Promise<string | undefined> {
-  const framer = createLineFramer(ANSWER_BYTES_MAX);
-  for await (const chunk of readable) {
-    const [frame] = framer.push(chunk);
-    if (frame === undefined) continue;
-    if (frame.kind === "oversize") throw new Error(`it answered with ${frame.size} bytes`);
-    return new TextDecoder().decode(frame.bytes);
-  }
+  for await (const line of readLines(readable, ANSWER)) return line;
   return undefined;
 }
 

@@ -7,7 +7,8 @@
 
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { BuiltinServer } from "core/catalog/manifest_source.ts";
-import type { Log, Random } from "core/ports.ts";
+import type { Log } from "core/ports/log.ts";
+import type { Random } from "core/ports/random.ts";
 import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
 import { createChannelServer } from "units/mcp/builtin/channel.ts";
 import { createTeamchatServer } from "units/mcp/builtin/teamchat.ts";

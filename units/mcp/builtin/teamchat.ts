@@ -1,17 +1,18 @@
 /**
- * The builtin server `teamchat`: messages to the agent's owner at team chat, through this agent's own
- * dial unit, which alone knows the gateway. The tool says what became of the message, so that no
- * model believes a lost one read. Where the agent has no team-chat gateway the message is shown in
- * the cockpit by its event, as with the other channels.
+ * The builtin server `teamchat`: messages to the agent's owner at team chat, through this agent's
+ * own dial unit, which alone knows the gateway. The tool says what became of the message, so that
+ * no model believes a lost one read. Where the agent has no team-chat gateway the message is shown
+ * in the cockpit by its event, as with the other channels.
  *
  * @module
  */
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { FILE_LIMITS } from "core/file_limits.ts";
-import { MESSAGE_LIMITS } from "core/limits.ts";
-import type { Random } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
+import type { Random } from "core/ports/random.ts";
 import { VERSION } from "core/version.ts";
 import { checkMessage } from "units/mcp/builtin/channel.ts";
 import { askDial, type DialClientPorts } from "units/mcp/builtin/dial_client.ts";
@@ -42,7 +43,9 @@ export function createTeamchatServer(
         title: z.string().max(TITLE_LENGTH_MAX).optional().describe("A short heading"),
       }),
       outputSchema: z.object({
-        ...{ accepted: z.boolean(), id: z.string(), outcome: z.string() },
+        accepted: z.boolean(),
+        id: z.string(),
+        outcome: z.string(),
         reason: z.string().optional(),
       }),
       annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
@@ -59,10 +62,7 @@ export function createTeamchatServer(
       const isKnown = asked.ok && asked.value.type === "owner_message_result";
       const { outcome, reason } = isKnown ? asked.value : { outcome: "shown", reason: undefined };
       const isUnread = UNREAD.has(outcome);
-      const structuredContent = {
-        ...{ accepted: !isUnread, id, outcome },
-        ...(reason === undefined ? {} : { reason }),
-      };
+      const structuredContent = { accepted: !isUnread, id, outcome, ...defined({ reason }) };
       return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
     },
   );
@@ -90,7 +90,9 @@ function registerSendFile(
         description: z.string().max(1_000).optional().describe("What it is, one sentence"),
       }),
       outputSchema: z.object({
-        ...{ accepted: z.boolean(), id: z.string(), outcome: z.string() },
+        accepted: z.boolean(),
+        id: z.string(),
+        outcome: z.string(),
         reason: z.string().optional(),
       }),
       annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
@@ -102,10 +104,7 @@ function registerSendFile(
       if (asked.value.type !== "owner_message_result") return textResult("No answer", true);
       const { outcome, reason } = asked.value;
       const isUnread = UNREAD.has(outcome);
-      const structuredContent = {
-        ...{ accepted: !isUnread, id, outcome },
-        ...(reason === undefined ? {} : { reason }),
-      };
+      const structuredContent = { accepted: !isUnread, id, outcome, ...defined({ reason }) };
       return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
     },
   );

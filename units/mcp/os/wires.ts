@@ -1,11 +1,12 @@
 /**
- * The `Wire` port on the machine: a unix socket, and this program's own stdin and stdout. Reads into
- * one buffer and writes in order; there is no queue besides the one of writes that wait for a slow peer.
+ * The `Wire` port on the machine: a unix socket, and this program's own stdin and stdout.
+ * Reads into one buffer and writes in order; there is no queue besides the one of writes
+ * that wait for a slow peer.
  *
  * @module
  */
 
-import type { Wire } from "core/wire.ts";
+import type { Wire } from "units/mcp/wire.ts";
 
 const READ_BYTES = 64 * 1024;
 /** A sixteenth of what a pipe holds on Linux (pipe(7)). */
@@ -37,8 +38,8 @@ export async function connectWire(path: string): Promise<Wire> {
 }
 
 /**
- * This program's stdin and stdout; closing it ends stdout. An ordinary write of stdout goes through a
- * thread of the runtime, which takes longer than all the rest of passing a short message on.
+ * This program's stdin and stdout; closing it ends stdout. An ordinary write of stdout goes through
+ * a thread of the runtime, which takes longer than all the rest of passing a short message on.
  */
 export function stdioWire(): Wire {
   const writer = inOrder((bytes) => Deno.stdout.write(bytes));

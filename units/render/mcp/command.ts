@@ -1,22 +1,24 @@
 /**
- * The command line of an MCP server: exactly what its manifest grants, and nothing by default
- * (decision 36). No I/O.
+ * The command line of an MCP server: exactly what its manifest grants, and nothing by default. No
+ * I/O.
  *
  * An npm server runs under the pinned Deno. `--ignore-env` makes every variable that is not listed
  * read as undefined; what Deno starts (`run`) still inherits the real environment, so such servers,
- * and those of `engine: node`, go through `fleetctl-keep-env`, which drops the rest before. All go through
- * `fleetctl-checked`, which compares the tree with its record first (decision 30). A Python server
- * is confined by the view of `units/render/mcp/python.ts`.
+ * and those of `engine: node`, go through `fleetctl-keep-env`, which drops the rest before. All go
+ * through `fleetctl-checked`, which compares the tree with its record first. A Python server is
+ * confined by the view of `units/render/mcp/python.ts`.
  *
  * @module
  */
 
-import type { Manifest } from "core/catalog/manifest.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import { treePath } from "core/catalog/vendor.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
+import { checkSecretKey } from "core/secrets/shards.ts";
+import { closedWithin } from "units/render/mcp/closed_paths.ts";
 import { CREDENTIALS } from "units/render/exec_line.ts";
-import { bubblewrapWords, type PythonView, pythonWords } from "units/render/mcp/python.ts";
+import { bubblewrapWords, pythonWords, type SandboxView } from "units/render/mcp/python.ts";
 
 /** What the placeholders of a manifest stand for in one service. */
 export interface ServerPlace {
@@ -25,6 +27,10 @@ export interface ServerPlace {
   readonly agent: AgentName | undefined;
   /** The agent's workspace; undefined for a shared server, which has its own folder. */
   readonly workdir: string | undefined;
+  /**
+   * Paths that no grant opens (`closed_paths.ts`); none for a shared server, which sees no home.
+   */
+  readonly closed: readonly string[];
   /** What `{project}` stands for; the workspace when absent. */
   readonly project?: string;
 }
@@ -59,8 +65,14 @@ export function expandPlaceholders(text: string, manifest: Manifest, place: Serv
   );
 }
 
+/**
+ * Set for every server and readable by it: what it prints is kept in logs and read by models, where
+ * the codes of a terminal's colors are noise.
+ */
+export const NO_COLOR = ["NO_COLOR", "1"] as const;
+
 /** Returns the variables that the server itself may read, sorted. */
-export function declaredVariables(manifest: Manifest): readonly string[] {
+function declaredVariables(manifest: Manifest): readonly string[] {
   return [
     ...new Set([
       ...manifest.permissions.env,
@@ -68,20 +80,37 @@ export function declaredVariables(manifest: Manifest): readonly string[] {
       ...manifest.requiredEnv,
       ...manifest.userEnv,
       ...manifest.optionalEnv,
+      NO_COLOR[0],
     ]),
   ].sort();
 }
 
 /** Tells whether the server, or what it starts, is confined by the unit alone. */
 export function startsPrograms(manifest: Manifest): boolean {
-  return manifest.permissions.run.length > 0 || manifest.source.kind === "uvx" ||
-    (manifest.source.kind === "npm" && manifest.engine === "node");
+  return manifest.permissions.run.length > 0 || isSandboxed(manifest);
 }
 
-/** Returns the command line of one connection's server. */
+/**
+ * Tells whether the command of a sandboxed server builds its own view of the host. The embedded
+ * manager cannot build one. systemd can, but it resolves the paths of a view as root: a link in a
+ * folder of an agent would lead into files of another user. So a server with paths builds its view
+ * with the rights that it runs with.
+ */
+export function buildsOwnView(manifest: Manifest, place: ServerPlace): boolean {
+  if (!isSandboxed(manifest)) return false;
+  if (place.paths.root !== "/") return true;
+  const { read, write } = manifest.permissions;
+  return read.length + write.length > 0;
+}
+
+/**
+ * Returns the command line of one connection's server. `ownView` is false where something else
+ * builds the view of a sandboxed server.
+ */
 export function serverCommand(
   manifest: Manifest,
   place: ServerPlace,
+  ownView: boolean = buildsOwnView(manifest, place),
 ): readonly string[] {
   if (manifest.source.kind === "builtin") {
     return [place.paths.program("fleetctl-mcp"), "serve", manifest.source.name];
@@ -90,44 +119,65 @@ export function serverCommand(
     serverFile(manifest, place),
     ...manifest.args.map((arg) => expandPlaceholders(arg, manifest, place)),
   ];
+  const view = isSandboxed(manifest) && ownView
+    ? bubblewrapWords(sandboxView(manifest, place))
+    : [];
   const words: readonly string[] = manifest.source.kind === "uvx"
-    ? [...pythonSandbox(manifest, place), ...pythonWords(treePath(place.paths, manifest.name), own)]
+    ? [...view, ...pythonWords(treePath(place.paths, manifest.name), own)]
     : manifest.engine === "node"
-    ? ["/usr/bin/env", "node", ...own]
+    ? [...view, "/usr/bin/env", "node", heapFlag(manifest), ...own]
     : [place.paths.deno, "run", ...denoFlags(manifest, place), ...own];
-  const checked = [place.paths.program("fleetctl-checked"), manifest.name];
+  const checked = [
+    place.paths.program("fleetctl-checked"),
+    manifest.name,
+    ...fixedWords(manifest, place),
+  ];
   if (!startsPrograms(manifest)) return [...checked, ...words];
   const keep = [...new Set([...BASE_VARIABLES, ...declaredVariables(manifest)])].join(",");
   return [...checked, place.paths.program("fleetctl-keep-env"), keep, ...words];
+}
+
+/**
+ * Sets variables of the manifest that a secret could carry the name of. A unit reads its env files
+ * after `Environment=`, so an agent's secret would replace them there. The values are no secrets:
+ * the catalog and the unit show them to every user of the host, as the process list does.
+ */
+function fixedWords(manifest: Manifest, place: ServerPlace): readonly string[] {
+  const fixed = Object.entries(manifest.environment).filter(([name]) => checkSecretKey(name).ok);
+  if (fixed.length === 0) return [];
+  return [
+    "/usr/bin/env",
+    ...fixed.map(([name, value]) => `${name}=${expandPlaceholders(value, manifest, place)}`),
+  ];
 }
 
 function serverFile(manifest: Manifest, place: ServerPlace): string {
   return `${treePath(place.paths, manifest.name)}/${manifest.command ?? manifest.name}`;
 }
 
-/** Where there is no systemd to make the view, the command makes it. */
-function pythonSandbox(manifest: Manifest, place: ServerPlace): readonly string[] {
-  return place.paths.root === "/" ? [] : bubblewrapWords(pythonView(manifest, place));
-}
-
-/** Returns what a Python server sees. */
-export function pythonView(manifest: Manifest, place: ServerPlace): PythonView {
+/** Returns what a server in a sandbox sees. */
+export function sandboxView(manifest: Manifest, place: ServerPlace): SandboxView {
   const folders = (list: readonly string[]) =>
     list.map((text) => expandPlaceholders(text, manifest, place));
   return {
     manifest,
     deploy: place.paths.deploy(manifest.name),
-    home: place.agent === undefined ? undefined : serverHome(manifest, place),
+    home: serverHome(manifest, place),
+    keepsHome: place.agent === undefined,
     reads: folders(manifest.permissions.read),
     writes: folders(manifest.permissions.write),
   };
+}
+
+function heapFlag({ limits }: Manifest): string {
+  const heapMib = Math.max(64, Math.floor(limits.memoryBytesMax * HEAP_SHARE / MIB));
+  return `--max-old-space-size=${heapMib}`;
 }
 
 function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
   const granted = manifest.permissions;
   const folders = (list: readonly string[]) =>
     list.map((text) => expandPlaceholders(text, manifest, place));
-  const heapMib = Math.max(64, Math.floor(manifest.limits.memoryBytesMax * HEAP_SHARE / MIB));
   return [
     "-q",
     "--no-prompt",
@@ -135,14 +185,16 @@ function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
     "--no-config",
     "--node-modules-dir=manual",
     "--no-lock",
-    `--v8-flags=--max-old-space-size=${heapMib}`,
+    `--v8-flags=${heapFlag(manifest)}`,
     // The folder above the link: packages find their own files by real paths, too.
     ...allow("read", [
       place.paths.deploy(manifest.name),
       ...folders(granted.read),
       ...(place.agent === undefined && manifest.oauth !== undefined ? [CREDENTIALS] : []),
     ]),
+    ...list("--deny-read", closedWithin(place.closed, folders(granted.read))),
     ...allow("write", folders(granted.write)),
+    ...list("--deny-write", closedWithin(place.closed, folders(granted.write))),
     ...allow("net", granted.net),
     ...allow("env", declaredVariables(manifest)),
     "--ignore-env",
@@ -153,8 +205,12 @@ function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
 
 /** Returns the flag for one kind; an empty list grants nothing, `*` everything of that kind. */
 function allow(kind: string, values: readonly string[]): readonly string[] {
+  const flag = `--allow-${kind}`;
+  return values.includes("*") ? [flag] : list(flag, values);
+}
+
+/** Returns a flag with its values; none without values, because Deno reads that as all of them. */
+function list(flag: string, values: readonly string[]): readonly string[] {
   if (values.length === 0) return [];
-  return values.includes("*")
-    ? [`--allow-${kind}`]
-    : [`--allow-${kind}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
+  return [`${flag}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
 }

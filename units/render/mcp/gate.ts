@@ -1,14 +1,14 @@
 /**
  * The rendered rules of the runtime permission gate, one file per MCP: which tools are refused and
  * which ask a human first. Read by `fleetctl-mcp` and by `mcp call`; `block` beats `ask` there.
- * No I/O. Implements the spec's "Runtime permission gate".
+ * No I/O.
  *
  * @module
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { gateOf } from "core/risk/rules.ts";
 
 /** Renders the rules of one MCP; readable by everyone, because they are no secret. */

@@ -1,6 +1,7 @@
 /**
- * What confines a Python server: it has no permissions of its own as Deno gives them, so everything
- * about it is the sandbox around the process. One view, written for the two service managers. No I/O.
+ * What confines a server under Python or Node: it has no permissions of its own as Deno gives
+ * them, so everything about it is the sandbox around the process. One view, written for the two
+ * service managers. No I/O. Why: ADR 0013.
  *
  * | A manifest says | The process has |
  * |---|---|
@@ -9,9 +10,12 @@
  * | `permissions.net: ["*"]` | the network as its user has it; single hosts cannot be told apart |
  * | `permissions.env`, keys, `environment` | those variables, and no others (`fleetctl-keep-env`) |
  *
- * Under systemd the manager makes the view (`RootDirectory`, `BindPaths`, `PrivateNetwork`). The
- * embedded manager has no rights to, so the command itself begins with bubblewrap; where that is
- * missing the server does not start.
+ * | Who builds the view | For which server | How |
+ * |---|---|---|
+ * | systemd, as root | one without paths | `RootDirectory`, `PrivateNetwork` |
+ * | the command, as its user | one with paths, and each under the embedded manager | bubblewrap |
+ *
+ * Where bubblewrap is missing the server does not start.
  *
  * @module
  */
@@ -19,19 +23,20 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import { PYTHON, SITE } from "core/catalog/python_install.ts";
 import { sandboxRoot } from "core/catalog/vendor.ts";
-import type { UnitEntry } from "core/unit_file.ts";
+import type { UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers } from "units/render/exec_line.ts";
 
 /** Builds a sandbox for whoever starts it, without privileges. */
 const BUBBLEWRAP = "/usr/bin/bwrap";
 
 /** What the process sees besides programs of the host. Absolute paths. */
-export interface PythonView {
+export interface SandboxView {
   readonly manifest: Manifest;
   /** Everything below is its own, the record of the tree included. */
   readonly deploy: string;
-  /** An empty folder in memory; undefined when the unit gives it one that stays. */
-  readonly home: string | undefined;
+  readonly home: string;
+  /** The home is a folder of the server's user, not an empty one in memory. */
+  readonly keepsHome: boolean;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
 }
@@ -42,15 +47,29 @@ const HOME_BYTES_MAX = 256 * 1024 * 1024;
 /** Programs and what they need to start: no configuration of the host that could hold a secret. */
 export const HOST_FILES = [
   "/usr",
-  ...["/bin", "/sbin", "/lib", "-/lib64", "-/lib32"],
-  ...["-/etc/ld.so.cache", "-/etc/alternatives", "-/etc/ssl", "-/etc/ca-certificates"],
-  ...["-/etc/passwd", "-/etc/group", "-/etc/nsswitch.conf", "-/etc/hosts", "-/etc/localtime"],
-  ...["-/etc/resolv.conf", "-/etc/gai.conf", "-/etc/services"],
+  "/bin",
+  "/sbin",
+  "/lib",
+  "-/lib64",
+  "-/lib32",
+  "-/etc/ld.so.cache",
+  "-/etc/alternatives",
+  "-/etc/ssl",
+  "-/etc/ca-certificates",
+  "-/etc/passwd",
+  "-/etc/group",
+  "-/etc/nsswitch.conf",
+  "-/etc/hosts",
+  "-/etc/localtime",
+  "-/etc/resolv.conf",
+  "-/etc/gai.conf",
+  "-/etc/services",
 ] as const;
 
 /**
- * Starts a script of the tree with the tree's packages and the standard library, and nothing else to
- * import from: neither the distribution's packages (`-S`) nor the current folder or variables (`-I`).
+ * Starts a script of the tree with the tree's packages and the standard library, and
+ * nothing else to import from: neither the distribution's packages (`-S`) nor the current
+ * folder or variables (`-I`).
  */
 const START = "import runpy,sys;sys.path.insert(0,sys.argv[1]);del sys.argv[:2];" +
   'runpy.run_path(sys.argv[0],run_name="__main__")';
@@ -61,51 +80,63 @@ export function pythonWords(tree: string, own: readonly string[]): readonly stri
 }
 
 /** Tells whether the server has a network at all. */
-export function reachesNetwork(manifest: Manifest): boolean {
+function reachesNetwork(manifest: Manifest): boolean {
   return manifest.permissions.net.length > 0;
 }
 
 /** Returns the words before a server's own that build the view without the manager. */
-export function bubblewrapWords(view: PythonView): readonly string[] {
-  const { manifest, deploy, home } = view;
+export function bubblewrapWords(view: SandboxView): readonly string[] {
+  const { manifest, deploy, home, keepsHome } = view;
   const bind = (how: string, path: string) => [how, path, path];
   return [
     BUBBLEWRAP,
+    // Without `--unshare-user` bubblewrap refuses `--disable-userns`.
     "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
     ...(reachesNetwork(manifest) ? ["--share-net"] : []),
-    ...["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
+    "--cap-drop",
+    "ALL",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
     ...HOST_FILES.flatMap((path) => bind("--ro-bind-try", path.replace(/^-/, ""))),
-    ...(home === undefined ? [] : ["--tmpfs", home]),
+    ...(keepsHome ? bind("--bind-try", home) : ["--tmpfs", home]),
     ...bind("--ro-bind", deploy),
     ...view.reads.flatMap((path) => bind("--ro-bind-try", path)),
     ...view.writes.flatMap((path) => bind("--bind-try", path)),
-    ...["--chdir", home ?? "/", "--"],
+    "--chdir",
+    home,
+    "--",
   ];
 }
 
-/** Returns the entries of a unit that build the view under systemd. */
-export function pythonEntries(view: PythonView): readonly UnitEntry[] {
-  const { deploy, home } = view;
+/**
+ * Returns the entries of a unit that build the view under systemd. `reads` are paths in folders of
+ * root: the manager follows links as root.
+ */
+export function sandboxEntries(
+  view: Pick<SandboxView, "deploy" | "home" | "keepsHome" | "reads">,
+): readonly UnitEntry[] {
+  const { deploy, home, keepsHome, reads } = view;
   const list = (paths: readonly string[]) => paths.map(escapeSpecifiers).join(" ");
   const optional = (paths: readonly string[]) => paths.map((path) => `-${path}`);
   return [
     {
       key: "RootDirectory",
       value: escapeSpecifiers(sandboxRoot(deploy)),
-      why: "Python confines nothing: of the host it sees what is named here",
+      why: "Its engine confines nothing: of the host it sees what is named here",
     },
     { key: "MountAPIVFS", value: "yes", why: "Its own /proc, /sys and /dev" },
     {
       key: "BindReadOnlyPaths",
-      value: list([...HOST_FILES, deploy, ...optional(view.reads)]),
-      why: "Programs, its own tree, and what its manifest lets it read",
+      value: list([...HOST_FILES, deploy, ...optional(reads)]),
+      why: "Programs, its own tree, and files of ours; all are in folders of root",
     },
-    ...(view.writes.length === 0 ? [] : [{
-      key: "BindPaths",
-      value: list(optional(view.writes)),
-      why: "What its manifest lets it write",
-    }]),
-    ...(home === undefined ? [] : [{
+    ...(keepsHome ? [] : [{
       key: "TemporaryFileSystem",
       value: `${escapeSpecifiers(home)}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`,
       why: "A home of its own that is gone with it",

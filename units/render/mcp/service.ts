@@ -1,7 +1,6 @@
 /**
  * The templated service of one MCP: an instance per connection, started by the socket.
- * No I/O. Implements the rows "service" and "env" of the spec's table "Unit rendering by scope",
- * and decision 26 for the user of a shared server.
+ * No I/O.
  *
  * |         | per_user                                   | shared                              |
  * |---------|--------------------------------------------|-------------------------------------|
@@ -11,20 +10,23 @@
  * @module
  */
 
-import type { Manifest } from "core/catalog/manifest.ts";
-import type { Unit, UnitEntry } from "core/unit_file.ts";
-import { quoteAssignment } from "core/quote.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
+import type { Unit, UnitEntry } from "core/text/unit_file.ts";
+import { quoteAssignment } from "core/text/quote.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { serverHardening } from "units/render/hardening.ts";
 import {
+  buildsOwnView,
   expandPlaceholders,
-  pythonView,
+  NO_COLOR,
+  sandboxView,
   serverCommand,
   serverHome,
   type ServerPlace,
   startsPrograms,
 } from "units/render/mcp/command.ts";
-import { pythonEntries } from "units/render/mcp/python.ts";
+import { closedWithin } from "units/render/mcp/closed_paths.ts";
+import { sandboxEntries } from "units/render/mcp/python.ts";
 import { agentPlace } from "units/render/slices.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
@@ -72,11 +74,13 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           ...serverHardening({
             isShared: place.agent === undefined,
             isRoot: place.agent === undefined && manifest.runAs === "root",
-            // What a Python server starts stays in its view, and builds no sandbox of its own.
-            startsPrograms: startsPrograms(manifest) && manifest.source.kind !== "uvx",
+            // What a sandboxed server starts stays in its view, and builds no sandbox of its own.
+            startsPrograms: startsPrograms(manifest) && !isSandboxed(manifest),
+            buildsView: buildsOwnView(manifest, place),
             usesNetwork: manifest.permissions.net.length > 0 ||
               manifest.source.kind === "builtin",
             writable: writableFolders(manifest, place).map(escapeSpecifiers),
+            closed: closedFolders(manifest, place).map(escapeSpecifiers),
           }),
         ],
       },
@@ -84,16 +88,13 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
   };
 }
 
-/** What a Python server sees; the folders of its own caches are in it, too. */
+/** What a sandboxed server without paths sees. */
 function viewEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
-  if (manifest.source.kind !== "uvx" || place.paths.root !== "/") return [];
-  const view = pythonView(manifest, place);
-  return pythonEntries({
-    ...view,
-    // `fleetctl-checked` looks whether the whole MCP is held back, and may start `fleetctl-mcp`.
-    reads: [...view.reads, place.paths.gate(manifest.name), permissionsOf(place)],
-    writes: writableFolders(manifest, place),
-  });
+  if (!isSandboxed(manifest) || buildsOwnView(manifest, place)) return [];
+  const { deploy, home, keepsHome } = sandboxView(manifest, place);
+  // `fleetctl-checked` looks whether the whole MCP is held back, and may start `fleetctl-mcp`.
+  const reads = [place.paths.gate(manifest.name), permissionsOf(place)];
+  return sandboxEntries({ deploy, home, keepsHome, reads });
 }
 
 /** Returns the file with the permission sets of what runs here. */
@@ -138,16 +139,18 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
     ? [{ key: "EnvironmentFile", value: escapeSpecifiers(place.paths.sharedEnv) }]
     : [];
   const fixed: readonly (readonly [string, string])[] = [
+    ...Object.entries(manifest.environment).map(([name, value]) =>
+      [name, expandPlaceholders(value, manifest, place)] as const
+    ),
+    // Ours come last: no manifest moves the permission set or the place of the programs.
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
     ["DENO_DIR", denoCache(manifest, place)],
     ["DENO_NO_UPDATE_CHECK", "1"],
+    NO_COLOR,
     ["FLEETCTL_ROOT", place.paths.root],
     ["FLEETCTL_PERMISSIONS", permissionsOf(place)],
     ...(place.agent === undefined ? [] : [["FLEETCTL_AGENT", place.agent] as const]),
-    ...Object.entries(manifest.environment).map(([name, value]) =>
-      [name, expandPlaceholders(value, manifest, place)] as const
-    ),
   ];
   return [
     // Order decides: a later file wins, so the agent's own key stands above the shared one.
@@ -171,10 +174,23 @@ function denoCache(manifest: Manifest, place: ServerPlace): string {
     : `${home}/.cache/fleetctl/mcp-${manifest.name}`;
 }
 
+/**
+ * What the kernel closes: all for a server that starts programs, because Deno confines
+ * none of them.
+ */
+function closedFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
+  const { read, write } = manifest.permissions;
+  // A view without paths holds nothing of the home.
+  if (isSandboxed(manifest) && !buildsOwnView(manifest, place)) return [];
+  if (startsPrograms(manifest)) return place.closed;
+  const granted = [...read, ...write].map((path) => expandPlaceholders(path, manifest, place));
+  return closedWithin(place.closed, granted);
+}
+
 /** The folders that an agent's server may write to: its cache, and what the manifest says. */
 export function writableFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
   return [
     ...manifest.permissions.write.map((path) => expandPlaceholders(path, manifest, place)),
-    ...(place.agent === undefined ? [] : [denoCache(manifest, place)]),
+    ...(place.agent === undefined || isSandboxed(manifest) ? [] : [denoCache(manifest, place)]),
   ];
 }

@@ -1,6 +1,6 @@
 /**
  * The socket unit of one MCP: the kernel's file modes decide who may reach its server.
- * No I/O. Implements the row "socket" of the spec's table "Unit rendering by scope".
+ * No I/O.
  *
  * | sharing  | path                        | mode | owner         |
  * |----------|-----------------------------|------|---------------|
@@ -11,10 +11,10 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Unit, UnitEntry } from "core/unit_file.ts";
+import type { Unit, UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers } from "units/render/exec_line.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 

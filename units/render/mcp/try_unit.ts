@@ -1,8 +1,9 @@
 /**
- * The transient unit in which systemd runs a server that is tried out: as a user of its own, with no
- * network, no capability, an empty home in memory, and of the host only programs and the one tree.
- * The verb that asks for it may itself stand in the daemon's sandbox, which forbids namespaces:
- * the manager makes them. Nothing is written below `/etc` or `/run`, and no unit file either. No I/O.
+ * The transient unit in which systemd runs a server that is tried out: as a user of its own,
+ * with no network, no capability, an empty home in memory, and of the host only programs and
+ * the one tree. The verb that asks for it may itself stand in the daemon's sandbox, which
+ * forbids namespaces: the manager makes them. Nothing is written below `/etc` or `/run`, and no
+ * unit file either. No I/O.
  *
  * | Left when | the server | its unit | its home |
  * |---|---|---|---|
@@ -14,7 +15,7 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import type { UnitEntry } from "core/unit_file.ts";
+import type { UnitEntry } from "core/text/unit_file.ts";
 import { tryHardening } from "units/render/hardening.ts";
 import { HOST_FILES } from "units/render/mcp/python.ts";
 
@@ -31,6 +32,8 @@ export interface TryUnit {
   readonly tree: string;
   /** Its home as it sees it. */
   readonly home: string;
+  /** Its workspace, a folder of that home. */
+  readonly workdir: string;
   /** A file that anybody may write to, and its name as the server sees it. */
   readonly audit: { readonly file: string; readonly seenAs: string };
   readonly env: Readonly<Record<string, string>>;
@@ -54,7 +57,11 @@ export function tryUnitWords(systemdRun: string, of: TryUnit): readonly string[]
     .concat(tryHardening());
   return [
     systemdRun,
-    ...["--quiet", "--collect", "--pipe", "--wait", "--service-type=exec"],
+    "--quiet",
+    "--collect",
+    "--pipe",
+    "--wait",
+    "--service-type=exec",
     `--unit=${of.unit}`,
     `--slice=${TRY_SLICE}`,
     "--description=Trying out an MCP server",
@@ -64,7 +71,9 @@ export function tryUnitWords(systemdRun: string, of: TryUnit): readonly string[]
   ];
 }
 
-/** The manager expands variables in the words of a command; a server's own are taken as they stand. */
+/**
+ * The manager expands variables in the words of a command; a server's own are taken as they stand.
+ */
 export function escapeWord(word: string): string {
   return word.replaceAll("$", "$$$$");
 }
@@ -76,7 +85,7 @@ function boundEntries({ boundTo }: TryUnit): readonly UnitEntry[] {
   ];
 }
 
-function placeEntries({ root, tree, home, audit }: TryUnit): readonly UnitEntry[] {
+function placeEntries({ root, tree, home, workdir, audit }: TryUnit): readonly UnitEntry[] {
   return [
     { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
     { key: "RootDirectory", value: root, why: "Of the host it sees what is named here" },
@@ -88,7 +97,8 @@ function placeEntries({ root, tree, home, audit }: TryUnit): readonly UnitEntry[
     },
     {
       key: "TemporaryFileSystem",
-      value: `${home}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`,
+      value: [home, workdir]
+        .map((path) => `${path}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`).join(" "),
       why: "A home that is gone with it",
     },
     { key: "BindPaths", value: `${audit.file}:${audit.seenAs}`, why: "What it asked for" },
@@ -106,6 +116,5 @@ function limitEntries({ limits }: TryUnit): readonly UnitEntry[] {
     { key: "TimeoutStopSec", value: "2", why: "It has nothing to finish" },
     { key: "LimitCORE", value: "0", why: "No image of it is left" },
     { key: "LimitFSIZE", value: String(AUDIT_BYTES_MAX), why: "The one file that stays is small" },
-    { key: "StandardError", value: "null", why: "A stranger's words do not fill the journal" },
   ];
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { UnitEntry } from "core/unit_file.ts";
+import type { UnitEntry } from "core/text/unit_file.ts";
 
 /** The embedded manager takes the log line `ready` for the start being done; systemd ignores it. */
 export const READY_LOG: UnitEntry = { key: "X-FleetctlReady", value: "log" };

@@ -6,8 +6,8 @@
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Unit } from "core/unit_file.ts";
-import { quoteAssignment } from "core/quote.ts";
+import type { Unit } from "core/text/unit_file.ts";
+import { quoteAssignment } from "core/text/quote.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { daemonHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";

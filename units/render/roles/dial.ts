@@ -1,14 +1,14 @@
 /**
  * The dial unit of one agent: it holds the agent's session with the gateway and supervises its
- * runtime, as the agent's own user. No I/O. Spec "Agent identity at the gateway"; decision 25.
+ * runtime, as the agent's own user. No I/O.
  *
  * @module
  */
 
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
-import type { Unit } from "core/unit_file.ts";
-import { quoteAssignment } from "core/quote.ts";
+import type { Unit } from "core/text/unit_file.ts";
+import { quoteAssignment } from "core/text/quote.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { agentHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";

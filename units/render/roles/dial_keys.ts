@@ -1,16 +1,17 @@
 /**
- * The enrolled dial keys of the fleet, as the gateway reads them (decision 11). Public keys, so the
+ * The enrolled dial keys of the fleet, as the gateway reads them. Public keys, so the
  * file is readable by all; only root writes it. No I/O.
  *
  * @module
  */
 
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 
 /**
- * Renders `dial-keys.json`: agent or `host:<hostname>` to list of keys, sorted. An agent that never had a key is not in
- * it; one whose keys were all revoked is, with an empty list, and then nobody registers as it.
+ * Renders `dial-keys.json`: agent or `host:<hostname>` to list of keys, sorted. An agent that never
+ * had a key is not in it; one whose keys were all revoked is, with an empty list, and then nobody
+ * registers as it.
  */
 export function renderDialKeys(
   keys: ReadonlyMap<string, readonly string[]>,

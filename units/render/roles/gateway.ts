@@ -1,12 +1,12 @@
 /**
  * The unit of the webview gateway: an own user, its state folder, two listeners, nothing else.
- * No I/O. Design: docs/architecture.md "Programs"; spec "Dial-in listener".
+ * No I/O. See docs/design.md#programs.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Unit } from "core/unit_file.ts";
+import type { Unit } from "core/text/unit_file.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { renderNetworkRole } from "units/render/roles/network_role.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";

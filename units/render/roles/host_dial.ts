@@ -1,16 +1,16 @@
 /**
- * The host's own dial unit: one per host, hosts without an agent included, for jobs across hosts
- * (spec "Dial-in listener"). It runs as a user of its own that owns nothing and may ask the root
- * daemon for the verbs of its jobs: a gateway in foreign hands is then no root here
- * (docs/adr/0014-the-unit-of-a-host.md). No I/O.
+ * The host's own dial unit: one per host, hosts without an agent included, for jobs across hosts.
+ * It runs as a user of its own that owns nothing and may ask the root daemon for the verbs of its
+ * jobs: a gateway in foreign hands is then no root here (docs/adr/0014-the-unit-of-a-host.md). No
+ * I/O.
  *
  * @module
  */
 
 import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { quoteAssignment } from "core/quote.ts";
-import type { Unit } from "core/unit_file.ts";
+import { quoteAssignment } from "core/text/quote.ts";
+import type { Unit } from "core/text/unit_file.ts";
 import { HOST_USER } from "core/verbs/caller.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { roleHardening } from "units/render/hardening.ts";

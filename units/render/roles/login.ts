@@ -1,12 +1,12 @@
 /**
  * The unit of the login proxy: an own user, its state folder, one listener, the cockpit. No I/O.
- * Design: docs/architecture.md "Programs"; spec "Login proxy routes".
+ * See docs/design.md#programs.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Unit } from "core/unit_file.ts";
+import type { Unit } from "core/text/unit_file.ts";
 import { LOGIN_ENV, LOGIN_USER } from "units/render/roles/login_env.ts";
 import { renderNetworkRole } from "units/render/roles/network_role.ts";
 import { GATEWAY_UNIT, LOGIN_UNIT } from "units/render/unit_name.ts";

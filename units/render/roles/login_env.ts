@@ -1,15 +1,15 @@
 /**
- * Env file of the login proxy (decision 34): its settings, and the keys that it shares with the
- * cockpit (decision 18). No I/O. A file without its keys is not rendered, so that the old one stays.
+ * Env file of the login proxy: its settings, and the keys that it shares with the
+ * cockpit. No I/O. A file without its keys is not rendered, so that the old one stays.
  *
  * @module
  */
 
-import { printEnvFile } from "core/env_file.ts";
 import { refusal } from "core/errors.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { printEnvFile } from "core/text/env_file.ts";
 
 /** User and group of the login proxy. */
 export const LOGIN_USER = "fleetctl-login";

@@ -1,11 +1,11 @@
 /**
- * A map of the ledger as the value of a setting: in the environment file while it fits there, else in a
- * file of its own, whose path is the value then (`core/setting_files.ts`). No I/O.
+ * A map of the ledger as the value of a setting: in the environment file while it fits there, else
+ * in a file of its own, whose path is the value then (`core/settings/setting_files.ts`). No I/O.
  *
  * @module
  */
 
-import type { RenderedFile } from "core/rendered_file.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 
 /** Longest value that stays in the environment; the kernel takes 128 KiB for one variable. */
 const VALUE_LENGTH_MAX = 96 * 1024;

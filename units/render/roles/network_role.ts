@@ -1,13 +1,13 @@
 /**
- * The unit that the roles with listeners share: an own user, its state folder, nothing else. No I/O.
- * Design: docs/architecture.md "Programs".
+ * The unit that the roles with listeners share: an own user, its state folder, nothing else. No
+ * I/O. See docs/design.md#programs.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import { quoteAssignment } from "core/quote.ts";
-import type { Unit, UnitEntry } from "core/unit_file.ts";
+import { quoteAssignment } from "core/text/quote.ts";
+import type { Unit, UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { roleHardening } from "units/render/hardening.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";

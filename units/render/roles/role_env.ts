@@ -1,6 +1,6 @@
 /**
- * Env files of the roles (decision 34), and what the agents' env files carry besides secrets
- * (decision 41: `CHANNEL_USER_EMAIL`, `CHANNEL_WEBVIEW_GATEWAY_URL`). No I/O.
+ * Env files of the roles, and what the agents' env files carry besides secrets
+ * (`CHANNEL_USER_EMAIL`, `CHANNEL_WEBVIEW_GATEWAY_URL`). No I/O.
  *
  * The agent's env file has two sources and one writer: the secret store renders the keys, this adds
  * the channel, and the reconcile writes the sum.
@@ -8,12 +8,12 @@
  * @module
  */
 
-import { parseEnvFile, printEnvFile } from "core/env_file.ts";
 import { refusal } from "core/errors.ts";
+import type { FileOwner, RenderedFile } from "core/files/rendered_file.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
-import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
 import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";

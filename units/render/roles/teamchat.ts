@@ -1,13 +1,13 @@
 /**
- * The units of the team-chat gateway: its receiving half (the public listener, the host of the keys, no
- * client secret) and the half that keeps turns, agents and the secret; one unit where messages and agents
- * come to one address. No I/O. Design: docs/architecture.md "Programs"; spec "Team-chat gateway".
+ * The units of the team-chat gateway: its receiving half (the public listener, the host of the
+ * keys, no client secret) and the half that keeps turns, agents and the secret; one unit where
+ * messages and agents come to one address. No I/O. See docs/design.md#programs.
  *
  * @module
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Unit } from "core/unit_file.ts";
+import type { Unit } from "core/text/unit_file.ts";
 import { renderNetworkRole } from "units/render/roles/network_role.ts";
 import {
   RECEIVER_ENV,

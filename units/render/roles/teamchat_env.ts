@@ -1,14 +1,14 @@
 /**
- * Env files of the team-chat gateway (spec "Team-chat gateway configuration", decision 34). No I/O.
+ * Env files of the team-chat gateway. No I/O.
  *
  * @module
  */
 
-import { printEnvFile } from "core/env_file.ts";
+import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
-import { type RenderedFile, ROOT_OWNER } from "core/rendered_file.ts";
 import { ok, type Result } from "core/result.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
+import { printEnvFile } from "core/text/env_file.ts";
 
 /** User and group of the team-chat gateway. */
 export const TEAMCHAT_USER = "fleetctl-teamchat";
@@ -78,7 +78,10 @@ export function agentsFile(
   paths: Paths,
 ): RenderedFile {
   return {
-    ...{ path: paths.teamsAgents, mode: 0o644, owner: ROOT_OWNER, secret: false },
+    path: paths.teamsAgents,
+    mode: 0o644,
+    owner: ROOT_OWNER,
+    secret: false,
     content: `${agentsJson}\n`,
   };
 }

@@ -1,14 +1,14 @@
 /**
  * The durable list of children: one line when a child was started, one when it is gone, so that
  * the next manager knows what a killed one left behind. Written as soon as the pid is known; for
- * the moment before, a child is known by its environment. No fsync: the list must outlive this process, not the machine (a
- * line of another boot means nothing).
+ * the moment before, a child is known by its environment. No fsync: the list must outlive this
+ * process, not the machine (a line of another boot means nothing).
  *
  * @module
  */
 
 import fs from "node:fs";
-import type { ProcessName } from "core/os/embedded/processes/process_table.ts";
+import type { ProcessName } from "units/manager/os/processes/process_table.ts";
 
 /** A child that was started and not yet seen gone. */
 export interface ChildRecord extends ProcessName {

@@ -10,7 +10,7 @@
  */
 
 import type { Socket } from "node:net";
-import type { PeerCredentials } from "core/ports.ts";
+import type { PeerCredentials } from "core/ports/sockets.ts";
 import { keepDescriptors, LIBC_PATHS, openLibc } from "core/os/libc.ts";
 import { readPeerCredentials } from "core/os/peer_credentials.ts";
 

@@ -8,20 +8,20 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
-import type { Leftover } from "core/embedded.ts";
-import type { ChildRecord } from "core/os/embedded/processes/child_records.ts";
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
-import { KILL_MS_MAX, signalAll, waitUntilNone } from "core/os/embedded/processes/members.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Leftover } from "units/manager/embedded.ts";
+import type { ChildRecord } from "units/manager/os/processes/child_records.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
+import { KILL_MS_MAX, signalAll, waitUntilNone } from "units/manager/os/processes/members.ts";
 import {
   findMembers,
   type ProcessEntry,
   processKey,
   readTable,
   readVariable,
-} from "core/os/embedded/processes/process_table.ts";
-import { MANAGER_VARIABLE, UNIT_VARIABLE } from "core/os/embedded/runs/surroundings.ts";
-import { SIGNALS } from "core/os/embedded/units/unit_numbers.ts";
+} from "units/manager/os/processes/process_table.ts";
+import { MANAGER_VARIABLE, UNIT_VARIABLE } from "units/manager/os/runs/surroundings.ts";
+import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
 /** Time between asking and killing. */
 const TERM_MS = 3_000;

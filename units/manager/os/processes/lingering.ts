@@ -6,13 +6,13 @@
  * @module
  */
 
-import type { ChildRecords } from "core/os/embedded/processes/child_records.ts";
-import type { Members } from "core/os/embedded/processes/members.ts";
+import type { ChildRecords } from "units/manager/os/processes/child_records.ts";
+import type { Members } from "units/manager/os/processes/members.ts";
 import {
   type ProcessEntry,
   processKey,
   type ProcessName,
-} from "core/os/embedded/processes/process_table.ts";
+} from "units/manager/os/processes/process_table.ts";
 
 interface Rest {
   readonly unit: string;
@@ -47,7 +47,9 @@ export class Lingering {
     for (const rest of this.#rests) this.#look(rest, table);
   }
 
-  /** Asks all of them to end, kills them after `ms` or when told to; resolves when they are gone. */
+  /**
+   * Asks all of them to end, kills them after `ms` or when told to; resolves when they are gone.
+   */
   async end(ms: number, kill: AbortSignal): Promise<void> {
     await Promise.all([...this.#rests].map(async (rest) => {
       rest.members.signal("SIGTERM");

@@ -6,8 +6,9 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
 import {
   findMembers,
   type ProcessEntry,
@@ -16,15 +17,14 @@ import {
   readMemoryBytes,
   readTable,
   readVariable,
-} from "core/os/embedded/processes/process_table.ts";
-import { SIGNALS } from "core/os/embedded/units/unit_numbers.ts";
+} from "units/manager/os/processes/process_table.ts";
+import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
 /** Names one run of a unit, as systemd does. */
 export const INVOCATION_VARIABLE = "INVOCATION_ID";
 
 /** How a look at the machine is paced while waiting for processes to go. */
-const POLL_MS_FIRST = 5;
-const POLL_MS_MAX = 100;
+const POLL: Backoff = { firstMs: 5, maxMs: 100 };
 const SIGCONT = 18;
 /** A process that survives SIGKILL this long hangs in the kernel; nobody can end it. */
 export const KILL_MS_MAX = 10_000;
@@ -136,12 +136,10 @@ export async function waitUntilNone(
   until: { readonly ms: number; readonly signal: AbortSignal | undefined },
 ): Promise<readonly ProcessEntry[]> {
   const end = clock.monotonic() + until.ms;
-  let pause = POLL_MS_FIRST;
-  while (true) {
+  for (let looks = 0;; looks++) {
     const left = look();
-    const ms = Math.min(pause, end - clock.monotonic());
+    const ms = Math.min(backoffMs(POLL, looks), end - clock.monotonic());
     if (left.length === 0 || ms <= 0 || until.signal?.aborted === true) return left;
     await clock.sleep(ms, until.signal);
-    pause = Math.min(pause * 2, POLL_MS_MAX);
   }
 }

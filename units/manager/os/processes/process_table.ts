@@ -10,7 +10,7 @@
  * @module
  */
 
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
 
 /** One process, as far as the manager cares. */
 export interface ProcessEntry {

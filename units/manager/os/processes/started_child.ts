@@ -8,10 +8,11 @@
 
 import { spawn, type StdioOptions } from "node:child_process";
 import type { Socket } from "node:net";
-import type { ProcessExit } from "core/ports.ts";
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
-import { parseStat, type ProcessName } from "core/os/embedded/processes/process_table.ts";
-import { createLineSplitter } from "core/os/embedded/runs/unit_log.ts";
+import type { ProcessExit } from "core/ports/processes.ts";
+import { LineSplitter } from "core/text/lines.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
+import { parseStat, type ProcessName } from "units/manager/os/processes/process_table.ts";
+import { UNIT_LOG_LIMITS } from "units/manager/os/runs/unit_log.ts";
 
 /** A program to start. */
 export interface ChildPlan {
@@ -42,7 +43,8 @@ export async function startChild(kernel: Kernel, plan: ChildPlan): Promise<Start
   const stdio: StdioOptions = plan.connection === undefined
     ? ["ignore", "pipe", "pipe"]
     : [plan.connection, plan.connection, "pipe"];
-  // Sockets that the manager listens on, or holds for other children, are none of this one's business.
+  // Sockets that the manager listens on, or holds for other children, are none of this
+  // one's business.
   kernel.keepDescriptors();
   // The mask is in force for this one call: the child is forked before `spawn` returns.
   const child = kernel.withUmask(plan.umask, () =>
@@ -88,10 +90,15 @@ function readLines(
   stream: NonNullable<ReturnType<typeof spawn>["stdout"]>,
   onLines: (lines: readonly string[]) => void,
 ): void {
-  const splitter = createLineSplitter();
-  stream.on("data", (chunk: Uint8Array) => onLines(splitter.push(chunk)));
+  const { lineBytesMax } = UNIT_LOG_LIMITS;
+  const splitter = new LineSplitter({ lineBytesMax, longLines: "split" });
+  const decoder = new TextDecoder();
+  const pass = (lines: Iterable<Uint8Array>) => {
+    onLines(Array.from(lines, (line) => decoder.decode(line)));
+  };
+  stream.on("data", (chunk: Uint8Array) => pass(splitter.push(chunk)));
   stream.on("error", () => {});
-  stream.once("close", () => onLines(splitter.end()));
+  stream.once("close", () => pass(splitter.end()));
 }
 
 function startFault(thrown: Error): string {

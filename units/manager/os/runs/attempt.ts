@@ -1,28 +1,28 @@
 /**
  * One attempt to run a service: prepare, run `ExecStartPre=`, run the program, clean up. Ends when
  * the last process of it is gone. Start and run time limits are kept here; whether there is
- * another attempt is decided elsewhere (`core/os/embedded/runs/verdict.ts`).
+ * another attempt is decided elsewhere (`units/manager/verdict.ts`).
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
-import type { Clock } from "core/ports.ts";
-import type { ExecLine } from "core/os/embedded/units/exec_line.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ExecLine } from "units/manager/units/exec_line.ts";
 import {
   type Execution,
   type ExecutionDeps,
   startExecution,
-} from "core/os/embedded/runs/execution.ts";
-import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+} from "units/manager/os/runs/execution.ts";
+import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import {
   prepareSurroundings,
   removeSurroundings,
   type Surroundings,
   type SurroundingsDeps,
-} from "core/os/embedded/runs/surroundings.ts";
-import type { UnitLog } from "core/os/embedded/runs/unit_log.ts";
-import { failureOf, type RunEnd } from "core/os/embedded/runs/verdict.ts";
+} from "units/manager/os/runs/surroundings.ts";
+import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
+import { failureOf, type RunEnd } from "units/manager/verdict.ts";
 
 /** What an attempt needs of the manager. */
 export interface AttemptDeps {

@@ -14,19 +14,19 @@
  */
 
 import type { Socket } from "node:net";
-import type { Clock } from "core/ports.ts";
-import type { ExecLine } from "core/os/embedded/units/exec_line.ts";
-import { expandVariables } from "core/os/embedded/units/exec_line.ts";
-import type { ChildRecords } from "core/os/embedded/processes/child_records.ts";
-import type { Kernel } from "core/os/embedded/processes/kernel.ts";
-import type { Lingering } from "core/os/embedded/processes/lingering.ts";
-import { INVOCATION_VARIABLE, Members } from "core/os/embedded/processes/members.ts";
-import type { ProcessEntry } from "core/os/embedded/processes/process_table.ts";
-import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
-import { startChild, type StartedChild } from "core/os/embedded/processes/started_child.ts";
-import type { Surroundings } from "core/os/embedded/runs/surroundings.ts";
-import type { UnitLog } from "core/os/embedded/runs/unit_log.ts";
-import type { ManagerCause, RunEnd } from "core/os/embedded/runs/verdict.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { ExecLine } from "units/manager/units/exec_line.ts";
+import { expandVariables } from "units/manager/units/exec_line.ts";
+import type { ChildRecords } from "units/manager/os/processes/child_records.ts";
+import type { Kernel } from "units/manager/os/processes/kernel.ts";
+import type { Lingering } from "units/manager/os/processes/lingering.ts";
+import { INVOCATION_VARIABLE, Members } from "units/manager/os/processes/members.ts";
+import type { ProcessEntry } from "units/manager/os/processes/process_table.ts";
+import type { ServiceSpec } from "units/manager/units/service_spec.ts";
+import { startChild, type StartedChild } from "units/manager/os/processes/started_child.ts";
+import type { Surroundings } from "units/manager/os/runs/surroundings.ts";
+import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
+import type { ManagerCause, RunEnd } from "units/manager/verdict.ts";
 
 /** Output that comes after the last process of a run has gone is waited for this long. */
 const OUTPUT_MS_MAX = 1_000;

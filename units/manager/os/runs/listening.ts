@@ -88,7 +88,7 @@ function makeFolder(path: string, mode: number): void {
 }
 
 /** Removes a socket that nobody listens on any more; anything else at the path is a fault. */
-export function removeSocket(path: string, inode?: number): void {
+function removeSocket(path: string, inode?: number): void {
   const info = fs.lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return;
   if (!info.isSocket()) throw new Error("what is there is not a socket");

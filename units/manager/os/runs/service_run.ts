@@ -12,13 +12,14 @@
  * @module
  */
 
-import { ServiceFault } from "core/ports.ts";
-import type { UnitEvent } from "core/embedded.ts";
-import { type AttemptDeps, runAttempt } from "core/os/embedded/runs/attempt.ts";
-import type { Execution } from "core/os/embedded/runs/execution.ts";
-import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
-import type { UnitBase } from "core/os/embedded/units/unit_spec.ts";
-import { excerptSince, type UnitLog } from "core/os/embedded/runs/unit_log.ts";
+import { defined } from "core/defined.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { UnitEvent } from "units/manager/embedded.ts";
+import { type AttemptDeps, runAttempt } from "units/manager/os/runs/attempt.ts";
+import type { Execution } from "units/manager/os/runs/execution.ts";
+import type { ServiceSpec } from "units/manager/units/service_spec.ts";
+import type { UnitBase } from "units/manager/units/unit_spec.ts";
+import { excerptSince, type UnitLog } from "units/manager/os/runs/unit_log.ts";
 import {
   describeExit,
   failureOf,
@@ -27,8 +28,8 @@ import {
   type RunEnd,
   shouldRestart,
   StartLimit,
-} from "core/os/embedded/runs/verdict.ts";
-import type { UnitStatus } from "core/unit.ts";
+} from "units/manager/verdict.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** What a service needs of the manager. */
 export interface ServiceDeps extends AttemptDeps {
@@ -165,7 +166,7 @@ export class ServiceRun {
     this.#set("active", undefined);
     this.#started.resolve();
     const pid = this.#execution?.pid;
-    this.#deps.onEvent({ kind: "ready", unit: this.unit, ...(pid === undefined ? {} : { pid }) });
+    this.#deps.onEvent({ kind: "ready", unit: this.unit, ...defined({ pid }) });
   }
 
   async #pauseBeforeRestart(reason: string): Promise<void> {

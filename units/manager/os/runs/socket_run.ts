@@ -10,18 +10,18 @@
 
 import type { Socket } from "node:net";
 import { errorText } from "core/errors.ts";
-import { ServiceFault } from "core/ports.ts";
-import type { UnitEvent } from "core/embedded.ts";
-import type { AttemptDeps } from "core/os/embedded/runs/attempt.ts";
-import { type Execution, startExecution } from "core/os/embedded/runs/execution.ts";
-import { listenAt, type Listening } from "core/os/embedded/runs/listening.ts";
-import type { ServiceSpec } from "core/os/embedded/units/service_spec.ts";
-import type { SocketSpec } from "core/os/embedded/units/socket_spec.ts";
-import { prepareSurroundings, removeSurroundings } from "core/os/embedded/runs/surroundings.ts";
-import { splitUnitName, type UnitBase } from "core/os/embedded/units/unit_spec.ts";
-import { excerptSince, type UnitLog } from "core/os/embedded/runs/unit_log.ts";
-import { describeExit, failureOf, type RunEnd } from "core/os/embedded/runs/verdict.ts";
-import type { UnitStatus } from "core/unit.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import type { UnitEvent } from "units/manager/embedded.ts";
+import type { AttemptDeps } from "units/manager/os/runs/attempt.ts";
+import { type Execution, startExecution } from "units/manager/os/runs/execution.ts";
+import { listenAt, type Listening } from "units/manager/os/runs/listening.ts";
+import type { ServiceSpec } from "units/manager/units/service_spec.ts";
+import type { SocketSpec } from "units/manager/units/socket_spec.ts";
+import { prepareSurroundings, removeSurroundings } from "units/manager/os/runs/surroundings.ts";
+import { splitUnitName, type UnitBase } from "units/manager/units/unit_spec.ts";
+import { excerptSince, type UnitLog } from "units/manager/os/runs/unit_log.ts";
+import { describeExit, failureOf, type RunEnd } from "units/manager/verdict.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** What a socket needs of the manager. */
 export interface SocketDeps extends AttemptDeps {
@@ -44,7 +44,7 @@ interface Connection {
 }
 
 /** Returns the template whose instances serve a socket. */
-export function templateOf(socketUnit: string): string {
+function templateOf(socketUnit: string): string {
   return `${socketUnit.slice(0, -".socket".length)}@.service`;
 }
 

@@ -6,11 +6,11 @@
  * @module
  */
 
-import type { Files } from "core/ports.ts";
-import { parseEnvFile } from "core/env_file.ts";
+import type { Files } from "core/ports/files.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import type { Paths } from "core/paths.ts";
-import { INVOCATION_VARIABLE } from "core/os/embedded/processes/members.ts";
-import type { ServiceFolder, ServiceSpec } from "core/os/embedded/units/service_spec.ts";
+import { INVOCATION_VARIABLE } from "units/manager/os/processes/members.ts";
+import type { ServiceFolder, ServiceSpec } from "units/manager/units/service_spec.ts";
 
 /** Set in every child at this manager's socket, so that the next manager knows whose it was. */
 export const MANAGER_VARIABLE = "FLEETCTL_MANAGED_BY";

@@ -13,7 +13,7 @@ export const UNIT_LOG_LIMITS = {
   /** At this size the file becomes `<name>.1`, and the one before it goes. */
   fileBytesMax: 4 * 1024 * 1024,
   /** A longer line is cut into several. */
-  lineLengthMax: 16 * 1024,
+  lineBytesMax: 16 * 1024,
   /** Lines kept in memory. */
   memoryLinesMax: 200,
   /** Bytes read from the end of the file for one request. */
@@ -127,42 +127,4 @@ function readEnd(path: string, bytesMax: number): Uint8Array {
   } finally {
     fs.closeSync(descriptor);
   }
-}
-
-/** Cuts a byte stream into lines of bounded length. */
-export interface LineSplitter {
-  /** Returns the lines that are complete now. */
-  push(chunk: Uint8Array): readonly string[];
-  /** Returns what is left without an end of line. */
-  end(): readonly string[];
-}
-
-/** Starts splitting. */
-export function createLineSplitter(): LineSplitter {
-  const decoder = new TextDecoder();
-  let rest = "";
-  const cut = (line: string): readonly string[] => {
-    const pieces: string[] = [];
-    for (let at = 0; at === 0 || at < line.length; at += UNIT_LOG_LIMITS.lineLengthMax) {
-      pieces.push(line.slice(at, at + UNIT_LOG_LIMITS.lineLengthMax));
-    }
-    return pieces;
-  };
-  return {
-    push(chunk) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      const done = lines.map((line) => line.endsWith("\r") ? line.slice(0, -1) : line);
-      while (rest.length > UNIT_LOG_LIMITS.lineLengthMax) {
-        done.push(rest.slice(0, UNIT_LOG_LIMITS.lineLengthMax));
-        rest = rest.slice(UNIT_LOG_LIMITS.lineLengthMax);
-      }
-      return done.flatMap(cut);
-    },
-    end() {
-      const last = rest + decoder.decode();
-      rest = "";
-      return last === "" ? [] : cut(last);
-    },
-  };
 }

@@ -1,0 +1,77 @@
+/**
+ * Which MCPs the running program has: by its own report, or by the connections of our proxies, each
+ * of which says so once the program has listed its tools. Written down for verbs on this host.
+ *
+ * @module
+ */
+
+import { MCPS_FILE, printToldMcps } from "core/dial/host_mcps.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+import type { McpLoad, McpLoadState } from "core/runtimes/mcp_load.ts";
+import { createNewestFile } from "units/dial/newest_file.ts";
+
+/** What is known of the MCPs of one agent. */
+export interface McpBoard {
+  /** Takes the program's own report, which replaces the one before. */
+  report(loads: readonly McpLoad[]): void;
+  /** A proxy has listed the tools of its MCP for the program; returns what is called at its end. */
+  listed(mcp: string): () => void;
+  /** The program has ended: nothing that it said holds any more. */
+  forget(): void;
+  settled(): Promise<void>;
+}
+
+/** Names that are kept at most; an agent has fewer. */
+const NAMES_MAX = 512;
+
+/** Creates the board; `folder` must exist before the first report. */
+export function createMcpBoard(parts: {
+  readonly files: Pick<Files, "write">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly folder: string;
+}): McpBoard {
+  const { files, clock, log } = parts;
+  const startedMs = clock.now();
+  const file = createNewestFile({ files, log, path: `${parts.folder}/${MCPS_FILE}` });
+  let reported: readonly McpLoad[] = [];
+  /** Connections of proxies, by MCP: a program may open more than one. */
+  const connections = new Map<string, number>();
+  let last = "";
+
+  function tell(): void {
+    const states = new Map<string, McpLoadState>();
+    for (const name of connections.keys()) states.set(name, "connected");
+    for (const { name, state } of reported.slice(0, NAMES_MAX)) states.set(name, state);
+    const text = printToldMcps({ startedMs, states });
+    if (text === last) return;
+    last = text;
+    file.tell(text);
+  }
+
+  function leave(mcp: string): void {
+    const left = (connections.get(mcp) ?? 1) - 1;
+    if (left === 0) connections.delete(mcp);
+    else connections.set(mcp, left);
+    tell();
+  }
+
+  return {
+    report(loads) {
+      reported = loads;
+      tell();
+    },
+    listed(mcp) {
+      connections.set(mcp, (connections.get(mcp) ?? 0) + 1);
+      tell();
+      return () => leave(mcp);
+    },
+    forget() {
+      reported = [];
+      tell();
+    },
+    settled: file.settled,
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * A small file that holds the newest of many texts. One that comes while another is being written
+ * takes the next turn; a disk that is full is logged and changes nothing else.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Log } from "core/ports/log.ts";
+
+/** Writes the newest text. */
+export interface NewestFile {
+  /** Writes it soon. */
+  tell(text: string): void;
+  /** Resolves when what was told is written. */
+  settled(): Promise<void>;
+}
+
+/** Creates the writer; the folder of `path` must be there. */
+export function createNewestFile(
+  parts: { readonly files: Pick<Files, "write">; readonly log: Log; readonly path: string },
+): NewestFile {
+  const { files, log, path } = parts;
+  let next: string | undefined;
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    while (next !== undefined) {
+      const text = next;
+      next = undefined;
+      try {
+        await files.write(path, text, { mode: 0o600 });
+      } catch (thrown) {
+        log.warning("file not written", { path, error: errorText(thrown) });
+      }
+    }
+    writing = undefined;
+  }
+
+  return {
+    tell(text) {
+      next = text;
+      writing ??= writeAll();
+    },
+    settled: async () => await writing,
+  };
+}

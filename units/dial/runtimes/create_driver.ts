@@ -1,0 +1,118 @@
+/**
+ * From a runtime definition to the driver of one agent: placeholders filled in, the environment
+ * chosen, the driver picked by wire protocol. Starts nothing.
+ *
+ * @module
+ */
+
+import { defined } from "core/defined.ts";
+import { errorText } from "core/errors.ts";
+import type { Paths } from "core/paths.ts";
+import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
+import { acpDriver } from "units/dial/runtimes/acp.ts";
+import { codexAppServer } from "units/dial/runtimes/codex.ts";
+import type { DriverOptions, DriverPorts, RuntimeLaunch } from "units/dial/runtimes/launch.ts";
+import { lineDriver } from "units/dial/runtimes/line_driver.ts";
+import { RPC_JSONL } from "units/dial/runtimes/rpc_jsonl.ts";
+import {
+  CLIENT_CONFIG_BYTES_MAX,
+  type McpEntry,
+  parseMcpEntries,
+} from "core/runtimes/mcp_entries.ts";
+import { streamJson } from "units/dial/runtimes/stream_json.ts";
+
+/** The agent whose runtime is to be driven. */
+export interface AgentContext {
+  readonly agent: string;
+  readonly home: string;
+  readonly paths: Paths;
+  /** Folder of the dial unit's own state; the id of the conversation is kept in it. */
+  readonly stateDir: string;
+  /** Folder in which the runtime works; `home` when absent. */
+  readonly workdir?: string;
+  /** Environment of the runtime: that of the dial unit, which systemd filled from the env files. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly decidePermission?: DriverOptions["decidePermission"];
+  readonly onMcps?: DriverOptions["onMcps"];
+}
+
+/** Variables that the service manager means for the dial unit itself. */
+const WITHHELD = /^(NOTIFY_SOCKET|LISTEN_(FDS|PID|FDNAMES)|CREDENTIALS_DIRECTORY|INVOCATION_ID)$/;
+
+/** Creates the driver for `definition`: its program, its protocol, its conversation's file. */
+export function createDriver(
+  definition: RuntimeDefinition,
+  ports: DriverPorts,
+  context: AgentContext,
+): RuntimeDriver {
+  const places = { lib: context.paths.lib, home: context.home, agent: context.agent };
+  const launch: RuntimeLaunch = {
+    runtime: definition.name,
+    command: fillPlaceholders(definition.command, places),
+    args: definition.args.map((arg) => fillPlaceholders(arg, places)),
+    env: runtimeEnv(context, definition, places),
+    cwd: context.workdir ?? context.home,
+    sessionMode: definition.sessionMode,
+  };
+  const options: DriverOptions = {
+    sessionFile: `${context.stateDir}/session.json`,
+    mcps: {
+      read: () => readMcpEntries(definition, ports, context),
+      file: `${context.stateDir}/mcp.json`,
+      isInSession: definition.clientConfig.shape === "mcp_servers",
+    },
+    ...defined({ onMcps: context.onMcps, decidePermission: context.decidePermission }),
+  };
+  switch (definition.protocol) {
+    case "acp":
+      return acpDriver(launch, ports, options);
+    case "stream_json":
+      return lineDriver(streamJson(ports.random), launch, ports, options);
+    case "rpc_jsonl":
+      return lineDriver(RPC_JSONL, launch, ports, options);
+    case "codex_app_server":
+      return lineDriver(codexAppServer(), launch, ports, options);
+  }
+}
+
+/** Reads the client config; one that cannot be used is logged and gives no entries. */
+async function readMcpEntries(
+  { name, clientConfig }: RuntimeDefinition,
+  { files, log }: DriverPorts,
+  { home, agent, paths }: AgentContext,
+): Promise<readonly McpEntry[]> {
+  const path = fillPlaceholders(clientConfig.path, { lib: paths.lib, home, agent });
+  const unusable = (reason: string) => {
+    log.warning("client config not used", { runtime: name, path, reason });
+    return [];
+  };
+  try {
+    const stat = await files.stat(path);
+    if (stat === undefined) return [];
+    if (stat.kind !== "file" || stat.size > CLIENT_CONFIG_BYTES_MAX) {
+      return unusable(`it is no file of at most ${CLIENT_CONFIG_BYTES_MAX} bytes`);
+    }
+    const text = await files.readText(path) ?? "{}";
+    const entries = parseMcpEntries(text, { shape: clientConfig.shape, home, paths, agent });
+    return entries.ok ? entries.value : unusable(entries.error);
+  } catch (thrown) {
+    return unusable(errorText(thrown));
+  }
+}
+
+function runtimeEnv(
+  context: AgentContext,
+  { env }: RuntimeDefinition,
+  places: Parameters<typeof fillPlaceholders>[1],
+): Readonly<Record<string, string>> {
+  const kept = Object.entries(context.env).filter(([name]) => !WITHHELD.test(name));
+  const own = Object.entries(env).map(([name, text]) => [name, fillPlaceholders(text, places)]);
+  return {
+    ...Object.fromEntries(own),
+    ...Object.fromEntries(kept),
+    HOME: context.home,
+    FLEETCTL_ROOT: context.paths.root,
+    FLEETCTL_AGENT: context.agent,
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * Dialect of runtimes that are driven by commands, one JSON object per line
+ * (docs/runtime.md#another-runtime): `prompt`, `abort`, `get_state`, `switch_session` in; a
+ * `response` to each and events out. Written from the published description of that protocol.
+ *
+ * A turn may take several runs of the model: after `agent_end` such a runtime may try again or
+ * shorten the conversation and go on. It is over with `agent_settled`.
+ *
+ * @module
+ */
+
+import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
+import {
+  ConversationGone,
+  type Dialect,
+  type DialectParts,
+  type LineProtocol,
+  type Reading,
+} from "units/dial/runtimes/line_driver.ts";
+import { blocksOf, fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
+import { createRpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
+import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
+import { failed } from "units/dial/runtimes/turn.ts";
+
+/** The protocol. The conversation is taken up by a command, so no argument is added. */
+export const RPC_JSONL: LineProtocol = { resumeArgs: () => [], createDialect };
+
+interface Turn {
+  /** How the last run of the model ended. */
+  ended: TurnOutcome;
+  isCancelled: boolean;
+}
+
+/** What is done with the answer to a command. */
+type Answered = (response: Message) => Reading;
+
+function createDialect(parts: DialectParts): Dialect {
+  const waiting = new Map<string, Answered>();
+  const reader = createRpcReader();
+  const dialogs = createRpcDialogs({
+    send: parts.send,
+    proxied: parts.proxied,
+    decide: (ask, signal) => decideSafely(parts.decidePermission, ask, signal),
+    onDenied: (callId) => reader.deny(callId),
+  });
+  let turn: Turn | undefined;
+  let serial = 0;
+
+  async function command(message: Message, answered: Answered = () => ({})): Promise<void> {
+    const id = `f${++serial}`;
+    waiting.set(id, answered);
+    await parts.send({ id, ...message });
+  }
+
+  function ask(message: Message): Promise<Message> {
+    const { promise, resolve } = Promise.withResolvers<Message>();
+    void command(message, (response) => {
+      resolve(response);
+      return {};
+    });
+    return promise;
+  }
+
+  function end(of: Turn, outcome: TurnOutcome): Reading {
+    turn = undefined;
+    // What it says of an aborted run is for its own makers.
+    const isAborted = of.isCancelled && outcome.outcome !== "completed";
+    return { outcome: isAborted ? { outcome: "cancelled" } : outcome };
+  }
+
+  function readResponse(message: Message): Reading {
+    const id = textOf(message.id);
+    const answered = waiting.get(id);
+    waiting.delete(id);
+    return answered?.(message) ?? {};
+  }
+
+  /** Follows the end of the turn; what the event shows is read elsewhere. */
+  function follow(event: Message): Reading {
+    if (turn === undefined) return {};
+    if (event.type === "agent_end") turn.ended = outcomeOf(event.messages);
+    return event.type === "agent_settled" ? end(turn, turn.ended) : {};
+  }
+
+  return {
+    async open() {
+      if (parts.sessionId !== undefined) {
+        const sessionPath = parts.sessionId;
+        const switched = await ask({ type: "switch_session", sessionPath });
+        if (switched.success !== true || fieldsOf(switched.data).cancelled === true) {
+          throw new ConversationGone(textOf(switched.error) || `"${sessionPath}" was not opened`);
+        }
+      }
+      const state = await ask({ type: "get_state" });
+      if (state.success !== true) throw new Error(textOf(state.error) || "it tells no state");
+      const { sessionFile } = fieldsOf(state.data);
+      if (typeof sessionFile === "string") parts.onSession(sessionFile);
+    },
+    async prompt(message) {
+      const begun: Turn = { ended: { outcome: "completed" }, isCancelled: false };
+      turn = begun;
+      await command({ type: "prompt", message }, (response) => {
+        if (turn !== begun) return {};
+        if (response.success !== true) return end(begun, refused(response));
+        // A command of the runtime itself is done without the model.
+        const isDone = fieldsOf(response.data).disposition === "handled";
+        return isDone ? end(begun, { outcome: "completed" }) : {};
+      });
+    },
+    async cancel() {
+      if (turn !== undefined) turn.isCancelled = true;
+      // It stops only when no question is open.
+      await Promise.all([command({ type: "abort" }), dialogs.dismiss()]);
+    },
+    read(message) {
+      if (message.type === "response") return readResponse(message);
+      if (dialogs.take(message)) return {};
+      return { updates: reader.read(message), ...follow(message) };
+    },
+  };
+}
+
+function refused(response: Message): TurnOutcome {
+  return failed("runtime-error", textOf(response.error) || "The runtime took no prompt");
+}
+
+/** How the last answer of the model ended. */
+function outcomeOf(messages: unknown): TurnOutcome {
+  const last = blocksOf(messages).findLast((message) => message.role === "assistant") ?? {};
+  switch (last.stopReason) {
+    case "length":
+      return failed("model-output-limit", "The model reached its output limit in mid-answer");
+    case "error":
+      return failed("runtime-error", textOf(last.errorMessage) || "The model call failed");
+    case "aborted":
+      return { outcome: "cancelled" };
+    default:
+      return { outcome: "completed" };
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Says to the agent's dial unit that the program has an MCP: one connection to its local socket,
+ * held while the proxy runs. Where no dial unit listens, nothing is said.
+ *
+ * @module
+ */
+
+import { openLocalLine } from "core/dial/local_line.ts";
+import { errorText } from "core/errors.ts";
+import type { Log } from "core/ports/log.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
+
+/** The presence of one proxy. */
+export interface Presence {
+  /** Says it once; a second call does nothing. */
+  listed(): void;
+  /** Ends it. */
+  close(): Promise<void>;
+}
+
+/** Longest answer of the dial unit. */
+const LINE_BYTES_MAX = 64 * 1024;
+
+/** Creates the presence of the proxy of `mcp`. */
+export function createPresence(parts: {
+  readonly mcp: string;
+  readonly socket: string;
+  readonly log: Log;
+  connect(path: string): Promise<ByteStream>;
+}): Presence {
+  const { mcp, socket, log } = parts;
+  let opened: Promise<() => void> | undefined;
+
+  async function open(): Promise<() => void> {
+    const line = await openLocalLine(socket, parts.connect, LINE_BYTES_MAX);
+    if (!line.ok) {
+      log.debug("presence_not_told", { why: line.error });
+      return () => {};
+    }
+    const { send, close } = line.value;
+    await send({ type: "mcp_listed", mcp }).catch((thrown) => {
+      log.debug("presence_not_told", { why: errorText(thrown) });
+    });
+    return close;
+  }
+
+  return {
+    listed() {
+      opened ??= open();
+    },
+    async close() {
+      (await opened)?.();
+    },
+  };
+}

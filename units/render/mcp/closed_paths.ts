@@ -1,0 +1,60 @@
+/**
+ * Paths of a home that are closed to the agent's MCP servers, whatever a manifest grants: the state
+ * of the dial unit, of its runtimes, and sign-ins of other MCPs. A server that could write to them
+ * would run commands as the agent, or speak in its name. No I/O.
+ *
+ * @module
+ */
+
+import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentName } from "core/names.ts";
+import type { Paths } from "core/paths.ts";
+import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
+
+/** What decides which paths are closed. */
+export interface ClosedSite {
+  readonly paths: Paths;
+  readonly agent: AgentName;
+  /** Definitions of the host: an agent that changed its runtime keeps the state of the old one. */
+  readonly runtimes: Iterable<RuntimeDefinition>;
+  /** OAuth providers of the catalog. */
+  readonly providers: Iterable<string>;
+}
+
+/** Returns the paths that are closed to a server of this MCP, sorted. */
+export function closedPaths(manifest: Manifest, site: ClosedSite): readonly string[] {
+  const { paths, agent } = site;
+  // Our own servers speak with the dial unit; they hold no foreign code.
+  if (manifest.source.kind === "builtin") return [];
+  const home = paths.home(agent);
+  const states = [...site.runtimes].flatMap(({ state, clientConfig }) =>
+    [...state, clientConfig.path]
+      .map((path) => fillPlaceholders(path, { lib: paths.lib, home, agent }))
+  );
+  const all = [paths.dialState(agent), ...states, ...closedSignIns(manifest, site)]
+    .filter((path) => isWithin(path, home));
+  return [...new Set(all)].filter((path) => !all.some((one) => one !== path && isWithin(path, one)))
+    .sort();
+}
+
+function closedSignIns({ oauth }: Manifest, site: ClosedSite): readonly string[] {
+  const folder = `${site.paths.home(site.agent)}/.fleetctl/oauth`;
+  if (oauth === undefined) return [folder];
+  return [...new Set(site.providers)].filter((one) => one !== oauth.provider)
+    .map((provider) => `${folder}/${provider}`);
+}
+
+/** Returns the closed paths that these grants would open; `*` grants everything. */
+export function closedWithin(
+  closed: readonly string[],
+  granted: readonly string[],
+): readonly string[] {
+  return closed.filter((path) =>
+    granted.some((grant) => grant === "*" || isWithin(path, grant) || isWithin(grant, path))
+  );
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const above = folder.replace(/\/+$/, "");
+  return path === above || path.startsWith(`${above}/`);
+}
