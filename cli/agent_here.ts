@@ -9,8 +9,8 @@ import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { readKeptLedger } from "core/ledger/kept.ts";
 import { findAgent, type Ledger } from "core/ledger/ledger.ts";
-import { quoteShell } from "core/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** Returns the record of a target whose shard will be edited; refuses one that cannot be read. */
 export async function agentToChange(

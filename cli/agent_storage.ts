@@ -7,7 +7,8 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import { DAY_MS, HOUR_MS } from "core/text/duration.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
 /** What the gateway keeps of an agent, in bytes, and when its oldest event was, in milliseconds. */
@@ -17,8 +18,6 @@ export interface AgentStorage {
   readonly oldest: number | undefined;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const MIB = 1024 * 1024;
 
 /** Reads `storage` of a card; a gateway of an older version tells none. */
@@ -43,7 +42,8 @@ export function storageProblem(
   const how = {
     details: isOperator
       ? [
-        `"gateway.agent_storage_mib" in ${paths.rolesFile} is the bound, "fleetctl apply" follows it`,
+        `"gateway.agent_storage_mib" in ${paths.rolesFile} is the bound, "fleetctl apply" ` +
+        "follows it",
         "gc takes old events of every agent, whatever each of them has",
       ]
       : ["an operator of this host can give it room"],

@@ -15,7 +15,7 @@ import {
 import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
 import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** What comes of a turn. */

@@ -5,8 +5,8 @@
  * @module
  */
 
-import type { ServiceManager } from "core/ports.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 
 /** Returns the manager with a cache of the unit states that it has already reported. */
 export function askedOnce(services: ServiceManager): ServiceManager {

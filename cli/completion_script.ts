@@ -25,7 +25,9 @@ export function completionScript(shell: Shell): string {
   }
 }
 
-/** What can follow a prefix of words: the next words with their summaries, or the verb's options. */
+/**
+ * What can follow a prefix of words: the next words with their summaries, or the verb's options.
+ */
 interface Node {
   readonly words: readonly string[];
   readonly next: readonly { readonly word: string; readonly summary: string }[];
@@ -96,7 +98,8 @@ function bashScript(): string {
     ...walk(),
     "}",
     "_fleetctl() {",
-    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="" path="" next="" options="" words="" word=""',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="" path="" next="" options="" ' +
+    'words="" word=""',
     '  [ "$COMP_CWORD" -gt 0 ] && previous="${COMP_WORDS[COMP_CWORD-1]}"',
     '  _fleetctl_at ""',
     '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
@@ -135,7 +138,8 @@ function zshScript(): string {
     "  esac",
     "  compadd -- ${=words_here}",
     "}",
-    'if [ "$funcstack[1]" = "_fleetctl" ]; then _fleetctl "$@"; else compdef _fleetctl fleetctl; fi',
+    'if [ "$funcstack[1]" = "_fleetctl" ]; then _fleetctl "$@"; else compdef _fleetctl ' +
+    "fleetctl; fi",
     "",
   ].join("\n");
 }

@@ -1,20 +1,24 @@
 /**
- * Whether the gateway of this host has an agent connected. One agent is asked for as its owner; many
- * with one request, as root of this host. A unit that runs tells nothing about that. Changes nothing.
+ * Whether an agent is connected to the gateway of this host. One agent is looked up as its owner,
+ * several with one request as root of this host. A running unit does not prove a connection.
+ * Changes nothing.
  *
  * @module
  */
 
 import { type AgentStorage, readStorage } from "cli/agent_storage.ts";
 import type { VerbContext } from "cli/context.ts";
-import { dials, keyInHome } from "cli/first_keys.ts";
+import { dials, keysInHomes } from "cli/first_keys.ts";
 import { askElsewhere, type Elsewhere } from "cli/gateway_elsewhere.ts";
 import { attachAsHost, attachCockpit } from "cli/up/attach.ts";
 import { errorText } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
+import { ANSWER_LIMITS } from "core/limits/http.ts";
 import type { AgentName } from "core/names.ts";
-import type { Clock } from "core/ports.ts";
+import { readJson } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { isRecord } from "core/text/json_object.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
 /** What the gateway says of an agent. */
@@ -45,7 +49,9 @@ const PATH = "/api/agents";
 
 const FLEET_PATH = "/api/connections";
 
-/** Asks the gateway of this host for agents, or the one at `registerUrl` where this host has none. */
+/**
+ * Asks the gateway of this host for agents, or the one at `registerUrl` where this host has none.
+ */
 export async function connectionsOf(
   context: VerbContext,
   { roles, registerUrl }: {
@@ -92,10 +98,8 @@ async function askAsHost(
       headers: await client.value.proof("GET", FLEET_PATH),
       signal,
     });
-    const body = await response.json() as { readonly agents?: unknown };
-    return response.ok && Array.isArray(body.agents)
-      ? { rows: body.agents as readonly Row[] }
-      : undefined;
+    const { agents } = await readFields(response);
+    return response.ok && Array.isArray(agents) ? { rows: agents as readonly Row[] } : undefined;
   });
 }
 
@@ -152,12 +156,20 @@ async function connectionElsewhere(
   return told.connected.has(agent.name) ? { state: "connected" } : await whyOffline(context, agent);
 }
 
+/** The fields of an answer; none of one that is too large or no JSON object. */
+async function readFields(
+  response: Response,
+): Promise<{ readonly agents?: unknown; readonly code?: unknown }> {
+  const body = await readJson(response.body, ANSWER_LIMITS.bytesMax);
+  return body.ok && isRecord(body.value) ? body.value : {};
+}
+
 async function readAnswer(
   context: VerbContext,
   agent: AgentRecord,
   response: Response,
 ): Promise<Connection> {
-  const body = await response.json() as { readonly agents?: unknown; readonly code?: unknown };
+  const body = await readFields(response);
   if (response.status === 401 || response.status === 403) {
     const reason = `the gateway denies "${agent.userEmail}" (${String(body.code)})`;
     return { state: "not connected", reason };
@@ -200,7 +212,7 @@ async function readRows(
 async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Connection> {
   const { dialKeys } = agent;
   const state = "not connected";
-  const key = await keyInHome(context, agent.name);
+  const key = (await keysInHomes(context, [agent.name])).get(agent.name);
   if (dialKeys?.length === 0) {
     return { state, reason: "its dial keys are all revoked, must have one", key };
   }

@@ -13,7 +13,7 @@ import type { Caller } from "core/verbs/caller.ts";
 import type { Terminal } from "core/verbs/daemon_frames.ts";
 import type { Invocation, Tokenize } from "core/verbs/invocation.ts";
 import type { Target } from "core/verbs/rewrite.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** What a verb gets besides its options. */
 export interface VerbContext {

@@ -1,7 +1,7 @@
 /**
  * What enrolling and revoking dial keys is for whoever has them, an agent or a host: one commit in
- * the ledger, then the planner, which renders the list that the gateway reads (docs/adr/0010 and
- * 0014). Whose they are, and what only an agent's have, is said beside each verb.
+ * the ledger, then the planner, which renders the list that the gateway reads (ADR 0010,
+ * ADR 0014). Whose they are, and what only an agent's have, is said beside each verb.
  *
  * @module
  */
@@ -26,7 +26,9 @@ export interface KeyHolder<Name extends string> {
   /** The verbs of their keys, without the last word. */
   readonly verbs: "fleetctl agents key" | "fleetctl host key";
   readonly keysMax: number;
-  /** Whether the first key of one without any may be on its way, so that revoking comes before it. */
+  /**
+   * Whether the first key of one without any may be on its way, so that revoking comes before it.
+   */
   readonly mayBeComing: boolean;
   readonly parse: (text: string) => Result<Name>;
   /** The command that shows the keys of one. */
@@ -73,7 +75,10 @@ export function enrollKey<Name extends string>(
 ): Promise<Result<VerbReport>> {
   const what = `${key} of ${holder.kind} "${name}"`;
   return changeKeys(context, holder, {
-    ...{ act: "enroll", name, summary: `dial key ${what}`, decide },
+    act: "enroll",
+    name,
+    summary: `dial key ${what}`,
+    decide,
     tell: (_keys, isSame) => [`${isSame ? "unchanged" : "enrolled"}  ${what}`],
   });
 }
@@ -118,7 +123,8 @@ export function revokeKey<Name extends string>(
       if (keys?.includes(key)) return ok(keys.filter((one) => one !== key));
       return err(refusal(
         "dial-key-unknown",
-        `Cannot revoke dial key "${key}" of ${whose}: it is not enrolled, must be one that is listed`,
+        `Cannot revoke dial key "${key}" of ${whose}: it is not enrolled, must be one that is ` +
+          "listed",
         { hints: [listing(name)] },
       ));
     },
@@ -152,7 +158,8 @@ async function changeKeys<Name extends string>(
     let keys: readonly string[] = [];
     const recorded = await holder.record(context, {
       ...authorOf(context, `${holder.verbs.replace("fleetctl ", "")} ${change.act}`),
-      ...{ name, summary },
+      name,
+      summary,
       decide: (before) => {
         const decided = change.decide(before);
         if (decided.ok) keys = decided.value;

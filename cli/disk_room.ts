@@ -8,8 +8,8 @@
 import type { VerbContext } from "cli/context.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Processes } from "core/ports.ts";
-import { quoteShell } from "core/quote.ts";
+import type { Processes } from "core/ports/processes.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** One disk and the folders of ours that are on it. */
 export interface Disk {
@@ -27,7 +27,10 @@ export interface Room {
 }
 
 const MIB = 1024 * 1024;
-/** A disk of a server with less has hours; a small one, a /run of a few MiB, is asked for a part. */
+/**
+ * Below this a server's disk is full within hours. A small file system, such as a /run of a few
+ * MiB, must have a share of its size free instead.
+ */
 const BYTES_LEFT_MIN = 512 * MIB;
 /** Below this what is written fails, now or with the next page of a database. */
 const FULL_BYTES_MAX = MIB;
@@ -79,7 +82,7 @@ export async function readDisks(
 }
 
 /** Reads what `df` printed; lines of another form are passed over. */
-export function parseDisks(text: string): readonly Disk[] {
+function parseDisks(text: string): readonly Disk[] {
   const disks = new Map<string, Disk>();
   for (const line of text.split("\n").slice(1)) {
     // A mount point may hold blanks, and so may a folder: the numbers between them are the anchor.

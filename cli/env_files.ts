@@ -7,7 +7,8 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import type { FileOwner, RenderedFile } from "core/rendered_file.ts";
+import { defined } from "core/defined.ts";
+import type { FileOwner, RenderedFile } from "core/files/rendered_file.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 
 /** Rewrites those of `wanted` that exist and differ; returns their paths. */
@@ -33,7 +34,7 @@ export async function refreshEnvFiles(
 
 async function ownerIds(context: VerbContext, { owner }: RenderedFile) {
   const { uid, gid } = await idsOf(context, owner);
-  return { ...(uid === undefined ? {} : { uid }), ...(gid === undefined ? {} : { gid }) };
+  return defined({ uid, gid });
 }
 
 async function idsOf(context: VerbContext, owner: FileOwner) {

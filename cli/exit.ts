@@ -6,7 +6,8 @@
  */
 
 import { errorText, type Refusal, refusal, type RefusalKind } from "core/errors.ts";
-import { FileFault, ServiceFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
 
 /**
  * 0 done, 1 refused or failed, 2 usage or settings, 3 all works and something waits for an operator
@@ -47,7 +48,7 @@ export function refusalOfFault(thrown: unknown, doing: string): Refusal {
   if (thrown instanceof ServiceFault) {
     return refusal("service-failed", `Cannot ${doing}: unit "${thrown.unit}": ${thrown.message}`, {
       details: thrown.journal,
-      hints: [`journalctl -u ${thrown.unit}`],
+      hints: ["fleetctl status"],
     });
   }
   return refusal("internal-error", `Cannot ${doing}: ${errorText(thrown)}`);

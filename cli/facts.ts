@@ -6,13 +6,14 @@
  * @module
  */
 
-import { defaultLimits, fillLimits } from "core/agent_limits.ts";
+import { defaultLimits, fillLimits } from "core/limits/agent.ts";
 import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
+import { rolesOf, type RoleSources } from "cli/role_facts.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
 import { keepCatalog } from "cli/kept_catalog.ts";
 import { ensureHostDialKey, readHostDialKey } from "cli/host_dial.ts";
-import { hostSession } from "core/dial/host_job.ts";
+import { defined } from "core/defined.ts";
 import { registerUrl } from "core/dial/register_url.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -22,27 +23,17 @@ import { type HostLedger, readHosts } from "core/ledger/hosts.ts";
 import { readKeptLedger } from "core/ledger/kept.ts";
 import { keepHosts } from "core/ledger/kept_hosts.ts";
 import type { Ledger } from "core/ledger/ledger.ts";
-import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
 import { type HostMarkers, parseMarkers } from "core/ledger/markers.ts";
 import { initRepo, recordHandEdits } from "core/ledger/repository.ts";
-import { type HostName, type KeyName, parseMcpName } from "core/names.ts";
+import { type HostName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { readDefinitions, type RuntimeDefinitions } from "core/runtimes/definitions.ts";
 import { initSecrets } from "core/secrets/init.ts";
-import { renderHostOpKeys, renderSecretEnv, requireRoleKey } from "core/secrets/render.ts";
+import { renderHostOpKeys, renderSecretEnv } from "core/secrets/render.ts";
 import { openSecrets, type SecretAuthor, type SecretStore } from "core/secrets/store.ts";
-import {
-  agentsOnHost,
-  type Facts,
-  type GatewayRole,
-  type LoginRole,
-  type Roles,
-  type TeamchatRole,
-} from "units/reconcile/facts.ts";
-import { LOGIN_ENV } from "units/render/roles/login_env.ts";
-import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
+import { agentsOnHost, type Facts } from "units/reconcile/facts.ts";
 
 /** What gathering needs to know about this machine. */
 export interface HostSite {
@@ -54,8 +45,7 @@ export interface HostSite {
 }
 
 /** The sources of the facts, for verbs that look at one of them. */
-export interface Gathered {
-  readonly facts: Facts;
+export interface Sources {
   readonly ledger: Ledger;
   readonly catalog: Catalog;
   readonly defaults: Defaults;
@@ -66,6 +56,13 @@ export interface Gathered {
   readonly hosts: HostLedger;
   /** Public half of this host's dial key; undefined when it has none, or a damaged one. */
   readonly hostDialKey: string | undefined;
+  /** What could not be read. */
+  readonly readFaults: readonly Refusal[];
+}
+
+/** The facts and their sources. */
+export interface Gathered extends Sources {
+  readonly facts: Facts;
   /** What could not be read or used, beside the facts. */
   readonly faults: readonly Refusal[];
 }
@@ -76,8 +73,8 @@ function hasHostUnit(paths: Paths): boolean {
 }
 
 /**
- * Creates the ledger, the secret store and the keys of this host where they are missing, and commits
- * what a hand changed.
+ * Creates the ledger, the secret store and the keys of this host where they are missing, and
+ * commits what a hand changed.
  */
 export async function ensureState(
   ports: LedgerPorts & { readonly random: Random },
@@ -108,8 +105,39 @@ export async function gatherFacts(
   site: HostSite,
   tried: TriedFacts = {},
 ): Promise<Result<Gathered>> {
-  const { paths } = site;
-  const changed = tried.agent;
+  const sources = await readSources(ports, site.paths);
+  return sources.ok ? await tryFacts(ports, site, sources.value, tried) : sources;
+}
+
+/** Builds the facts as they would be, from sources that were read; for use under the same lock. */
+export async function tryFacts(
+  { files }: Pick<LedgerPorts, "files">,
+  site: HostSite,
+  read: Sources,
+  { agent, roles, markers }: TriedFacts,
+): Promise<Result<Gathered>> {
+  const { ledger } = read;
+  const sources = {
+    ...read,
+    ledger: agent === undefined ? ledger : {
+      ...ledger,
+      agents: new Map([...ledger.agents, [agent.name, agent] as const].sort(byName)),
+    },
+    roles: roles ?? read.roles,
+    markers: markers ?? read.markers,
+  };
+  const teamchat = await teamchatRole(files, {
+    ...sources,
+    agents: [...sources.ledger.agents.values()],
+    secret: (key) => sources.secrets.get({ key }),
+    root: site.paths.root,
+  });
+  if (!teamchat.ok) return teamchat;
+  const { facts, faults } = buildFacts({ ...sources, teamchat: teamchat.value }, site);
+  return ok({ ...sources, facts, faults: [...sources.readFaults, ...faults] });
+}
+
+async function readSources(ports: LedgerPorts, paths: Paths): Promise<Result<Sources>> {
   const { files } = ports;
   const ledger = await readKeptLedger(ports, paths);
   if (!ledger.ok) return ledger;
@@ -130,40 +158,23 @@ export async function gatherFacts(
   const hosts = records.ok ? await keepHosts(ports, paths, records.value) : records;
   if (!hosts.ok) return hosts;
   const hostKey = hasHostUnit(paths) ? await readHostDialKey(files, paths) : ok(undefined);
-  const sources = {
-    ledger: changed === undefined ? ledger.value : {
-      ...ledger.value,
-      agents: new Map([...ledger.value.agents, [changed.name, changed] as const].sort(byName)),
-    },
+  return ok({
+    ledger: ledger.value,
     catalog: catalog.value,
-    roles: tried.roles ?? roles.value,
-    markers: tried.markers ?? markers.value,
+    roles: roles.value,
+    markers: markers.value,
     secrets: secrets.value,
     defaults,
     definitions,
     hosts: hosts.value,
     hostDialKey: hostKey.ok ? hostKey.value : undefined,
-  };
-  const agents = [...sources.ledger.agents.values()];
-  const secret = (key: KeyName) => sources.secrets.get({ key });
-  const teamchat = await teamchatRole(files, {
-    ...{ ...sources, agents, secret },
-    root: paths.root,
-  });
-  if (!teamchat.ok) return teamchat;
-  const built = buildFacts({ ...sources, teamchat: teamchat.value }, site);
-  if (!built.ok) return built;
-  return ok({
-    ...sources,
-    facts: built.value.facts,
-    faults: [
+    readFaults: [
       ...ledger.value.faults,
       ...catalog.value.faults.map((fault) => fault.refusal),
       ...defaults.faults,
       ...definitions.faults,
       ...hosts.value.faults,
       ...(hostKey.ok ? [] : [hostKey.error]),
-      ...built.value.faults,
     ],
   });
 }
@@ -172,14 +183,13 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-type Sources = Omit<Gathered, "facts" | "faults"> & {
-  readonly teamchat?: TeamchatRole | undefined;
-};
+/** What was read, and the role that is made of it. */
+type BuiltFrom = Sources & Pick<RoleSources, "teamchat">;
 
 function buildFacts(
-  from: Sources,
+  from: BuiltFrom,
   site: HostSite,
-): Result<{ readonly facts: Facts; readonly faults: readonly Refusal[] }> {
+): { readonly facts: Facts; readonly faults: readonly Refusal[] } {
   const { paths, hostname, uid } = site;
   const { shards } = from.secrets;
   const agents = agentsOnHost(from.ledger.agents.values(), hostname);
@@ -195,7 +205,7 @@ function buildFacts(
     })),
     paths,
   );
-  return ok({
+  return {
     facts: {
       paths,
       hostname,
@@ -217,7 +227,7 @@ function buildFacts(
       // Under `/` the programs are those of the package.
       shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
       workspace: from.roles.workdir,
-      ...(from.roles.project === undefined ? {} : { project: from.roles.project }),
+      ...defined({ project: from.roles.project }),
       // These have no readable version at all. What runs for them was not taken away.
       held: {
         agents: [...from.ledger.unreadable.keys()].filter((name) => !from.ledger.agents.has(name)),
@@ -230,7 +240,7 @@ function buildFacts(
     },
     // The old file stays: a good key is never replaced by an empty one.
     faults: [...(hostKeys.ok ? [] : [hostKeys.error]), ...found.faults],
-  });
+  };
 }
 
 /** What agents may take here. Only systemd holds them to it. */
@@ -249,7 +259,7 @@ function limitsOf(
   };
 }
 
-/** Variables that stand beside an agent's secrets (decision 41). */
+/** Variables that stand beside an agent's secrets. */
 function channelEnv(
   agent: AgentRecord,
   { hostname, dialUrl, teamsUrl }: {
@@ -266,129 +276,16 @@ function channelEnv(
     CHANNEL_WEBVIEW_GATEWAY_URL: dialUrl,
     // What git signs commits with where the agent has set nothing else.
     EMAIL: `${agent.name}@${hostname}`,
-    ...(agent.userEmail === undefined ? {} : { CHANNEL_USER_EMAIL: agent.userEmail }),
+    ...defined({ CHANNEL_USER_EMAIL: agent.userEmail }),
   };
 }
 
-function dialUrlOf(from: Sources, hostname: HostName): string {
+function dialUrlOf(from: BuiltFrom, hostname: HostName): string {
   const marker = from.markers.webviewGateway;
   const listen = from.roles.gateway?.dialListen;
   return registerUrl({
     marker,
     hostname,
-    ...(listen === undefined ? {} : { listen }),
+    ...defined({ listen }),
   });
-}
-
-interface FoundRoles {
-  readonly roles: Roles;
-  readonly faults: readonly Refusal[];
-  /** Env files whose keys could not be read: the old ones stay, and nothing else waits for them. */
-  readonly heldPaths: readonly string[];
-}
-
-function rolesOf(
-  from: Sources,
-  site: HostSite,
-  { dialUrl, teamsUrl }: { readonly dialUrl: string; readonly teamsUrl: string | undefined },
-): FoundRoles {
-  const { roles } = from;
-  const faults: Refusal[] = [];
-  const heldPaths: string[] = [];
-  const readKey = (key: string, file: string): string => {
-    const value = requireRoleKey(from.secrets.shards, key, { file, hostname: site.hostname });
-    if (value.ok) return value.value;
-    faults.push(value.error);
-    heldPaths.push(file);
-    return "";
-  };
-  return {
-    faults,
-    heldPaths,
-    roles: {
-      ...(roles.isDaemonHere ? { daemon: {} } : {}),
-      ...(roles.gateway === undefined ? {} : { gateway: gatewayRole(from, site, readKey) }),
-      ...(roles.login === undefined ? {} : { login: loginRole(from, site, readKey) }),
-      ...(from.teamchat === undefined ? {} : { teamchat: from.teamchat }),
-      ...(roles.areDialUnitsHere
-        ? {
-          dial: {
-            registerUrl: dialUrl,
-            ...(teamsUrl === undefined ? {} : { teamchatUrl: teamsUrl }),
-          },
-        }
-        : {}),
-      ...hostUnit(from, site, dialUrl),
-    },
-  };
-}
-
-/** Where there is a gateway: here, or where the marker says. */
-function hostUnit(
-  { roles, markers, hostDialKey }: Sources,
-  { paths, hostname }: HostSite,
-  dialUrl: string,
-): Pick<Roles, "host"> {
-  const hasGateway = roles.gateway !== undefined ||
-    (markers.webviewGateway !== undefined && markers.webviewGateway.host !== hostname);
-  if (!hasHostUnit(paths) || !roles.isHostUnitHere || !hasGateway) return {};
-  return { host: { registerUrl: dialUrl, publicKey: hostDialKey } };
-}
-
-type ReadKey = (key: string, file: string) => string;
-
-function loginRole(
-  { roles, secrets }: Sources,
-  { paths }: HostSite,
-  readKey: ReadKey,
-): LoginRole {
-  const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
-  // The cockpit of this host believes signed statements only, so that a login without the key would
-  // let nobody in; elsewhere there may be none.
-  const isSigning = roles.gateway?.trust === "assertion" ||
-    secrets.shards.shared.has("WEBVIEW_ASSERTION_KEY" as KeyName);
-  const assertionKey = isSigning
-    ? readKey("WEBVIEW_ASSERTION_KEY", paths.env(LOGIN_ENV))
-    : undefined;
-  const basicUsers = secrets.get({ key: "WEBVIEW_BASIC_USERS" as KeyName });
-  const clientSecret = secrets.get({ key: "WEBVIEW_OIDC_CLIENT_SECRET" as KeyName });
-  return {
-    ...roles.login!,
-    hmacKey,
-    ...(assertionKey === undefined ? {} : { assertionKey }),
-    ...(basicUsers === undefined ? {} : { basicUsers }),
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-  };
-}
-
-function gatewayRole(from: Sources, { paths }: HostSite, readKey: ReadKey): GatewayRole {
-  const { roles, ledger, markers, secrets, hosts } = from;
-  const agents = [...ledger.agents.values()];
-  const { agentStorageMib: storage, eventsDays: days, hosts: names } = roles.gateway ?? {};
-  // With `header` no statement of the login proxy is looked at, and there may be no key for one.
-  const assertionKey = roles.gateway?.trust === "header"
-    ? secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName })
-    : readKey("WEBVIEW_ASSERTION_KEY", paths.env(GATEWAY_ENV));
-  return {
-    ...roles.gateway!,
-    ledgerJson: renderWebviewLedger(agents).text,
-    adminsJson: renderWebviewAdmins(agents),
-    ...(assertionKey === undefined ? {} : { assertionKey }),
-    dialKeys: new Map<string, readonly string[]>([
-      ...agents.flatMap(({ name, dialKeys }) => keyed(name, dialKeys)),
-      ...[...hosts.hosts.values()].flatMap(({ name, dialKeys }) =>
-        keyed(hostSession(name), dialKeys)
-      ),
-    ]),
-    settings: {
-      ...(names === undefined ? {} : { WEBVIEW_HOSTS: names.join(",") }),
-      ...(storage === undefined ? {} : { WEBVIEW_AGENT_STORAGE_MIB: String(storage) }),
-      ...(days === undefined ? {} : { WEBVIEW_EVENTS_DAYS: String(days) }),
-      ...(markers.isDialKeyRequired ? { WEBVIEW_DIAL_REQUIRE_KEY: "true" } : {}),
-    },
-  };
-}
-
-function keyed(name: string, keys: readonly string[] | undefined) {
-  return keys === undefined ? [] : [[name, keys] as const];
 }

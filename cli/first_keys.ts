@@ -1,5 +1,5 @@
 /**
- * The first dial keys of this host's agents (docs/adr/0010): the key that lies in an agent's home is
+ * The first dial keys of this host's agents (ADR 0010): the key that lies in an agent's home is
  * enrolled while the ledger has no `dial_keys` of that agent. Never after a revoke, which leaves an
  * empty list. All of one run are one commit.
  *
@@ -8,35 +8,37 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import { type HomeReader, readHomeText } from "cli/home_text.ts";
+import { type HomeReader, readHomeTexts } from "cli/home_text.ts";
 import { authorOf, readFacts, reconcileFacts } from "cli/planner.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { commitChange } from "core/ledger/repository.ts";
 import { editShard, isDialKey, parseShard, shardFile } from "core/ledger/shard.ts";
 import type { AgentName } from "core/names.ts";
-import type { Paths } from "core/paths.ts";
-import { FileFault } from "core/ports.ts";
 import { ok, type Result } from "core/result.ts";
-import type { Homes } from "units/reconcile/home_files.ts";
-import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { Report } from "units/reconcile/report.ts";
 
 /** Largest key file that is read. One that we made has 150 bytes. */
 const KEY_FILE_BYTES_MAX = 4 * 1024;
-/** What one home may take while other verbs wait. */
-const HOME_MS_MAX = 1_000;
 
-/** Returns the public half of the key in an agent's home; undefined when there is none to use. */
-export async function keyInHome(
+/** Returns the public halves of the keys in these agents' homes, where there is one to use. */
+export async function keysInHomes(
   context: HomeReader,
-  agent: AgentName,
-): Promise<string | undefined> {
-  const path = keyFile(context.paths, agent);
-  return publicHalf(await readHomeText(context, agent, { path, bytesMax: KEY_FILE_BYTES_MAX }));
-}
-
-function keyFile(paths: Paths, agent: AgentName): string {
-  return `${paths.dialState(agent)}/key.json`;
+  agents: readonly AgentName[],
+): Promise<ReadonlyMap<AgentName, string>> {
+  const texts = await readHomeTexts(
+    context,
+    agents.map((agent) => ({
+      agent,
+      path: `${context.paths.dialState(agent)}/key.json`,
+      bytesMax: KEY_FILE_BYTES_MAX,
+    })),
+  );
+  const found = new Map<AgentName, string>();
+  for (const [at, agent] of agents.entries()) {
+    const key = publicHalf(texts[at]);
+    if (key !== undefined) found.set(agent, key);
+  }
+  return found;
 }
 
 function publicHalf(text: string | undefined): string | undefined {
@@ -91,39 +93,7 @@ async function findFirstKeys(
       agent.dialKeys === undefined && dials(agent) && !ledger.unreadable.has(agent.name)
     );
   const names = keyless.map(({ name }) => name);
-  const found = new Map<AgentName, string>();
-  const note = (name: AgentName, key: string | undefined) => {
-    if (key !== undefined) found.set(name, key);
-  };
-  if (facts.rootless) {
-    for (const name of names) note(name, await keyInHome(context, name));
-    return found;
-  }
-  const homes = openHomeHelper(context.ports, HOME_MS_MAX);
-  try {
-    for (const name of names) note(name, await keyAsAgent(context, homes, name));
-    return found;
-  } finally {
-    await homes.close();
-  }
-}
-
-/** Reads with the agent's rights; what is no plain file is no key. */
-async function keyAsAgent(
-  { ports, paths }: VerbContext,
-  homes: Homes,
-  agent: AgentName,
-): Promise<string | undefined> {
-  const user = await ports.users.byName(agent);
-  if (user === undefined) return undefined;
-  try {
-    const file = await homes.of(user, paths.home(agent)).read(keyFile(paths, agent));
-    return publicHalf(file?.text);
-  } catch (thrown) {
-    if (!(thrown instanceof FileFault)) throw thrown;
-    ports.log.info("dial key not read", { agent, code: thrown.code });
-    return undefined;
-  }
+  return await keysInHomes(context, names);
 }
 
 /** Only an agent that somebody can reach dials a gateway. */

@@ -5,7 +5,7 @@
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { type CopiedFile, isCopiedPath } from "core/secrets/sealed_copy.ts";
 
 /** Reads every file that belongs into a copy. */

@@ -9,6 +9,8 @@ import type { VerbContext } from "cli/context.ts";
 import { HOST_AGENTS_PATH, printStatement, statementText } from "core/dial/host_agents.ts";
 import { parseDialKey, signProof } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
+import { ANSWER_LIMITS } from "core/limits/http.ts";
+import { readJson } from "core/net/bounded_body.ts";
 
 /** What the gateway says, or why it says nothing. */
 export type Elsewhere =
@@ -43,7 +45,10 @@ export async function askElsewhere(
       redirect: "manual",
       signal: ending.signal,
     });
-    if (response.status === 200) return parseAnswer(await response.json());
+    if (response.status === 200) {
+      const body = await readJson(response.body, ANSWER_LIMITS.bytesMax);
+      return parseAnswer(body.ok ? body.value : undefined);
+    }
     await response.body?.cancel();
     return response.status === 403
       ? {

@@ -1,36 +1,94 @@
 /**
- * Reading what an agent keeps in its home, as root: the agent may put a link or a pipe in place of
- * any file or folder there, so nothing is read that is not the agent's own, and nothing is waited
- * for. What is believed of the text is for the caller to say.
+ * Reading what an agent keeps in its home. The agent may put a link or a pipe in place of any file
+ * or folder there. As root under `/` a helper with the agent's rights reads, and follows no link
+ * (docs/adr/0018-one-helper-for-homes.md). Otherwise this process has no more rights than the
+ * home's owner, and nothing is read that is not the owner's. What is believed of the text is for
+ * the caller to say.
  *
  * @module
  */
 
+import { byteLength } from "core/text/cut_text.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
-
-/** Root owns no home of an agent; where it seems to, a link could lead to any file of root's. */
-const ROOT_UID = 0;
+import type { Files } from "core/ports/files.ts";
+import type { Users } from "core/ports/users.ts";
+import type { Homes } from "units/reconcile/home_files.ts";
+import { type HomePorts, openHomeHelper } from "units/reconcile/home_helper.ts";
 
 /** What reading takes; the context of a verb has it. */
 export interface HomeReader {
-  readonly ports: { readonly files: Pick<Files, "stat" | "readPlain"> };
+  readonly ports: HomePorts & {
+    readonly files: Pick<Files, "stat" | "readPlain">;
+    readonly users: Pick<Users, "byName" | "currentUid">;
+  };
   readonly paths: Paths;
 }
 
-/** Returns the text of a plain file of the agent's, of at most `bytesMax`; undefined for anything else. */
+/** A file in an agent's home, and how much of it is text that is wanted. */
+export interface HomeText {
+  readonly agent: AgentName;
+  readonly path: string;
+  readonly bytesMax: number;
+}
+
+/** What one home may take while a person waits. */
+const HOME_MS_MAX = 1_000;
+
+/**
+ * Returns the text of a plain file of the agent's, of at most `bytesMax`; undefined
+ * for anything else.
+ */
 export async function readHomeText(
-  { ports, paths }: HomeReader,
+  reader: HomeReader,
   agent: AgentName,
-  { path, bytesMax }: { readonly path: string; readonly bytesMax: number },
+  of: Omit<HomeText, "agent">,
+): Promise<string | undefined> {
+  const [text] = await readHomeTexts(reader, [{ agent, ...of }]);
+  return text;
+}
+
+/** Returns the texts of several files, of several agents, in their order. */
+export async function readHomeTexts(
+  reader: HomeReader,
+  wanted: readonly HomeText[],
+): Promise<readonly (string | undefined)[]> {
+  const { ports, paths } = reader;
+  const isAnyone = ports.users.currentUid() === 0 && paths.root === "/";
+  if (!isAnyone) return await Promise.all(wanted.map((of) => readOwn(reader, of)));
+  const homes = openHomeHelper(ports, HOME_MS_MAX);
+  try {
+    return await Promise.all(wanted.map((of) => readAsAgent(reader, homes, of)));
+  } finally {
+    await homes.close();
+  }
+}
+
+async function readAsAgent(
+  { ports, paths }: HomeReader,
+  homes: Homes,
+  { agent, path, bytesMax }: HomeText,
+): Promise<string | undefined> {
+  const user = await ports.users.byName(agent);
+  if (user === undefined || user.uid === 0) return undefined;
+  try {
+    const file = await homes.of(user, paths.home(agent)).read(path);
+    return file === undefined || byteLength(file.text) > bytesMax ? undefined : file.text;
+  } catch {
+    // What is no plain file, and a home that is too slow, tell nothing.
+    return undefined;
+  }
+}
+
+async function readOwn(
+  { ports, paths }: HomeReader,
+  { agent, path, bytesMax }: HomeText,
 ): Promise<string | undefined> {
   try {
-    // The folder that the homes are in is root's: nobody else can exchange a home.
     const home = await ports.files.stat(paths.home(agent));
-    if (home?.kind !== "directory") return undefined;
-    if (home.uid === ROOT_UID && paths.root === "/") return undefined;
-    return await ports.files.readPlain(path, { bytesMax, uid: home.uid });
+    return home?.kind === "directory"
+      ? await ports.files.readPlain(path, { bytesMax, uid: home.uid })
+      : undefined;
   } catch {
     // A folder that cannot be read tells nothing.
     return undefined;

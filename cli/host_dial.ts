@@ -1,6 +1,6 @@
 /**
  * The dial key of this host: made at the first `apply`, kept 0600 by root, and its public half
- * enrolled in the ledger while that host never had one (decision 11). Level-based: a key that is
+ * enrolled in the ledger while that host never had one. Level-based: a key that is
  * there stays, and one that was revoked is not enrolled again.
  *
  * @module
@@ -12,7 +12,7 @@ import type { LedgerPorts } from "core/ledger/git.ts";
 import { changeHostKeys, parseHostShard } from "core/ledger/hosts.ts";
 import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 

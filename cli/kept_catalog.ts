@@ -1,6 +1,6 @@
 /**
- * Entries of the overlay catalog that cannot be read: each goes on as its newest readable commit has
- * it, and its fault says so. Reads git only where there is a fault; writes nothing.
+ * Entries of the overlay catalog that cannot be read: each goes on as its newest readable commit
+ * has it, and its fault says so. Reads git only where there is a fault; writes nothing.
  *
  * @module
  */

@@ -5,10 +5,11 @@
  * @module
  */
 
-import { parseJsonObject } from "core/json_object.ts";
 import type { Paths } from "core/paths.ts";
-import { FileFault, type Files, type Users } from "core/ports.ts";
-import { closeKept, type KeptYaml, openKept } from "core/yaml_kept.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import type { Users } from "core/ports/users.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
+import { closeKept, type KeptYaml, openKept } from "core/text/yaml_kept.ts";
 
 const MODE = 0o600;
 /** Tens of thousands of shards; a larger file is not read. */

@@ -12,7 +12,7 @@ Deno.exit(await runVerbs(Deno.args));
 async function runVerbs(argv: readonly string[]): Promise<number> {
   const [{ runCli }, { openTerminal }, { splitArguments }] = await Promise.all([
     import("cli/run.ts"),
-    import("core/os/terminal.ts"),
+    import("cli/os/terminal.ts"),
     import("core/os/argv.ts"),
   ]);
   // As much of it as the permission set names.
@@ -25,7 +25,7 @@ async function runVerbs(argv: readonly string[]): Promise<number> {
     terminal,
     tokenize: splitArguments,
     takeOverStop,
-    openPorts: async () => (await import("core/os/verb_ports.ts")).openVerbPorts("fleetctl"),
+    openPorts: async () => (await import("cli/os/verb_ports.ts")).openVerbPorts("fleetctl"),
     out: terminal.out,
     err: terminal.err,
     readStdin: terminal.readStdin,

@@ -118,7 +118,9 @@ function printTable(
   return [line(head), ...rows.map(line)];
 }
 
-/** Takes from the widest column until the line fits; 0 columns is no terminal, and nothing is cut. */
+/**
+ * Takes from the widest column until the line fits; 0 columns is no terminal, and nothing is cut.
+ */
 function shrink(widths: number[], columns: number): void {
   if (columns === 0) return;
   const room = columns - GAP.length * (widths.length - 1);

@@ -1,6 +1,6 @@
 /**
  * The one way in which verbs change a host: facts, perhaps with one change tried out, then the
- * planner, under one lock (decision 5). A change of the ledger is recorded by the verb after the
+ * planner, under one lock. A change of the ledger is recorded by the verb after the
  * planner took it, so that a verb that was cut short leaves no promise behind.
  *
  * @module
@@ -8,13 +8,13 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
-import { type Gathered, gatherFacts, type HostSite, type TriedFacts } from "cli/facts.ts";
+import { type Gathered, gatherFacts, type HostSite, type TriedFacts, tryFacts } from "cli/facts.ts";
 import { reconcilePorts } from "cli/reconcile_ports.ts";
 import { sweepTempFiles } from "cli/sweep.ts";
 import { takeVerbLock } from "cli/verb_lock.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import {
@@ -86,6 +86,18 @@ export function readFacts(
   return gatherFacts(context.ports, siteOf(context), changed);
 }
 
+/**
+ * Returns the facts as they would be with a change; what was read under this lock is
+ * not read again.
+ */
+export function factsWith(
+  context: VerbContext,
+  read: Gathered,
+  tried: TriedFacts,
+): Promise<Result<Gathered>> {
+  return tryFacts(context.ports, siteOf(context), read, tried);
+}
+
 /** Runs `work` while no other verb changes this host; waits for its turn (`cli/verb_lock.ts`). */
 export async function underVerbLock<T>(
   context: VerbContext,
@@ -108,8 +120,8 @@ export async function underVerbLock<T>(
 }
 
 /**
- * Like `underVerbLock`, for a verb about one agent. The agent decides how long its units take to stop and
- * to start: so what is slow is waited for after the lock was given back.
+ * Like `underVerbLock`, for a verb about one agent. The agent decides how long its units take to
+ * stop and to start: so what is slow is waited for after the lock was given back.
  */
 export async function underAgentLock(
   context: VerbContext,
@@ -138,6 +150,7 @@ export async function reconcileFacts(
   const machine = reconcilePorts(context, ports.services(paths));
   return await reconcile(gathered.facts, vendor === undefined ? machine : { ...machine, vendor }, {
     ...how,
+    isAgents: !isOperator(context.caller),
     keepDaemon: context.env[UNDER_DAEMON] === "1",
     onStep: stepTeller(context),
   });
@@ -158,9 +171,10 @@ function stepTeller({ ports, progress, terminal }: VerbContext): (step: StepProg
 }
 
 /**
- * Installs the trees that an agent's verb needs before it takes the lock, because a download may take
- * minutes. Under the lock nothing is installed then: what was not foreseen is left to the next `apply`.
- * An operator decides for the whole host, and gets undefined: the planner installs what is missing.
+ * Installs the trees that an agent's verb needs before it takes the lock, because a download may
+ * take minutes. Under the lock nothing is installed then: what was not foreseen is left to the next
+ * `apply`. An operator decides for the whole host, and gets undefined: the planner installs what is
+ * missing.
  */
 export async function installFirst(
   context: VerbContext,
@@ -208,8 +222,8 @@ export async function followLedger(
 }
 
 /**
- * Returns a report of the planner as the report of a verb; `last` are its closing lines. A verb about
- * one agent did what it was asked whatever is wrong elsewhere: that is then a warning for an
+ * Returns a report of the planner as the report of a verb; `last` are its closing lines. A verb
+ * about one agent did what it was asked whatever is wrong elsewhere: that is then a warning for an
  * operator, and nothing to an agent.
  */
 export function planReport(

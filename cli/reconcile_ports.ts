@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
-import type { ServiceManager } from "core/ports.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 import { ok } from "core/result.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { ReconcilePorts, Vendor } from "units/reconcile/run.ts";

@@ -6,14 +6,14 @@
  */
 
 import { errorText, type Refusal, refusal } from "core/errors.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
 import type { Decision } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Addressed } from "core/verbs/rewrite.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** Who acts on what, and whether that is allowed. */
 export interface Settled {

@@ -1,8 +1,8 @@
 /**
- * What `webview-gateway remove`, `teams-gateway remove` and `webview-login remove` share: the role leaves
- * `roles.yaml`, the marker that names this host leaves `host.yaml`, and the planner takes units and
- * rendered files away. What the role keeps stays and is named, unless its deletion is asked for.
- * Running the verb again finishes one that was cut short.
+ * What `webview-gateway remove`, `teams-gateway remove` and `webview-login remove` share: the role
+ * leaves `roles.yaml`, the marker that names this host leaves `host.yaml`, and the planner takes
+ * units and rendered files away. What the role keeps stays and is named, unless its deletion is
+ * asked for. Running the verb again finishes one that was cut short.
  *
  * @module
  */
@@ -114,7 +114,9 @@ interface FileEdits {
   readonly before: HostRoles;
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
-  /** Files that change, the roles first: a planner that is cut short is finished by the next run. */
+  /**
+   * Files that change, the roles first: a planner that is cut short is finished by the next run.
+   */
   readonly texts: readonly { readonly path: string; readonly text: string }[];
 }
 

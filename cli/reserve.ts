@@ -9,7 +9,9 @@
 import { readDisks } from "cli/disk_room.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Files, Processes, Users } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { Users } from "core/ports/users.ts";
 
 /** What holding it needs. */
 export interface ReservePorts {

@@ -10,7 +10,8 @@ import { COMMANDS } from "cli/commands.ts";
 import type { CliDeps } from "cli/context.ts";
 import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
-import { withLocalCommand, withLocalHints } from "core/local_hints.ts";
+import { defined } from "core/defined.ts";
+import { withLocalCommand, withLocalHints } from "core/hints/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
 import { recordDirectly, type Settled } from "cli/record_directly.ts";
@@ -23,7 +24,7 @@ import { whoIs } from "core/verbs/who.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseAgentName } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import { type Caller, callerFor } from "core/verbs/caller.ts";
@@ -36,7 +37,7 @@ import {
 } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** Runs the command line and returns its exit code; everything is printed. */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
@@ -214,8 +215,8 @@ async function settle(
 }
 
 /**
- * An agent that works on itself with its own rights. The ledger is root's to read, so the user's name
- * is all there is to go by; nothing is granted with it that this user could not do anyway.
+ * An agent that works on itself with its own rights. The ledger is root's to read, so the user's
+ * name is all there is to go by; nothing is granted with it that this user could not do anyway.
  */
 async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> {
   const user = await ports.users.byUid(uid);
@@ -246,9 +247,9 @@ async function forwardVerb(
   const tree = deps.env.FLEETCTL_FROM_TREE;
   const code = await forward(stream, {
     argv: printInvocation(invocation),
-    ...(invocation.as === undefined ? {} : { as: invocation.as }),
-    tty: { ...deps.terminal, ...(tree === undefined ? {} : { tree }) },
-    ...(secretValue.value === undefined ? {} : { stdin: secretValue.value }),
+    ...defined({ as: invocation.as }),
+    tty: { ...deps.terminal, ...defined({ tree }) },
+    ...defined({ stdin: secretValue.value }),
   }, deps);
   return code.ok ? code.value : await printRefusal(code.error, invocation.json, deps);
 }

@@ -1,13 +1,13 @@
 /**
  * Where the value of a secret option comes from: the option, stdin with `-`, or a prompt without
- * echo. From here on it travels over stdin only (decision 40). Never prints it.
+ * echo. From here on it travels over stdin only. Never prints it.
  *
  * @module
  */
 
 import type { CliDeps } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, printTyped } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";

@@ -6,7 +6,8 @@
  */
 
 import type { Paths } from "core/paths.ts";
-import type { Clock, Files } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
 
 const TEMP_FILE = /^\..*\.fleetctl-tmp$/;
 /** Nobody takes this long between making a temp file and renaming it. */

@@ -1,23 +1,24 @@
 /**
- * What the team-chat gateway of a host is rendered from: the roles file, the ledger, the keys of the
- * secret store, and the hosts of its cloud. Reads the file of a private cloud and nothing else.
+ * What the team-chat gateway of a host is rendered from: the roles file, the ledger, the keys of
+ * the secret store, and the hosts of its cloud. Reads the file of a private cloud and nothing else.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { HostMarkers } from "core/ledger/markers.ts";
 import type { HostName, KeyName } from "core/names.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
 import { refusal } from "core/errors.ts";
 import { hostPortOf, knownCloud, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
-import { fileOrigin } from "core/file_url.ts";
+import { fileOrigin } from "core/net/file_url.ts";
 import type { TeamchatRole } from "units/reconcile/facts.ts";
 
-/** Keys of the shared shard that the gateway gets (spec "Team-chat gateway configuration"). */
+/** Keys of the shared shard that the gateway gets. */
 export const TEAMCHAT_KEYS = [
   "TEAMS_APP_ID",
   "TEAMS_APP_PASSWORD",
@@ -30,7 +31,7 @@ export const TEAMCHAT_KEYS = [
   "TEAMS_SENDS_PER_SECOND",
 ] as const;
 
-/** Port of the gateway (spec "Team-chat gateway"). */
+/** Port of the gateway. */
 export const TEAMCHAT_PORT = 3978;
 
 /** Builds the role; undefined where this host does not run it. */
@@ -54,7 +55,8 @@ export async function teamchatRole(
       ok: false,
       error: refusal(
         "cloud-file-invalid",
-        `Cannot read the cloud file "${teamchat.cloud}": it is not there, must be a cloud or a file`,
+        `Cannot read the cloud file "${teamchat.cloud}": it is not there, must be a cloud or a ` +
+          "file",
       ),
     };
   }
@@ -82,8 +84,7 @@ export async function teamchatRole(
     agentsJson: renderTeamsAgents(agents).text,
     settings: {
       ...Object.fromEntries(given),
-      ...(marker === undefined ? {} : { TEAMS_REGISTER_NAMES: marker }),
-      ...(fileHosts === undefined ? {} : { TEAMS_FILE_HOSTS: fileHosts }),
+      ...defined({ TEAMS_REGISTER_NAMES: marker, TEAMS_FILE_HOSTS: fileHosts }),
     },
     dialKeys: new Map(
       agents.flatMap(({ name, dialKeys }) => dialKeys === undefined ? [] : [[name, dialKeys]]),

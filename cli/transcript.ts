@@ -6,7 +6,7 @@
  */
 
 import { printable, transcriptLines } from "cli/up/turn.ts";
-import type { TurnNews } from "core/dial/ask_turn.ts";
+import type { TurnNews } from "cli/ask_turn.ts";
 
 /** A transcript that grows. */
 export interface Transcript {

@@ -1,6 +1,6 @@
 /**
  * The Unix user of an agent. Made only on a real host by root: under another root agents are names
- * in a ledger, and no account of the machine is touched (decision 38).
+ * in a ledger, and no account of the machine is touched.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
-import type { User } from "core/ports.ts";
+import type { User } from "core/ports/users.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Group of all agents of a host. */

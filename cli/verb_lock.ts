@@ -1,18 +1,21 @@
 /**
- * The lock under which a verb changes this host, and the queue in front of it. Among uids the turns go
- * round: the uid that had the lock longest ago comes next, and of one uid the oldest verb. So a user
- * with many verbs delays another by a single one.
+ * The lock under which a verb changes this host, and the queue in front of it. Among uids the turns
+ * go round: the uid that had the lock longest ago comes next, and of one uid the oldest verb. So a
+ * user with many verbs delays another by a single one.
  *
- * Each waiting process holds a lock on a ticket of its own, `verb.queue/<uid>.<time>.<id>`: the ticket of
- * one that died is free, and the next one removes it. Exclusion rests on `verb.lock` alone; the queue
- * only says who may try.
+ * Each waiting process holds a lock on a ticket of its own, `verb.queue/<uid>.<time>.<id>`: the
+ * ticket of one that died is free, and the next one removes it. Exclusion rests on `verb.lock`
+ * alone; the queue only says who may try.
  *
  * @module
  */
 
-import { isRecord } from "core/json_object.ts";
+import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import type { Paths } from "core/paths.ts";
-import type { Clock, Files, Lock, Random } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files, Lock } from "core/ports/files.ts";
+import type { Random } from "core/ports/random.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** What the lock needs of the machine. */
 export interface VerbLockPorts {
@@ -42,8 +45,7 @@ interface Place {
   readonly lock: string;
 }
 
-const POLL_MS_FIRST = 2;
-const POLL_MS_MAX = 50;
+const POLL: Backoff = { firstMs: 2, maxMs: 50 };
 /** Uids that are remembered; far more than wait at once. */
 const SERVED_MAX = 1_024;
 const TICKET = /^(\d+)\.(\d+)\.[0-9a-f-]+$/;
@@ -69,13 +71,13 @@ export async function takeVerbLock(
   await files.ensureDir(place.queue, { mode: 0o700 });
   const { name, held } = await drawTicket(ports, place, uid);
   try {
-    for (let pause = POLL_MS_FIRST;; pause = Math.min(pause * 2, POLL_MS_MAX)) {
+    for (let looks = 0;; looks++) {
       const taken = await isNext(place, name) ? await files.tryLock(place.lock) : undefined;
       if (taken !== undefined) {
         await noteTurn(place, uid);
         return taken;
       }
-      await ports.clock.sleep(pause);
+      await ports.clock.sleep(backoffMs(POLL, looks));
     }
   } finally {
     await files.remove(`${place.queue}/${name}`);

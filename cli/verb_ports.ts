@@ -1,17 +1,18 @@
 /**
- * What verbs need of a machine besides the ports that every program has. Types only; `core/os/verb_ports.ts`
- * opens the real one.
+ * What verbs need of a machine besides the ports that every program has. Types only;
+ * `cli/os/verb_ports.ts` opens the real one.
  *
  * @module
  */
 
-import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
-import type { McpClient } from "core/mcp_port.ts";
+import type { EmbeddedManager, UnitEvent } from "units/manager/embedded.ts";
+import type { McpClient } from "core/ports/mcp_client.ts";
 import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Host, ServiceManager } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 import type { Result } from "core/result.ts";
-import type { Trees } from "core/tree_port.ts";
+import type { Trees } from "core/ports/trees.ts";
 
 /** What a TLS server presents. */
 export interface ServedCertificate {

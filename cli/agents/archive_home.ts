@@ -1,8 +1,8 @@
 /**
- * The home of a removed agent as one file that only root can read. Links are kept as links, and other
- * file systems below the home are left out; of a sparse file only what is there is read. What the
- * agent left may be of any size: it is measured before anything is taken away, and the archive can
- * not grow past what was free then. One that was cut short has the name of its agent and is replaced.
+ * The home of a removed agent as one file that only root can read. Links are kept as links,
+ * and other file systems below the home are left out. Holes of a sparse file are not read. The home
+ * is measured before anything is removed, and the archive cannot grow past the space that was free
+ * then. An archive that was cut short keeps the name of its agent and is replaced.
  *
  * @module
  */
@@ -11,8 +11,9 @@ import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { HOUR_MS } from "core/text/duration.ts";
 
-const ARCHIVE_MS_MAX = 3_600_000;
+const ARCHIVE_MS_MAX = HOUR_MS;
 /** A home with more entries than can be counted in this time takes hours to archive. */
 const MEASURE_MS_MAX = 60_000;
 /** Part of the free space that an archive may take: the ledger and the roles write there too. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { limitFields, type LimitsEdit } from "core/ledger/limit_fields.ts";
 import {
   type AgentLimits,
   fillLimits,
@@ -13,8 +14,7 @@ import {
   limitsFault,
   parseLimit,
   printLimit,
-} from "core/agent_limits.ts";
-import { limitFields, type LimitsEdit } from "core/ledger/limit_fields.ts";
+} from "core/limits/agent.ts";
 
 /** What options say about limits. */
 export interface GivenLimits {

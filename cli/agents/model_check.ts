@@ -1,20 +1,24 @@
 /**
  * Tries an endpoint before its key is stored: one question that costs nothing (its list of models),
- * or, where an endpoint has no list, one answer of a single token. Requests and judgements are pure;
- * `checkModel` sends them. Nothing that the endpoint says is repeated but the names of its models,
- * and no redirect is followed, so that a check tells nothing about other services of the network.
+ * or, where an endpoint has no list, one answer of a single token (the least that its API allows).
+ * Requests and judgements are pure; `checkModel` sends them. Nothing that the endpoint says is
+ * repeated but the names of its models, and no redirect is followed, so that a check tells nothing
+ * about other services of the network.
  *
  * @module
  */
 
-import { quoteShell } from "core/quote.ts";
+import { defined } from "core/defined.ts";
+import { readText } from "core/net/bounded_body.ts";
+import { quoteShell } from "core/text/quote.ts";
 import { refusal } from "core/errors.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { DecidedModel } from "core/runtimes/model_choice.ts";
+import { type DecidedModel, isVendorAddress } from "core/runtimes/model_choice.ts";
 
 /** How long an endpoint may take. */
-export const CHECK_MS_MAX = 15_000;
+const CHECK_MS_MAX = 15_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 /** Models that a refusal names. */
 const NAMED_MODELS_MAX = 8;
@@ -43,12 +47,26 @@ export function listRequest(of: Checked): CheckRequest {
   };
 }
 
+/** Where a provider's own API makes an answer, and the shape of a question for one token. */
+const QUESTIONS = {
+  anthropic: { path: "messages", limit: "max_tokens", tokens: 1, input: "messages" },
+  openai: { path: "responses", limit: "max_output_tokens", tokens: 16, input: "input" },
+  "openai-compatible": {
+    path: "chat/completions",
+    limit: "max_tokens",
+    tokens: 1,
+    input: "messages",
+  },
+} as const;
+
 /** Returns the question for endpoints that have no list. */
 export function tokenRequest(of: Checked): CheckRequest {
-  const { model, baseUrl = "" } = of;
+  const { model, baseUrl = "", provider } = of;
+  const { path, limit, tokens, input } =
+    QUESTIONS[provider === "demo" ? "openai-compatible" : provider];
   return {
     method: "POST",
-    url: `${baseUrl}/chat/completions`,
+    url: `${baseUrl}/${path}`,
     headers: {
       accept: "application/json",
       "content-type": "application/json",
@@ -56,10 +74,14 @@ export function tokenRequest(of: Checked): CheckRequest {
     },
     body: JSON.stringify({
       model,
-      max_tokens: 1,
-      messages: [{ role: "user", content: "Say yes." }],
+      [limit]: tokens,
+      [input]: [{ role: "user", content: "Say yes." }],
     }),
   };
+}
+
+function isVendors({ provider, baseUrl }: Checked): boolean {
+  return isVendorAddress(provider, baseUrl ?? null);
 }
 
 function keyHeaders({ provider, key }: Checked): Readonly<Record<string, string>> {
@@ -75,7 +97,8 @@ export function judgeList(
   answer: { readonly status: number; readonly body: string },
 ): Result<void> | undefined {
   const isCompatible = of.provider === "openai-compatible";
-  if (isCompatible && NO_LIST.has(answer.status)) return undefined;
+  // A vendor has a list; another place that speaks its API may have none.
+  if (!isVendors(of) && NO_LIST.has(answer.status)) return undefined;
   const judged = judgeStatus(of, answer.status);
   if (!judged.ok || !isCompatible) return judged;
   const names = modelNames(answer.body);
@@ -129,7 +152,7 @@ function noEndpoint(of: Checked, status?: number) {
   return refusal(
     "model-garbage",
     `Cannot connect the model: "${of.baseUrl}" answers with ${found}, must be a model endpoint`,
-    { details: of.provider === "openai-compatible" ? ["base_url: is no model endpoint"] : [] },
+    { details: isVendors(of) ? [] : ["base_url: is no model endpoint"] },
   );
 }
 
@@ -173,9 +196,10 @@ export async function askEndpoint(
       headers: request.headers,
       redirect: "manual",
       signal: late.signal,
-      ...(request.body === undefined ? {} : { body: request.body }),
+      ...defined({ body: request.body }),
     });
-    return { status: response.status, body: await readBounded(response) };
+    const text = await readText(response.body, ANSWER_BYTES_MAX);
+    return { status: response.status, body: text.ok ? text.value : "" };
   } catch {
     return undefined;
   } finally {
@@ -183,26 +207,12 @@ export async function askEndpoint(
   }
 }
 
-async function readBounded(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  if (response.body === null) return text;
-  for await (const chunk of response.body) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the rest.
-    if (bytes > ANSWER_BYTES_MAX) return "";
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text;
-}
-
 function unreachable(of: Checked) {
   return refusal(
     "model-unreachable",
     `Cannot connect the model: "${of.baseUrl}" does not answer, must be reachable from this host`,
     {
-      details: of.provider === "openai-compatible" ? ["base_url: does not answer"] : [],
+      details: isVendors(of) ? [] : ["base_url: does not answer"],
       hints: of.baseUrl === undefined ? [] : [`curl -sSI ${quoteShell(of.baseUrl)}`],
     },
   );

@@ -1,6 +1,6 @@
 /**
- * What keeps an agent and its owner apart although its record is valid: said when the record is made
- * or changed. Pure.
+ * What keeps an agent and its owner apart although its record is valid: said when the record is
+ * made or changed. Pure.
  *
  * @module
  */

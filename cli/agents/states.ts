@@ -1,13 +1,13 @@
 /**
  * The states of agents on this host, read from the service manager and from what their dial units
- * have written down (decision 9). Reads only. What an agent's folder holds is the agent's to bend,
+ * have written down. Reads only. What an agent's folder holds is the agent's to bend,
  * so it is read in a bounded way and believed only as text about that agent.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { readHomeText } from "cli/home_text.ts";
+import { readHomeTexts } from "cli/home_text.ts";
 import type { Cell, Tone } from "cli/output.ts";
 import {
   type HostState,
@@ -21,7 +21,7 @@ import type { AgentState } from "core/dial/event.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { dialUnit } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 const TONES: Readonly<Record<AgentState, Tone>> = {
   "idle": "good",
@@ -43,21 +43,32 @@ export async function agentStates(
   const isManaged = agents.length > 0 && await services.isRunning();
   const units = isManaged ? await services.status(agents.map((agent) => dialUnit(agent.name))) : [];
   const byUnit = new Map<string, UnitStatus>(units.map((unit) => [unit.unit, unit]));
-  const states = await Promise.all(agents.map(async ({ name, stopped }) => {
+  const active = agents.map(({ name }) => name)
+    .filter((name) => byUnit.get(dialUnit(name))?.active === "active");
+  const told = await readTold(context, active);
+  return new Map(agents.map(({ name, stopped }) => {
     const unit = byUnit.get(dialUnit(name));
-    const told = unit?.active === "active" ? await readTold(context, name) : undefined;
-    return [name, stateOnHost({ stopped, unit, told, now: ports.clock.now() })] as const;
+    const of = { stopped, unit, told: told.get(name), now: ports.clock.now() };
+    return [name, stateOnHost(of)] as const;
   }));
-  return new Map(states);
 }
 
 async function readTold(
   context: VerbContext,
-  agent: AgentName,
-): Promise<ToldState | undefined> {
-  const path = `${context.paths.dialState(agent)}/${STATE_FILE}`;
-  const text = await readHomeText(context, agent, { path, bytesMax: STATE_FILE_BYTES_MAX });
-  return text === undefined ? undefined : parseToldState(text);
+  agents: readonly AgentName[],
+): Promise<ReadonlyMap<AgentName, ToldState | undefined>> {
+  const texts = await readHomeTexts(
+    context,
+    agents.map((agent) => ({
+      agent,
+      path: `${context.paths.dialState(agent)}/${STATE_FILE}`,
+      bytesMax: STATE_FILE_BYTES_MAX,
+    })),
+  );
+  return new Map(agents.map((agent, at) => {
+    const text = texts[at];
+    return [agent, text === undefined ? undefined : parseToldState(text)] as const;
+  }));
 }
 
 /** Returns a state as a cell of a table: `failed (exit-code 1)`. */

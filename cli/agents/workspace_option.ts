@@ -1,25 +1,14 @@
 /**
- * The option `--workspace` of `agents add` and `agents set`. Pure.
+ * Where the workspace of `agents add` and `agents set` may lie on this host. Pure.
  *
  * @module
  */
 
-import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import { err, ok, type Result } from "core/result.ts";
-import { DEFAULT_WORKSPACE, workspaceRule } from "core/workspace.ts";
+import type { Result } from "core/result.ts";
+import { DEFAULT_WORKSPACE } from "core/workspace.ts";
 import { workspaceOf } from "units/reconcile/facts.ts";
-
-/** Parses the path of a workspace. */
-export function parseWorkspace(text: string): Result<string> {
-  const rule = workspaceRule(text);
-  return rule === undefined ? ok(text) : err(refusal(
-    "workspace-invalid",
-    `is ${JSON.stringify(text)}, ${rule}`,
-    { kind: "usage" },
-  ));
-}
 
 /** Refuses a workspace where none may lie on this host; the default is always good. */
 export function checkWorkspace(

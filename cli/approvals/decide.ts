@@ -1,6 +1,6 @@
 /**
- * What `fleetctl approvals approve` and `deny` share. The decision names the digest of the call that
- * was found under the id, so that it can be about no other; the dial unit takes the first one.
+ * What `fleetctl approvals approve` and `deny` share. The decision names the digest of the call
+ * that was found under the id, so that it can be about no other; the dial unit takes the first one.
  *
  * @module
  */
@@ -8,9 +8,10 @@
 import { findApproval } from "cli/approvals/find.ts";
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
+import { defined } from "core/defined.ts";
 import { sendDecision } from "core/dial/ask_human.ts";
 import { refusal } from "core/errors.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -56,7 +57,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     digest,
     decision,
     by: callerText(caller),
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
   });
   if (!sent.ok) return sent;
   const name = mcp === "" ? tool : `${mcp} ${tool}`;

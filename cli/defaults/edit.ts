@@ -1,6 +1,6 @@
 /**
- * One change of the host's additions to the default sets, under the lock of verbs. Takes effect with
- * the next apply, which is what restarts agents.
+ * One change of the host's additions to the default sets, under the lock of verbs. Takes effect
+ * with the next apply, which is what restarts agents.
  *
  * @module
  */

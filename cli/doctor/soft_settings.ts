@@ -1,16 +1,16 @@
 /**
- * The settings of a host that are as the specification describes them and could be harder
- * (decision 37): each with what it means and what hardens it. Pure. None is a fault: a site may have
- * its reasons, and `doctor` says them so that they are reasons and not oversights.
+ * The settings of a host that have their default and could be harder: each
+ * with what it means and what hardens it. Pure. None is a fault: a site may have its reasons, and
+ * `doctor` says them so that they are reasons and not oversights.
  *
  * @module
  */
 
-import { parseBasicUsers } from "core/basic_users.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { HostMarkers } from "core/ledger/markers.ts";
+import { parseBasicUsers } from "core/login/basic_users.ts";
 import type { HostName } from "core/names.ts";
 import { startsPrograms } from "units/render/mcp/command.ts";
 

@@ -1,14 +1,14 @@
 /**
  * Composition root of `fleetctl-exec`, the only program that the daemon may run. It takes no
- * arguments: request and grant come over stdin (decision 40).
+ * arguments: request and grant come over stdin.
  *
  * @module
  */
 
 import { runGranted } from "cli/exec/run_granted.ts";
 import { splitArguments } from "core/os/argv.ts";
-import { openTerminal } from "core/os/terminal.ts";
-import { openVerbPorts } from "core/os/verb_ports.ts";
+import { openTerminal } from "cli/os/terminal.ts";
+import { openVerbPorts } from "cli/os/verb_ports.ts";
 import { VERSION } from "core/version.ts";
 
 if (Deno.args.length > 0) {

@@ -10,8 +10,9 @@ import type { CliDeps } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
 import { UNDER_DAEMON } from "cli/planner.ts";
 import { printRefusal, runVerb } from "cli/run.ts";
+import { defined } from "core/defined.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { authorize } from "core/verbs/authorize.ts";
 import { type ExecEnvelope, parseEnvelope } from "core/verbs/exec_envelope.ts";
@@ -20,7 +21,7 @@ import { readGrantKey } from "core/verbs/grant_key.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { parseRequest } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** An envelope holds a request of at most 1 MiB, escaped once more. */
 const ENVELOPE_BYTES_MAX = 4 * 1024 * 1024;
@@ -45,7 +46,7 @@ export async function runGranted(deps: CliDeps): Promise<number> {
         // A verb that restarted the daemon would end itself.
         [UNDER_DAEMON]: "1",
         // Nothing but hints for the client comes of it.
-        ...(tree === undefined ? {} : { FLEETCTL_FROM_TREE: tree }),
+        ...defined({ FLEETCTL_FROM_TREE: tree }),
       },
       terminal: request.tty ?? NO_TERMINAL,
       secretValue: request.stdin,

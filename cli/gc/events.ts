@@ -1,6 +1,6 @@
 /**
- * What `fleetctl gc` takes of the gateway's transcripts; `core/transcript_retention.ts` says what
- * may go. Nothing goes when every event looks old.
+ * What `fleetctl gc` takes of the gateway's transcripts; `core/store/transcript_retention.ts` says
+ * what may go. Nothing goes when every event looks old.
  *
  * Root writes to the database of the gateway's user while the gateway runs: SQLite serializes the
  * two, and as root it gives files that it makes beside a database to the database's owner.
@@ -8,8 +8,9 @@
  * @module
  */
 
-import type { Databases, Files } from "core/ports.ts";
-import { openRetention } from "core/transcript_retention.ts";
+import type { Databases } from "core/ports/databases.ts";
+import type { Files } from "core/ports/files.ts";
+import { openRetention } from "core/store/transcript_retention.ts";
 
 /** What goes, or what keeps it. */
 export interface ExpiredEvents {

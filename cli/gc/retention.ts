@@ -9,7 +9,7 @@
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
+import type { FileStat } from "core/files/file_stat.ts";
 
 /** A file or folder as it was found. */
 export interface Found {
@@ -44,7 +44,9 @@ export function doomedLogs(
   });
 }
 
-/** An instance's log is old news as soon as its connection is closed; its template does not keep it. */
+/**
+ * An instance's log is old news as soon as its connection is closed; its template does not keep it.
+ */
 function isRendered(unit: string, units: ReadonlySet<string>): boolean {
   return units.has(unit) && !/@[^.]+\./.test(unit);
 }

@@ -7,9 +7,9 @@
 
 import { exitCode, refusalLines } from "cli/exit.ts";
 import { helpText } from "cli/help.ts";
-import { withLocalHints } from "core/local_hints.ts";
+import { withLocalHints } from "core/hints/local_hints.ts";
 import { parseRequest } from "core/verbs/invocation.ts";
-import type { ArgumentToken } from "core/argument_token.ts";
+import type { ArgumentToken } from "core/text/argument_token.ts";
 
 /** What to print, and where. */
 export interface HelpAnswer {

@@ -8,9 +8,11 @@
 
 import { errorText, refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
-import type { Child, Files, Processes } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseJsonObject } from "core/json_object.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
+import { readLines } from "core/text/lines.ts";
 
 /** One line and where it comes from. */
 export interface LogLine {
@@ -42,7 +44,7 @@ type OnLine = (line: LogLine) => Promise<void>;
 
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
 /** A longer line is cut; nothing that we log is as long. */
-const LINE_LENGTH_MAX = 256 * 1024;
+const LINES = { lineBytesMax: 256 * 1024, longLines: "cut" } as const;
 
 /** Hands over line after line; of one source in order, of several as they come. */
 export async function readLogs(
@@ -67,8 +69,8 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
     "--output=json",
     "--output-fields=MESSAGE,_SYSTEMD_UNIT,UNIT",
     `--lines=${query.lines}`,
-    // Following keeps to the boot that /proc names, and in a container whose boot id is mounted over,
-    // a service with a /proc of its own reads another one there; `--merge` takes every boot.
+    // Following reads only the boot that /proc names. A container may mount over its boot id, and a
+    // service with a private /proc then sees another one; `--merge` reads every boot.
     ...(query.isFollowing ? ["--follow", "--merge"] : []),
     ...query.units.map((unit) => `--unit=${unit.replace("@.", "@*.")}`),
   ];
@@ -153,7 +155,7 @@ async function readChild(
   try {
     await child.stdin.close().catch(() => {});
     const said = new Response(child.stderr as ReadableStream<Uint8Array<ArrayBuffer>>).text();
-    await readLines(child, onText);
+    for await (const line of readLines(child.stdout, LINES)) await onText(line);
     const exit = await child.exited;
     const words = (await said).trim();
     if (exit.code !== 0 && !stop.aborted) {
@@ -163,15 +165,4 @@ async function readChild(
     stop.removeEventListener("abort", end);
     end();
   }
-}
-
-async function readLines(child: Child, onText: (text: string) => Promise<void>): Promise<void> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of child.stdout) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = (lines.pop() ?? "").slice(0, LINE_LENGTH_MAX);
-    for (const line of lines) await onText(line);
-  }
-  if (rest !== "") await onText(rest);
 }

@@ -11,8 +11,8 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { fillEndpoint } from "core/catalog/endpoint.ts";
 import { refusal } from "core/errors.ts";
-import type { McpEndpoint } from "core/mcp_port.ts";
 import type { AgentName, McpName } from "core/names.ts";
+import type { McpEndpoint } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { readRenderedKeys } from "core/secrets/rendered_keys.ts";
@@ -80,7 +80,7 @@ function proxyPlace(
 }
 
 /** Returns the refusal of a call of an MCP that the agent does not have. */
-export function notWired(mcp: McpName, agent: AgentName) {
+function notWired(mcp: McpName, agent: AgentName) {
   return refusal(
     "mcp-not-wired",
     `Cannot call MCP "${mcp}" as agent "${agent}": it is not wired to that agent`,

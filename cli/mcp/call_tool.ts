@@ -7,20 +7,23 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
+import { explainFault } from "cli/mcp/call_fault.ts";
 import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_place.ts";
 import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
-import { deniedIn, deniedInPython } from "core/catalog/denied.ts";
-import type { Manifest } from "core/catalog/manifest.ts";
-import type { CallOrigin, CallVerb } from "core/call_origin.ts";
+import { deniedIn, deniedInSandbox } from "core/catalog/denied.ts";
+import { versionOf } from "core/catalog/edit.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
+import type { CallOrigin, CallVerb } from "core/mcp/call_origin.ts";
+import { defined } from "core/defined.ts";
 import { humanAsker } from "core/dial/ask_human.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
-import type { McpAnswer, McpEndpoint } from "core/mcp_port.ts";
-import { quoteShell } from "core/quote.ts";
+import type { McpAnswer, McpEndpoint } from "core/ports/mcp_client.ts";
+import { quoteShell } from "core/text/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
@@ -68,7 +71,12 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const answers = parseAnswers(repeated(invocation, "answer"));
   if (!answers.ok) return answers;
   return ok({
-    ...{ verb, mcp: mcp.value, tool, arguments: parsed.value, block, timeoutMs },
+    verb,
+    mcp: mcp.value,
+    tool,
+    arguments: parsed.value,
+    block,
+    timeoutMs,
     answers: answers.value,
   });
 }
@@ -94,12 +102,19 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const at = place.value;
   const isOwn = callerAgent(caller) === target.agent;
   const origin: CallOrigin = isOwn ? { kind: "verb", verb } : {
-    ...{ kind: "relayed", verb, by: callerText(caller) },
+    kind: "relayed",
+    verb,
+    by: callerText(caller),
     ...(caller.kind === "operator" ? { root: true } : {}),
   };
   const call = {
-    ...{ agent: target.agent, mcp, version: gate.value.version, tool, origin },
-    ...{ arguments: options.arguments, timeoutMs: options.timeoutMs },
+    agent: target.agent,
+    mcp,
+    version: gate.value.version,
+    tool,
+    origin,
+    arguments: options.arguments,
+    timeoutMs: options.timeoutMs,
   };
   const client = await ports.openMcpClient();
   // The agent's own proxy asks by itself: two doors must not ask twice about one call.
@@ -108,22 +123,27 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     : askerOf(context, mcp, target.agent);
   const answerer = answererOf(context, mcp, options.answers);
   const answer = await callAdmitted(gate.value, call, {
-    ...{ client, at, ask },
-    ...(answerer === undefined ? {} : { answer: answerer }),
+    client,
+    at,
+    ask,
+    ...defined({ answer: answerer }),
   });
-  if (!answer.ok) return answer;
+  if (!answer.ok) {
+    return err(await explainFault(context, manifest.value, target.agent, answer.error));
+  }
   const told = report(options, target.agent, answer.value);
   const denied = answer.value.isError
-    ? deniedOf(manifest.value, gate.value, answer.value.text)
+    ? deniedOf(manifest.value, answer.value.text, paths.home(target.agent))
     : [];
   return told.ok && denied.length > 0
     ? ok({ ...told.value, warnings: [...told.value.warnings ?? [], ...denied] })
     : told;
 }
 
-/** Deno's refusals are told in its words, those of a sandbox around Python in the system's. */
-function deniedOf(manifest: Manifest, gate: Parameters<typeof deniedIn>[0], text: string) {
-  return manifest.source.kind === "uvx" ? deniedInPython(manifest, text) : deniedIn(gate, text);
+/** Deno refuses in its own words; a sandbox around a server refuses with errors of the system. */
+function deniedOf(manifest: Manifest, text: string, home: string) {
+  if (isSandboxed(manifest)) return deniedInSandbox(manifest, text, home);
+  return deniedIn({ mcp: manifest.name, version: versionOf(manifest.source), home }, text);
 }
 
 /** Says where to decide while it waits; Ctrl-C withdraws the question with the connection. */

@@ -1,8 +1,8 @@
 /**
  * The credential gate of `mcp add`: refused unless each required key resolves for the agent, its
  * own shard first, the shared one as fallback. The server of a shared MCP runs for every agent and
- * reads the shared env file alone, so its keys must be in the shared shard, which an operator seeds
- * (spec "Credential placement rules").
+ * reads the shared env file alone, so its keys must be in the shared shard, which an operator
+ * seeds.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * Answers to what a server asks in the middle of `mcp call` and `mcp read`: from `--answer`, or from
- * the person at the terminal, who sees which server asks. Nothing is answered for anybody: without
- * either, the server is told beforehand that it may not ask.
+ * Answers to what a server asks in the middle of `mcp call` and `mcp read`: from `--answer`, or
+ * from the person at the terminal, who sees which server asks. No answer is made up:
+ * without either source, the server learns at the start that it cannot ask.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import {
   type McpReply,
   parseReply,
   type QuestionField,
-} from "core/mcp_question.ts";
+} from "core/mcp/question.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Answers one question. */
@@ -33,7 +33,7 @@ export function parseAnswers(
     if (name === "" || answers.has(name)) {
       return err(refusal(
         "answer-invalid",
-        "Cannot call the tool: an --answer is unusable, must be name=value and each name once",
+        "Cannot call the tool: an --answer is not name=value, or repeats a name",
         { kind: "usage" },
       ));
     }
@@ -42,7 +42,9 @@ export function parseAnswers(
   return ok(answers);
 }
 
-/** Returns who answers; undefined when nobody can. */
+/**
+ * Returns the function that answers a server's questions; undefined without a source of answers.
+ */
 export function answererOf(
   { terminal, promptLine }: Pick<VerbContext, "terminal" | "promptLine">,
   mcp: string,
@@ -55,7 +57,7 @@ export function answererOf(
     const content: Record<string, unknown> = {};
     for (const [at, field] of question.fields.entries()) {
       const intro = at === 0 ? `${head}\n` : "";
-      // Without a terminal, what was not given is the default or left out.
+      // Without a terminal, a field without --answer gets its default or is left out.
       const value = given.has(field.name) || !terminal.live
         ? parseReply(field, given.get(field.name) ?? "")
         : await askField(field, intro, promptLine);
@@ -75,11 +77,11 @@ async function agree(label: string, prompt: Prompt): Promise<McpReply> {
   return /^y(es)?$/i.test(typed) ? { action: "accept", content: {} } : { action: "decline" };
 }
 
-/** The person opens the address, or does not: this program fetches nothing from it. */
+/** Asks whether the person has opened the address; this program never fetches it. */
 async function askUrl(head: string, url: string, prompt: Prompt): Promise<McpReply> {
-  const label = `${head}\nIt wants you to open, at ${
+  const label = `${head}\nIt asks you to open this address at ${
     new URL(url).host
-  }:\n  ${url}\nDid you? [y/N] `;
+  }:\n  ${url}\nHave you opened it? [y/N] `;
   const reply = await agree(label, prompt);
   return reply.action === "accept" ? { action: "accept" } : reply;
 }
@@ -88,17 +90,17 @@ async function askField(
   field: QuestionField,
   intro: string,
   prompt: Prompt,
-): Promise<Result<unknown, "declined" | "gone">> {
+): Promise<Result<unknown, "declined" | "given-up">> {
   let lead = intro;
   for (let round = 0; round < TRIES; round++) {
     const typed = await prompt(`${lead}${fieldText(field)}: `);
-    if (typed === undefined) return err("gone");
+    if (typed === undefined) return err("given-up");
     if (typed === "!") return err("declined");
     const value = parseReply(field, typed);
     if (value.ok) return value;
     lead = `  ${value.error}\n`;
   }
-  return err("gone");
+  return err("given-up");
 }
 
 function fieldText({ label, description, choices, type, fallback, isRequired }: QuestionField) {
@@ -111,7 +113,7 @@ function fieldText({ label, description, choices, type, fallback, isRequired }: 
     ...(fallback === undefined ? isRequired ? [] : ["may be left out"] : [
       `default ${Array.isArray(fallback) ? fallback.join(",") : String(fallback)}`,
     ]),
-    "! to decline",
+    'type "!" to decline',
   ];
   return `  ${label} (${hints.join("; ")})`;
 }

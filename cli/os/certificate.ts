@@ -1,12 +1,12 @@
 /**
- * The certificate that a TLS server presents, whether it is trusted or not: what matters here is for
- * how long it is good, and for which names. Nothing is sent after the handshake.
+ * The certificate that a TLS server presents, whether it is trusted or not: what matters here is
+ * for how long it is good, and for which names. Nothing is sent after the handshake.
  *
  * @module
  */
 
 import tls from "node:tls";
-import type { ServedCertificate } from "core/verb_ports.ts";
+import type { ServedCertificate } from "cli/verb_ports.ts";
 
 /** Connects to an address as a client of `name`; rejects when there is no handshake in time. */
 export function readCertificate(

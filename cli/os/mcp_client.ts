@@ -11,22 +11,27 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { errorText, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/mcp_port.ts";
-import { boundedLines } from "core/os/bounded_lines.ts";
+import { brokenMessage } from "core/mcp/broken_message.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_client.ts";
+import { type ChildWords, keepWords } from "cli/os/child_words.ts";
 import { openMcpHttp } from "core/os/mcp_http.ts";
-import { answerQuestions, ASKABLE, startDeadline } from "core/os/mcp_questions.ts";
-import type { ByteStream, Clock, HttpClient, Processes, Sockets } from "core/ports.ts";
+import { answerQuestions, ASKABLE, startDeadline } from "cli/os/mcp_questions.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { readLineBytes } from "core/text/lines.ts";
 import { VERSION } from "core/version.ts";
-import { isRecord } from "core/json_object.ts";
+import { isRecord } from "core/text/json_object.ts";
 
-/** A server that stays silent to the probe of the newer revision gets the older handshake. */
-const PROBE_MS = 20_000;
 /** The longest that a timer takes: a call's own deadline stands still while a person answers. */
 const NEVER_MS = 2_147_483_647;
 const TOOLS_MAX = 2_000;
+/** A message that was cut off is none. */
+const LINES = { lineBytesMax: MCP_LIMITS.messageBytesMax, mustEnd: true };
 
 /** What the client needs of the machine. */
 export interface McpClientPorts {
@@ -107,7 +112,7 @@ async function withClient<T>(
   work: (client: Client, sent: readonly Definition[]) => Promise<Result<T>>,
   capabilities: ClientCapabilities = {},
 ): Promise<Result<T>> {
-  let stream: ByteStream;
+  let stream: ByteStream & { readonly words?: ChildWords };
   try {
     stream = await openStream(at, ports);
   } catch (thrown) {
@@ -120,26 +125,32 @@ async function withClient<T>(
   const { transport, fault, sent } = streamTransport(stream);
   const client = new Client({ name: "fleetctl", version: VERSION }, {
     capabilities,
-    versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+    versionNegotiation: { mode: "auto", probe: { timeoutMs: MCP_LIMITS.probeMs } },
   });
   try {
     await client.connect(transport, { timeout: MCP_LIMITS.handshakeSeconds * 1000 });
     return await work(client, sent);
   } catch (thrown) {
-    return err(callRefusal(mcp, thrown, fault()));
+    const refused = callRefusal(mcp, at, thrown, fault());
+    stream.close();
+    const words = await stream.words?.read(ports.clock) ?? "";
+    return err(words === "" ? refused : { ...refused, details: words.split("\n") });
   } finally {
     await client.close().catch(() => {/* the connection is gone already */});
     stream.close();
   }
 }
 
-async function openStream(at: McpEndpoint, ports: McpClientPorts): Promise<ByteStream> {
+async function openStream(
+  at: McpEndpoint,
+  ports: McpClientPorts,
+): Promise<ByteStream & { readonly words?: ChildWords }> {
   if ("socket" in at) return await ports.sockets.connectUnix(at.socket);
   if ("http" in at) return openMcpHttp(at.http, ports);
   const child = await ports.processes.spawn({ ...at, group: true });
-  // What it says on stderr is not ours to show; unread, it would stop the server.
-  void child.stderr.pipeTo(new WritableStream()).catch(() => {/* it ended with the process */});
+  const words = keepWords(child.stderr);
   return {
+    ...(at.keepsWords ? { words } : {}),
     readable: child.stdout,
     writable: child.stdin,
     close: () => child.kill("SIGTERM"),
@@ -159,19 +170,45 @@ function reachText(at: McpEndpoint, thrown: unknown): string {
   return `its socket "${at.socket}" ${state}`;
 }
 
-function callRefusal(mcp: string, thrown: unknown, fault: string | undefined) {
+/** Codes of our own proxy that a verb passes on; a server's own errors stay `mcp-failed`. */
+const PROXY_CODES: ReadonlySet<unknown> = new Set(["mcp-ended", "server-garbage", "tree-altered"]);
+
+function callRefusal(
+  mcp: string,
+  at: McpEndpoint,
+  thrown: unknown,
+  fault: Fault | undefined,
+): Refusal {
   const text = errorText(thrown).replace(/\s+/g, " ").slice(0, 600);
   const name = JSON.stringify(mcp);
-  if (fault !== undefined) {
-    return refusal("mcp-ended", `Cannot finish the call of MCP ${name}: ${fault}`, {
-      hints: [`journalctl -u "mcp-${mcp}*" -n 50`],
-    });
+  const logs = { hints: [`fleetctl logs mcp:${mcp}`] };
+  if (fault?.isGarbage) {
+    return refusal("server-garbage", `Cannot finish the call of MCP ${name}: ${fault.why}`, logs);
   }
-  const code = (thrown as { code?: unknown } | null)?.code;
+  if (fault !== undefined) {
+    return refusal("mcp-ended", `Cannot finish the call of MCP ${name}: ${fault.why}`, logs);
+  }
+  const { code, data } = (thrown ?? {}) as { readonly code?: unknown; readonly data?: unknown };
+  const told = isRecord(data) ? data["code"] : undefined;
+  if ("command" in at && PROXY_CODES.has(told)) return refusal(String(told), text, logs);
   if (code === "REQUEST_TIMEOUT" || /timed out/i.test(text)) {
     return refusal("mcp-timeout", `Cannot finish the call of MCP ${name}: no answer in time`);
   }
   return refusal("mcp-failed", `Cannot finish the call of MCP ${name}: it answered: ${text}`);
+}
+
+/** Why a stream is of no more use. */
+interface Fault {
+  /** A sentence part. */
+  readonly why: string;
+  readonly isGarbage?: true;
+}
+
+/** A server that ends without reading what it was sent resets the connection. */
+function endOf(thrown: unknown): Fault {
+  const { name, code } = thrown as { readonly name?: unknown; readonly code?: unknown };
+  const isReset = name === "ConnectionReset" || code === "ECONNRESET";
+  return { why: isReset ? "the server ended" : errorText(thrown) };
 }
 
 /** The SDK's transport over a byte stream; `fault` says how the stream ended, once it did. */
@@ -180,7 +217,7 @@ function streamTransport(stream: ByteStream) {
   writer.closed.catch(() => {/* the reader sees the end too */});
   const encoder = new TextEncoder();
   const sent: Definition[] = [];
-  let fault: string | undefined;
+  let fault: Fault | undefined;
   let isClosing = false;
 
   const transport: Transport = {
@@ -201,15 +238,20 @@ function streamTransport(stream: ByteStream) {
 
   async function receive(): Promise<void> {
     try {
-      for await (const line of boundedLines(stream.readable)) {
+      for await (const line of readLineBytes(stream.readable, LINES)) {
         const message = parseMessage(line);
-        if (message === undefined) continue;
+        if (message === undefined) {
+          const why = brokenMessage(line);
+          if (why === undefined) continue;
+          fault = { why: `an answer of the server is unusable, ${why}`, isGarbage: true };
+          break;
+        }
         if (sent.length < TOOLS_MAX) sent.push(...toolsIn(message));
         transport.onmessage?.(message);
       }
-      if (!isClosing) fault = "the server ended";
+      if (!isClosing) fault ??= { why: "the server ended" };
     } catch (thrown) {
-      if (!isClosing) fault = errorText(thrown);
+      if (!isClosing) fault = endOf(thrown);
     }
     if (isClosing) return;
     isClosing = true;

@@ -1,13 +1,14 @@
 /**
  * The client's side of a server's questions, for the SDK's client: what it declares, how a question
- * becomes one of ours, and a deadline that stands still while a person thinks. Never answers itself.
+ * becomes one of ours, and a deadline that stands still while a person thinks. Never
+ * answers itself.
  *
  * @module
  */
 
 import type { Client, ClientCapabilities } from "@modelcontextprotocol/client";
-import { type McpQuestion, type McpReply, readQuestion } from "core/mcp_question.ts";
-import type { Clock } from "core/ports.ts";
+import { type McpQuestion, type McpReply, readQuestion } from "core/mcp/question.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** Who answers. */
 export type AnswerQuestion = (question: McpQuestion) => Promise<McpReply>;
@@ -15,7 +16,9 @@ export type AnswerQuestion = (question: McpQuestion) => Promise<McpReply>;
 /** Questions of one call; a server that asks on is not asking for anything. */
 const QUESTIONS_MAX = 16;
 
-/** What a client declares that answers questions; one without declares nothing, so none may come. */
+/**
+ * What a client declares that answers questions; one without declares nothing, so none may come.
+ */
 export const ASKABLE: ClientCapabilities = {
   elicitation: { form: { applyDefaults: true }, url: {} },
 };

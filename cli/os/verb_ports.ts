@@ -5,16 +5,17 @@
  * @module
  */
 
-import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
-import { embeddedServices } from "core/os/embedded/client.ts";
+import type { EmbeddedManager, UnitEvent } from "units/manager/embedded.ts";
+import { embeddedServices } from "units/manager/control/client.ts";
 import { openHost } from "core/os/host.ts";
-import { systemdServices } from "core/os/systemd.ts";
+import { systemdServices } from "units/manager/os/systemd.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { type HostName, parseHostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Host, LogLevel } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { LogLevel } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** Opens the machine for a program that runs verbs. */
 export function openVerbPorts(program: string, level: LogLevel = "warning"): VerbPorts {
@@ -23,11 +24,11 @@ export function openVerbPorts(program: string, level: LogLevel = "warning"): Ver
     ...host,
     trees: denoTrees(),
     openMcpClient: async () => {
-      const { systemMcpClient } = await import("core/os/mcp_client.ts");
+      const { systemMcpClient } = await import("cli/os/mcp_client.ts");
       return systemMcpClient(host);
     },
     readCertificate: async (of, timeoutMs) => {
-      const { readCertificate } = await import("core/os/certificate.ts");
+      const { readCertificate } = await import("cli/os/certificate.ts");
       return await readCertificate(of, timeoutMs);
     },
     // Asked for only where it is needed: not every permission set allows it.
@@ -61,7 +62,7 @@ async function startManager(
   paths: Paths,
   onEvent: (event: UnitEvent) => void,
 ): Promise<Result<EmbeddedManager>> {
-  const { startEmbeddedManager } = await import("core/os/embedded/start_manager.ts");
+  const { startEmbeddedManager } = await import("units/manager/os/start_manager.ts");
   return await startEmbeddedManager({
     ...host,
     paths,

@@ -9,7 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { lastWords, type NamedFault } from "cli/status/last_words.ts";
 import { portHolder } from "cli/status/port_holder.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 import { isJournalOfAgent, mendDatabase } from "units/reconcile/damaged_database.ts";
 
 /** Why a unit does not serve. */
@@ -67,7 +67,8 @@ interface Behind {
 async function behind(context: VerbContext, { unit, fault, restart }: Behind): Promise<Cause> {
   switch (fault.kind) {
     case "port-taken":
-      // No unit of an agent listens on a port, and the holder of one must not be stopped on its word.
+      // No unit of an agent listens on a port, and the holder of one must not be stopped on
+      // its word.
       if (isJournalOfAgent(unit)) return { details: [], hints: [] };
       return await takenPort(context, fault.port, restart);
     case "file-denied":

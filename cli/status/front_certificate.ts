@@ -1,7 +1,7 @@
 /**
- * Whether the certificate of the HTTPS front has ended or soon will. The front is the operator's own
- * server: on this host, or wherever the name leads to. One that cannot be reached from here is no
- * finding; `fleetctl webview-login doctor` walks through it.
+ * Whether the certificate of the HTTPS front has ended or soon will. The front is the operator's
+ * own server: on this host, or wherever the name leads to. One that cannot be reached from here is
+ * no finding; `fleetctl webview-login doctor` walks through it.
  *
  * @module
  */
@@ -11,8 +11,9 @@ import type { Gathered } from "cli/facts.ts";
 import { portHolder } from "cli/status/port_holder.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { printGatewayMarker } from "core/ledger/markers.ts";
-import { quoteShell } from "core/quote.ts";
-import type { ServedCertificate } from "core/verb_ports.ts";
+import { HOUR_MS } from "core/text/duration.ts";
+import { quoteShell } from "core/text/quote.ts";
+import type { ServedCertificate } from "cli/verb_ports.ts";
 
 /** Where a front is. */
 interface Front {
@@ -31,7 +32,6 @@ const HTTPS_PORT = 443;
 const LOOPBACK = "127.0.0.1";
 /** Certificates that are renewed by themselves are renewed with a third of their time left. */
 const PART_LEFT_MIN = 0.1;
-const HOUR_MS = 3_600_000;
 
 /** Looks at each front of this host. */
 export async function frontProblems(

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { parseJsonObject } from "core/json_object.ts";
+import { parseJsonObject } from "core/text/json_object.ts";
 
 /** A fault that a line of a log names. */
 export type NamedFault =
@@ -25,8 +25,13 @@ const LINE_LENGTH_MAX = 400;
 const CHATTER = new RegExp(
   "^(?:(?:Start|Stopp)(?:ing|ed) |Failed to start |[\\w@.:\\\\-]+\\.(?:service|socket): (?:" +
     [
-      ...["Main process exited", "Control process exited", "Failed with result", "Consumed"],
-      ...["Scheduled restart", "Start request repeated", "Deactivated"],
+      "Main process exited",
+      "Control process exited",
+      "Failed with result",
+      "Consumed",
+      "Scheduled restart",
+      "Start request repeated",
+      "Deactivated",
     ].join("|") + "))",
 );
 

@@ -26,7 +26,7 @@ const ATTENTION: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the level of a problem; a code that is not known here is a fault. */
-export function levelOf({ code }: Pick<Refusal, "code">): Level {
+function levelOf({ code }: Pick<Refusal, "code">): Level {
   return ATTENTION.has(code) ? "attention" : "fault";
 }
 

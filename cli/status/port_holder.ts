@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { Processes, Users } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
+import type { Users } from "core/ports/users.ts";
 
 /** The program at a port, as far as it can be seen. */
 export interface PortHolder {
@@ -35,8 +36,22 @@ export async function portHolder(
   const user = (await users.byUid(socket.uid))?.name ?? `uid ${socket.uid}`;
   const passed = PASSED.flatMap((name, at) => [...(at === 0 ? [] : ["-o"]), "-name", name]);
   const found = await run("/usr/bin/find", [
-    ...["/proc", "-mindepth", "2", "-maxdepth", "3", "(", ...passed, ")", "-prune", "-o"],
-    ...["-path", "/proc/[0-9]*/fd/*", "-lname", `socket:\\[${socket.inode}\\]`, "-print", "-quit"],
+    "/proc",
+    "-mindepth",
+    "2",
+    "-maxdepth",
+    "3",
+    "(",
+    ...passed,
+    ")",
+    "-prune",
+    "-o",
+    "-path",
+    "/proc/[0-9]*/fd/*",
+    "-lname",
+    `socket:\\[${socket.inode}\\]`,
+    "-print",
+    "-quit",
   ]);
   const pid = /^\/proc\/(\d+)\/fd\//.exec(found)?.[1];
   if (pid === undefined) return { user, process: undefined };

@@ -8,13 +8,13 @@
 import type { Connection } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import type { WiredMcp } from "cli/mcp/wired.ts";
+import { notLoaded, type WiredMcp } from "cli/verbs/mcp/wired.ts";
 import type { Cause } from "cli/status/causes.ts";
 import type { HostState } from "core/dial/host_state.ts";
-import { editHint } from "core/edit_hint.ts";
+import { editHint } from "core/hints/edit_hint.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import { dialUnit, GATEWAY_UNIT, HOST_UNIT } from "units/render/unit_name.ts";
 
@@ -78,7 +78,10 @@ export function roleProblem(
   })];
 }
 
-/** The own unit of a host is let in with an enrolled key only, which nobody enrolls twice by itself. */
+/**
+ * The gateway admits a host's own unit only with an enrolled key. A second key must be enrolled by
+ * an operator.
+ */
 export function hostKeyProblem(context: VerbContext, gathered: Gathered): readonly Refusal[] {
   const { hostname } = context.ports;
   const { hosts, hostDialKey: key, facts } = gathered;
@@ -125,7 +128,9 @@ export function agentProblem(
       problems.push(refusal("mcp-down", `${at} is not ready: ${mcp.fault}`, {
         hints: ["fleetctl apply", `fleetctl mcp doctor ${mcp.name} ${name}`],
       }));
-    } else if (mcp.state === "wired" && isUp) {
+    } else if (mcp.fault === "not loaded") {
+      problems.push(notLoaded(mcp, { agent: name, paths }));
+    } else if (mcp.state === "wired" && mcp.load === undefined && isUp) {
       problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
         hints: [`fleetctl agents restart ${name}`],
       }));

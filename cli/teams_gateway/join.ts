@@ -1,16 +1,17 @@
 /**
- * Whether two halves of the team-chat gateway may become one process: what the receiving half has taken
- * is in a file of its own, which nobody reads once it is gone. Changes nothing.
+ * Whether receiver and sender of the team-chat gateway may become one process. The receiver stores
+ * accepted messages in its own file, and no process reads that file after the receiver is removed.
+ * Changes nothing.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 import { healthAt } from "cli/teams_gateway/look.ts";
-import { parseEnvFile } from "core/env_file.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { RECEIVER_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT } from "units/render/unit_name.ts";
 
@@ -43,7 +44,8 @@ export async function spoolWaits(
       "half, must be none",
     {
       details: [
-        "the two addresses of roles.yaml cannot be told apart any more, so one process would listen",
+        "the two addresses of roles.yaml cannot be told apart any more, so one process would " +
+        "listen",
       ],
       hints: [
         ...(health !== undefined

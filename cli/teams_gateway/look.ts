@@ -7,17 +7,21 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import { keyInHome } from "cli/first_keys.ts";
+import { keysInHomes } from "cli/first_keys.ts";
 import { readFacts } from "cli/planner.ts";
-import { parseEnvFile } from "core/env_file.ts";
+import { ANSWER_LIMITS } from "core/limits/http.ts";
+import { readJson } from "core/net/bounded_body.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
-import { withSettingFile } from "core/setting_files.ts";
+import { withSettingFile } from "core/settings/setting_files.ts";
 import { isReceiverApart } from "core/teamchat/halves.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
+import { isRecord } from "core/text/json_object.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** What was found. */
 export interface TeamsLook {
@@ -70,18 +74,17 @@ async function homeKeysOf(
   context: VerbContext,
   { facts }: Gathered,
 ): Promise<ReadonlyMap<AgentName, string>> {
-  const found = new Map<AgentName, string>();
-  for (const { name, channel } of facts.agents) {
-    const key = channel === "teamchat" ? await keyInHome(context, name) : undefined;
-    if (key !== undefined) found.set(name, key);
-  }
-  return found;
+  const agents = facts.agents.filter(({ channel }) => channel === "teamchat");
+  return await keysInHomes(context, agents.map(({ name }) => name));
 }
 
 /** Longest wait for an answer on this machine. */
 const HEALTH_MS_MAX = 2_000;
 
-/** Asks the gateway that listens at an address of this machine how it is; undefined without an answer. */
+/**
+ * Asks the gateway that listens at an address of this machine how it is; undefined
+ * without an answer.
+ */
 export async function healthAt(
   { ports }: VerbContext,
   listen: string,
@@ -89,14 +92,14 @@ export async function healthAt(
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const at = listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
-    const response = await ports.http.fetch(`http://${at}/healthz`, {
-      signal: AbortSignal.timeout(timeoutMs),
-      redirect: "error",
+    return await withinTime(ports.clock, timeoutMs, async (signal) => {
+      const response = await ports.http.fetch(`http://${at}/healthz`, {
+        signal,
+        redirect: "error",
+      });
+      const body = await readJson(response.body, ANSWER_LIMITS.bytesMax);
+      return response.status === 200 && body.ok && isRecord(body.value) ? body.value : undefined;
     });
-    const value: unknown = await response.json();
-    return response.status === 200 && typeof value === "object" && value !== null
-      ? value as Record<string, unknown>
-      : undefined;
   } catch {
     return undefined;
   }

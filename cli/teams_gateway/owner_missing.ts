@@ -1,13 +1,13 @@
 /**
- * An agent of the channel teamchat that belongs to nobody there: no message reaches it, and the gateway
- * does not let it register. Pure.
+ * An agent of the channel teamchat without an owner in team chat. No message reaches it, and the
+ * gateway refuses its registration. Pure.
  *
  * @module
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** What is said of such an agent; undefined for any other. */
 export function ownerMissing(

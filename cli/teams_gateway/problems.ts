@@ -8,12 +8,12 @@ import { agentsOf, runningAgents, type TeamsLook } from "cli/teams_gateway/look.
 import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
 import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Names everything that is wrong, the cause before what follows from it. */
 export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
@@ -75,7 +75,8 @@ function joinProblems(
   if (!hasSpool) return [];
   return [refusal(
     "teams-spool-left",
-    `Messages that were taken may be left in "${paths.teamchatSpool}", which no half reads any more`,
+    `Messages that were taken may be left in "${paths.teamchatSpool}", which no half reads any ` +
+      "more",
     {
       details: ["two halves hand them over: give agents an address of their own, until it is gone"],
       hints: [
@@ -108,8 +109,8 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
     ...(isStale && !isDifferent
       ? [refusal(
         "teams-agents-stale",
-        "The running team-chat gateway goes by the agents that it was started with, which are not " +
-          "those of the ledger",
+        "The running team-chat gateway goes by the agents that it was started with, which are " +
+          "not those of the ledger",
         { hints: [paths.root === "/" ? `systemctl restart ${TEAMCHAT_UNIT}` : "fleetctl apply"] },
       )]
       : []),

@@ -13,12 +13,14 @@ import {
   mintHostAssertion,
   parseAssertionKeys,
 } from "core/access/assertion.ts";
-import { parseEnvFile } from "core/env_file.ts";
 import { refusal } from "core/errors.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
 import type { Paths } from "core/paths.ts";
-import type { Clock, Files, HttpClient } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Files } from "core/ports/files.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 
 interface AttachPorts {
   readonly files: Files;

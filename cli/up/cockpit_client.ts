@@ -1,15 +1,20 @@
 /**
  * The cockpit as `fleetctl up --turn` uses it: the same routes and the same proof as the page.
  * Opens a resumable event stream and posts turns; prints nothing.
- * Source: `docs/protocol.md`, decisions 12 and 18.
+ * See `docs/protocol.md`.
  *
  * @module
  */
 
 import { createParser } from "eventsource-parser";
+import { defined } from "core/defined.ts";
 import { errorText, refusal } from "core/errors.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
+import { ANSWER_LIMITS } from "core/limits/http.ts";
+import { readJson } from "core/net/bounded_body.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { isRecord } from "core/text/json_object.ts";
 
 /** Where the cockpit is and how to prove who asks. */
 export interface CockpitClient {
@@ -39,19 +44,18 @@ interface Problem {
 
 /** Reads an RFC 9457 body; an answer of something else is told by its status. */
 async function readProblem(response: Response): Promise<Problem> {
-  const body = await response.text().catch(() => "");
-  try {
-    const problem = JSON.parse(body) as Record<string, unknown>;
-    const code = typeof problem.code === "string" ? problem.code : `http-${response.status}`;
-    const given = Array.isArray(problem.hints) ? problem.hints.map(String) : [];
-    return {
-      text: String(problem.detail ?? problem.title ?? "no reason given"),
-      code,
-      hints: given.length > 0 ? given : code === "storage-full" ? ["df -h"] : ["fleetctl status"],
-    };
-  } catch {
+  const body = await readJson(response.body, ANSWER_LIMITS.bytesMax).catch(err);
+  if (!body.ok || !isRecord(body.value)) {
     return { text: `HTTP ${response.status}`, code: "answer-unreadable", hints: [] };
   }
+  const { code: named, hints: listed, detail, title } = body.value;
+  const code = typeof named === "string" ? named : `http-${response.status}`;
+  const given = Array.isArray(listed) ? listed.map(String) : [];
+  return {
+    text: String(detail ?? title ?? "no reason given"),
+    code,
+    hints: given.length > 0 ? given : code === "storage-full" ? ["df -h"] : ["fleetctl status"],
+  };
 }
 
 /** Posts one turn; the same `idempotencyKey` never makes a second one. Returns its id. */
@@ -86,9 +90,10 @@ export async function postTurn(
       }),
     );
   }
-  const answer = await response.json() as { turn_id?: unknown };
-  return typeof answer.turn_id === "string"
-    ? ok(answer.turn_id)
+  const answer = await readJson(response.body, ANSWER_LIMITS.bytesMax);
+  const turnId = answer.ok && isRecord(answer.value) ? answer.value["turn_id"] : undefined;
+  return typeof turnId === "string"
+    ? ok(turnId)
     : err(refusal("turn-refused", "Cannot send the turn: the gateway gave no turn id"));
 }
 
@@ -116,6 +121,10 @@ export async function cancelTurn(
 async function* parseBody(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamedEvent> {
   const pending: StreamedEvent[] = [];
   const parser = createParser({
+    maxBufferSize: ANSWER_LIMITS.bytesMax,
+    onError(fault) {
+      if (fault.type === "max-buffer-size-exceeded") throw fault;
+    },
     onEvent(event) {
       pending.push({
         id: event.id,
@@ -155,7 +164,7 @@ export async function openEvents(
         headers: {
           ...(await client.proof("GET", path)),
           accept: "text/event-stream",
-          ...(lastId === undefined ? {} : { "last-event-id": lastId }),
+          ...defined({ "last-event-id": lastId }),
         },
         signal: closing.signal,
       },

@@ -39,7 +39,8 @@ export async function waitForAgents(
   return err(
     refusal(
       "agent-not-connected",
-      `Cannot reach agent "${agent}": its dial unit did not connect within ${CONNECT_SECONDS_MAX} s`,
+      `Cannot reach agent "${agent}": its dial unit did not connect within ` +
+        `${CONNECT_SECONDS_MAX} s`,
       { hints: ["fleetctl status"] },
     ),
   );

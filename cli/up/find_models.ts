@@ -6,8 +6,9 @@
  * @module
  */
 
-import type { Clock, HttpClient } from "core/ports.ts";
-import { askEndpoint, listRequest, modelNames } from "core/runtimes/model_check.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import { askEndpoint, listRequest, modelNames } from "cli/agents/model_check.ts";
 import type { ModelProvider } from "core/runtimes/model_choice.ts";
 
 /** Something that could be used. */
@@ -24,7 +25,7 @@ export interface FoundModel {
 }
 
 /** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of trying. */
-export const LOCAL_PORTS = [11434, 1234, 8080, 8000] as const;
+const LOCAL_PORTS = [11434, 1234, 8080, 8000] as const;
 /** A server of this machine answers at once, or is busy and not worth a wait. */
 const LOCAL_MS_MAX = 500;
 const KEYS = [["anthropic", "ANTHROPIC_API_KEY"], ["openai", "OPENAI_API_KEY"]] as const;

@@ -1,12 +1,14 @@
 /**
  * What a root needs before anything can run in it: the ledger, the secret store, the roles file
- * and, in an empty ledger, two agents to begin with. Each step is done only where it is missing, so that a
- * start that was cut short goes on where it stopped.
+ * and, in an empty ledger, two agents to begin with. Each step is done only where it is missing, so
+ * that a start that was cut short goes on where it stopped.
  *
  * @module
  */
 
 import type { UpOptions } from "cli/up/options.ts";
+import { defined } from "core/defined.ts";
+import { rootRefusal } from "core/hints/root_refusal.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import {
   editHostRoles,
@@ -19,9 +21,8 @@ import { commitChange, initRepo } from "core/ledger/repository.ts";
 import { printShard } from "core/ledger/shard.ts";
 import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { rootRefusal } from "core/root_refusal.ts";
 import { initSecrets } from "core/secrets/init.ts";
 
 /** Where the listeners of one `up` are. */
@@ -54,8 +55,8 @@ export async function ensureRoot(host: Pick<Host, "files">, paths: Paths): Promi
   }
 }
 
-/** The two agents of a new root (decision 42: `git` for both kinds of first question). */
-export function firstAgents(hostname: HostName, nowMs: number): readonly AgentRecord[] {
+/** The two agents of a new root (`git` for both kinds of first question). */
+function firstAgents(hostname: HostName, nowMs: number): readonly AgentRecord[] {
   const common = {
     runtime: "runtime-b",
     runOn: hostname,
@@ -106,7 +107,9 @@ export async function prepareRoot(
   return made.ok ? ok({ isNew: true }) : made;
 }
 
-/** Writes what this `up` was told into `roles.yaml`; everything else there is kept, comments too. */
+/**
+ * Writes what this `up` was told into `roles.yaml`; everything else there is kept, comments too.
+ */
 export async function writeRoles(
   host: Pick<Host, "files">,
   paths: Paths,
@@ -134,7 +137,7 @@ export async function writeRoles(
           cloud: teamchat?.cloud ?? "public",
         },
       }),
-      ...(options.workdir === undefined ? {} : { workdir: options.workdir }),
+      ...defined({ workdir: options.workdir }),
       project: up.project,
     }, paths.rolesFile);
     if (!edited.ok) return edited;

@@ -1,18 +1,19 @@
 /**
  * The login of the person in front of this machine: one user with a random password, made once. The
- * secret store keeps its hash for the login proxy; the password itself is in a file that only the owner
- * of the root can read, so that every `up` can show it. What an operator has set instead stays.
+ * secret store keeps its hash for the login proxy; the password itself is in a file
+ * that only the owner of the root can read, so that every `up` can show it. What an
+ * operator has set instead stays.
  *
  * @module
  */
 
 import { makePassword, USERS_KEY } from "cli/webview_login/accounts.ts";
-import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
 import { fileRefusal } from "core/ledger/file_refusal.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { hashPassword, isPasswordOf, PASSWORD_SALT_BYTES } from "core/password.ts";
+import { parseBasicUsers, printBasicUsers } from "core/login/basic_users.ts";
+import { hashPassword, isPasswordOf, PASSWORD_SALT_BYTES } from "core/login/password.ts";
 import type { Paths } from "core/paths.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
 
@@ -82,7 +83,8 @@ async function isPassword(stored: string, user: string, password: string): Promi
 }
 
 function printAccount(user: string, password: string): string {
-  return `# Login of the cockpit of this root; made by fleetctl up.\nuser: ${user}\npassword: ${password}\n`;
+  return `# Login of the cockpit of this root; made by fleetctl up.\nuser: ${user}\n` +
+    `password: ${password}\n`;
 }
 
 function readPassword(text: string | undefined, user: string): string | undefined {

@@ -1,15 +1,15 @@
 /**
  * What `up` does about a model that it finds: on a terminal it asks, without one it says in a line
- * what was found and the option that uses it. It is used only when somebody said so, by an answer or
- * by `--model-from`; an agent that has a model already is left alone.
+ * what was found and the option that uses it. It is used only when somebody said so, by an answer
+ * or by `--model-from`; an agent that has a model already is left alone.
  *
  * @module
  */
 
-import { run as setModel } from "cli/agents/model/set.ts";
+import { run as setModel } from "cli/verbs/agents/model/set.ts";
 import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
-import { callingFor, withLocalHints } from "core/local_hints.ts";
+import { callingFor, withLocalHints } from "core/hints/local_hints.ts";
 import { findModel, findModels, firstModel, type FoundModel } from "cli/up/find_models.ts";
 import { partLine } from "cli/up/parts.ts";
 import { type Refusal, refusal } from "core/errors.ts";

@@ -6,11 +6,13 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { DAEMON_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { byteLength } from "core/text/cut_text.ts";
 
 /** Default `--port-base`: its ports are the described ones (8731, 8735, 8736). */
 export const PORT_BASE_DEFAULT = 8730;
@@ -40,7 +42,9 @@ export interface UpOptions {
   readonly workdir: string | undefined;
   readonly turn: string | undefined;
   readonly agent: AgentName;
-  /** Where a model is taken from: a provider whose key is in the environment, an address, `none`. */
+  /**
+   * Where a model is taken from: a provider whose key is in the environment, an address, `none`.
+   */
   readonly modelFrom: string | undefined;
   /** Model id; the first that the endpoint names without it. */
   readonly model: string | undefined;
@@ -80,13 +84,13 @@ export function checkRoot(root: string): Result<void> {
       }),
     );
   }
-  const bytes = new TextEncoder().encode(pathsUnder(root).agentMcpSocket(LONGEST, LONGEST)).length;
+  const bytes = byteLength(pathsUnder(root).agentMcpSocket(LONGEST, LONGEST));
   if (bytes <= DAEMON_LIMITS.socketPathLengthMax) return ok(undefined);
   return err(
     refusal(
       "root-too-long",
-      `Cannot use root "${root}": its sockets would have paths of ${bytes} bytes, must be at most ` +
-        `${DAEMON_LIMITS.socketPathLengthMax}`,
+      `Cannot use root "${root}": its sockets would have paths of ${bytes} bytes, must be at ` +
+        `most ${DAEMON_LIMITS.socketPathLengthMax}`,
       { kind: "usage", hints: ["fleetctl up --root /tmp/fleetctl"] },
     ),
   );
@@ -130,7 +134,7 @@ export function parseUpOptions(given: UpArguments): Result<UpOptions> {
   if (!/^[0-9a-fA-F.:]+$/.test(listen)) {
     faults.push(`--listen: value is "${listen}", must be an IP address such as 0.0.0.0`);
   }
-  const turnBytes = new TextEncoder().encode(given.turn ?? "").length;
+  const turnBytes = byteLength(given.turn ?? "");
   if (given.turn !== undefined && given.turn.trim() === "") {
     faults.push("--turn: the text is empty");
   }

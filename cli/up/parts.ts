@@ -5,12 +5,12 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { callingFor } from "core/local_hints.ts";
-import type { UnitEvent } from "core/embedded.ts";
+import { callingFor } from "core/hints/local_hints.ts";
+import type { UnitEvent } from "units/manager/embedded.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { Paths } from "core/paths.ts";
 import { DEFAULT_WORKSPACE } from "core/workspace.ts";
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 import type { StepProgress } from "units/reconcile/run.ts";
 
 const NAME_WIDTH = 26;
@@ -38,13 +38,13 @@ export function stepLine(step: StepProgress, tookMs: number): string | undefined
   return partLine(step.subject, "installed", `${(tookMs / 1000).toFixed(1)} s`);
 }
 
-/** What an ordinary user cannot have, said once at each start (decision 38). */
+/** What an ordinary user cannot have, said once at each start. */
 export function relaxedLines(keys: readonly string[]): readonly string[] {
   if (keys.length === 0) return [];
   const rest = keys.length - KEYS_SHOWN;
   const shown = keys.slice(0, KEYS_SHOWN).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   return [
-    `not enforced without systemd and Unix users: ${shown} (docs/architecture.md)`,
+    `not enforced without systemd and Unix users: ${shown} (docs/design.md)`,
     "every agent here runs as you: its tools can read and change what you can, " +
     "the keys of this root too",
   ];

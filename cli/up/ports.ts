@@ -1,6 +1,6 @@
 /**
- * Finds the ports of one `up` before anything is started: the wanted ones must be free, and who holds
- * a taken one is named. Listens for a moment and closes again.
+ * Finds the ports of one `up` before anything is started: the wanted ones must be free, and who
+ * holds a taken one is named. Listens for a moment and closes again.
  *
  * @module
  */
@@ -8,7 +8,12 @@
 import { portsFrom, type UpOptions } from "cli/up/options.ts";
 import type { UpPorts } from "cli/up/first_run.ts";
 import { refusal } from "core/errors.ts";
-import { AddressFault, type ListenAddress, type Listener, type Sockets } from "core/ports.ts";
+import {
+  AddressFault,
+  type ListenAddress,
+  type Listener,
+  type Sockets,
+} from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Returns the ports to use, each free a moment ago. */

@@ -1,13 +1,13 @@
 /**
- * The course of `fleetctl up`: root → ports → manager → reconcile → agents connected → ready, then one
- * turn or waiting to be stopped. Each part is a function of its own; this file is their order.
+ * The course of `fleetctl up`: root → ports → manager → reconcile → agents connected → ready, then
+ * one turn or waiting to be stopped. Each step is a function; this file calls them in order.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
-import { withLocalHints } from "core/local_hints.ts";
+import { withLocalHints } from "core/hints/local_hints.ts";
 import { gatherFacts } from "cli/facts.ts";
 import { writeRegistryEnv } from "core/catalog/registry_env.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
@@ -30,7 +30,7 @@ import {
 import { offerModel } from "cli/up/model_offer.ts";
 import { findPorts } from "cli/up/ports.ts";
 import { runTurn } from "cli/up/turn.ts";
-import type { EmbeddedManager } from "core/embedded.ts";
+import type { EmbeddedManager } from "units/manager/embedded.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";

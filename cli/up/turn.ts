@@ -13,7 +13,7 @@ import {
   type StreamedEvent,
 } from "cli/up/cockpit_client.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Lines of a tool result that are shown; the rest is counted. */

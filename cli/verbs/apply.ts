@@ -1,6 +1,6 @@
 /**
- * `fleetctl apply [self]`: brings this host to what its ledger says, and restarts local agents whose
- * own input changed (decision 25). `self` reaches the calling agent only (decision 24).
+ * `fleetctl apply [self]`: brings this host to what its ledger says, and restarts local agents
+ * whose own input changed. `self` reaches the calling agent only.
  *
  * @module
  */
@@ -21,6 +21,7 @@ import {
 } from "cli/planner.ts";
 import { keepReserve } from "cli/reserve.ts";
 import { spoolWaits } from "cli/teams_gateway/join.ts";
+import { defined } from "core/defined.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -55,7 +56,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const { value: vendor } = trees;
   return await underAgentLock(
     context,
-    (late) => apply(context, options, { agent, late, ...(vendor === undefined ? {} : { vendor }) }),
+    (late) => apply(context, options, { agent, late, ...defined({ vendor }) }),
   );
 }
 

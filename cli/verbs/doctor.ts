@@ -1,6 +1,6 @@
 /**
- * `fleetctl doctor`: what is wrong with this host, and which of its settings could be harder
- * (decision 37). Changes nothing. What is wrong is what `status` says, so that the two never differ.
+ * `fleetctl doctor`: what is wrong with this host, and which of its settings could be harder.
+ * Changes nothing. What is wrong is what `status` says, so that the two never differ.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { type SoftSetting, softSettings } from "cli/doctor/soft_settings.ts";
 import type { Gathered } from "cli/facts.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
-import { lookAround } from "cli/status.ts";
+import { lookAround } from "cli/verbs/status.ts";
 import { exitOf, problemJson } from "cli/status/level.ts";
 import type { KeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";

@@ -1,7 +1,7 @@
 /**
- * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: takes away what nobody needs any more:
- * old events and turns of the gateway, trees of MCPs that no agent has, logs of units that are gone. What is
- * in use stays whatever its age, and what cannot be told stays, too.
+ * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: takes away what nobody needs any
+ * more: old events and turns of the gateway, trees of MCPs that no agent has, logs of units that
+ * are gone. What is in use stays whatever its age, and what cannot be told stays, too.
  *
  * @module
  */
@@ -20,9 +20,10 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts, underVerbLock } from "cli/planner.ts";
 import { keepReserve } from "cli/reserve.ts";
 import { parseTreeRecord } from "core/catalog/vendored_tree.ts";
-import { parseDuration } from "core/duration.ts";
+import { parseDuration } from "core/text/duration.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { HOUR_MS } from "core/text/duration.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** What `fleetctl gc` was asked for; spans are milliseconds. */
@@ -34,9 +35,9 @@ export interface Options {
 }
 
 /** How long things are kept when nothing else is said. */
-export const RETENTION = { events: "365d", logs: "30d", trees: "30d" } as const;
+const RETENTION = { events: "365d", logs: "30d", trees: "30d" } as const;
 /** Less than this would take away what is still being looked at. */
-const SPAN_MS_MIN = 3_600_000;
+const SPAN_MS_MIN = HOUR_MS;
 
 /** Parses the spans. */
 export function parseOptions({ options, switches }: Invocation): Result<Options> {
@@ -80,7 +81,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ),
     ];
     const events = await expireEvents(ports, `${paths.role("gateway")}/gateway.db`, {
-      ...{ beforeMs: now - options.eventsMs, nowMs: now },
+      beforeMs: now - options.eventsMs,
+      nowMs: now,
       isDryRun: options.isDryRun,
     });
     if (!options.isDryRun) {

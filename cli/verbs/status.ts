@@ -12,8 +12,8 @@ import { type Connection, connectionsOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
-import { withLocalHints } from "core/local_hints.ts";
-import { type WiredMcp, wiredMcpsOf } from "cli/mcp/wired.ts";
+import { withLocalHints } from "core/hints/local_hints.ts";
+import { type WiredMcp, wiredMcpsOf } from "cli/verbs/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
 import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -45,7 +45,7 @@ import {
   TEAMCHAT_RECEIVER_UNIT,
   TEAMCHAT_UNIT,
 } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** A service that has run for so long does not end at once any more. */
 const STEADY_MS = 30_000;

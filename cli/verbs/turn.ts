@@ -1,6 +1,6 @@
 /**
- * `fleetctl turn <agent> <text>`: sends a turn to an agent of this host and prints its transcript as
- * it grows. The transcript names the caller. Works without a gateway.
+ * `fleetctl turn <agent> <text>`: sends a turn to an agent of this host and prints its transcript
+ * as it grows. The transcript names the caller. Works without a gateway.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { createTranscript } from "cli/transcript.ts";
 import { notCompleted } from "cli/up/turn.ts";
-import { runLocalTurn, type TurnNews } from "core/dial/ask_turn.ts";
+import { runLocalTurn, type TurnNews } from "cli/ask_turn.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerText } from "core/verbs/caller.ts";

@@ -1,7 +1,8 @@
 /**
  * `fleetctl up`: the whole service on this machine, as the current user, under one folder, in the
- * foreground. Starts the embedded service manager, brings the root to what its ledger says, waits until
- * every agent is connected, and says what to try next; with `--turn` it sends one turn and ends.
+ * foreground. Starts the embedded service manager, brings the root to what its ledger
+ * says, waits until every agent is connected, and says what to try next; with `--turn`
+ * it sends one turn and ends.
  *
  * @module
  */

@@ -5,11 +5,11 @@
  * @module
  */
 
-import { canonicalName, parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
 import { refusal } from "core/errors.ts";
+import { canonicalName, parseBasicUsers, printBasicUsers } from "core/login/basic_users.ts";
+import { hashPassword, PASSWORD_SALT_BYTES } from "core/login/password.ts";
 import type { KeyName } from "core/names.ts";
-import { hashPassword, PASSWORD_SALT_BYTES } from "core/password.ts";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { SecretAuthor, SecretStore } from "core/secrets/store.ts";
 
@@ -92,7 +92,9 @@ export async function writeAccounts(
   return set.ok ? ok(undefined) : set;
 }
 
-/** Makes a password; bytes past the last whole alphabet are thrown away, so no letter is likelier. */
+/**
+ * Makes a password; bytes past the last whole alphabet are thrown away, so no letter is likelier.
+ */
 export function makePassword(random: Pick<Random, "bytes">): string {
   const fair = 256 - 256 % ALPHABET.length;
   let password = "";

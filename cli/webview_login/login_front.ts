@@ -1,6 +1,7 @@
 /**
- * The HTTPS front of the login proxy as text, for the two servers of Debian that docs/login.md shows: what
- * `webview-login install --front` prints. Writes nothing, and manages no server. No I/O.
+ * The HTTPS front of the login proxy as text, for the two servers of Debian that
+ * docs/login.md shows: what `webview-login install --front` prints. Writes nothing, and
+ * manages no server. No I/O.
  *
  * @module
  */

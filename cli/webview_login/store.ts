@@ -1,13 +1,13 @@
 /**
- * The login proxy's store as the operator's verbs see it: opened beside the running proxy, which notices a
- * change within a quarter of a second. A host that never ran the proxy has none.
+ * The login proxy's store as the operator's verbs see it: opened beside the running proxy, which
+ * notices a change within a quarter of a second. A host that never ran the proxy has none.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
-import { type LoginStore, openLoginStore } from "core/login_store.ts";
+import { type LoginStore, openLoginStore } from "core/login/store.ts";
 import { parseEmail } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";

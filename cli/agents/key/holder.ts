@@ -1,6 +1,6 @@
 /**
- * Agents as holders of dial keys: their keys are a list in their shard, and the first that is proven
- * to the gateway is enrolled by itself (docs/adr/0010-dial-keys-in-the-ledger.md).
+ * Agents as holders of dial keys: their keys are a list in their shard, and the first that is
+ * proven to the gateway is enrolled by itself (docs/adr/0010-dial-keys-in-the-ledger.md).
  *
  * @module
  */

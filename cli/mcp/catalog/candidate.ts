@@ -1,6 +1,7 @@
 /**
- * One version of an entry that is a package, on its way into the catalog: resolved, installed beside the tree in
- * use, tried out, compared with the version before. Nothing here writes the catalog.
+ * One version of an entry that is a package, on its way into the catalog: resolved,
+ * installed beside the tree in use, tried out, compared with the version before.
+ * Nothing here writes the catalog.
  *
  * @module
  */
@@ -150,7 +151,10 @@ export async function compare(
   // A first version is what the operator asked for by name: its tools are the baseline.
   const isUnknown = before !== undefined && tried.tools === undefined;
   // Without a list nobody knows what is gone: the whole MCP is held, not its old tools removed.
-  const changes = before === undefined || isUnknown ? [] : diffTools(before.tools, tools);
+  const kept = keptTools(before, tools);
+  const changes = before === undefined || isUnknown
+    ? []
+    : diffTools(before.tools, new Map([...tools, ...kept]));
   const widened = new Set(changes.filter((one) => one.widens).map((one) => one.tool));
   const code = before?.tree === undefined
     ? undefined
@@ -184,11 +188,24 @@ export async function compare(
       ),
     toolLock: {
       version,
-      tools: isUnknown ? before.tools : new Map([...tools].filter(([tool]) => !widened.has(tool))),
+      tools: isUnknown
+        ? before.tools
+        : new Map([...tools, ...kept].filter(([tool]) => !widened.has(tool))),
       held,
       ...(isHeld(held) ? { heldSince: new Date(context.ports.clock.now()).toISOString() } : {}),
     },
   };
+}
+
+/**
+ * What was accepted of a running server and a try does not list, because it has no real keys. It
+ * stays accepted by its hash: a server that lists it otherwise is held back when it runs.
+ */
+function keptTools(
+  before: Baseline | undefined,
+  tools: ReadonlyMap<string, LockedTool>,
+): readonly (readonly [string, LockedTool])[] {
+  return [...before?.tools ?? []].filter(([tool, { running }]) => running && !tools.has(tool));
 }
 
 const UNTRIED = "it could not be tried out: ";

@@ -1,10 +1,13 @@
 /**
- * `fleetctl mcp catalog review --from <agent>`: what the running server of an agent lists beyond what
- * was accepted. Showing writes nothing; accepting lists once more, and takes exactly what was shown.
+ * `fleetctl mcp catalog review --from <agent>`: what the running server of an agent
+ * lists beyond what was accepted. Showing writes nothing; accepting lists once more, and
+ * takes exactly what was shown.
  *
  * @module
  */
 
+import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
+import { markAccepted, type MarkedManifest } from "cli/mcp/catalog/mark.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
 import { settle } from "cli/mcp/catalog/settle.ts";
 import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
@@ -25,6 +28,7 @@ import {
   reviewHash,
   type ToolLock,
 } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -71,12 +75,18 @@ export async function reviewRunning(
       { hints: [`fleetctl mcp catalog review ${mcp} --from ${from}`] },
     ));
   }
-  return await record(context, asked, entry, { ...acceptHeld(found), ...waiting(lock) });
+  // The marks of what ships were chosen tool by tool; the list of a server adds nothing to them.
+  const marked = entry.lock === undefined && entry.stored.layer === "shipped"
+    ? ok({ manifest: entry.stored.manifest, proposed: [], everyAsks: false })
+    : markAccepted(entry.stored.manifest, entry.stored, mcp, found);
+  if (!marked.ok) return marked;
+  const accepted = { ...acceptHeld(found), ...waiting(lock) };
+  return await record(context, asked, entry, { lock: accepted, ...marked.value });
 }
 
 /** What waits for the other review goes on waiting. */
 function waiting({ held, heldSince }: ToolLock): Pick<ToolLock, "held" | "heldSince"> {
-  return { held, ...(heldSince === undefined ? {} : { heldSince }) };
+  return { held, ...defined({ heldSince }) };
 }
 
 async function listRunning(
@@ -116,7 +126,11 @@ function beyond(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLo
   const tools = new Map(other.map(([tool, locked]) => {
     const why = changes.filter((one) => one.tool === tool)
       .map(({ kind, text }) => `${kind}: ${text}`);
-    return [tool, { ...locked, why: why.length === 0 ? ["its definition is another one"] : why }];
+    return [tool, {
+      ...locked,
+      running: true as const,
+      why: why.length === 0 ? ["its definition is another one"] : why,
+    }];
   }));
   return { version: lock.version, tools: lock.tools, held: { ...NOTHING_HELD, tools } };
 }
@@ -135,7 +149,7 @@ async function record(
   context: VerbContext,
   { mcp, from, accept = "" }: Asked,
   { stored }: Entry,
-  lock: ToolLock,
+  { lock, manifest, proposed, everyAsks }: MarkedManifest & { readonly lock: ToolLock },
 ): Promise<Result<VerbReport>> {
   const layer = stored.layer === "shipped"
     ? await chooseLayer(context, undefined)
@@ -146,18 +160,27 @@ async function record(
     layer: layer.value,
     verb: "mcp catalog review",
     summary: `"${mcp}" as agent "${from}" has it, against ${accept}`,
-    next: { ...stored, tools: printToolLock(lock) },
+    next: { ...stored, manifest, tools: printToolLock(lock) },
     previous: await readPrevious(context, mcp, layer.value),
   });
   if (!written.ok) return written;
   const settled = await settle(context, mcp);
   if (!settled.ok) return settled;
   return ok({
-    json: { mcp, from, accepted: accept, layer: layer.value, agents: settled.value.agents },
+    json: {
+      mcp,
+      from,
+      accepted: accept,
+      layer: layer.value,
+      marks: marksJson(proposed),
+      agents: settled.value.agents,
+    },
     blocks: [{
       kind: "lines",
       lines: [
         `accepted  ${mcp} ${lock.version} as agent ${from} has it`,
+        ...markLines(mcp, proposed),
+        ...everyLines(mcp, everyAsks),
         ...settled.value.lines,
       ],
     }],

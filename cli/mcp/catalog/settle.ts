@@ -1,6 +1,7 @@
 /**
  * After the catalog has changed: the planner, when an agent of this host has the entry wired, and
- * the lines that say what waits for a review. One wording for `add`, `upgrade`, `review`, `rollback`.
+ * the lines that say what waits for a review. One wording for `add`, `upgrade`,
+ * `review`, `rollback`.
  *
  * @module
  */
@@ -9,11 +10,13 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell } from "cli/output.ts";
 import { readFacts, reconcileFacts } from "cli/planner.ts";
 import { missingTools, resolveTools } from "core/catalog/defaults.ts";
-import { grantLines } from "core/catalog/dry_start.ts";
+import { grantLines, grantOptions } from "core/catalog/dry_start.ts";
+import { proposeAccepted } from "core/catalog/risk_marks.ts";
 import { isHeld, reviewHash, type ToolLock } from "core/catalog/tool_lock.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
+import { quoteShell } from "core/text/quote.ts";
 
 /** What became of a changed entry on this host. */
 export interface Settled {
@@ -80,11 +83,23 @@ export async function heldLines(
     ...[...held.tools].flatMap(([tool, { why }]) =>
       why.map((text) => `  tool        ${tool}: ${text}`)
     ),
+    ...proposeAccepted(held.tools, lock.tools, new Map()).map(({ tool, why }) =>
+      `  mark        ${tool === "*" ? "every tool" : tool}: asks a human once accepted, ${why}`
+    ),
     ...grantLines(held.permissions).map((text) => `  permission  ${text}`),
+    ...grantHint(mcp, lock),
     `accept with: fleetctl mcp catalog review ${mcp}${
       from === undefined ? "" : ` --from ${from}`
     } --accept ${await reviewHash(lock)}`,
   ];
+}
+
+/** The permissions can be granted one by one, and without the rest of what waits. */
+function grantHint(mcp: string, { version, held }: ToolLock): readonly string[] {
+  const words = grantOptions(held.permissions).map((one) => ` --grant ${quoteShell(one)}`);
+  return words.length === 0
+    ? []
+    : [`grant with: fleetctl mcp catalog upgrade ${mcp} --to ${version}${words.join("")}`];
 }
 
 /** The same for programs. */

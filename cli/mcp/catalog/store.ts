@@ -15,6 +15,7 @@ import { refusal } from "core/errors.ts";
 import type { LedgerEdit } from "core/ledger/stage.ts";
 import { commitChange } from "core/ledger/repository.ts";
 import type { McpName } from "core/names.ts";
+import { pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** A layer that can be written. */
@@ -37,7 +38,7 @@ export interface StoredEntry extends EntryTexts {
 const FILES = ["mcp.yaml", LOCK_FILES.npm, LOCK_FILES.uvx, "tools.lock"] as const;
 
 /** Returns the folder of a layer. */
-export function layerFolder(context: VerbContext, layer: Layer): string {
+function layerFolder(context: VerbContext, layer: Layer): string {
   return layer === "overlay" ? context.paths.overlayCatalog : context.paths.runtimeCatalog;
 }
 
@@ -52,11 +53,10 @@ export async function chooseLayer(
   const { paths, ports } = context;
   const hasRepo = await ports.files.stat(`${paths.repo}/.git/HEAD`) !== undefined;
   if (into === undefined) return ok(hasRepo ? "overlay" : "runtime");
-  const named = into.replace(/\/+$/, "");
-  if (named === "runtime" || named === paths.runtimeCatalog) return ok("runtime");
-  if (named === "overlay" || named === paths.overlayCatalog) {
-    if (hasRepo) return ok("overlay");
-    return err(refusal("ledger-missing", `Cannot write to "${named}": this host has no repo`, {
+  const layer = layerNamed(context, into);
+  if (layer === "runtime" || (layer === "overlay" && hasRepo)) return ok(layer);
+  if (layer === "overlay") {
+    return err(refusal("ledger-missing", `Cannot write to the overlay: this host has no repo`, {
       hints: ["fleetctl apply"],
     }));
   }
@@ -69,6 +69,29 @@ export async function chooseLayer(
       details: [`overlay: ${paths.overlayCatalog}`, `runtime: ${paths.runtimeCatalog}`],
     },
   ));
+}
+
+/**
+ * The layer that a word or a folder names: as the paths of this root, as the documents name them,
+ * or seen from where the verb was typed.
+ */
+function layerNamed({ paths, cwd }: VerbContext, into: string): Layer | undefined {
+  if (into === "runtime" || into === "overlay") return into;
+  const folder = plainPath(into.startsWith("/") ? into : `${cwd}/${into}`);
+  const documented = pathsUnder("/");
+  if ([paths.runtimeCatalog, documented.runtimeCatalog].includes(folder)) return "runtime";
+  if ([paths.overlayCatalog, documented.overlayCatalog].includes(folder)) return "overlay";
+  return undefined;
+}
+
+/** An absolute path without empty parts, "." and "..". */
+function plainPath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
 }
 
 /** Reads the entry that wins: overlay over runtime over shipped. */

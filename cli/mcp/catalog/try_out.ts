@@ -13,25 +13,20 @@ import {
   beyond,
   harmless,
   joinGrants,
+  namedPaths,
   readAudit,
   trialCall,
   withGrants,
 } from "core/catalog/dry_start.ts";
 import type { Grants } from "core/catalog/edit.ts";
-import type { Manifest } from "core/catalog/manifest.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import { treePath } from "core/catalog/vendor.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import type { McpTool } from "core/mcp_port.ts";
+import { lastLines, missingAddon } from "core/catalog/try_words.ts";
+import type { McpTool, ProgramEndpoint } from "core/ports/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
-import type { ProcessSpec } from "core/ports.ts";
 import { err, ok, type Result } from "core/result.ts";
-import {
-  expandPlaceholders,
-  pythonView,
-  serverCommand,
-  type ServerPlace,
-} from "units/render/mcp/command.ts";
-import { bubblewrapWords } from "units/render/mcp/python.ts";
+import { expandPlaceholders, serverCommand, type ServerPlace } from "units/render/mcp/command.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { escapeWord, TRY_SLICE, tryUnitWords } from "units/render/mcp/try_unit.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
@@ -62,9 +57,10 @@ export async function tryOut(
   await sweepTries(context);
   const folder = `${context.paths.tries}/${random.uuid()}`;
   const home = `${folder}/home`;
-  const confined = await confinement(context, manifest.source.kind);
+  const place = { home, tree, workdir: workdirOf(home), named: namedPaths(manifest) };
+  const confined = await confinement(context, isSandboxed(manifest));
   if (!confined.ok) {
-    return { tools: undefined, asked: readAudit("", { home, tree }), fault: confined.error };
+    return { tools: undefined, asked: readAudit("", place), fault: confined.error };
   }
   const confine = confined.value;
   const owner = confine.kind === "namespaces" ? { uid: NOBODY, gid: NOBODY } : {};
@@ -74,13 +70,18 @@ export async function tryOut(
     await files.ensureDir(folder, { mode: confine.kind === "unit" ? 0o700 : 0o711 });
     await files.ensureDir(home, { mode: 0o700, ...owner });
     let grants: Grants = {};
-    let asked = readAudit("", { home, tree });
+    await files.ensureDir(place.workdir, { mode: 0o700, ...owner });
+    let asked = readAudit("", place);
     for (let round = 0;; round++) {
       const start = await startOf(context, withGrants(manifest, grants), {
-        ...{ tree, folder, home, confine, round },
+        tree,
+        folder,
+        home,
+        confine,
+        round,
       });
       const found = await listAndCall(context, manifest, start);
-      const now = readAudit(await files.readText(start.audit) ?? "", { home, tree });
+      const now = readAudit(await files.readText(start.audit) ?? "", place);
       asked = joinAsked(asked, now);
       if ("tools" in found) return { tools: found.tools, asked };
       const more = beyond(
@@ -127,7 +128,7 @@ function joinAsked(a: Asked, b: Asked): Asked {
 
 /** One start of a server: the program, and where its audit is read. */
 interface Start {
-  readonly program: () => ProcessSpec;
+  readonly program: () => ProgramEndpoint;
   readonly audit: string;
 }
 
@@ -139,7 +140,7 @@ async function listAndCall(
   const client = await context.ports.openMcpClient();
   const listed = await client.listTools(manifest.name, start.program());
   await endServers(context);
-  if (!listed.ok) return { fault: listed.error };
+  if (!listed.ok) return { fault: tryFailed(manifest.name, listed.error) };
   const call = trialCall(listed.value);
   if (call !== undefined) {
     // It fails without a real key and a network: what it reached for is in the audit.
@@ -147,6 +148,18 @@ async function listAndCall(
     await endServers(context);
   }
   return { tools: listed.value };
+}
+
+/** The server's own last words say best why; its log is gone with the try. */
+function tryFailed(mcp: string, { message, details }: Refusal): Refusal {
+  const words = details.join("\n");
+  const addon = missingAddon(words);
+  const state = message.replace(/^Cannot [^:]*: /, "");
+  return refusal(
+    "try-failed",
+    `Cannot try out MCP "${mcp}": ${state}${addon === undefined ? "" : `; ${addon}`}`,
+    { details: lastLines(words) },
+  );
 }
 
 interface TryPlace {
@@ -166,31 +179,43 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
   const { confine } = at;
   if (confine.kind !== "unit") {
     const [command = "", ...args] = [...confine.words, ...words];
-    return { audit: seenAs, program: () => ({ command, args, cwd: at.home, env }) };
+    const program = () => ({ command, args, cwd: at.home, env, keepsWords: true }) as const;
+    return { audit: seenAs, program };
   }
   const audit = { file: `${at.folder}/${name}`, seenAs };
   const root = `${at.folder}/root`;
   await files.ensureDir(root, { mode: 0o755 });
   // Its user has no name before it runs; only what is in this folder can be reached by it.
   await files.write(audit.file, "", { mode: 0o666 });
-  const program = (): ProcessSpec => {
+  const program = (): ProgramEndpoint => {
     const [command = "", ...args] = tryUnitWords(confine.systemdRun, {
       unit: `fleetctl-try-${random.uuid()}.service`,
       boundTo: confine.boundTo,
       limits: manifest.limits,
-      ...{ root, tree: at.tree, home: at.home, audit, env },
+      root,
+      tree: at.tree,
+      home: at.home,
+      workdir: workdirOf(at.home),
+      audit,
+      env,
     });
     return {
       command,
       args: [...args, ...words.map(escapeWord)],
       env: { PATH: env["PATH"] ?? "", LC_ALL: "C" },
+      keepsWords: true,
     };
   };
   return { audit: audit.file, program };
 }
 
 function placeOf({ paths }: VerbContext, home: string): ServerPlace {
-  return { paths: { ...paths, home: () => home }, agent: HOUSE, workdir: home };
+  const workdir = workdirOf(home);
+  return { paths: { ...paths, home: () => home }, agent: HOUSE, workdir, closed: [] };
+}
+
+function workdirOf(home: string): string {
+  return `${home}/workspace`;
 }
 
 /** The first two words check the tree in use; this one was hashed a moment ago. */
@@ -201,12 +226,8 @@ function serverWords(
 ): readonly string[] {
   const inUse = treePath(context.paths, manifest.name);
   const place = placeOf(context, home);
-  const isBare = manifest.source.kind === "uvx" && confine.kind === "namespaces";
-  return [
-    ...(isBare ? bubblewrapWords(pythonView(manifest, place)) : []),
-    ...serverCommand(manifest, place).slice(2)
-      .map((word) => word.replaceAll(`${inUse}/`, `${tree}/`)),
-  ];
+  return serverCommand(manifest, place, confine.kind !== "unit").slice(2)
+    .map((word) => word.replaceAll(`${inUse}/`, `${tree}/`));
 }
 
 function serverEnv(
@@ -247,7 +268,7 @@ export async function confinement(
   context: Pick<VerbContext, "paths"> & {
     readonly ports: Pick<VerbContext["ports"], "users" | "files" | "processes" | "services">;
   },
-  kind: Manifest["source"]["kind"],
+  needsSandbox: boolean,
 ): Promise<Result<Confinement>> {
   const { ports, paths } = context;
   const isRoot = ports.users.currentUid() === 0 && paths.root === "/";
@@ -262,8 +283,8 @@ export async function confinement(
     const boundTo = daemon?.active === "active" ? DAEMON_UNIT : undefined;
     return ok({ kind: "unit", systemdRun, boundTo });
   }
-  // Deno confines an npm server in any case; nothing but a sandbox confines Python.
-  if (kind === "uvx" && await ports.processes.which("bwrap") === undefined) {
+  // Deno confines its servers in any case; nothing but a sandbox confines Python and Node.
+  if (needsSandbox && await ports.processes.which("bwrap") === undefined) {
     return err(unconfined("bwrap", "bubblewrap"));
   }
   // Under another root the owner of the root is the operator, and folders above it are closed.
@@ -275,9 +296,17 @@ export async function confinement(
   return ok({
     kind: "namespaces",
     words: [
-      ...[unshare, "--net", "--"],
-      ...[setpriv, "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"],
-      ...["--no-new-privs", "--"],
+      unshare,
+      "--net",
+      "--",
+      setpriv,
+      "--reuid",
+      `${NOBODY}`,
+      "--regid",
+      `${NOBODY}`,
+      "--clear-groups",
+      "--no-new-privs",
+      "--",
     ],
   });
 }

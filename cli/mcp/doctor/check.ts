@@ -1,21 +1,23 @@
 /**
- * The checks of `fleetctl mcp doctor`, in the order in which an MCP comes to life (decision 31):
- * catalog → lock → review → key → unit → socket → handshake → tools, and whether the agent has read of it.
+ * The checks of `fleetctl mcp doctor`, in the order in which an MCP comes to life:
+ * catalog → lock → review → key → programs → unit → socket → handshake → tools, and whether the
+ * agent has read of it.
  * Each asks the machine one thing and changes nothing; the first that fails ends the walk, because
  * those behind it would only say the same again.
  *
  * @module
  */
 
-import { quoteShell } from "core/quote.ts";
+import { quoteShell } from "core/text/quote.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
-import { readLogs } from "cli/logs/source.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
 import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
+import { checkPrograms } from "cli/mcp/doctor/programs_check.ts";
 import { checkListed, checkReview } from "cli/mcp/doctor/review_check.ts";
 import { socketPlace } from "cli/mcp/call_place.ts";
-import { wiredMcps } from "cli/mcp/wired.ts";
+import { serverWords } from "cli/mcp/server_words.ts";
+import { notLoaded, wiredMcps } from "cli/verbs/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
 import { unixUserOf } from "cli/unix_user.ts";
 import { findEntry } from "core/catalog/catalog.ts";
@@ -24,7 +26,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import type { McpTool } from "core/mcp_port.ts";
+import type { McpTool } from "core/ports/mcp_client.ts";
 import type { KeyName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { decideTool } from "core/risk/decide.ts";
@@ -34,7 +36,7 @@ import { type HomeFiles, ownHomeFiles } from "units/reconcile/home_files.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import { scopeOfMcp } from "units/reconcile/scope.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
-import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
+import { mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** What the checks look at. */
 export interface Patient {
@@ -50,8 +52,8 @@ export interface Check {
   check(patient: Patient): Promise<Result<string>>;
 }
 
-/** Lines of the server that go with a failed handshake. */
-const SERVER_LINES = 10;
+/** Lines of a socket's log that go with its failure. */
+const SOCKET_LINES = 10;
 /** How long a look into the home may take. */
 const HOME_MS_MAX = 5_000;
 /** Names of tools that are printed. */
@@ -65,6 +67,14 @@ export function checksFor(): readonly Check[] {
     { step: "lock", check: checkLock },
     { step: "review", check: checkWaiting },
     { step: "key", check: checkKeys },
+    {
+      step: "programs",
+      check: async (patient) => {
+        const manifest = manifestOf(patient);
+        if (!manifest.ok) return manifest;
+        return await checkPrograms(manifest.value, patient.context.ports.processes);
+      },
+    },
     { step: "unit", check: checkUnits },
     { step: "socket", check: checkSocket },
     {
@@ -155,7 +165,10 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
   ));
 }
 
-/** Asks the home as its owner sees it, because a link in it may lead anywhere; undefined for no account. */
+/**
+ * Asks the home as its owner sees it, because a link in it may lead anywhere;
+ * undefined for no account.
+ */
 async function inHome<T>(
   { context, gathered, agent }: Patient,
   work: (home: HomeFiles | undefined) => Promise<T>,
@@ -210,7 +223,7 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
   const [status] = await services.status([unit]);
   if (status?.active === "active") return ok(`${unit} is active`);
   return err(refusal("socket-down", `${unit} is ${status?.active ?? "unknown"}, must be active`, {
-    details: await services.journal(unit, SERVER_LINES).catch(() => []),
+    details: await services.journal(unit, SOCKET_LINES).catch(() => []),
     hints: [applyHint(patient), `fleetctl logs mcp:${mcp}`],
   }));
 }
@@ -292,24 +305,12 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
   if (tools.ok) return ok({ tools: tools.value, said: `started and answered in ${took} ms` });
   return err({
     ...tools.error,
-    details: [...tools.error.details, ...await serverWords(patient, owner)],
+    details: [
+      ...tools.error.details,
+      ...await serverWords(context, manifest.value, agent.name),
+    ],
     hints: [`fleetctl logs mcp:${mcp}`],
   });
-}
-
-/** The last lines of the server: they say best why it does not answer. */
-async function serverWords(
-  { context, mcp }: Patient,
-  owner: string | undefined,
-): Promise<readonly string[]> {
-  const lines: string[] = [];
-  await readLogs(context.ports, context.paths, {
-    units: [mcpServiceUnit(mcp, owner), mcpSocketUnit(mcp, owner)],
-    lines: SERVER_LINES,
-    isFollowing: false,
-    stop: new AbortController().signal,
-  }, async (line) => void lines.push(line.text));
-  return lines.slice(-SERVER_LINES);
 }
 
 async function checkTools(
@@ -342,6 +343,9 @@ async function checkAgent(patient: Patient): Promise<Result<string>> {
   const mcps = await wiredMcps(context, gathered, agent);
   const found = mcps.find((one) => one.name === mcp);
   if (found?.state === "live") return ok("live: the agent has read of it");
+  if (found?.load !== undefined) {
+    return err(notLoaded(found, { agent: agent.name, paths: context.paths }));
+  }
   return err(refusal(
     "restart-pending",
     `MCP "${mcp}" is ${found?.state ?? "unknown"}: agent "${agent.name}" has not read of it yet`,

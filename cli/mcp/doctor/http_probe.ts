@@ -7,9 +7,10 @@
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import { errorText, refusal } from "core/errors.ts";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { HttpEndpoint } from "core/mcp_port.ts";
-import type { Clock, HttpClient } from "core/ports.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
+import type { HttpEndpoint } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** The `initialize` request of MCP 2025-11-25, which servers of the next revision know, too. */

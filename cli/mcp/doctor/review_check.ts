@@ -9,7 +9,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
 import { toolHash } from "core/catalog/tool_lock.ts";
 import { refusal } from "core/errors.ts";
-import type { McpTool } from "core/mcp_port.ts";
+import type { McpTool } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { reviewCommand, standing } from "core/risk/accepted.ts";
 
@@ -36,7 +36,9 @@ export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Resul
   ));
 }
 
-/** Compares what the server lists with what was accepted; a sentence part when it is as accepted. */
+/**
+ * Compares what the server lists with what was accepted; a sentence part when it is as accepted.
+ */
 export async function checkListed(
   { name, acceptedTools }: Manifest,
   agent: string,

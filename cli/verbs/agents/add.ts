@@ -1,13 +1,14 @@
 /**
  * `fleetctl agents add`: a new agent in the ledger, pinned to this host, with a Unix user on a real
- * host, then one run of the planner. Spec "Command-line verbs", "Default MCP sets".
+ * host, then one run of the planner.
  *
  * @module
  */
 
 import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
-import { checkWorkspace, parseWorkspace } from "cli/agents/workspace_option.ts";
+import { readTextOptions, type TextFields, textOption } from "cli/agents/text_options.ts";
+import { checkWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { collisionOf } from "cli/mcp/collision.ts";
@@ -27,22 +28,15 @@ import {
   setAccount,
 } from "cli/webview_login/accounts.ts";
 import { checkUnixUser, ensureUnixUser } from "cli/unix_user.ts";
-import type { AgentLimits } from "core/agent_limits.ts";
+import type { AgentLimits } from "core/limits/agent.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
 import { addAgent } from "core/ledger/agents.ts";
 import { readKeptLedger } from "core/ledger/kept.ts";
 import { checkUnique } from "core/ledger/ledger.ts";
 import { DEFAULT_RUNTIME, parseShard, printShard, shardFile } from "core/ledger/shard.ts";
-import {
-  type AgentName,
-  type Email,
-  type ObjectId,
-  parseAgentName,
-  parseEmail,
-  parseObjectId,
-} from "core/names.ts";
+import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
@@ -53,15 +47,9 @@ import type { Invocation } from "core/verbs/invocation.ts";
 export interface Options {
   readonly name: AgentName;
   readonly channel: Channel;
-  readonly userEmail?: Email;
-  readonly ownerAad?: ObjectId;
-  readonly ownerEmail?: Email;
-  readonly runtime: string;
-  readonly provider?: string;
-  readonly model?: string;
+  readonly texts: TextFields;
   /** The owner gets a login with a password. */
   readonly hasLogin: boolean;
-  readonly workspace?: string;
   readonly limits?: AgentLimits;
   readonly isDryRun: boolean;
 }
@@ -70,27 +58,18 @@ export interface Options {
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, options } = invocation;
   const faults: string[] = [];
-  function read<T>(option: string, parse: (text: string) => Result<T>): T | undefined {
-    const text = options[option];
-    const parsed = text === undefined ? undefined : parse(text);
-    if (parsed?.ok === false) faults.push(`--${option}: ${parsed.error.message}`);
-    return parsed?.ok ? parsed.value : undefined;
-  }
   const name = parseAgentName(args.name ?? "");
   if (!name.ok) faults.push(name.error.message);
   const channel = CHANNELS.find((one) => one === options.channel);
   if (channel === undefined) {
     faults.push(`--channel is missing, must be one of ${CHANNELS.join(", ")}`);
   }
-  const userEmail = read("user-email", parseEmail);
-  const ownerAad = read("owner-aad", parseObjectId);
-  const ownerEmail = read("owner-email", parseEmail);
-  for (const option of ["runtime", "provider", "model"]) read(option, parseFieldText);
+  const { fields: texts, emptied, faults: wrong } = readTextOptions(options);
+  faults.push(...wrong, ...emptied.map((field) => `--${textOption(field)}: is empty`));
   const hasLogin = invocation.switches.has("login");
   if (hasLogin && options["user-email"] === undefined) {
     faults.push("--login: --user-email is missing, must name who logs in");
   }
-  const workspace = read("workspace", parseWorkspace);
   const given = readLimitOptions(options);
   faults.push(...given.faults);
   const limits = withEdit(undefined, given.edit);
@@ -98,15 +77,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({
     name: name.value,
     channel,
-    ...(userEmail === undefined ? {} : { userEmail }),
-    ...(ownerAad === undefined ? {} : { ownerAad }),
-    ...(ownerEmail === undefined ? {} : { ownerEmail }),
-    runtime: options.runtime ?? DEFAULT_RUNTIME,
-    ...(options.provider === undefined ? {} : { provider: options.provider }),
-    ...(options.model === undefined ? {} : { model: options.model }),
+    texts,
     hasLogin,
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(limits === undefined ? {} : { limits }),
+    ...defined({ limits }),
     isDryRun: invocation.switches.has("dry-run"),
   });
 }
@@ -144,8 +117,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const tools = gathered.value.facts.wired.get(record.name) ?? [];
     const told = planReport(report.value, gathered.value, {
       json: {
-        ...{ agent: record.name, run_on: site.hostname, tools, dry_run: options.isDryRun },
-        ...(made.value === undefined ? {} : { login: made.value }),
+        agent: record.name,
+        run_on: site.hostname,
+        tools,
+        dry_run: options.isDryRun,
+        ...defined({ login: made.value }),
       },
       last: [
         `agent "${record.name}" ${options.isDryRun ? "would run" : "runs"} on "${site.hostname}" ` +
@@ -167,7 +143,7 @@ interface MadeLogin {
 async function make(
   context: VerbContext,
   record: AgentRecord,
-  { hasLogin, userEmail }: Options,
+  { hasLogin, texts: { userEmail } }: Options,
 ): Promise<Result<MadeLogin | undefined>> {
   const { ports, paths } = context;
   const author = authorOf(context, "agents add");
@@ -189,16 +165,20 @@ async function make(
 }
 
 function loginLines(options: Options, made: MadeLogin | undefined): readonly string[] {
-  const { hasLogin, isDryRun, userEmail } = options;
+  const { hasLogin, isDryRun, texts: { userEmail } } = options;
   if (!hasLogin || userEmail === undefined) return [];
   if (made !== undefined) return [passwordLine(made.address, made.password)];
   return [isDryRun ? `${userEmail} would have a login` : `${userEmail} keeps the login it has`];
 }
 
 function recordOf(context: VerbContext, options: Options): AgentRecord {
-  const { isDryRun: _, hasLogin: __, ...fields } = options;
+  const { name, channel, texts, limits } = options;
   return {
-    ...fields,
+    name,
+    channel,
+    runtime: DEFAULT_RUNTIME,
+    ...texts,
+    ...defined({ limits }),
     runOn: context.ports.hostname,
     isAdmin: false,
     tools: { add: [], remove: [] },

@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents remove <agent>`: takes an agent away. What was begun is noted in a file first, so
- * that a verb that was cut short at any step is finished by running it again.
+ * `fleetctl agents remove <agent>`: takes an agent away. What was begun is noted in a file first,
+ * so that a verb that was cut short at any step is finished by running it again.
  *
  * note it · ledger record (from here on nobody is this agent) · secrets · units and rendered files,
  * by the planner · account closed · archive of the home · home and Unix user · forget the note
@@ -17,6 +17,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, readFacts, underVerbLock } from "cli/planner.ts";
 import { closeUnixUser, deleteUnixUser, unixUserOf } from "cli/unix_user.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { removeAgent } from "core/ledger/agents.ts";
 import type { AgentName } from "core/names.ts";
@@ -57,10 +58,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 function readOptions(of: { readonly home?: unknown; readonly secrets?: unknown }): Options {
   const home = (["keep", "archive"] as const).find((one) => one === of.home);
   const secrets = (["remove", "keep"] as const).find((one) => one === of.secrets);
-  return {
-    ...(home === undefined ? {} : { home }),
-    ...(secrets === undefined ? {} : { secrets }),
-  };
+  return defined({ home, secrets });
 }
 
 /** Removes the agent, or goes on with a removal that was begun. */

@@ -1,7 +1,7 @@
 /**
- * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` can be set for
- * an agent that has none. A pinned agent moves by an edit of the ledger, because two hosts have to
- * agree on it.
+ * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` can be set
+ * for an agent that has none. A pinned agent moves by an edit of the ledger, because two hosts have
+ * to agree on it.
  *
  * @module
  */
@@ -9,23 +9,18 @@
 import { commandOn } from "cli/agent_here.ts";
 import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
-import { checkWorkspace, parseWorkspace } from "cli/agents/workspace_option.ts";
+import { readTextOptions } from "cli/agents/text_options.ts";
+import { checkWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { authorOf, followLedger, planReport, underVerbLock } from "cli/planner.ts";
-import { limitsFault } from "core/agent_limits.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { parseFieldText } from "core/field_reader.ts";
 import { type AgentRecord, CHANNELS } from "core/ledger/agent.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import type { ShardEdit } from "core/ledger/shard.ts";
-import {
-  type AgentName,
-  parseAgentName,
-  parseEmail,
-  parseHostName,
-  parseObjectId,
-} from "core/names.ts";
+import { limitsFault } from "core/limits/agent.ts";
+import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
@@ -46,48 +41,30 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, options } = invocation;
   const faults: string[] = [];
   const changed: string[] = [];
-  function read<T>(option: string, parse: (text: string) => Result<T>): T | undefined {
-    const text = options[option];
-    if (text === undefined) return undefined;
-    changed.push(option.replaceAll("-", "_"));
-    if (text === "") return undefined;
-    const parsed = parse(text);
-    if (!parsed.ok) faults.push(`--${option}: ${parsed.error.message}`);
-    return parsed.ok ? parsed.value : undefined;
-  }
   const name = parseAgentName(args.name ?? "");
   if (!name.ok) faults.push(name.error.message);
   const channel = CHANNELS.find((one) => one === options.channel);
   if (options.channel !== undefined) changed.push("channel");
-  const fields = {
-    "user-email": { userEmail: read("user-email", parseEmail) },
-    "owner-aad": { ownerAad: read("owner-aad", parseObjectId) },
-    "owner-email": { ownerEmail: read("owner-email", parseEmail) },
-    workspace: { workspace: read("workspace", parseWorkspace) },
-    provider: { provider: read("provider", parseFieldText) },
-    model: { model: read("model", parseFieldText) },
-  };
+  const texts = readTextOptions(options);
+  changed.push(...texts.keys);
+  faults.push(...texts.faults);
   const limits = readLimitOptions(options);
   changed.push(...limits.keys);
   faults.push(...limits.faults);
-  const runtime = read("runtime", parseFieldText);
-  const runOn = read("run-on", parseHostName);
   if (options["run-on"] === "") faults.push("--run-on: is empty, must name a host");
   if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
   if (name.ok && changed.length === 0) {
     faults.push("nothing to set is named, must be an option of it");
   }
   if (!name.ok || faults.length > 0) return err(badOptions(faults));
-  const given = Object.entries(fields).filter(([option]) => options[option] !== undefined);
   return ok({
     name: name.value,
     changed,
     isAtOnce: limits.keys.length === changed.length,
     edit: {
-      ...Object.assign({}, ...given.map(([, field]) => field)),
-      ...(channel === undefined ? {} : { channel }),
-      ...(runtime === undefined ? {} : { runtime }),
-      ...(runOn === undefined ? {} : { runOn }),
+      ...Object.fromEntries(texts.emptied.map((field) => [field, undefined])),
+      ...texts.fields,
+      ...defined({ channel }),
       ...(limits.keys.length === 0 ? {} : { limits: limits.edit }),
     },
   });

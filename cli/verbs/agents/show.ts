@@ -11,10 +11,10 @@ import { agentStates, sinceText, stateCell, stateJson } from "cli/agents/states.
 import { agentHere } from "cli/agent_here.ts";
 import { type Connection, connectionOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
-import { type WiredMcp, wiredMcps } from "cli/mcp/wired.ts";
+import { type WiredMcp, wiredMcps } from "cli/verbs/mcp/wired.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
-import type { HostLimits } from "core/agent_limits.ts";
+import type { HostLimits } from "core/limits/agent.ts";
 import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { ok, type Result } from "core/result.ts";

@@ -29,7 +29,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 }
 
 /** Returns an approval as lines for people. */
-export function approvalLines(of: ApprovalView): readonly string[] {
+function approvalLines(of: ApprovalView): readonly string[] {
   const { mcp, version, tool, decision, by, surface, reason } = of;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["approval", of.id],

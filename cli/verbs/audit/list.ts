@@ -7,9 +7,10 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { parseDuration } from "core/duration.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { parseDuration } from "core/text/duration.ts";
 import { AUDIT_ROWS_MAX, type AuditEntry, auditFile, openAudit } from "core/verbs/audit.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
@@ -49,7 +50,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     caller: options.caller,
     verb: options.verb,
     isDeniedOnly: switches.has("denied"),
-    ...(since === undefined ? {} : { since }),
+    ...defined({ since }),
     limit,
   });
 }

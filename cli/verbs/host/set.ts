@@ -1,6 +1,6 @@
 /**
- * `fleetctl host set`: one marker of this host. It holds a hostname, never an address (spec "Ledger
- * and host markers"), or `wss://<hostname>` for a webview gateway behind TLS (decision 11).
+ * `fleetctl host set`: one marker of this host. It holds a hostname, never an address, or
+ * `wss://<hostname>` for a webview gateway behind TLS.
  *
  * @module
  */
@@ -38,7 +38,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
   ));
 }
 
-/** Whether a client that proves no key is refused at dial-in (decision 11). */
+/** Whether a client that proves no key is refused at dial-in. */
 function parseSwitch(given: string): Result<Options> {
   const marker = "dial_require_key";
   if (given === "true" || given === "false") return ok({ marker, value: given === "true" });

@@ -1,6 +1,6 @@
 /**
- * `fleetctl ledger log`: the changes of the ledger, newest first, each with verb and caller. Changes
- * nothing.
+ * `fleetctl ledger log`: the changes of the ledger, newest first, each with verb and caller.
+ * Changes nothing.
  *
  * @module
  */

@@ -1,7 +1,8 @@
 /**
  * `fleetctl ledger revert`: takes one change of the ledger back by a new one. Refused when it
- * conflicts with a later change, when it touches secrets, and when a shard or catalog entry would be
- * broken afterwards, two agents would claim one owner, or an agent would ask for an MCP that is gone.
+ * conflicts with a later change, when it touches secrets, and when a shard or catalog
+ * entry would be broken afterwards, two agents would claim one owner, or an agent would
+ * ask for an MCP that is gone.
  *
  * @module
  */

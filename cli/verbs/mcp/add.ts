@@ -1,5 +1,5 @@
 /**
- * `fleetctl mcp add`: wires a catalogued MCP to an agent. Spec "`mcp add` steps": credential gate,
+ * `fleetctl mcp add`: wires a catalogued MCP to an agent. Steps: credential gate,
  * units and client config by the planner, delta in the shard, and a last line that says when it is
  * live. The planner runs first with the new delta, so that a package that cannot be installed
  * leaves no promise in the ledger.
@@ -12,10 +12,11 @@ import type { VerbContext } from "cli/context.ts";
 import type { Gathered } from "cli/facts.ts";
 import { collisionOf } from "cli/mcp/collision.ts";
 import { checkCredentials } from "cli/mcp/credentials.ts";
-import { wiredMcps } from "cli/mcp/wired.ts";
+import { wiredMcps } from "cli/verbs/mcp/wired.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  factsWith,
   installFirst,
   type PlanOptions,
   planReport,
@@ -26,6 +27,7 @@ import {
 import { findEntry } from "core/catalog/catalog.ts";
 import { withTool } from "core/catalog/defaults.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { changeAgent } from "core/ledger/agents.ts";
@@ -71,9 +73,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!gate.ok && !options.isForced) return gate;
     const changed = { ...agent.value, tools: withTool(agent.value, options.mcp, defaults) };
     const wired = await wire(context, options, {
+      before: before.value,
       changed,
       manifest: manifest.value,
-      how: { late, ...(trees.value === undefined ? {} : { vendor: trees.value }) },
+      how: { late, ...defined({ vendor: trees.value }) },
     });
     if (!wired.ok || gate.ok) return wired;
     // The warning is the refusal's own text: one wording for one fact.
@@ -92,6 +95,7 @@ async function treesFirst(
 }
 
 interface Change {
+  readonly before: Gathered;
   readonly changed: AgentRecord;
   readonly manifest: Manifest;
   readonly how: Pick<PlanOptions, "late" | "vendor">;
@@ -100,9 +104,9 @@ interface Change {
 async function wire(
   context: VerbContext,
   options: Options,
-  { changed, manifest, how }: Change,
+  { before, changed, manifest, how }: Change,
 ): Promise<Result<VerbReport>> {
-  const gathered = await readFacts(context, { agent: changed });
+  const gathered = await factsWith(context, before, { agent: changed });
   if (!gathered.ok) return gathered;
   const collision = await collisionOf(context, gathered.value.facts, {
     agent: changed.name,

@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp doctor <mcp> <agent>`: walks from the catalog to the tools as that agent would, stops
- * at what does not hold, and says what to run (decision 31). It starts the server once, as a call
- * would, and changes nothing.
+ * `fleetctl mcp doctor <mcp> <agent>`: walks from the catalog to the tools as that agent would,
+ * stops at the first that fails, and says what to run. It starts the server once, as a call would,
+ * and changes nothing.
  *
  * @module
  */
@@ -69,7 +69,8 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
     ...(failed === undefined ? {} : {
       faults: [refusal(
         "mcp-unhealthy",
-        `Cannot use MCP "${mcp}" as agent "${agent.value.name}": step "${failed.step}" does not hold`,
+        `Cannot use MCP "${mcp}" as agent "${agent.value.name}": step "${failed.step}" does ` +
+          "not hold",
         { details: failed.reason.details, hints: failed.reason.hints },
       )],
     }),

@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp read <mcp> <tool> [<agent>]`: one call on the privileged-read plane: an admin may run
- * it for a peer. Everything else is `cli/mcp/call_tool.ts`.
+ * `fleetctl mcp read <mcp> <tool> [<agent>]`: one call on the privileged-read plane: an admin may
+ * run it for a peer. Everything else is `cli/mcp/call_tool.ts`.
  *
  * @module
  */

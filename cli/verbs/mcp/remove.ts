@@ -11,6 +11,7 @@ import type { Gathered } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  factsWith,
   installFirst,
   planReport,
   readFacts,
@@ -18,6 +19,7 @@ import {
   underAgentLock,
 } from "cli/planner.ts";
 import { withoutTool } from "core/catalog/defaults.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { changeAgent } from "core/ledger/agents.ts";
 import { type AgentName, type McpName, parseMcpName } from "core/names.ts";
@@ -65,13 +67,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       if (!recorded.ok) return recorded;
     }
     const changed = { ...agent.value, tools: withoutTool(agent.value, mcp, defaults) };
-    const gathered = await readFacts(context, { agent: changed });
+    const gathered = await factsWith(context, before.value, { agent: changed });
     if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,
       restartAgents: false,
       late,
-      ...(trees.value === undefined ? {} : { vendor: trees.value }),
+      ...defined({ vendor: trees.value }),
       scope: scopeOf(gathered.value.facts, name, [mcp]),
     });
     if (!report.ok) return report;

@@ -1,7 +1,8 @@
 /**
  * `fleetctl mcp wired <agent>`: the MCPs of an agent and the state of each. Changes nothing.
- * States: spec "MCP on an agent" (wired: the config is written, and the agent has not restarted
- * since; live: it has).
+ * Wired: the config is written. Live: the running program has the MCP. The built-in
+ * runtime has what it read when it started; another program has what its own report or
+ * our proxy's connection says.
  *
  * @module
  */
@@ -14,17 +15,28 @@ import { readHomeText } from "cli/home_text.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
+import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { AgentName, McpName } from "core/names.ts";
-import type { ServiceManager } from "core/ports.ts";
+import type { Paths } from "core/paths.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 import { ok, type Result } from "core/result.ts";
-import { fillPlaceholders } from "core/runtimes/definition.ts";
+import {
+  MCPS_FILE,
+  MCPS_FILE_BYTES_MAX,
+  parseToldMcps,
+  type ToldMcps,
+} from "core/dial/host_mcps.ts";
+import { isOfThisRun } from "core/dial/host_state.ts";
+import { fillPlaceholders, isBuiltIn } from "core/runtimes/definition.ts";
+import { loadWords, type McpLoadState } from "core/runtimes/mcp_load.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
 import { observeSockets } from "units/reconcile/observe_sockets.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** A client config of hundreds of servers is smaller. */
 const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
@@ -38,7 +50,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 }
 
 /**
- * How far an MCP is on an agent (spec "MCP on an agent"): in the catalog alone although the ledger
+ * How far an MCP is on an agent: in the catalog alone although the ledger
  * wants it wired (`apply` did not get to it), wired, or live.
  */
 export type WiringState = "not catalogued" | "catalogued" | "wired" | "live";
@@ -51,8 +63,15 @@ export interface WiredMcp {
   readonly origin: "default" | "added";
   readonly missingKeys: readonly string[];
   readonly state: WiringState;
+  /**
+   * How far it is in the running program of an agent whose runtime is not the built-in one;
+   * `unknown` while neither the program nor our proxy has said so.
+   */
+  readonly load: McpLoadState | "unknown" | undefined;
   /** What keeps it from answering, whatever its state. */
-  readonly fault: "keys missing" | "socket down" | "not applied" | "not in catalog" | undefined;
+  readonly fault:
+    | ("keys missing" | "socket down" | "not applied" | "not in catalog" | "not loaded")
+    | undefined;
 }
 
 /** Reads facts and units. */
@@ -123,6 +142,7 @@ export async function wiredMcpsOf(
       agent,
       configText: await readClientConfig(context, gathered, agent),
       recorded: record?.units[dialUnit(agent.name)],
+      loads: await readLoads(context, gathered, agent),
     };
     found.set(agent.name, namesOf(agent).map((name) => wiredMcp(name, gathered, observed)));
   }
@@ -135,7 +155,7 @@ function wiredMcp(name: McpName, gathered: Gathered, observed: Observed): WiredM
   const missing = manifest === undefined
     ? []
     : missingKeys(gathered.secrets.shards, agent.name, manifest);
-  const state = stateOf(manifest, observed);
+  const { state, load } = stateOf(manifest, observed);
   return {
     name,
     version: versionOf(manifest),
@@ -143,7 +163,8 @@ function wiredMcp(name: McpName, gathered: Gathered, observed: Observed): WiredM
     origin: agent.tools.add.includes(name) ? "added" : "default",
     missingKeys: missing,
     state,
-    fault: faultOf(manifest, { state, missingKeys: missing, observed }),
+    load,
+    fault: faultOf(manifest, { state, load, missingKeys: missing, observed }),
   };
 }
 
@@ -160,7 +181,22 @@ interface Observed {
   readonly configText: string | undefined;
   /** What the planner wrote down of the dial unit when it last ran. */
   readonly recorded: RecordedUnit | undefined;
+  /** What the running program reported; undefined for the built-in runtime. */
+  readonly loads: ToldMcps | "none" | undefined;
   readonly agent: AgentRecord;
+}
+
+/** Reads what the dial unit has written down of the program's MCPs. */
+async function readLoads(
+  context: VerbContext,
+  gathered: Gathered,
+  agent: AgentRecord,
+): Promise<Observed["loads"]> {
+  const definition = gathered.definitions.byName.get(agent.runtime);
+  if (definition === undefined || isBuiltIn(definition)) return undefined;
+  const path = `${context.paths.dialState(agent.name)}/${MCPS_FILE}`;
+  const text = await readHomeText(context, agent.name, { path, bytesMax: MCPS_FILE_BYTES_MAX });
+  return parseToldMcps(text ?? "") ?? "none";
 }
 
 async function readClientConfig(context: VerbContext, gathered: Gathered, agent: AgentRecord) {
@@ -180,24 +216,37 @@ function socketUnit(manifest: Manifest, agent: AgentRecord): string {
 }
 
 /**
- * Live is what the running process of the agent has read. The planner notes which process runs with
- * which entries, so that neither a clock that jumps nor another MCP changes the answer.
+ * The planner notes which process runs with which entries, so that neither a clock that jumps nor
+ * another MCP changes the answer. A process with these entries is live if it is the built-in
+ * runtime; of another program it must be told.
  */
-function stateOf(manifest: Manifest | undefined, observed: Observed): WiringState {
-  if (manifest === undefined) return "not catalogued";
-  const { configText, recorded, units, agent } = observed;
-  if (configText === undefined || !configText.includes(`"${manifest.name}"`)) return "catalogued";
+function stateOf(
+  manifest: Manifest | undefined,
+  observed: Observed,
+): Pick<WiredMcp, "state" | "load"> {
+  const only = (state: WiringState) => ({ state, load: undefined });
+  if (manifest === undefined) return only("not catalogued");
+  const { configText, recorded, units, agent, loads } = observed;
+  if (configText === undefined || !configText.includes(`"${manifest.name}"`)) {
+    return only("catalogued");
+  }
   const dial = units.get(dialUnit(agent.name));
-  if (dial?.active !== "active" || recorded === undefined) return "wired";
+  if (dial?.active !== "active" || recorded === undefined) return only("wired");
   const run = { pid: dial.mainPid, since: dial.since };
-  if (!isSameRun(recorded.stale, run)) return "live";
-  return recorded.unread?.includes(manifest.name) === false ? "live" : "wired";
+  const isRead = !isSameRun(recorded.stale, run) ||
+    recorded.unread?.includes(manifest.name) === false;
+  if (!isRead) return only("wired");
+  if (loads === undefined) return only("live");
+  const told = loads !== "none" && isOfThisRun(loads.startedMs, dial) ? loads.states : new Map();
+  const load: WiredMcp["load"] = told.get(manifest.name) ?? "unknown";
+  return { state: load === "connected" ? "live" : "wired", load };
 }
 
 function faultOf(
   manifest: Manifest | undefined,
   of: {
     readonly state: WiringState;
+    readonly load: WiredMcp["load"];
     readonly missingKeys: readonly string[];
     readonly observed: Observed;
   },
@@ -205,23 +254,50 @@ function faultOf(
   if (manifest === undefined) return "not in catalog";
   if (of.state === "catalogued") return "not applied";
   if (of.missingKeys.length > 0) return "keys missing";
-  if (manifest.transport === "http") return undefined;
+  const lost = of.load !== undefined && !STILL.includes(of.load) ? "not loaded" : undefined;
+  if (manifest.transport === "http") return lost;
   const unit = socketUnit(manifest, of.observed.agent);
   const socket = of.observed.units.get(unit);
   const isDown = socket !== undefined && socket.active !== "active";
-  return isDown || of.observed.lost.has(unit) ? "socket down" : undefined;
+  return isDown || of.observed.lost.has(unit) ? "socket down" : lost;
+}
+
+/** Loads that are no fault: there, or perhaps soon. */
+const STILL: readonly WiredMcp["load"][] = ["connected", "pending", "unknown"];
+
+/** Refuses because the running program of an agent has not loaded an MCP. */
+export function notLoaded(
+  { name, load = "unknown" }: WiredMcp,
+  { agent, paths }: { readonly agent: AgentName; readonly paths: Paths },
+): Refusal {
+  const words = load === "unknown" ? "it has not said so yet" : loadWords(load);
+  return refusal(
+    "mcp-not-loaded",
+    `The running program of agent "${agent}" has not loaded MCP "${name}": ${words}`,
+    { hints: [logHint(paths, dialUnit(agent)), `fleetctl agents restart ${agent}`] },
+  );
+}
+
+/** Shown beside the state: a fault with its reason, or how far the program is. */
+function besides({ fault, missingKeys: missing, load }: WiredMcp): string {
+  if (fault === "not loaded" && load !== undefined && load !== "unknown") {
+    return `, ${fault}: ${loadWords(load)}`;
+  }
+  if (fault !== undefined) {
+    return `, ${fault}${missing.length === 0 ? "" : `: ${missing.join(", ")}`}`;
+  }
+  if (load === "pending") return `, ${loadWords(load)}`;
+  return load === "unknown" ? ", not reported by the program" : "";
 }
 
 function wiredJson(mcp: WiredMcp) {
-  const { missingKeys: missing, fault, ...rest } = mcp;
-  return { ...rest, fault: fault ?? null, missing_keys: missing };
+  const { missingKeys: missing, fault, load, ...rest } = mcp;
+  return { ...rest, fault: fault ?? null, missing_keys: missing, load: load ?? null };
 }
 
 function wiredCells(mcp: WiredMcp): readonly Cell[] {
-  const keys = mcp.missingKeys.length === 0 ? "" : `: ${mcp.missingKeys.join(", ")}`;
-  const fault = mcp.fault === undefined ? "" : `, ${mcp.fault}${keys}`;
   return [mcp.name, mcp.version, mcp.sharing, mcp.origin, {
-    text: mcp.state === "not catalogued" ? mcp.state : `${mcp.state}${fault}`,
+    text: mcp.state === "not catalogued" ? mcp.state : `${mcp.state}${besides(mcp)}`,
     tone: mcp.fault !== undefined ? "bad" : mcp.state === "live" ? "good" : "dim",
   }];
 }

@@ -1,6 +1,6 @@
 /**
  * `fleetctl secret get`: prints one value. An agent reads what it is given anyway: its own shard,
- * with the shared one behind it; keys of the host are for operators (decision 41).
+ * with the shared one behind it; keys of the host are for operators.
  *
  * @module
  */

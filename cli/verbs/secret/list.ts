@@ -1,7 +1,7 @@
 /**
- * `fleetctl secret list`: which secrets there are, where each lives, what it looks like from outside
- * and when it was changed last; never a value. An agent sees what it is given: its own shard, and the
- * shared keys that no key of its own hides. Changes nothing.
+ * `fleetctl secret list`: which secrets there are, where each lives, what it looks like from
+ * outside and when it was changed last; never a value. An agent sees what it is given: its own
+ * shard, and the shared keys that no key of its own hides. Changes nothing.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret recover`: a new key for a host whose own is gone, with the offline recovery key. With
- * `--copy FILE` the host gets the fleet of a sealed copy first, ledger and secrets.
+ * `fleetctl secret recover`: a new key for a host whose own is gone, with the offline recovery key.
+ * With `--copy FILE` the host gets the fleet of a sealed copy first, ledger and secrets.
  * The recovery key arrives over stdin or a prompt, is used once and is stored nowhere.
  *
  * @module

@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret rewrap`: encrypts the secret store to every recipient that the ledger lists. Only
- * a host that can read the store is able to; a line in the list alone opens nothing.
+ * `fleetctl secret rewrap`: encrypts the secret store to every recipient that the ledger lists.
+ * Only a host that can read the store is able to; a line in the list alone opens nothing.
  *
  * @module
  */

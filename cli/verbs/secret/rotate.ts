@@ -1,6 +1,6 @@
 /**
  * `fleetctl secret rotate`: a new key of this host in place of the old one, and what reads it
- * rendered again (decision 20). `recipient` replaces the host's own key to the secret store.
+ * rendered again. `recipient` replaces the host's own key to the secret store.
  *
  * @module
  */

@@ -1,7 +1,6 @@
 /**
  * `fleetctl secret set`: one value into an agent's shard or the shared one. The value arrives
- * through the context, never through options, and is never printed. Spec "Secret store and rendered
- * files", "Credential placement rules".
+ * through the context, never through options, and is never printed.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret unset`: takes one value out of an agent's shard or the shared one, and out of the
- * env file that holds it. Keys that every host needs are rotated, not taken away.
+ * `fleetctl secret unset`: takes one value out of an agent's shard or the shared one, and out of
+ * the env file that holds it. Keys that every host needs are rotated, not taken away.
  *
  * @module
  */
@@ -70,8 +70,8 @@ export async function run(context: VerbContext, { key }: Options): Promise<Resul
 function loginNeeds(key: KeyName) {
   return refusal(
     "key-needed",
-    `Cannot unset "${key}": the login proxy of this host logs people in with it, must have another ` +
-      "driver first",
+    `Cannot unset "${key}": the login proxy of this host logs people in with it, must have ` +
+      "another driver first",
     { hints: [`fleetctl secret set ${key} --value - < file`, "fleetctl webview-login status"] },
   );
 }

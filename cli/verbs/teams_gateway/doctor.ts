@@ -1,6 +1,7 @@
 /**
- * `fleetctl teams-gateway doctor`: walks the gateway from the roles file to the platform, one line for
- * each step with its remedy: settings, unit, agents and keys, clock, public front. Changes nothing.
+ * `fleetctl teams-gateway doctor`: walks the gateway from the roles file to the
+ * platform, one line for each step with its remedy: settings, unit, agents and keys,
+ * clock, public front. Changes nothing.
  *
  * @module
  */
@@ -9,8 +10,9 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { ok, type Result } from "core/result.ts";
 import { knownCloud } from "core/teamchat/cloud.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -66,12 +68,11 @@ async function clockProblems(
   if (cloud === undefined || (rendered?.get("TEAMS_APP_ID") ?? "") === "") return [];
   const host = cloud.openidMetadata.host;
   try {
-    const response = await ports.http.fetch(cloud.openidMetadata, {
-      signal: AbortSignal.timeout(ASK_MS_MAX),
-      redirect: "error",
+    const theirs = await withinTime(ports.clock, ASK_MS_MAX, async (signal) => {
+      const response = await ports.http.fetch(cloud.openidMetadata, { signal, redirect: "error" });
+      await response.body?.cancel();
+      return Date.parse(response.headers.get("date") ?? "");
     });
-    await response.body?.cancel();
-    const theirs = Date.parse(response.headers.get("date") ?? "");
     const skew = Math.abs(theirs - ports.clock.now()) / 1000;
     if (!(skew > TEAMCHAT_LIMITS.clockSkewSeconds / 2)) return [];
     return [refusal(
@@ -101,15 +102,16 @@ async function frontProblems(
     )];
   }
   const base = publicUrl.replace(/\/$/, "");
-  const statusOf = async (path: string, method: string): Promise<number> => {
-    const response = await ports.http.fetch(`${base}${path}`, {
-      method,
-      redirect: "manual",
-      signal: AbortSignal.timeout(ASK_MS_MAX),
+  const statusOf = (path: string, method: string): Promise<number> =>
+    withinTime(ports.clock, ASK_MS_MAX, async (signal) => {
+      const response = await ports.http.fetch(`${base}${path}`, {
+        method,
+        redirect: "manual",
+        signal,
+      });
+      await response.body?.cancel();
+      return response.status;
     });
-    await response.body?.cancel();
-    return response.status;
-  };
   try {
     const problems: Refusal[] = [];
     const inbound = await statusOf("/api/messages", "POST");

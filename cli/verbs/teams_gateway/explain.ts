@@ -1,6 +1,7 @@
 /**
- * `fleetctl teams-gateway explain <activity.json>`: what the gateway would do with an activity, by the
- * same decision, and why. Sends nothing, asks nobody; a token is taken for good and for the activity's.
+ * `fleetctl teams-gateway explain <activity.json>`: what the gateway would do with an
+ * activity, by the same decision, and why. Sends nothing, asks nobody; a token is taken for
+ * good and for the activity's.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { agentsOf, lookAtTeams } from "cli/teams_gateway/look.ts";
 import { refusal } from "core/errors.ts";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type ConversationType, deliveryKey, parseActivity } from "core/teamchat/activity.ts";

@@ -1,9 +1,9 @@
 /**
  * `fleetctl teams-gateway install [--cloud NAME|FILE] [--listen ADDR] [--register-listen ADDR]
- * [--file-hosts HOSTS]`: makes this host the one that runs the team-chat gateway. It writes that into `roles.yaml` and runs the
- * planner, so that `apply` keeps what it did (decision 5).
+ * [--file-hosts HOSTS]`: makes this host the one that runs the team-chat gateway. It writes that
+ * into `roles.yaml` and runs the planner, so that `apply` keeps what it did.
  *
- * Agents register on the private address that the host's own name resolves to (decision 14); a host
+ * Agents register on the private address that the host's own name resolves to; a host
  * without one registers its own agents over loopback.
  *
  * @module
@@ -22,8 +22,9 @@ import {
 } from "cli/planner.ts";
 import { spoolWaits } from "cli/teams_gateway/join.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
-import { isPrivate, parseIp } from "core/ip.ts";
+import { isPrivate, parseIp } from "core/net/ip.ts";
 import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
 import type { HostName } from "core/names.ts";
@@ -151,7 +152,7 @@ async function sectionOf(
     register_listen: options.registerListen ?? current?.registerListen ??
       `${await privateAddress(ports) ?? "127.0.0.1"}:${TEAMCHAT_PORT}`,
     cloud: options.cloud ?? current?.cloud ?? "public",
-    ...(fileHosts === undefined ? {} : { file_hosts: fileHosts }),
+    ...defined({ file_hosts: fileHosts }),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * `fleetctl teams-gateway remove`: this host no longer runs the team-chat gateway. Refused while messages
- * wait that the platform was told are taken, and while answers are on their way.
+ * `fleetctl teams-gateway remove`: this host no longer runs the team-chat gateway. Refused while
+ * messages wait that the platform was told are taken, and while answers are on their way.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * `fleetctl webview-gateway install [--trust assertion|header] [--hosts NAME,NAME]`: makes this host the one that runs the
- * gateway. It writes that into `roles.yaml` and runs the planner, so that `apply` keeps what it did
- * (decision 5). Without `--trust` a gateway that is there keeps what it trusts; a new one wants the
- * signed assertion of the login proxy (decision 18).
+ * `fleetctl webview-gateway install [--trust assertion|header] [--hosts NAME,NAME]`: makes this
+ * host the one that runs the gateway. It writes that into `roles.yaml` and runs the planner, so
+ * that `apply` keeps what it did. Without `--trust` a gateway that is there keeps what it trusts; a
+ * new one wants the signed assertion of the login proxy.
  *
  * @module
  */
@@ -18,6 +18,7 @@ import {
   siteOf,
   underVerbLock,
 } from "cli/planner.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { editHostRoles, isHostText, parseHostRoles } from "core/ledger/host_roles.ts";
 import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
@@ -70,7 +71,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!current.ok) return current;
     const trust = options.trust ?? current.value.gateway?.trust ?? "assertion";
     const edited = editHostRoles(before, {
-      gateway: { trust, ...(options.hosts === undefined ? {} : { hosts: options.hosts }) },
+      gateway: { trust, ...defined({ hosts: options.hosts }) },
     }, paths.rolesFile);
     if (!edited.ok) return edited;
     if (!options.isDryRun) {
@@ -104,7 +105,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     });
     return ok(
       trust === "header"
-        ? { ...shown, warnings: [...shown.warnings ?? [], headerIsSoft()] }
+        ? { ...shown, warnings: [...shown.warnings ?? [], headerIsUnsigned()] }
         : shown,
     );
   });
@@ -116,11 +117,11 @@ const TRUST_WORDS = {
 } as const;
 
 /** The one sentence about `--trust header`, here and in `doctor`. */
-export function headerIsSoft(): Refusal {
+export function headerIsUnsigned(): Refusal {
   return refusal(
     "trust-is-header",
-    "The cockpit believes the header X-User-Email of any local process: for a site whose own proxy " +
-      "signs users in and alone reaches the cockpit",
+    "The cockpit believes the header X-User-Email of any local process: for a site whose own " +
+      "proxy signs users in and alone reaches the cockpit",
     { hints: ["fleetctl webview-gateway install --trust assertion"] },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-gateway remove`: this host no longer runs the webview gateway. Refused while the login
- * proxy of this host stands before it, and while turns wait in it.
+ * `fleetctl webview-gateway remove`: this host no longer runs the webview gateway. Refused while
+ * the login proxy of this host stands before it, and while turns wait in it.
  *
  * @module
  */

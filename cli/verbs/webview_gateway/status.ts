@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-gateway status`: the unit, where it listens, what it trusts, and the ledger that
- * the running gateway was given, compared with the ledger of this host. Changes nothing.
+ * `fleetctl webview-gateway status`: the unit, where it listens, what it trusts, and the ledger
+ * that the running gateway was given, compared with the ledger of this host. Changes nothing.
  * Spec: `WEBVIEW_ADMINS` is always rendered; without it the file was rendered by an older version.
  *
  * @module
@@ -10,18 +10,18 @@ import { type HostMarkers, printGatewayMarker } from "core/ledger/markers.ts";
 import type { VerbContext } from "cli/context.ts";
 import { readFacts } from "cli/planner.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { headerIsSoft } from "cli/webview_gateway/install.ts";
-import { parseEnvFile } from "core/env_file.ts";
+import { headerIsUnsigned } from "cli/verbs/webview_gateway/install.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { withSettingFile } from "core/setting_files.ts";
+import { withSettingFile } from "core/settings/setting_files.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** `fleetctl webview-gateway status` takes no options. */
 export type Options = Readonly<Record<never, never>>;
@@ -54,7 +54,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
         ? []
         : [ledgerDiffers()]),
     ]),
-    ...(roles.gateway?.trust === "header" ? [headerIsSoft()] : []),
+    ...(roles.gateway?.trust === "header" ? [headerIsUnsigned()] : []),
     ...wanted.faults,
   ];
   const state = roles.gateway === undefined ? "not installed" : unit?.active ?? "unknown";
@@ -107,8 +107,12 @@ function headLines(
       `cockpit   ${roles.gateway.cockpitListen}, trusts ${roles.gateway.trust}`,
       `dial-in   ${roles.gateway.dialListen}`,
     ]),
-    `marker    ${shownMarker(markers) ?? "none: this host is its own gateway"}`,
+    `marker    ${shownMarker(markers) ?? noMarker(roles)}`,
   ];
+}
+
+function noMarker({ gateway }: { readonly gateway?: unknown }): string {
+  return gateway === undefined ? "none" : "none: this host is its own gateway";
 }
 
 function tone(state: string): "good" | "bad" {
@@ -150,7 +154,7 @@ function jsonOf(text: string | undefined): unknown {
 function unitProblems(unit: UnitStatus | undefined, paths: Paths): readonly Refusal[] {
   if (unit?.active === "active") return [];
   const state = unit === undefined
-    ? "not known: no service manager runs on this root"
+    ? "unknown (no service manager runs on this root)"
     : unit.load === "loaded"
     ? unit.active
     : "not installed";
@@ -171,7 +175,8 @@ function notInstalled(marker: string | undefined): Refusal {
 function renderedByOlder(): Refusal {
   return refusal(
     "rendered-by-older-version",
-    "The gateway's settings lack WEBVIEW_ADMINS: they were rendered by an older version of fleetctl",
+    "The gateway's settings lack WEBVIEW_ADMINS: they were rendered by an older version of " +
+      "fleetctl",
     { hints: ["fleetctl apply"] },
   );
 }
@@ -179,7 +184,7 @@ function renderedByOlder(): Refusal {
 function ledgerDiffers(): Refusal {
   return refusal(
     "gateway-ledger-differs",
-    "The gateway was given another ledger than this host has now",
+    "The running gateway has an older ledger than this host",
     { hints: ["fleetctl apply"] },
   );
 }

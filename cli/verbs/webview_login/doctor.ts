@@ -1,12 +1,13 @@
 /**
- * `fleetctl webview-login doctor [--public-url URL]`: asks the login proxy through its HTTPS front, and says
- * what the front does not pass on. Logs nobody in and changes nothing.
+ * `fleetctl webview-login doctor [--public-url URL]`: asks the login proxy through its HTTPS front,
+ * and says what the front does not pass on. Logs nobody in and changes nothing.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
+import { withinTime } from "core/concurrency/time_limit.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { ok, type Result } from "core/result.ts";
@@ -75,12 +76,15 @@ async function askFront({ ports }: VerbContext, url: string): Promise<readonly R
   const requestId = ports.random.uuid();
   let answer: Response;
   try {
-    answer = await ports.http.fetch(`${base}/auth/login`, {
-      headers: { accept: "application/json", "x-request-id": requestId },
-      redirect: "manual",
-      signal: AbortSignal.timeout(ASK_MS_MAX),
+    answer = await withinTime(ports.clock, ASK_MS_MAX, async (signal) => {
+      const response = await ports.http.fetch(`${base}/auth/login`, {
+        headers: { accept: "application/json", "x-request-id": requestId },
+        redirect: "manual",
+        signal,
+      });
+      await response.body?.cancel();
+      return response;
     });
-    await answer.body?.cancel();
   } catch {
     return [refusal("login-front-unreachable", `Cannot reach ${base}: no answer over https`, {
       hints: [`curl -sS ${base}/auth/login`],

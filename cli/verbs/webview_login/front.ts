@@ -1,15 +1,15 @@
 /**
- * `fleetctl webview-login front <server>`: prints the HTTPS front of the installed login proxy and nothing
- * else, so that it can be written to a file. Changes nothing.
+ * `fleetctl webview-login front <server>`: prints the HTTPS front of the installed login proxy and
+ * nothing else, so that it can be written to a file. Changes nothing.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 import { verbatimReport, type VerbReport } from "cli/output.ts";
-import { frontOf } from "cli/webview_login/install.ts";
+import { frontOf } from "cli/verbs/webview_login/install.ts";
 import { refusal } from "core/errors.ts";
-import type { FrontKind } from "core/login_front.ts";
+import type { FrontKind } from "cli/webview_login/login_front.ts";
 import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";

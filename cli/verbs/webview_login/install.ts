@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login install`: writes down that this host runs the login proxy, and how, and makes
- * the host follow. What is not said stays as it was. Secrets are set before, by `secret set`.
+ * `fleetctl webview-login install`: writes down that this host runs the login proxy, and how, and
+ * makes the host follow. What is not said stays as it was. Secrets are set before, by `secret set`.
  *
  * @module
  */
@@ -17,7 +17,12 @@ import {
   underVerbLock,
 } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
-import { type FrontKind, frontUpstream, isFrontKind, printFront } from "core/login_front.ts";
+import {
+  type FrontKind,
+  frontUpstream,
+  isFrontKind,
+  printFront,
+} from "cli/webview_login/login_front.ts";
 import { editHostRoles, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { isGatewayHost, parseMarkers } from "core/ledger/markers.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -136,8 +141,8 @@ export async function run(
 }
 
 /**
- * A login proxy needs a cockpit behind it. Where no gateway is known, here or by the marker, it comes
- * with the proxy.
+ * A login proxy needs a cockpit behind it. Where no gateway is known, here or by the marker, it
+ * comes with the proxy.
  */
 async function lacksGateway(
   { ports, paths }: VerbContext,
@@ -191,7 +196,7 @@ function frontLines(front: string | undefined, kind: FrontKind | undefined): rea
 }
 
 /** Joins what was said to what is there. */
-export function loginOf(now: Login | undefined, options: Options): Result<Login> {
+function loginOf(now: Login | undefined, options: Options): Result<Login> {
   const settings: Record<string, string> = { ...now?.settings };
   const said = {
     WEBVIEW_URL: options.url,

@@ -1,7 +1,7 @@
 /**
  * `fleetctl agents key enroll <agent> <key>`: lets an agent prove this key at the gateway. The
- * gateway runs it for the first key that an agent proves; every later one is an operator's word
- * (decision 11). Idempotent.
+ * gateway runs it for the first key that an agent proves; every later one is an operator's word.
+ * Idempotent.
  *
  * @module
  */

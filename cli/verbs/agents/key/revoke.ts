@@ -1,7 +1,7 @@
 /**
  * `fleetctl agents key revoke <agent> [key]`: takes keys out of the ledger; the gateway ends the
  * session of who proved one of them within a second. An agent whose last key is revoked is shut out
- * until an operator enrolls another: no key comes back by being proven (decision 11).
+ * until an operator enrolls another: no key comes back by being proven.
  *
  * @module
  */

@@ -23,11 +23,12 @@ import {
   siteOf,
   underAgentLock,
 } from "cli/planner.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { checkModel } from "core/runtimes/model_check.ts";
+import { checkModel } from "cli/agents/model_check.ts";
 import {
   type DecidedModel,
   decideModel,
@@ -94,7 +95,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       dryRun: false,
       restartAgents: false,
       late,
-      ...(vendor === undefined ? {} : { vendor }),
+      ...defined({ vendor }),
       scope: scopeOf(gathered.value.facts, name),
     });
     if (!followed.ok) return followed;

@@ -1,6 +1,6 @@
 /**
  * `fleetctl defaults add tools`: gives an MCP to every agent of this host. Any entry of the catalog
- * will do, not only those of a channel's set (decision 22).
+ * will do, not only those of a channel's set.
  *
  * @module
  */

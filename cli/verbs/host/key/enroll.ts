@@ -1,7 +1,7 @@
 /**
- * `fleetctl host key enroll <hostname> <key>`: lets a host's own unit prove this key at the gateway.
- * The first key of a host is enrolled by its own `apply`; this is for a host whose ledger is not this
- * one, and for a key that replaces another. Idempotent.
+ * `fleetctl host key enroll <hostname> <key>`: lets a host's own unit prove this key at the
+ * gateway. The first key of a host is enrolled by its own `apply`; this is for a host whose ledger
+ * is not this one, and for a key that replaces another. Idempotent.
  *
  * @module
  */

@@ -1,31 +1,42 @@
 /**
  * `fleetctl mcp catalog add`: pins a package, or a URL, as a new entry. The package is locked with
  * everything below it, installed beside the trees in use, and tried out; what it asked for beyond
- * `--grant` is proposed and held back until it is reviewed (decisions 30 and 36).
+ * `--grant` is proposed and held back until it is reviewed. A tool that is not known to only read
+ * asks a human, until an operator says otherwise.
  *
  * @module
  */
 
 import {
-  type Candidate,
   compare,
   dropCandidate,
   makeCandidate,
   resolvePackage,
 } from "cli/mcp/catalog/candidate.ts";
-import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import { addedPackage, addedUrl } from "cli/mcp/catalog/add_report.ts";
 import { chooseLayer, isShipped, type Layer, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
-import type { Cell, VerbReport } from "cli/output.ts";
+import type { VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { readCatalog } from "core/catalog/catalog.ts";
 import { chooseProgram, type Grants, newManifest, parseGrants } from "core/catalog/edit.ts";
+import {
+  checkMarked,
+  markPairs,
+  type Marks,
+  parseMarks,
+  proposeMarks,
+  setMarks,
+} from "core/catalog/risk_marks.ts";
+import { holdsPassword, parseSettings } from "core/catalog/settings.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { printToolLock } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { checkServerKeys } from "core/secrets/closed_keys.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
 /** What `fleetctl mcp catalog add` was asked for. */
@@ -40,7 +51,9 @@ export interface Options {
   readonly requiredEnv: readonly string[];
   readonly optionalEnv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  readonly marks: Marks;
   readonly grants: Grants;
+  readonly engine: "node" | undefined;
   readonly isShared: boolean;
   readonly summary: string | undefined;
   /** The verb that a commit names: `import` adds in the same way. */
@@ -55,22 +68,47 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (!mcp.ok) return mcp;
   const source = parseSourceOption(invocation.options, repeated(invocation, "header"));
   if (!source.ok) return source;
+  const unfit = unfitFor(source.value, invocation);
+  if (unfit !== undefined) return err(unfit);
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
+  const marks = parseMarks(repeated(invocation, "risk"));
+  if (!marks.ok) return marks;
+  const environment = parseSettings(repeated(invocation, "set-env"));
+  if (!environment.ok) return environment;
+  const requiredEnv = repeated(invocation, "env");
+  const seen = checkServerKeys([...requiredEnv, ...grants.value.env ?? []]);
+  if (!seen.ok) return seen;
+  if (repeated(invocation, "arg").some(holdsPassword)) return err(secretArgument());
   return ok({
     mcp: mcp.value,
     source: source.value,
     into: invocation.options.into,
     program: invocation.options.program,
     args: repeated(invocation, "arg"),
-    requiredEnv: repeated(invocation, "env"),
+    requiredEnv,
     optionalEnv: [],
-    environment: {},
+    environment: environment.value,
+    marks: marks.value,
     grants: grants.value,
+    engine: invocation.options.engine === "node" ? "node" : undefined,
     isShared: invocation.switches.has("shared"),
     summary: invocation.options.summary,
     verb: "mcp catalog add",
   });
+}
+
+/** The value is in no message: it is a secret. */
+function secretArgument(): Refusal {
+  return refusal(
+    "argument-secret",
+    "Cannot add to the catalog: an --arg holds a URL with a password, must hold no secret",
+    {
+      kind: "usage",
+      details: ["a secret is named by --env, and its value is stored by `secret set`"],
+      hints: ["fleetctl mcp catalog add --help"],
+    },
+  );
 }
 
 function parseSourceOption(
@@ -98,6 +136,24 @@ function parseSourceOption(
   if (url !== undefined) return ok({ url, headers });
   const pin = npm === undefined ? parsePin("uvx", uvx ?? "") : parsePin("npm", npm);
   return pin.ok ? ok({ pin: pin.value }) : pin;
+}
+
+/** What says how a package is started means nothing for a server that its vendor runs. */
+function unfitFor(source: Options["source"], invocation: Invocation): Refusal | undefined {
+  const given = ["arg", "grant", "set-env", "program", "engine"].filter((name) =>
+    repeated(invocation, name).length > 0 || invocation.options[name] !== undefined
+  );
+  const [found] = "url" in source
+    ? given
+    : given.filter((name) => name === "engine" && source.pin.kind !== "npm");
+  if (found === undefined) return undefined;
+  const beside = "url" in source ? "--url" : "--uvx";
+  const whose = found === "engine" ? "an npm package" : "a package";
+  return refusal(
+    "options-invalid",
+    `Cannot add to the catalog: --${found} is for ${whose}, must not stand beside ${beside}`,
+    { kind: "usage", hints: ["fleetctl mcp catalog add --help"] },
+  );
 }
 
 /** Adds the entry. */
@@ -144,7 +200,7 @@ async function addUrl(
 ): Promise<Result<VerbReport>> {
   const { mcp } = options;
   const { url } = source;
-  const manifest = newManifest({
+  const bare = newManifest({
     name: mcp,
     summary: options.summary ?? `Server at ${URL.canParse(url) ? new URL(url).hostname : url}`,
     source,
@@ -153,6 +209,10 @@ async function addUrl(
     permissions: {},
     ...(options.isShared ? { scope: "shared" } : {}),
   });
+  const proposed = proposeMarks(undefined, options.marks);
+  const marked = marksIn(bare, options, proposed);
+  if (!marked.ok) return marked;
+  const manifest = marked.value;
   const parsed = parseManifest(manifest, { name: mcp, file: `${mcp}/mcp.yaml`, origin: layer });
   if (!parsed.ok) return err(doesNotFit(mcp, parsed.error));
   const written = await writeEntry(context, {
@@ -163,17 +223,18 @@ async function addUrl(
     next: { manifest },
     previous: undefined,
   });
-  if (!written.ok) return written;
-  return ok({
-    json: { mcp, layer, source: url, held: null },
-    blocks: [{
-      kind: "lines",
-      lines: [
-        `added  ${mcp} to the ${layer}, reached by URL: nothing was installed or tried out`,
-        `wire it with: fleetctl mcp add ${mcp} <agent>`,
-      ],
-    }],
-  });
+  return written.ok
+    ? ok(addedUrl({ mcp, layer, source: url, proposed, seen: parsed.value }))
+    : written;
+}
+
+/** What the operator said and what is proposed, in the manifest. */
+function marksIn(
+  manifest: string,
+  { mcp, marks }: Options,
+  proposed: Parameters<typeof markPairs>[0],
+): Result<string> {
+  return setMarks(manifest, [...marks, ...markPairs(proposed)], `${mcp}/mcp.yaml`);
 }
 
 /** What was typed made a manifest that cannot be: told without the file, which is not there. */
@@ -206,6 +267,7 @@ async function addPackage(
     optionalEnv: options.optionalEnv,
     environment: options.environment,
     permissions: options.grants,
+    ...defined({ engine: options.engine }),
     ...(options.isShared ? { scope: "shared" } : {}),
   });
   const { lock } = resolved.value;
@@ -213,67 +275,29 @@ async function addPackage(
   const candidate = await makeCandidate(context, { name: mcp, manifest, lock }, steps);
   if (!candidate.ok) return candidate;
   const { toolLock } = await compare(context, candidate.value, undefined);
-  const written = await writeEntry(context, {
-    mcp,
-    layer,
-    verb: options.verb,
-    summary: `"${mcp}" at ${printPin(pin)}`,
-    next: { ...candidate.value.texts, tools: printToolLock(toolLock) },
-    previous: undefined,
-  });
+  const { tools, texts, tried } = candidate.value;
+  const isKnown = tried.tools !== undefined;
+  const known = isKnown ? checkMarked(options.marks, tools.keys()) : ok(undefined);
+  const proposed = proposeMarks(isKnown ? tools : undefined, options.marks);
+  const marked = known.ok ? marksIn(texts.manifest, options, proposed) : known;
+  const written = marked.ok
+    ? await writeEntry(context, {
+      mcp,
+      layer,
+      verb: options.verb,
+      summary: `"${mcp}" at ${printPin(pin)}`,
+      next: { ...texts, manifest: marked.value, tools: printToolLock(toolLock) },
+      previous: undefined,
+    })
+    : marked;
   if (!written.ok) {
     await dropCandidate(context, candidate.value);
     return written;
   }
-  return ok(await addReport(options, pin, layer, { candidate: candidate.value, toolLock }));
-}
-
-/** Said, not held: a first version has nothing that it could widen. */
-const UNTRIED: Cell = {
-  text:
-    "tools  unknown: it could not be tried out (it may need a network or real keys), so nobody " +
-    "has seen its tools, and none of its tools is held back",
-  tone: "warn",
-};
-
-async function addReport(
-  { mcp, requiredEnv }: Options,
-  pin: PackageSource,
-  layer: Layer,
-  { candidate, toolLock }: {
-    readonly candidate: Candidate;
-    readonly toolLock: Parameters<typeof heldLines>[1];
-  },
-): Promise<VerbReport> {
-  const { tried } = candidate;
-  const undeclared = tried.asked.keys.filter((key) => !requiredEnv.includes(key));
-  return {
-    json: {
-      mcp,
-      layer,
-      source: printPin(pin),
-      tools: tried.tools === undefined ? null : tried.tools.map(({ name }) => name),
-      asked_keys: tried.asked.keys,
-      refused: tried.asked.refused,
-      held: await heldJson(toolLock),
-    },
-    blocks: [{
-      kind: "lines",
-      lines: [
-        `added  ${mcp} at ${printPin(pin)} to the ${layer}`,
-        tried.tools === undefined
-          ? UNTRIED
-          : `tools  ${tried.tools.length}: ${tried.tools.map(({ name }) => name).join(", ")}`,
-        ...undeclared.map((key) =>
-          `key    it looked for ${key}, which is not declared (--env ${key})`
-        ),
-        ...tried.asked.refused.slice(0, 10).map((text) =>
-          `never  ${text}: outside what can be granted`
-        ),
-        ...await heldLines(mcp, toolLock),
-        `wire it with: fleetctl mcp add ${mcp} <agent>`,
-      ],
-    }],
-    warnings: tried.fault === undefined ? [] : [tried.fault],
-  };
+  return ok(
+    await addedPackage(
+      { mcp, layer, source: printPin(pin), proposed, seen: candidate.value.manifest },
+      { candidate: candidate.value, toolLock },
+    ),
+  );
 }

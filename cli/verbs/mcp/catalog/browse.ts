@@ -5,12 +5,12 @@
  * @module
  */
 
-import { sourceText } from "cli/mcp/catalog/list.ts";
+import { sourceText } from "cli/verbs/mcp/catalog/list.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readCatalog } from "core/catalog/catalog.ts";
 import { grantLines } from "core/catalog/dry_start.ts";
-import type { Manifest } from "core/catalog/manifest.ts";
+import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -82,8 +82,13 @@ function entryLines(entry: Manifest): readonly Cell[] {
     ),
     ...line("sign-in", entry.oauth?.provider ?? ""),
     ...grantLines(entry.permissions).flatMap((text) => line("may", text)),
-    ...(entry.source.kind === "uvx"
-      ? line("note", "Python: confined by the sandbox around it, by nothing inside")
+    ...(isSandboxed(entry)
+      ? line(
+        "note",
+        `${
+          entry.source.kind === "uvx" ? "Python" : "Node"
+        }: confined by the sandbox around it, by nothing inside`,
+      )
       : []),
     ...(entry.permissions.run.length > 0
       ? line("note", "what it starts is confined by its unit alone, not by Deno")

@@ -1,10 +1,13 @@
 /**
  * `fleetctl mcp catalog review`: shows what an upgrade widened, and accepts it against the hash
- * that was shown. A hash of anything else is refused: what was read is what is accepted.
+ * that was shown. A hash of anything else is refused: what was read is what is accepted. A tool
+ * that is not known to only read asks a human once it is accepted; `--risk` says otherwise.
  *
  * @module
  */
 
+import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
+import { markAccepted, markTools } from "cli/mcp/catalog/mark.ts";
 import { settle } from "cli/mcp/catalog/settle.ts";
 import { readPrevious, readStored, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
@@ -13,6 +16,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { addGrants } from "core/catalog/edit.ts";
+import { type Marks, parseMarks } from "core/catalog/risk_marks.ts";
 import {
   acceptHeld,
   isHeld,
@@ -24,7 +28,7 @@ import {
 import { refusal } from "core/errors.ts";
 import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { Invocation } from "core/verbs/invocation.ts";
+import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
 /** What `fleetctl mcp catalog review` was asked for. */
 export interface Options {
@@ -32,6 +36,8 @@ export interface Options {
   readonly accept: string | undefined;
   /** Agent whose running server is looked at, instead of what an upgrade holds back. */
   readonly from: AgentName | undefined;
+  /** What is decided about single tools, instead of what waits. */
+  readonly marks: Marks;
 }
 
 /** Parses the arguments. */
@@ -40,7 +46,17 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (!mcp.ok) return mcp;
   const { accept, from } = invocation.options;
   const agent = from === undefined ? ok(undefined) : parseAgentName(from);
-  return agent.ok ? ok({ mcp: mcp.value, accept, from: agent.value }) : agent;
+  if (!agent.ok) return agent;
+  const marks = parseMarks(repeated(invocation, "risk"));
+  if (!marks.ok) return marks;
+  if (marks.value.size > 0 && (accept !== undefined || from !== undefined)) {
+    return err(refusal(
+      "options-invalid",
+      "Cannot review: --risk stands beside --accept or --from, must stand alone",
+      { kind: "usage", hints: ["fleetctl mcp catalog review --help"] },
+    ));
+  }
+  return ok({ mcp: mcp.value, accept, from: agent.value, marks: marks.value });
 }
 
 /** Shows or accepts. */
@@ -52,6 +68,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       ? undefined
       : parseToolLock(stored.value.tools, `${stored.value.file} (tools.lock)`);
     if (lock?.ok === false) return lock;
+    if (options.marks.size > 0) {
+      return await markTools(context, options, stored.value, lock?.value);
+    }
     if (options.from !== undefined) {
       const { mcp, accept, from } = options;
       return await reviewRunning(context, { mcp, accept, from }, {
@@ -95,24 +114,32 @@ async function accept(
       { hints: [`fleetctl mcp catalog review ${mcp}`] },
     ));
   }
-  const manifest = addGrants(stored.manifest, lock.held.permissions, stored.file);
-  if (!manifest.ok) return manifest;
+  const granted = addGrants(stored.manifest, lock.held.permissions, stored.file);
+  if (!granted.ok) return granted;
+  const marked = markAccepted(granted.value, stored, mcp, lock);
+  if (!marked.ok) return marked;
+  const { manifest, proposed, everyAsks } = marked.value;
   const written = await writeEntry(context, {
     mcp,
     layer: stored.layer,
     verb: "mcp catalog review",
     summary: `"${mcp}" ${lock.version} against ${wanted}`,
-    next: { ...stored, manifest: manifest.value, tools: printToolLock(acceptHeld(lock)) },
+    next: { ...stored, manifest, tools: printToolLock(acceptHeld(lock)) },
     previous: await readPrevious(context, mcp, stored.layer),
   });
   if (!written.ok) return written;
   const settled = await settle(context, mcp);
   if (!settled.ok) return settled;
   return ok({
-    json: { mcp, accepted: wanted, agents: settled.value.agents },
+    json: { mcp, accepted: wanted, marks: marksJson(proposed), agents: settled.value.agents },
     blocks: [{
       kind: "lines",
-      lines: [`accepted  ${mcp} ${lock.version} as it was shown`, ...settled.value.lines],
+      lines: [
+        `accepted  ${mcp} ${lock.version} as it was shown`,
+        ...markLines(mcp, proposed),
+        ...everyLines(mcp, everyAsks),
+        ...settled.value.lines,
+      ],
     }],
     faults: settled.value.faults,
   });

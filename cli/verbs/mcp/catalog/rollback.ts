@@ -1,6 +1,7 @@
 /**
  * `fleetctl mcp catalog rollback`: the entry as it was before its last change. Its tree is kept, so
- * no registry is asked; the version that is left is kept in turn, and a second rollback returns to it.
+ * no registry is asked; the version that is left is kept in turn, and a second
+ * rollback returns to it.
  *
  * @module
  */

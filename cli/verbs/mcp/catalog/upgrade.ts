@@ -1,7 +1,7 @@
 /**
  * `fleetctl mcp catalog upgrade`: moves the pin of an npm entry, or adds permissions to it. The new
  * version is locked, installed and tried out first; what widened against the accepted version is
- * held back until it is reviewed, and everything else is in place at once (decision 30).
+ * held back until it is reviewed, and everything else is in place at once.
  *
  * @module
  */
@@ -31,15 +31,25 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { underVerbLock } from "cli/planner.ts";
 import { joinGrants } from "core/catalog/dry_start.ts";
-import { addGrants, type Grants, movePin, parseGrants, versionOf } from "core/catalog/edit.ts";
+import {
+  addGrants,
+  chooseProgram,
+  type Grants,
+  movePin,
+  parseGrants,
+  versionOf,
+} from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
+import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
 import { lockTools, parseToolLock, printToolLock } from "core/catalog/tool_lock.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { checkServerKeys } from "core/secrets/closed_keys.ts";
+import { editYaml } from "core/text/yaml.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
 /** What `fleetctl mcp catalog upgrade` was asked for. */
@@ -62,6 +72,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (!pin.ok && !parsePin("uvx", `${mcp.value}==${version}`).ok) return pin;
   const grants = parseGrants(repeated(invocation, "grant"));
   if (!grants.ok) return grants;
+  const seen = checkServerKeys(grants.value.env ?? []);
+  if (!seen.ok) return seen;
   return ok({ mcp: mcp.value, version, grants: grants.value, into: invocation.options.into });
 }
 
@@ -141,7 +153,7 @@ async function upgrade(
   if (!manifest.ok) return manifest;
   const { lock } = resolved.value;
   const entry = { name: mcp, manifest: manifest.value, lock };
-  const candidate = await makeCandidate(context, entry, { index: 1, total: STEPS });
+  const candidate = await makeMoved(context, entry, resolved.value);
   if (!candidate.ok) return candidate;
   const baseline = await stepped(
     context,
@@ -157,7 +169,10 @@ async function upgrade(
   }
   const settled = await settle(context, mcp);
   if (!settled.ok) return settled;
-  const lines = await reportLines(options, versionOf(old.source), layer, written.value);
+  const lines = await reportLines(options, from, {
+    comparison: written.value,
+    command: candidate.value.manifest.command,
+  });
   return ok({
     json: {
       mcp,
@@ -165,6 +180,7 @@ async function upgrade(
       from: versionOf(old.source),
       to: version,
       changed: true,
+      command: candidate.value.manifest.command ?? null,
       tool_changes: written.value.changes,
       code: written.value.code ?? null,
       new_packages: written.value.packages,
@@ -183,7 +199,9 @@ function untriedWarnings(mcp: McpName, { tried }: Candidate): readonly Refusal[]
   return [{ ...fault, hints: [...fault.hints, `fleetctl mcp catalog review ${mcp}`] }];
 }
 
-/** What an operator has accepted: the lock of the tools, or else what the pinned old version says. */
+/**
+ * What an operator has accepted: the lock of the tools, or else what the pinned old version says.
+ */
 async function readBaseline(
   context: VerbContext,
   { stored, old }: From,
@@ -229,18 +247,43 @@ async function record(
   return written.ok ? ok(comparison) : written;
 }
 
+/** A new version may declare its program at another place: the entry follows it there. */
+async function makeMoved(
+  context: VerbContext,
+  entry: { readonly name: McpName; readonly manifest: string; readonly lock: string },
+  resolved: ResolvedPin,
+): Promise<Result<Candidate>> {
+  const steps = { index: 1, total: STEPS };
+  const made = await makeCandidate(context, entry, steps);
+  if (made.ok || made.error.code !== "server-file-missing") return made;
+  const program = chooseProgram(resolved);
+  if (!program.ok) return made;
+  const moved = editYaml(
+    entry.manifest,
+    (editor) => editor.set(["command"], program.value),
+    "mcp.yaml",
+  );
+  return moved.ok
+    ? await makeCandidate(context, { ...entry, manifest: moved.value }, steps)
+    : moved;
+}
+
 async function reportLines(
   { mcp, version }: Options,
-  before: string,
-  layer: Layer,
-  { changes, code, packages, isUnknown, toolLock }: Comparison,
+  { old, layer }: From,
+  { comparison, command }: {
+    readonly comparison: Comparison;
+    readonly command: string | undefined;
+  },
 ): Promise<readonly Cell[]> {
+  const { changes, code, packages, isUnknown, toolLock } = comparison;
   const count = (list: readonly unknown[] | undefined) => list?.length ?? 0;
   const files = code === undefined
     ? "unknown: the version before is not here"
     : `${count(code.changed)} changed, ${count(code.added)} added, ${count(code.removed)} removed`;
   return [
-    `pinned  ${mcp} from ${before} to ${version} in the ${layer}`,
+    `pinned  ${mcp} from ${versionOf(old.source)} to ${version} in the ${layer}`,
+    ...(command === old.command ? [] : [`starts  ${command}, which was ${old.command}`]),
     `code    ${files}`,
     ...(code?.newHosts ?? []).map((host) =>
       `code    names the new host ${host}, reached only if net grants it`

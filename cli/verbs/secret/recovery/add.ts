@@ -45,7 +45,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     }
     // Comments, so that the output as a whole is a key file for age and for secret recover.
     return ok(linesReport({ recipient, identity, changed }, [
-      "# Recovery key of the secret store. It is shown once and kept nowhere: keep it offline, 0600.",
+      "# Recovery key of the secret store. It is shown once and kept nowhere: keep it offline, " +
+      "0600.",
       "# A host that lost its key: fleetctl secret recover --key - < this file",
       ...(await printIdentities([identity], ports.clock.now())).trimEnd().split("\n"),
     ]));

@@ -1,7 +1,7 @@
 /**
- * `fleetctl secret recovery copy`: prints a copy of ledger, secret store and settings of this host, sealed
- * to the recovery keys. `secret recover --copy` takes it on another host. The package runs it before it is
- * removed, so that a purge leaves the copy behind. Changes nothing.
+ * `fleetctl secret recovery copy`: prints a copy of ledger, secret store and settings of this host,
+ * sealed to the recovery keys. `secret recover --copy` takes it on another host. The package runs
+ * it before it is removed, so that a purge leaves the copy behind. Changes nothing.
  *
  * @module
  */
@@ -17,10 +17,10 @@ import { RECOVERY_LABEL } from "core/secrets/recovery.ts";
 import { COPY_LENGTH_MAX, sealCopy } from "core/secrets/sealed_copy.ts";
 import { openText } from "core/secrets/store.ts";
 
-/** There is nothing to choose. */
+/** Takes no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Accepts no options. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }
@@ -33,13 +33,14 @@ export async function run({ ports, paths }: VerbContext): Promise<Result<VerbRep
   const recovery = listed.value.filter(({ label }) => label === RECOVERY_LABEL)
     .map(({ recipient }) => recipient);
   const held = await heldSecrets({ ports, paths });
-  // A line in the file opens nothing before the store was encrypted to it.
+  // A listed key opens the store only after the store was encrypted to it.
   const readers = recovery.filter((each) => held?.recipients.includes(each) ?? true);
   if (readers.length === 0) {
     const count = held?.count ?? "an unknown number of";
     return err(refusal(
       "recovery-key-missing",
-      `Cannot write a sealed copy of ${count} secrets: no recovery key opens the store, one must`,
+      `Cannot write a sealed copy of ${count} secrets: no recovery key opens the store, ` +
+        "at least one must",
       { hints: [recovery.length > 0 ? "fleetctl secret rewrap" : "fleetctl secret recovery add"] },
     ));
   }

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login pins clear <email>`: whoever signs in with the address next is pinned to it.
- * Ends what is open for whom it belonged to.
+ * `fleetctl webview-login pins clear <email>`: whoever signs in with the address next is pinned to
+ * it. Ends what is open for whom it belonged to.
  *
  * @module
  */

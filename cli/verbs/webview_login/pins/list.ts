@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login pins list`: whom each address belongs to at the OpenID provider
- * (decision 21). Changes nothing.
+ * `fleetctl webview-login pins list`: whom each address belongs to at the OpenID provider. Changes
+ * nothing.
  *
  * @module
  */

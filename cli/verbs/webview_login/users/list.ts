@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login users list`: who logs in with a password, which agent that person reaches,
- * and how the password is kept. Never a password or a hash.
+ * `fleetctl webview-login users list`: who logs in with a password, which agent that person
+ * reaches, and how the password is kept. Never a password or a hash.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import { readAccounts } from "cli/webview_login/accounts.ts";
-import { isHashed } from "core/password.ts";
+import { isHashed } from "core/login/password.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login users remove <email>`: takes the login of a person away, and every session
- * with it. The agent of that person stays.
+ * `fleetctl webview-login users remove <email>`: takes the login of a person away, and every
+ * session with it. The agent of that person stays.
  *
  * @module
  */

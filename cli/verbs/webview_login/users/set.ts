@@ -1,7 +1,7 @@
 /**
- * `fleetctl webview-login users set <email>`: gives a person a login, or a new password for the one that
- * is there. The password comes from a prompt or stdin, or is made and shown once. A person who gets
- * another password has no session any more.
+ * `fleetctl webview-login users set <email>`: gives a person a login, or a new password for the one
+ * that is there. The password comes from a prompt or stdin, or is made and shown once. A person who
+ * gets another password has no session any more.
  *
  * @module
  */

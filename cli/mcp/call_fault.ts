@@ -1,0 +1,46 @@
+/**
+ * Why a call of an MCP ended without an answer: what `fleetctl mcp doctor` would find, as far as it
+ * is cheap to ask. Reads only.
+ *
+ * @module
+ */
+
+import type { VerbContext } from "cli/context.ts";
+import { isOwnProxy } from "cli/mcp/call_place.ts";
+import { serverWords } from "cli/mcp/server_words.ts";
+import type { Manifest } from "core/catalog/manifest.ts";
+import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
+import type { Refusal } from "core/errors.ts";
+import type { AgentName } from "core/names.ts";
+import { callerAgent } from "core/verbs/caller.ts";
+
+/** Refusals of a call whose server was gone or never there. */
+const LOST: ReadonlySet<string> = new Set(["mcp-ended", "mcp-unreachable", "tree-altered"]);
+
+/**
+ * Returns the refusal to show for a failed call: an altered tree instead of the end of a
+ * connection, else the last words of the server, where the caller may read them.
+ */
+export async function explainFault(
+  context: VerbContext,
+  manifest: Manifest,
+  agent: AgentName,
+  fault: Refusal,
+): Promise<Refusal> {
+  const { ports, paths, caller } = context;
+  if (!LOST.has(fault.code) || manifest.transport === "http") return fault;
+  const whose = callerAgent(caller) === agent ? "self" : agent;
+  const doctor = `fleetctl mcp doctor ${manifest.name} ${whose}`;
+  const tree = needsVendoring(manifest)
+    ? await checkTree(manifest.name, ports, paths)
+    : { ok: true } as const;
+  if (!tree.ok) {
+    const apply = whose === "self" ? "fleetctl apply self" : "fleetctl apply";
+    return { ...tree.error, hints: [apply, doctor] };
+  }
+  // The journal is root's; the doctor reads it through the daemon.
+  const words = isOwnProxy(context) || fault.code === "mcp-unreachable"
+    ? []
+    : await serverWords(context, manifest, agent);
+  return { ...fault, details: [...fault.details, ...words], hints: [doctor, ...fault.hints] };
+}

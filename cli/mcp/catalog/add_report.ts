@@ -1,0 +1,147 @@
+/**
+ * What `fleetctl mcp catalog add` says: the tools of the new entry, which of them ask a human, what
+ * the server looked for, and the commands that change each of these.
+ *
+ * @module
+ */
+
+import type { Candidate } from "cli/mcp/catalog/candidate.ts";
+import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import type { Layer } from "cli/mcp/catalog/store.ts";
+import type { Cell, VerbReport } from "cli/output.ts";
+import type { ProposedMark } from "core/catalog/risk_marks.ts";
+import type { ToolLock } from "core/catalog/tool_lock.ts";
+import type { McpName } from "core/names.ts";
+import { closedKey } from "core/secrets/closed_keys.ts";
+import { cutText } from "core/text/cut_text.ts";
+import { quoteShell } from "core/text/quote.ts";
+
+/** What was added. */
+export interface Added {
+  readonly mcp: McpName;
+  readonly layer: Layer;
+  /** The pin as it is typed, or the URL. */
+  readonly source: string;
+  readonly proposed: readonly ProposedMark[];
+  /** What of the environment its server sees. */
+  readonly seen: SeenVariables;
+}
+
+/** Keys that a server sees of its agent, and variables that its entry sets. */
+export interface SeenVariables {
+  readonly requiredEnv: readonly string[];
+  readonly optionalEnv: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Things of one kind that are named. */
+const SHOWN_MAX = 10;
+/** Of a fixed value that is shown. */
+const VALUE_BYTES_MAX = 160;
+
+/** Returns the report of a package. */
+export async function addedPackage(
+  added: Added,
+  { candidate, toolLock }: { readonly candidate: Candidate; readonly toolLock: ToolLock },
+): Promise<VerbReport> {
+  const { mcp, layer, source, proposed, seen } = added;
+  const keys = [...seen.requiredEnv, ...seen.optionalEnv];
+  const { tried } = candidate;
+  const undeclared = tried.asked.keys.filter((key) => !keys.includes(key));
+  const names = tried.tools?.map(({ name }) => name);
+  return {
+    json: {
+      mcp,
+      layer,
+      source,
+      tools: names ?? null,
+      marks: marksJson(proposed),
+      ...seenJson(seen),
+      asked_keys: tried.asked.keys,
+      refused: tried.asked.refused,
+      held: await heldJson(toolLock),
+    },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        `added  ${mcp} at ${source} to the ${layer}`,
+        names === undefined
+          ? { text: "tools  unknown: it could not be tried out", tone: "warn" }
+          : `tools  ${names.length}: ${names.join(", ")}`,
+        ...seenLines(seen),
+        ...markLines(mcp, proposed),
+        ...undeclared.map((key) =>
+          closedKey(key) === undefined
+            ? `key    it looked for ${key}, which is not declared: add it with --env ${key}`
+            : `key    it looked for ${key}, which no MCP server sees`
+        ),
+        ...tried.asked.refused.slice(0, SHOWN_MAX).map((text) =>
+          `never  ${text}: outside what can be granted`
+        ),
+        ...await heldLines(mcp, toolLock),
+        `wire it with: fleetctl mcp add ${mcp} <agent>`,
+      ],
+    }],
+    warnings: tried.fault === undefined ? [] : [tried.fault],
+  };
+}
+
+/** Returns the report of a server that its vendor runs. */
+export function addedUrl({ mcp, layer, source, proposed, seen }: Added): VerbReport {
+  return {
+    json: { mcp, layer, source, marks: marksJson(proposed), ...seenJson(seen), held: null },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        `added  ${mcp} to the ${layer}, reached by URL: nothing was installed or tried out`,
+        ...seenLines(seen),
+        ...markLines(mcp, proposed),
+        `wire it with: fleetctl mcp add ${mcp} <agent>`,
+      ],
+    }],
+  };
+}
+
+/** What the server sees of its agent's keys, and the variables that the entry sets. */
+export function seenLines({ requiredEnv, optionalEnv, environment }: SeenVariables) {
+  return [
+    ...requiredEnv.map((key) => `sees   ${key}: a secret of its agent, required`),
+    ...optionalEnv.map((key) => `sees   ${key}: a secret of its agent, if there is one`),
+    ...Object.entries(environment).map(([name, value]) =>
+      `sees   ${name}: set to ${JSON.stringify(cutText(value, VALUE_BYTES_MAX).text)}`
+    ),
+  ];
+}
+
+function seenJson({ requiredEnv, optionalEnv, environment }: SeenVariables) {
+  return { required_keys: requiredEnv, optional_keys: optionalEnv, environment };
+}
+
+/** The tools that ask a human because nothing better is known of them. */
+export function markLines(mcp: string, proposed: readonly ProposedMark[]): readonly Cell[] {
+  const [first] = proposed;
+  if (first === undefined) return [];
+  const review = `fleetctl mcp catalog review ${mcp} --risk`;
+  return [
+    { text: "marks  these ask a human before each call:", tone: "warn" },
+    ...proposed.map(({ tool, why }) => `  ask  ${tool === "*" ? "every tool" : tool}: ${why}`),
+    ...(first.tool === "*"
+      ? [`let every tool run without asking: ${review} ${quoteShell("*=allow")}`]
+      : [
+        `let one run without asking: ${review} ${quoteShell(`${first.tool}=allow`)}`,
+        `let one never run: ${review} ${quoteShell(`${first.tool}=block`)}`,
+      ]),
+  ];
+}
+
+/** A mark of every tool stays when its tools are known: an operator lifts it. */
+export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
+  if (!everyAsks) return [];
+  const lift = `fleetctl mcp catalog review ${mcp} --risk ${quoteShell("*=allow")}`;
+  return [`every tool still asks; leave it to the marks of single tools: ${lift}`];
+}
+
+/** The same for programs. */
+export function marksJson(proposed: readonly ProposedMark[]) {
+  return Object.fromEntries(proposed.map(({ tool, risk, why }) => [tool, { risk, why }]));
+}

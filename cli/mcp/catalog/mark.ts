@@ -1,0 +1,116 @@
+/**
+ * `fleetctl mcp catalog review <mcp> --risk tool=ask|block|allow`: what an operator decides about
+ * single tools of an entry. Neither installs nor starts anything.
+ *
+ * @module
+ */
+
+import { settle } from "cli/mcp/catalog/settle.ts";
+import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
+import type { VerbContext } from "cli/context.ts";
+import type { VerbReport } from "cli/output.ts";
+import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
+import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
+import {
+  checkMarked,
+  markPairs,
+  type Marks,
+  proposeAccepted,
+  type ProposedMark,
+  setMarks,
+} from "core/catalog/risk_marks.ts";
+import type { ToolLock } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
+import type { McpName } from "core/names.ts";
+import { ok, type Result } from "core/result.ts";
+
+/** A manifest with the marks of what a review accepts. */
+export interface MarkedManifest {
+  readonly manifest: string;
+  readonly proposed: readonly ProposedMark[];
+  /** Whether every tool asks, whatever is known of it. */
+  readonly everyAsks: boolean;
+}
+
+/** Marks the tools that a review accepts and that are not known to only read. */
+export function markAccepted(
+  manifest: string,
+  stored: StoredEntry,
+  mcp: McpName,
+  lock: ToolLock,
+): Result<MarkedManifest> {
+  const parsed = parseManifest(manifest, siteOf(stored, mcp));
+  if (!parsed.ok) return parsed;
+  const said = new Map([...parsed.value.risk, ...[...parsed.value.readOnly].map(allowed)]);
+  const proposed = proposeAccepted(lock.held.tools, lock.tools, said);
+  const marked = setMarks(manifest, markPairs(proposed), stored.file);
+  const everyAsks = parsed.value.risk.has(EVERY_TOOL);
+  return marked.ok ? ok({ manifest: marked.value, proposed, everyAsks }) : marked;
+}
+
+function allowed(tool: string) {
+  return [tool, "allow"] as const;
+}
+
+function siteOf({ file, layer, lock }: StoredEntry, name: McpName): ManifestSite {
+  return { name, file, origin: layer, ...defined({ lock }) };
+}
+
+/** Writes the marks, and puts them in place where the entry is wired. */
+export async function markTools(
+  context: VerbContext,
+  { mcp, marks }: { readonly mcp: McpName; readonly marks: Marks },
+  stored: StoredEntry,
+  lock: ToolLock | undefined,
+): Promise<Result<VerbReport>> {
+  const { manifest, file } = stored;
+  const site = siteOf(stored, mcp);
+  const before = parseManifest(manifest, site);
+  if (!before.ok) return before;
+  const locked = [...lock?.tools.keys() ?? [], ...lock?.held.tools.keys() ?? []];
+  // Without a lock its tools are unknown: any name may be one.
+  const known = locked.length === 0
+    ? ok(undefined)
+    : checkMarked(marks, [...locked, ...before.value.risk.keys(), ...before.value.readOnly]);
+  if (!known.ok) return known;
+  const marked = setMarks(manifest, marks, file);
+  if (!marked.ok) return marked;
+  const after = parseManifest(marked.value, site);
+  if (!after.ok) return after;
+  const layer = stored.layer === "shipped"
+    ? await chooseLayer(context, undefined)
+    : ok(stored.layer);
+  if (!layer.ok) return layer;
+  const words = [...marks].map(([tool, mark]) => `${tool}=${mark}`).join(", ");
+  const written = await writeEntry(context, {
+    mcp,
+    layer: layer.value,
+    verb: "mcp catalog review",
+    summary: `"${mcp}": ${words}`.slice(0, 200),
+    next: { ...stored, manifest: marked.value },
+    previous: stored.layer === "shipped"
+      ? undefined
+      : await readPrevious(context, mcp, layer.value),
+  });
+  if (!written.ok) return written;
+  const settled = await settle(context, mcp);
+  if (!settled.ok) return settled;
+  return ok({
+    json: {
+      mcp,
+      layer: layer.value,
+      marks: Object.fromEntries(marks),
+      agents: settled.value.agents,
+    },
+    blocks: [{
+      kind: "lines",
+      lines: [
+        ...[...marks].map(([tool, mark]) =>
+          `marked  ${mcp} ${tool === "*" ? "every tool" : tool}: ${mark}`
+        ),
+        ...settled.value.lines,
+      ],
+    }],
+    faults: settled.value.faults,
+  });
+}
