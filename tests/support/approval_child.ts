@@ -1,7 +1,7 @@
 /**
  * One part of the way of a call as a process of its own, so that a test can kill it: `gateway ROOT
- * COCKPIT_PORT DIAL_PORT`, `dial ROOT DIAL_URL`, `server SOCKET LOG`. The fourth part, the proxy, is the
- * product's own program. Says `ready` on stdout.
+ * COCKPIT_PORT DIAL_PORT`, `dial ROOT DIAL_URL`, `server SOCKET LOG`. The fourth part, the proxy,
+ * is the product's own program. Says `ready` on stdout.
  *
  * @module
  */
@@ -27,7 +27,9 @@ switch (role) {
     break;
   case "dial":
     await startTestDial({
-      ...{ url: second, driver: scriptedRuntime(), env: { FLEETCTL_ROOT: first } },
+      url: second,
+      driver: scriptedRuntime(),
+      env: { FLEETCTL_ROOT: first },
       host: { ...host, clock: hastyClock(20) },
     });
     break;

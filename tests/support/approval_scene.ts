@@ -1,10 +1,11 @@
 /**
- * Everything between a call that asks and the human who decides, for real: gateway, dial unit, local
- * socket, proxy, and a server that counts what it was made to do.
+ * Everything between a call that asks and the human who decides, for real: gateway, dial unit,
+ * local socket, proxy, and a server that counts what it was made to do.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { openHost } from "core/os/host.ts";
 import type { McpName } from "core/names.ts";
 import { ok } from "core/result.ts";
@@ -23,7 +24,10 @@ import type { DialUnit } from "units/dial/app.ts";
 
 /** The gate of the scene: `wipe` is blocked, `write` and `erase` ask. */
 export const SCENE_GATE: Gate = {
-  ...{ mcp: "bench" as McpName, version: "1.0.0", reads: new Set(), idleStopSeconds: undefined },
+  mcp: "bench" as McpName,
+  version: "1.0.0",
+  reads: new Set(),
+  idleStopSeconds: undefined,
   rules: new Map([["wipe", "block"], ["write", "ask"], ["erase", "ask"]]),
 };
 
@@ -94,10 +98,7 @@ export async function approvalScene(): Promise<ApprovalScene> {
   const proxy = await proxyBench(async (message, connection) => {
     if (message.method === "tools/call") executed.push(message.params);
     await echoServer(message, connection);
-  }, {
-    ...{ agent: "mia", dialSocket: socket },
-    gate: { current: () => Promise.resolve(ok(gate)) },
-  });
+  }, { agent: "mia", dialSocket: socket, gate: { current: () => Promise.resolve(ok(gate)) } });
   const answers = answersOf(proxy);
   let left: Promise<void> | undefined;
   const leave = () => left ??= Promise.resolve(proxy[Symbol.asyncDispose]());
@@ -139,7 +140,7 @@ function answersOf(proxy: ProxyBench): Pick<ApprovalScene, "call" | "notices"> {
       const params = {
         name: tool,
         arguments: args,
-        ...(meta === undefined ? {} : { _meta: meta }),
+        ...defined({ _meta: meta }),
       };
       void proxy.send({ jsonrpc: "2.0", id, method: "tools/call", params });
       return answer;
@@ -175,8 +176,11 @@ function cockpitSide(
           "content-type": "application/json",
         },
         body: JSON.stringify({
-          ...{ agent: "mia", approval_id: of.approval_id, digest: of.digest, decision },
-          ...(more.reason === undefined ? {} : { reason: more.reason }),
+          agent: "mia",
+          approval_id: of.approval_id,
+          digest: of.digest,
+          decision,
+          ...defined({ reason: more.reason }),
         }),
       });
       return { status: response.status, body: await response.json() };

@@ -7,7 +7,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { Child, Processes, ProcessSpec } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import type { Child, Processes, ProcessSpec } from "core/ports/processes.ts";
 import { systemProcesses } from "core/os/processes.ts";
 
 /** A running host. */
@@ -52,7 +53,9 @@ export interface ExecAs {
 export interface BootOptions {
   /** Its hostname, and part of what tells hosts of one test process apart; `solo` when absent. */
   readonly name?: string;
-  /** A network namespace for it, which outlives a reboot; absent: a private one with nothing in it. */
+  /**
+   * A network namespace for it, which outlives a reboot; absent: a private one with nothing in it.
+   */
   readonly network?: string;
   /** Changes the root before the first boot. */
   readonly prepare?: (root: string) => Promise<void>;
@@ -62,8 +65,9 @@ export interface BootOptions {
    */
   readonly target?: "basic.target" | "multi-user.target";
   /**
-   * With `controllers` the limits of units on memory and tasks hold, as they do on a host of its own,
-   * where this machine's kernel keeps its controllers in the older hierarchy; address rules do not.
+   * With `controllers` the limits of units on memory and tasks hold, as they do on a
+   * host of its own, where this machine's kernel keeps its controllers in the older
+   * hierarchy; address rules do not.
    */
   readonly enforces?: "addresses" | "controllers";
 }
@@ -103,16 +107,20 @@ rm -f "$1"/root/etc/systemd/system/*.wants/*
 
 const CLEAN = `
 umount "$1/root"; umount "$1"; rmdir "$1"
-for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/memory /sys/fs/cgroup/pids; do
+cd /sys/fs/cgroup
+for folder in systemd unified . memory pids; do
   [ -d "$folder/$2" ] && find "$folder/$2" -depth -type d -exec rmdir {} +
 done
 true
 `;
 
-/** The launcher gives the host its controllers to look at only; PID 1 looks once what it may use. */
+/**
+ * The launcher gives the host its controllers to look at only; PID 1 looks once what it may use.
+ */
 const GIVE_CONTROLLERS = `
 for name in memory pids; do
-  [ ! -d "/sys/fs/cgroup/$name" ] || nsenter -t "$1" -m -- mount -o remount,bind,rw "/sys/fs/cgroup/$name"
+  folder=/sys/fs/cgroup/$name
+  [ ! -d "$folder" ] || nsenter -t "$1" -m -- mount -o remount,bind,rw "$folder"
 done
 `;
 
@@ -195,7 +203,7 @@ async function execInside(
     args,
     env: { PATH: LOGIN_PATH, HOME: home, USER: user, LC_ALL: "C.UTF-8" },
     timeoutMs: COMMAND_MS_MAX,
-    ...(input === undefined ? {} : { input }),
+    ...defined({ input }),
   });
   return { code, out: stdout, err: stderr };
 }
@@ -299,7 +307,9 @@ export async function poll<T>(what: string, ask: () => Promise<T | undefined>): 
   throw new Error(`Cannot boot a host: no ${what} within ${BOOT_MS_MAX / 1000} s`);
 }
 
-/** The launcher prepares in a child that goes away; the child that stays is PID 1 of a namespace. */
+/**
+ * The launcher prepares in a child that goes away; the child that stays is PID 1 of a namespace.
+ */
 const LEADER = `
 for pid in $(ps -o pid= --ppid "$1"); do
   grep -q '^NSpid:.*[[:space:]]1$' "/proc/$pid/status" 2>/dev/null && echo "$pid"
@@ -331,8 +341,20 @@ function processesInside(processes: Processes, leader: () => number): Processes 
     ...spec,
     command: "/usr/bin/nsenter",
     args: [
-      ...["-t", String(leader()), "-m", "-u", "-i", "-n", "-p", "-C", "--root", "--wd", "--"],
-      ...["env", "-i", ...Object.entries(spec.env).map(([key, value]) => `${key}=${value}`)],
+      "-t",
+      String(leader()),
+      "-m",
+      "-u",
+      "-i",
+      "-n",
+      "-p",
+      "-C",
+      "--root",
+      "--wd",
+      "--",
+      "env",
+      "-i",
+      ...Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
       spec.command,
       ...spec.args,
     ],

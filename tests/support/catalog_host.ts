@@ -7,11 +7,11 @@
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
 import { runFleetctl } from "tests/support/script.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** How a verb ended. */
 export interface Ended {
@@ -63,7 +63,13 @@ export async function catalogHost(
   if (options.ledger) {
     // Its default MCP is not in this registry: the agent is there, and then wants none.
     await self.run(
-      ...["agents", "add", "ada", "--channel", "webview", "--user-email", "ada@example.org"],
+      "agents",
+      "add",
+      "ada",
+      "--channel",
+      "webview",
+      "--user-email",
+      "ada@example.org",
     );
     const removed = await self.run("mcp", "remove", "browser", "ada");
     assert.equal(removed.code, 0, removed.stderr);

@@ -4,10 +4,12 @@
  * @module
  */
 
-import type { Clock, Host } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Host } from "core/ports/host.ts";
 import { systemClock } from "core/os/clock.ts";
-import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { type DialUnit, startDialUnit } from "units/dial/app.ts";
+import { createMcpBoard } from "units/dial/mcp_board.ts";
 import { readDialConfig } from "units/dial/config.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
@@ -42,6 +44,7 @@ export async function startTestDial(options: {
   const host = options.host ?? liveHost({ seed: 7, clock: hastyClock() });
   const unit = await startDialUnit(config.value, host, {
     driver: options.driver,
+    mcps: createMcpBoard({ ...host, folder: config.value.paths.dialState(config.value.agent) }),
     hostname: "atlas",
     version: "1.2.3",
   });

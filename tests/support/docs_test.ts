@@ -1,13 +1,14 @@
 /**
  * The documents against the source: every frame, event, route, permission, table, setting and
- * shipped MCP has its place in `docs/`, and every file that a document names is there. Complete by
- * construction: the rows come from the tables that the programs use.
+ * shipped MCP has its place in `docs/`. Complete by construction: the rows come from the tables
+ * that the programs use. Links are in `tests/support/links_test.ts`.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { placeStatic, shippedManifests } from "tests/support/catalog_page.ts";
+import { COOKIES } from "login/cookies.ts";
+import { placeStatic, shippedManifests } from "tests/support/catalog_tables.ts";
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { GATES } from "core/access/gates.ts";
 import { AGENT_STATES, EVENT_PAYLOADS, previewEvent } from "core/dial/event.ts";
@@ -18,6 +19,11 @@ import { pathsUnder } from "core/paths.ts";
 import { VERBS } from "core/verbs/table.ts";
 import { verbName } from "core/verbs/verb.ts";
 import { GATEWAY_SETTINGS } from "gateway/config.ts";
+import { LOGIN_SETTINGS } from "login/config.ts";
+import { parseShard } from "core/ledger/shard.ts";
+import { TEAMCHAT_SETTINGS } from "teamchat/config.ts";
+import { refusal } from "core/errors.ts";
+import { problem } from "gateway/cockpit/deny.ts";
 import { ROUTES } from "gateway/cockpit/table.ts";
 import { RUNTIME_SETTINGS } from "units/agent_loop/settings.ts";
 import { PROGRAMS } from "units/render/launchers.ts";
@@ -25,6 +31,7 @@ import { permissionTemplates } from "units/render/permissions.ts";
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 
 const PROTOCOL = await read("docs/protocol.md");
+const ALL_KINDS = ["refused", "usage", "settings", "denied"] as const;
 const STORAGE = await read("docs/storage.md");
 
 function read(path: string): Promise<string> {
@@ -39,6 +46,10 @@ function has(text: string, words: Iterable<string>, where: string): void {
 
 function quoted(words: Iterable<string>): readonly string[] {
   return [...words].map((word) => `\`${word}\``);
+}
+
+function settingNames(settings: Readonly<Record<string, { readonly name: string }>>) {
+  return quoted(Object.values(settings).map(({ name }) => name));
 }
 
 /** The part of a document below a heading, up to the next one of the same depth or above. */
@@ -98,6 +109,19 @@ Deno.test("docs/protocol.md has a row for every route, with its gate and its fie
   has(section(PROTOCOL, "### Who asks"), quoted(GATES), "the table of gates");
 });
 
+Deno.test("docs/protocol.md gives each refusal of the cockpit its status", () => {
+  const rows = [...PROTOCOL.matchAll(/^\| ([45]\d\d) \| (`[^|]+) \|$/gm)];
+  assert.ok(rows.length >= 10, `${rows.length} rows`);
+  // A code without an entry has the status of its kind, which the code alone does not say.
+  const wrong = rows.flatMap(([, status, codes = ""]) =>
+    [...codes.matchAll(/`([a-z]+(?:-[a-z]+)+)`/g)].flatMap(([, code = ""]) => {
+      const found = ALL_KINDS.map((kind) => problem(refusal(code, "", { kind })).status);
+      return found.includes(Number(status)) ? [] : [`${code} is ${found[0]}, not ${status}`];
+    })
+  );
+  assert.deepEqual(wrong, []);
+});
+
 Deno.test("docs/protocol.md names the requests of the local socket", () => {
   const text = section(PROTOCOL, "## 5. The dial unit's local socket");
   for (const { shape: { type, ...fields } } of localRequest.options) {
@@ -119,7 +143,7 @@ Deno.test("docs/permissions.md gives a row to each kind of permission of each se
   assert.deepEqual(wanted.filter((row) => !rows.has(row)), [], "a permission has no reason");
 });
 
-Deno.test("docs/storage.md names every path of the layout and every table with its columns", async () => {
+Deno.test("docs/storage.md names every path and every table with its columns", async () => {
   const paths = Object.entries(pathsUnder("/")).flatMap(([name, value]) =>
     typeof value === "string" && name !== "root" ? [value.split("/").at(-1) ?? ""] : []
   );
@@ -129,7 +153,7 @@ Deno.test("docs/storage.md names every path of the layout and every table with i
       "gateway/transcript/schema.ts",
       "units/dial/store.ts",
       "teamchat/store/schema.ts",
-      "core/login_store.ts",
+      "core/login/store.ts",
     ]
   ) {
     const tables = (await read(file)).matchAll(
@@ -142,11 +166,23 @@ Deno.test("docs/storage.md names every path of the layout and every table with i
   }
 });
 
+Deno.test("docs/storage.md has a row for every key of an agent's shard", () => {
+  const parsed = parseShard("name: ada\nchannel: webview\nno_such: 1\n", "agents.d/ada.yaml");
+  const [fault = ""] = parsed.ok ? [] : parsed.error.details;
+  const keys = fault.split("must be one of ")[1]?.split(", ") ?? [];
+  assert.ok(keys.length > 10, fault);
+  // What a list or a mapping holds is named with it: `tools.add`.
+  const rows = section(STORAGE, "### The ledger: `repo/`").split("\n").map((line) =>
+    line.split("|")[1]?.replaceAll("`", " ").replaceAll(".", " ").trim().split(/[ ,]+/) ?? []
+  );
+  has(rows.flat().join(" "), keys, "the ledger in docs/storage.md");
+});
+
 Deno.test("docs/storage.md has the version of every database", async () => {
   const databases = {
     "gateway/gateway.db": "gateway/transcript/schema.ts",
     "teamchat/teamchat.db": "teamchat/store/schema.ts",
-    "login/login.db": "core/login_store.ts",
+    "login/login.db": "core/login/store.ts",
   };
   for (const [database, file] of Object.entries(databases)) {
     const version = /const SCHEMA_VERSION = (\d+);/.exec(await read(file))?.[1];
@@ -164,13 +200,21 @@ Deno.test("programs and settings are documented", async () => {
   for (const { name, entry } of PROGRAMS) {
     has(readme, [`| \`${name}\` | \`${entry}\` |`], "the table of README.md");
   }
+  const [login, teamchat] = [await read("docs/login.md"), await read("docs/teamchat.md")];
+  has(section(login, "## Settings"), settingNames(LOGIN_SETTINGS), "docs/login.md");
+  has(section(teamchat, "## Settings"), settingNames(TEAMCHAT_SETTINGS), "docs/teamchat.md");
   const runtime = await read("docs/runtime.md");
-  has(runtime, quoted(Object.values(RUNTIME_SETTINGS).map(({ name }) => name)), "docs/runtime.md");
+  has(runtime, settingNames(RUNTIME_SETTINGS), "docs/runtime.md");
   has(
     section(STORAGE, "## Settings of the gateway"),
-    quoted(Object.values(GATEWAY_SETTINGS).map(({ name }) => name)),
+    settingNames(GATEWAY_SETTINGS),
     "docs/storage.md",
   );
+});
+
+Deno.test("README.md lists every document", async () => {
+  const pages = (await treeFiles(".md")).filter((file) => /^docs\/[^/]+$/.test(file));
+  has(await read("README.md"), pages.map((page) => `| [${page}](${page}) |`), "README.md");
 });
 
 Deno.test("docs/catalog.md has the pin and the risk marks of every shipped entry", async () => {
@@ -188,32 +232,6 @@ Deno.test("docs/catalog.md has the pin and the risk marks of every shipped entry
 Deno.test("the tables of docs/catalog.md say what the manifests say", async () => {
   const page = await read("docs/catalog.md");
   assert.equal(page, placeStatic(page, await shippedManifests()), "run: ./dev catalog");
-});
-
-Deno.test("links of the documents lead somewhere, and the files that they name exist", async () => {
-  const documents = await treeFiles(".md");
-  const present = new Set(await treeFiles(""));
-  const folders = new Set([...present].flatMap(parentsOf));
-  const faults: string[] = [];
-  for (const document of documents) {
-    const text = await read(document);
-    for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      const [file = "", anchor] = target.split("#");
-      const path = file === "" ? document : joined(document, file);
-      const isThere = present.has(path) || folders.has(path.replace(/\/$/, ""));
-      if (!isThere) faults.push(`${document}: ${target} is not there`);
-      else if (anchor !== undefined && !anchorsOf(await read(path)).has(anchor)) {
-        faults.push(`${document}: ${target} has no such heading`);
-      }
-    }
-    const named = text.matchAll(/`((?:core|cli|gateway|units|tests|docs)\/[\w./-]*\.\w+)`/g);
-    for (const [, path = ""] of named) {
-      const isExample = /verb_|<|\.txtar$|^docs\/benchmarks\.md$/.test(path);
-      if (!isExample && !present.has(path)) faults.push(`${document}: ${path} is not there`);
-    }
-  }
-  assert.deepEqual(faults, []);
 });
 
 Deno.test("commands of the documents and of hints are verbs", async () => {
@@ -247,20 +265,22 @@ function startsWithVerb(words: string, verbs: ReadonlySet<string>): boolean {
   return parts.some((_, index) => verbs.has(parts.slice(0, index + 1).join(" ")));
 }
 
-function parentsOf(path: string): readonly string[] {
-  const parts = path.split("/").slice(0, -1);
-  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
-}
-
-function joined(from: string, to: string): string {
-  return new URL(to, `file:///${from}`).pathname.slice(1);
-}
-
-/** The anchors that a page of Markdown gives its headings. */
-function anchorsOf(text: string): ReadonlySet<string> {
-  return new Set(
-    [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
-      heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-")
-    ),
-  );
-}
+Deno.test("docs/login.md gives each cookie its path and its lifetime", async () => {
+  const rows = section(await read("docs/login.md"), "## Cookies").split("\n");
+  const spans: Readonly<Record<string, number>> = {
+    minutes: 60,
+    hour: 3_600,
+    days: 86_400,
+    years: 365 * 86_400,
+  };
+  for (const { name, path, maxAgeSeconds } of Object.values(COOKIES)) {
+    const row = rows.find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
+    const [, , where, lifetime = ""] = row.split("|").map((cell) => cell.trim());
+    assert.equal(where, `\`${path}\``, `the path of ${name}`);
+    const [count, unit = ""] = lifetime.split(" ");
+    const said = lifetime === "`WEBVIEW_SESSION_TTL`"
+      ? undefined
+      : Number(count) * (spans[unit] ?? NaN);
+    assert.equal(said, maxAgeSeconds, `the lifetime of ${name}`);
+  }
+});

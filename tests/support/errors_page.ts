@@ -1,6 +1,6 @@
 /**
- * The page of refusal codes, `docs/errors.md`, read out of the source, so that it cannot lag behind.
- * `./dev golden` writes it; law 8 compares it.
+ * The page of refusal codes, `docs/errors.md`, read out of the source, so that it cannot lag
+ * behind. `./dev golden` writes it; law 8 compares it.
  *
  * @module
  */
@@ -11,14 +11,17 @@ import { TREE, treeFiles } from "tests/support/module_graph.ts";
 const LITERAL =
   /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}|[^`\\]|\\.)*`/;
 const CALL = new RegExp(
-  `\\brefusal\\(\\s*"([a-z0-9-]+)",\\s*((?:${LITERAL.source})(?:\\s*\\+\\s*(?:${LITERAL.source}))*)?`,
+  `\\brefusal\\(\\s*"([a-z0-9-]+)",\\s*` +
+    `((?:${LITERAL.source})(?:\\s*\\+\\s*(?:${LITERAL.source}))*)?`,
   "g",
 );
 
 const HEAD = `# Refusal codes
 
-Scripts match the code (\`--json\` prints it as \`error.code\`, the HTTP routes as \`code\`); people read the sentence. Exit codes: 1 refused or
-failed, 2 usage or settings, 4 denied; \`status\` and \`doctor\` end with 3 where all works and something waits for an operator. A dot stands for what the situation fills in. Written by \`./dev golden\` from the source.
+Scripts match the code (\`--json\` prints it as \`error.code\`, the HTTP routes as \`code\`); people
+read the sentence. Exit codes: 1 refused or failed, 2 usage or settings, 4 denied; \`status\` and
+\`doctor\` end with 3 where all works and something waits for an operator. A dot stands for what the
+situation fills in. Written by \`./dev golden\` from the source.
 
 | Code | Says | Where |
 |---|---|---|

@@ -1,15 +1,15 @@
 /**
- * A service manager whose state is files, so that it outlives the program that is killed, as systemd
- * does: a unit is known once it was reloaded, and active while its mark is there. Processes are
- * numbers. For tests that kill programs; what systemd itself does is tested on booted hosts.
+ * A service manager whose state is files, so that it outlives the program that is killed, as
+ * systemd does: a unit is known once it was reloaded, and active while its mark is there. Processes
+ * are numbers. For tests that kill programs; what systemd itself does is tested on booted hosts.
  *
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
 import type { Paths } from "core/paths.ts";
-import { ServiceFault, type ServiceManager } from "core/ports.ts";
-import type { UnitStatus } from "core/unit.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Opens the manager of a root. */
 export function fileServices(paths: Paths): ServiceManager {

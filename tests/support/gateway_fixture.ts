@@ -4,9 +4,11 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
 import { type DialKey, signProof } from "core/dial/proof.ts";
-import type { FrameConnection, Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { readGatewayConfig } from "gateway/config.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
@@ -73,8 +75,7 @@ export async function startTestGateway(options: GatewayOptions = {}): Promise<Te
   const gateway = await startGateway(config.value, host, {
     version: "1.2.3",
     hostNames: [],
-    ...(options.forwardKey === undefined ? {} : { forwardKey: options.forwardKey }),
-    ...(options.verbs === undefined ? {} : { verbs: options.verbs }),
+    ...defined({ forwardKey: options.forwardKey, verbs: options.verbs }),
   });
   return {
     gateway,

@@ -16,7 +16,9 @@ export interface GatewayProcess extends Omit<ReadyProcess, "ready"> {
   descriptors(): Promise<number>;
 }
 
-/** Starts `gateway/main.ts`, for one owner, mia, unless `env` says more; waits until it is ready. */
+/**
+ * Starts `gateway/main.ts`, for one owner, mia, unless `env` says more; waits until it is ready.
+ */
 export async function startGatewayProcess(
   root: string,
   env: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 /**
- * Compares text with a golden file. `FLEETCTL_GOLDEN=rewrite` (`./dev golden`) writes it instead; CI
- * never does.
+ * Compares text with a golden file. `FLEETCTL_GOLDEN=rewrite` (`./dev golden`) writes it instead;
+ * CI never does.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `oidc-provider`, the certified OpenID provider, on loopback: real pages to sign in at, real keys, real
- * tokens. It wants PKCE and knows one application.
+ * `oidc-provider`, the certified OpenID provider, on loopback: real pages to sign in at, real keys,
+ * real tokens. It wants PKCE and knows one application.
  *
  * @module
  */

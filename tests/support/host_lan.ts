@@ -24,7 +24,7 @@ import {
   shell,
 } from "tests/support/booted_host.ts";
 import { withReports } from "tests/support/host_steps.ts";
-import type { Processes } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { systemProcesses } from "core/os/processes.ts";
 
 /** A host on the network. */
@@ -124,7 +124,9 @@ exec nsenter -t "$1" -n -- sh -ec '
 ' sh "$2"
 `;
 
-/** A cable from port `$3` of the bridge in `$1` to the host in `$2`, which gets the address `$4`. */
+/**
+ * A cable from port `$3` of the bridge in `$1` to the host in `$2`, which gets the address `$4`.
+ */
 const CABLE = `
 set -e
 nsenter -t "$1" -n -- ip link add "$3" type veth peer name lan0 netns "$2"

@@ -1,6 +1,6 @@
 /**
- * A package registry of this process, reachable inside a booted host at its own loopback: the host has
- * no network, so connections pass through a unix socket in its root.
+ * A package registry of this process, reachable inside a booted host at its own loopback: the host
+ * has no network, so connections pass through a unix socket in its root.
  *
  * @module
  */
@@ -31,8 +31,13 @@ export async function registryInside(
     }
   })();
   await host.must(
-    ...["systemd-run", "--quiet", `--unit=${unit}`, "--collect", "socat"],
-    ...[`TCP-LISTEN:${at},bind=127.0.0.1,fork,reuseaddr`, `UNIX-CONNECT:${socket}`],
+    "systemd-run",
+    "--quiet",
+    `--unit=${unit}`,
+    "--collect",
+    "socat",
+    `TCP-LISTEN:${at},bind=127.0.0.1,fork,reuseaddr`,
+    `UNIX-CONNECT:${socket}`,
   );
   await poll("a registry inside", async () => {
     const seen = await host.must("ss", "-Hltn", `sport = :${at}`);

@@ -1,6 +1,6 @@
 /**
- * Every program that a hint or a command block of a document names is on a host with the package: part of
- * it, essential in Debian, or a package that it depends on or recommends.
+ * Every program that a hint or a command block of a document names is on a host with the package:
+ * part of it, essential in Debian, or a package that it depends on or recommends.
  *
  * @module
  */
@@ -28,9 +28,30 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   apt: ["apt", "apt-get"],
   bash: ["cd", "kill", "printf", "umask"],
   coreutils: [
-    ...["chgrp", "chmod", "chown", "cp", "cut", "id", "ln", "tee", "touch", "wc"],
-    ...["df", "du", "head", "install", "ls", "mkdir", "mv", "rm", "sort", "tail", "tr"],
-    ...["base64", "cat", "stat"],
+    "chgrp",
+    "chmod",
+    "chown",
+    "cp",
+    "cut",
+    "id",
+    "ln",
+    "tee",
+    "touch",
+    "wc",
+    "df",
+    "du",
+    "head",
+    "install",
+    "ls",
+    "mkdir",
+    "mv",
+    "rm",
+    "sort",
+    "tail",
+    "tr",
+    "base64",
+    "cat",
+    "stat",
   ],
   curl: ["curl"],
   git: ["git"],
@@ -50,6 +71,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "./dev": "the tree of the source",
   az: "the computer of who administers the chat platform's tenant",
   certbot: "a host whose certificates it renews, where alone the hint is given",
+  npm: "a host whose operator runs an agent program of others, which npm installs",
   npx: "the tree of the source, for the playground of the chat platform",
   podman: "a host that runs the image instead of the package",
   ssh: "the operator's own way to another host",
@@ -79,7 +101,7 @@ function blocksOf(page: string): readonly string[] {
   );
 }
 
-Deno.test("every program that a hint or a document names is on a host with the package", async () => {
+Deno.test("every program that a hint or a document names comes with the package", async () => {
   const control = controlText({ version: "1", arch: "x86_64", kilobytes: 1 });
   const declared = [...control.matchAll(/^(?:Depends|Recommends): (.*)$/gm)].flatMap((
     [, list = ""],

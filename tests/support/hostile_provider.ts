@@ -1,12 +1,13 @@
 /**
- * An OpenID provider that lies on demand: the real protocol over `Request` and `Response`, and one switch
- * for each lie. Told nothing, it is honest. Keys are made when it is.
+ * An OpenID provider that lies on demand: the real protocol over `Request` and `Response`, and one
+ * switch for each lie. Told nothing, it is honest. Keys are made when it is.
  *
  * @module
  */
 
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import type { HttpClient } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 
 /** Where it is. */
 export const ISSUER = "https://idp.example";
@@ -98,7 +99,7 @@ export async function createHostileProvider(
       aud: CLIENT.id,
       iat: seconds,
       exp: seconds + 300,
-      ...(nonce === undefined ? {} : { nonce }),
+      ...defined({ nonce }),
     };
     const header = { alg: "ES256", kid: pair.jwk.kid ?? "", typ: "JWT" };
     const signed = await new SignJWT(lies.claims?.(base) ?? base)

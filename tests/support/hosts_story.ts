@@ -1,6 +1,6 @@
 /**
- * The hosts of the pictures: one that is well, one with faults and a job that failed, one that is away
- * and one that is shut out; the same each time.
+ * The hosts of the pictures: one that is well, one with faults and a job that failed, one that is
+ * away and one that is shut out; the same each time.
  *
  * @module
  */

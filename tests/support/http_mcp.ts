@@ -1,13 +1,14 @@
 /**
- * MCP servers that are reached by URL: the official "everything" server (npm, its own Node, sessions of
- * the revision of 2025-11-25), one of the official SDK for 2026-07-28, and whatever a test wants to
- * answer. In front of each stands a check of its key, as a vendor has it.
+ * MCP servers that are reached by URL: the official "everything" server (npm, its own Node,
+ * sessions of the revision of 2025-11-25), one of the official SDK for 2026-07-28, and whatever a
+ * test wants to answer. In front of each stands a check of its key, as a vendor has it.
  *
  * @module
  */
 
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { defined } from "core/defined.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const INSTALLED = `${TREE}.cache/conformance/node_modules`;
@@ -42,15 +43,19 @@ export function serveMcp(handler: Handler): HttpMcp {
       if (!isKnown) return new Response(`no key ${KEY} here`, { status: 401 });
       return await handler(
         new Request(request.url, {
-          ...{ method: request.method, headers: request.headers, signal: request.signal },
-          ...(body === undefined ? {} : { body }),
+          method: request.method,
+          headers: request.headers,
+          signal: request.signal,
+          ...defined({ body }),
         }),
       );
     },
   );
   const { port } = server.addr;
   return {
-    ...{ url: `http://127.0.0.1:${port}/mcp`, port, seen },
+    url: `http://127.0.0.1:${port}/mcp`,
+    port,
+    seen,
     [Symbol.asyncDispose]: () => server.shutdown(),
   };
 }
@@ -60,13 +65,17 @@ export async function everythingServer(): Promise<HttpMcp> {
   const port = freePort();
   const child = new Deno.Command(NODE, {
     args: [EVERYTHING, "streamableHttp"],
-    ...{ env: { PORT: String(port) }, stdout: "null", stderr: "piped" },
+    env: { PORT: String(port) },
+    stdout: "null",
+    stderr: "piped",
   }).spawn();
   await listening(child);
   const behind = `http://127.0.0.1:${port}/mcp`;
   const front = serveMcp((request) =>
     fetch(behind, {
-      ...{ method: request.method, headers: forwarded(request.headers), signal: request.signal },
+      method: request.method,
+      headers: forwarded(request.headers),
+      signal: request.signal,
       ...(request.body === null ? {} : { body: request.body }),
     })
   );

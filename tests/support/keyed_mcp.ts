@@ -22,7 +22,8 @@ const REGISTRY_FOLDER = "registry.npmjs.org";
 const SERVER = `
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
-const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const send = (message) =>
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
 const proof = (name) => {
   const value = process.env[name];
   return value ? createHash("sha256").update(value).digest("hex") : "no key";
@@ -39,7 +40,8 @@ for await (const line of createInterface({ input: process.stdin })) {
       inputSchema: { type: "object", properties: {} } }] } });
   } else if (method === "tools/call") {
     const key = process.argv[2];
-    send({ id, result: { content: [{ type: "text", text: key + " " + proof(key) + " uid " + process.getuid() }] } });
+    const text = key + " " + proof(key) + " uid " + process.getuid();
+    send({ id, result: { content: [{ type: "text", text }] } });
   } else if (method === "ping") send({ id, result: {} });
   else send({ id, error: { code: -32601, message: "unknown method" } });
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 /** A stream whose far end answers with `answer`, or never when it is undefined. */
 export function answeringStream(answer: unknown): ByteStream & { readonly isClosed: boolean } {

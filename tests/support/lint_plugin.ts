@@ -5,65 +5,103 @@
  * @module
  */
 
-/** Names that only adapters, composition roots and browser code may touch, with what to use instead. */
+/**
+ * Names that only adapters, composition roots and browser code may touch, with what to use instead.
+ */
 const EDGE_NAMES: Readonly<Record<string, string>> = {
-  Deno: "a port of core/ports.ts",
+  Deno: "a port of core/ports/",
+  EventSource: "HttpClient",
+  WebSocket: "Sockets.connectFrames",
+  Worker: "a port of core/ports/",
   fetch: "HttpClient",
-  setTimeout: "Clock.after or Clock.sleep",
+  process: "a port of core/ports/",
+  setImmediate: "Clock.after",
   setInterval: "Clock.after",
-  process: "a port of core/ports.ts",
+  setTimeout: "Clock.after or Clock.sleep",
 };
 /** `object.member` pairs that hide time or chance. */
 const EDGE_MEMBERS: Readonly<Record<string, string>> = {
+  "AbortSignal.timeout": "withinTime of core/concurrency/time_limit.ts",
   "Date.now": "Clock.now",
   "Math.random": "Random.fraction",
+  "Temporal.Now": "Clock.now",
   "performance.now": "Clock.monotonic",
+  "performance.timeOrigin": "Clock.now",
   "crypto.randomUUID": "Random.uuid",
   "crypto.getRandomValues": "Random.bytes",
 };
 
-/** Returns whether a file may touch the machine: adapters, composition roots, browser code, tests. */
+/** A folder named `os`, of any place in the tree; the tree itself may lie below another one. */
+const ADAPTER = /\/(core|cli|gateway|login|teamchat|units)\/([^/]+\/)*os\//;
+
+/**
+ * Returns whether a file may touch the machine: adapters, composition roots, browser code, tests.
+ */
 export function isEdgeFile(path: string): boolean {
-  return /\/core\/os\//.test(path) || /\/main\.ts$/.test(path) || /\/gateway\/web\//.test(path) ||
+  return ADAPTER.test(path) || /\/main\.ts$/.test(path) || /\/gateway\/web\//.test(path) ||
     /\/tests\//.test(path);
+}
+
+/** The text of a literal or of a template without holes; undefined for any other expression. */
+function literalText(node: Deno.lint.Expression | Deno.lint.PrivateIdentifier): string | undefined {
+  if (node.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node.type === "TemplateLiteral" && node.expressions.length === 0) {
+    return node.quasis[0]?.cooked;
+  }
+  return undefined;
+}
+
+/**
+ * Whether an identifier is the global of that name, and no member, key or type of the same name.
+ */
+function isGlobalUse(node: Deno.lint.Identifier): boolean {
+  const { parent } = node;
+  // `http.fetch(…)`, `{ fetch: … }` and type members are other things of the same name.
+  if (parent.type === "MemberExpression") return parent.object === node;
+  if (parent.type === "CallExpression" || parent.type === "NewExpression") {
+    return parent.callee === node;
+  }
+  return false;
 }
 
 const edge: Deno.lint.Rule = {
   create(context) {
     if (isEdgeFile(context.filename)) return {};
-    const isParseFile = context.filename.endsWith("/cli/parse.ts");
+    const report = (node: Deno.lint.Node, name: string, wanted: string) =>
+      context.report({
+        node,
+        message: `${name} is for folders named os and main.ts only; take ${wanted} as a parameter`,
+      });
+    const source = (node: Deno.lint.Node, from: string | undefined) => {
+      if (from?.startsWith("node:") === true) report(node, `"${from}"`, "a port of core/ports/");
+    };
     return {
       Identifier(node) {
         const wanted = Object.hasOwn(EDGE_NAMES, node.name) ? EDGE_NAMES[node.name] : undefined;
-        if (wanted === undefined) return;
-        const parent = node.parent;
-        // `http.fetch(…)`, `{ fetch: … }` and type members are other things of the same name.
-        if (parent.type === "MemberExpression" && parent.property === node) return;
-        if (parent.type === "Property" && parent.key === node && !parent.shorthand) return;
-        if (/^TS(PropertySignature|MethodSignature|QualifiedName)$/.test(parent.type)) return;
-        if (parent.type === "MethodDefinition" || parent.type === "PropertyDefinition") return;
-        const isGlobalUse = parent.type === "MemberExpression" ||
-          parent.type === "CallExpression" ||
-          parent.type === "NewExpression";
-        if (!isGlobalUse) return;
-        if (parent.type === "CallExpression" && parent.callee !== node) return;
-        context.report({
-          node,
-          message: `"${node.name}" is for core/os and main.ts only; take ${wanted} as a parameter`,
-        });
+        if (wanted !== undefined && isGlobalUse(node)) report(node, `"${node.name}"`, wanted);
+        // It holds all of the above; its own name is taken by nothing else.
+        if (node.name !== "globalThis") return;
+        if (node.parent.type === "Property" && node.parent.key === node) return;
+        report(node, '"globalThis"', "a port of core/ports/");
       },
       MemberExpression(node) {
-        if (node.object.type !== "Identifier" || node.property.type !== "Identifier") return;
-        const name = `${node.object.name}.${node.property.name}`;
+        if (node.object.type !== "Identifier") return;
+        const member = !node.computed && node.property.type === "Identifier"
+          ? node.property.name
+          : literalText(node.property);
+        const name = `${node.object.name}.${member}`;
         const wanted = Object.hasOwn(EDGE_MEMBERS, name) ? EDGE_MEMBERS[name] : undefined;
-        if (wanted === undefined) return;
-        context.report({ node, message: `"${name}" is for core/os only; take ${wanted}` });
+        if (wanted !== undefined) report(node, `"${name}"`, wanted);
       },
-      ImportDeclaration(node) {
-        const from = node.source.value;
-        if (!from.startsWith("node:") || (isParseFile && from === "node:util")) return;
-        context.report({ node, message: `"${from}" is for core/os and main.ts only; take a port` });
+      "NewExpression[callee.name='Date'][arguments.length=0], CallExpression[callee.name='Date']"(
+        node: Deno.lint.Node,
+      ) {
+        report(node, "the time of now", "Clock.now");
       },
+      ImportDeclaration: (node) => source(node, node.source.value),
+      ExportAllDeclaration: (node) => source(node, node.source.value),
+      ExportNamedDeclaration: (node) => source(node, node.source?.value),
+      ImportExpression: (node) => source(node, literalText(node.source)),
     };
   },
 };
@@ -120,6 +158,97 @@ const comments: Deno.lint.Rule = {
   },
 };
 
+/** `...(x === undefined ? {} : { x })`, also with another key or with a member of `x`. */
+const optionalField: Deno.lint.Rule = {
+  create(context) {
+    const textOf = (node: Deno.lint.Node) => context.sourceCode.getText(node);
+    return {
+      "SpreadElement > ConditionalExpression"(node: Deno.lint.ConditionalExpression) {
+        const { test, consequent, alternate } = node;
+        if (test.type !== "BinaryExpression" || textOf(test.right) !== "undefined") return;
+        const [none, some] = test.operator === "==="
+          ? [consequent, alternate]
+          : [alternate, consequent];
+        if (none.type !== "ObjectExpression" || some.type !== "ObjectExpression") return;
+        const [field, ...more] = some.properties;
+        if (none.properties.length > 0 || field?.type !== "Property" || more.length > 0) return;
+        const [name, value] = [textOf(test.left), textOf(field.value)];
+        if (value !== name && !value.startsWith(`${name}.`)) return;
+        context.report({ node, message: "write ...defined({ … }) of core/defined.ts" });
+      },
+    };
+  },
+};
+
+/**
+ * `...{ a }` in an object and `...[a]` among elements or arguments: the same without the spread.
+ */
+const literalSpread: Deno.lint.Rule = {
+  create(context) {
+    return {
+      SpreadElement({ argument, parent }) {
+        const literal = parent.type === "ObjectExpression" ? "ObjectExpression" : "ArrayExpression";
+        if (argument.type !== literal) return;
+        context.report({ node: argument, message: "write what the literal holds in its place" });
+      },
+    };
+  },
+};
+
+/**
+ * Lines of a function; what it declares inside counts for itself. Test bodies are functions too.
+ */
+const FUNCTION_LINES_MAX = 70;
+
+type FunctionNode =
+  | Deno.lint.ArrowFunctionExpression
+  | Deno.lint.FunctionDeclaration
+  | Deno.lint.FunctionExpression;
+
+const functionLines: Deno.lint.Rule = {
+  create(context) {
+    const breaks = [...context.sourceCode.text.matchAll(/\n/g)].map(({ index }) => index);
+    const linesOf = ({ range: [from, to] }: FunctionNode) =>
+      1 + breaks.filter((at) => from < at && at < to).length;
+    // Lines of the functions inside, for each function that is open.
+    const inside: number[] = [];
+    const enter = () => void inside.push(0);
+    const leave = (node: FunctionNode) => {
+      const lines = linesOf(node);
+      const own = lines - (inside.pop() ?? 0);
+      // The line that a function begins on is also of the one around it.
+      if (inside.length > 0) inside.push((inside.pop() ?? 0) + lines - 1);
+      if (own <= FUNCTION_LINES_MAX) return;
+      const message = `a function of ${own} lines, at most ${FUNCTION_LINES_MAX}: name its steps`;
+      context.report({ node, message });
+    };
+    return {
+      ArrowFunctionExpression: enter,
+      "ArrowFunctionExpression:exit": leave,
+      FunctionDeclaration: enter,
+      "FunctionDeclaration:exit": leave,
+      FunctionExpression: enter,
+      "FunctionExpression:exit": leave,
+    };
+  },
+};
+
+/** `response.json()` and the like hold as much as a peer sends; pages believe their own gateway. */
+const boundedBody: Deno.lint.Rule = {
+  create(context) {
+    if (/\/(tests|gateway\/web)\//.test(context.filename)) return {};
+    return {
+      "CallExpression[arguments.length=0] > MemberExpression"(node: Deno.lint.MemberExpression) {
+        const { object, property } = node;
+        if (object.type !== "Identifier" || property.type !== "Identifier") return;
+        if (!/^(request|response|answer)$/.test(object.name)) return;
+        if (!/^(text|json|arrayBuffer|bytes|blob|formData)$/.test(property.name)) return;
+        context.report({ node, message: "read the body by core/net/bounded_body.ts" });
+      },
+    };
+  },
+};
+
 /** The plugin that `deno.json` names. */
 const plugin: Deno.lint.Plugin = {
   name: "tree",
@@ -128,6 +257,10 @@ const plugin: Deno.lint.Plugin = {
     "module-doc": moduleDoc,
     "import-by-root": importByRoot,
     comments,
+    "function-lines": functionLines,
+    "optional-field": optionalField,
+    "literal-spread": literalSpread,
+    "bounded-body": boundedBody,
   },
 };
 export default plugin;

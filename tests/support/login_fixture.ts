@@ -1,34 +1,34 @@
 /**
- * The login proxy in the hands of a test: as functions over a fake cockpit, or listening on loopback
- * in front of a real one. Passwords are hashed with few iterations, so that tests are quick. Whatever a
- * test asks through the rig, a request that the proxy refuses must not have reached the cockpit: the rig
- * holds each answer to that itself.
+ * The login proxy in the hands of a test: as functions over a fake cockpit, or listening on
+ * loopback in front of a real one. Passwords are hashed with few iterations, so that tests are
+ * quick. Whatever a test asks through the rig, a request that the proxy refuses must not have
+ * reached the cockpit: the rig holds each answer to that itself.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
-import { createDiskReserve } from "core/disk_reserve.ts";
-import { hashPassword } from "core/password.ts";
-import type { Host } from "core/ports.ts";
-import { systemHashThreads } from "core/os/slow_hashes.ts";
-import { systemProxying } from "core/os/proxy_server.ts";
-import {
-  type ProxyAnswer,
-  type ProxyRequest,
-  type Upstream,
-  UpstreamFault,
-  type UpstreamRequest,
-} from "core/proxy_port.ts";
-import { HeaderList } from "core/header_list.ts";
-import type { HashWork } from "login/basic/passwords.ts";
+import { createDiskReserve } from "login/disk_reserve.ts";
+import { hashPassword } from "core/login/password.ts";
+import type { Host } from "core/ports/host.ts";
+import { systemHashThreads } from "login/os/slow_hashes.ts";
+import { systemProxying } from "login/http1/os/proxy_server.ts";
+import type {
+  ProxyAnswer,
+  ProxyRequest,
+  Upstream,
+  UpstreamRequest,
+} from "login/http1/proxy_port.ts";
+import { HeaderList } from "core/http1/header_list.ts";
+import { UpstreamFault } from "core/http1/upstream_fault.ts";
+import type { HashPool } from "login/basic/passwords.ts";
 import { type LoginConfig, readLoginConfig } from "login/config.ts";
 import type { LoginApp } from "login/app.ts";
 import { type LoginProxy, startLogin, wireLogin } from "login/login.ts";
-import type { LoginParts } from "login/parts.ts";
+import type { LoginDeps } from "login/deps.ts";
 import type { Leases } from "login/session/leases.ts";
-import { type LoginStore, openLoginStore } from "core/login_store.ts";
+import { type LoginStore, openLoginStore } from "core/login/store.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 
 /** The one user of most tests. */
@@ -82,7 +82,7 @@ export interface LoginRig {
   readonly host: MemoryHost;
   readonly leases: Leases;
   readonly store: LoginStore;
-  readonly parts: LoginParts;
+  readonly deps: LoginDeps;
   readonly config: LoginConfig;
   readonly seen: readonly Seen[];
   /** Asks from `peer`; `url` may be a path of `ORIGIN`. */
@@ -147,11 +147,11 @@ export function proxyRequestOf(request: Request): ProxyRequest {
 /** The body of a fake answer: fails when the request is given up, tells its end once. */
 function watched(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { cut, onEnd }: UpstreamRequest,
+  { abortHandle, onEnd }: UpstreamRequest,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});
-  const ignore = cut.on(() => gone.reject(new UpstreamFault("aborted", "given up")));
+  const ignore = abortHandle.onAbort(() => gone.reject(new UpstreamFault("aborted", "given up")));
   const reader = body.getReader();
   const end = () => {
     ignore();
@@ -185,7 +185,7 @@ export async function createLoginRig(
     readonly host?: MemoryHost;
     /** What the identity provider is asked through. */
     readonly provider?: Host["http"];
-    readonly hashes?: HashWork;
+    readonly hashes?: HashPool;
   } = {},
 ): Promise<LoginRig> {
   const seen: Seen[] = [];
@@ -197,10 +197,10 @@ export async function createLoginRig(
   const host = options.host ?? memoryHost();
   const upstream: Upstream = {
     send: async (sent) => {
-      const { method, target, headers, body, cut } = sent;
-      if (cut.reason !== undefined) throw new UpstreamFault("aborted", "given up");
+      const { method, target, headers, body, abortHandle } = sent;
+      if (abortHandle.reason !== undefined) throw new UpstreamFault("aborted", "given up");
       const gone = new AbortController();
-      cut.on(() => gone.abort());
+      abortHandle.onAbort(() => gone.abort());
       const request = new Request(`http://127.0.0.1:8731${target}`, {
         method,
         headers: [...headers].map(([name, value]): [string, string] => [name, value]),
@@ -239,12 +239,13 @@ export async function createLoginRig(
   const http = options.provider ?? host.http;
   const { hashes = systemHashThreads() } = options;
   const reserve = createDiskReserve("/r/reserve", host);
-  const { app, parts } = await wireLogin(config, { ...host, http, hashes }, {
-    ...{ store, reserve },
+  const { app, deps } = await wireLogin(config, { ...host, http, hashes }, {
+    store,
+    reserve,
     upstream,
     port: () => 8736,
   });
-  const { leases } = parts;
+  const { leases } = deps;
   const ask: LoginRig["ask"] = async (url, init = {}) => {
     const { peer = "127.0.0.1:40000", ...rest } = init;
     const target = url.startsWith("/") ? ORIGIN + url : url;
@@ -280,7 +281,7 @@ export async function createLoginRig(
     host,
     leases,
     store,
-    parts,
+    deps,
     config,
     seen,
     ask,
@@ -309,7 +310,10 @@ export async function startTestLogin(
   return { proxy, url: `http://localhost:${proxy.address.port}` };
 }
 
-/** Logs mia in by the form, with what a browser sends and nothing more; returns the cookie of the session. */
+/**
+ * Logs mia in by the form, with what a browser sends and nothing more; returns the
+ * cookie of the session.
+ */
 export async function logInByForm(url: string): Promise<string> {
   const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
   const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";

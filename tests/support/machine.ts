@@ -72,7 +72,9 @@ async function isFile(path: string): Promise<boolean> {
   return await Deno.stat(path).then(({ isFile }) => isFile, () => false);
 }
 
-/** Installs the missing Debian packages as root; says what it could not do. Returns lines to show. */
+/**
+ * Installs the missing Debian packages as root; says what it could not do. Returns lines to show.
+ */
 export async function installPackages(say: (line: string) => void): Promise<void> {
   const missing: string[] = [];
   for (const [program, packageName] of APT_PROGRAMS) {
@@ -125,7 +127,8 @@ export async function unmet(need: MachineNeed): Promise<string | undefined> {
       if (!mount.ok) return "no right to mount";
       const cgroup = await quiet("sh", [
         "-c",
-        'for d in /sys/fs/cgroup /sys/fs/cgroup/systemd; do n="$d/fleetctl-probe-$$"; mkdir "$n" 2>/dev/null && rmdir "$n" && exit 0; done; exit 1',
+        'for d in /sys/fs/cgroup /sys/fs/cgroup/systemd; do n="$d/fleetctl-probe-$$"; mkdir ' +
+        '"$n" 2>/dev/null && rmdir "$n" && exit 0; done; exit 1',
       ]);
       return cgroup.ok ? undefined : "no right to make control groups";
     }
@@ -163,15 +166,33 @@ async function runsContainers(): Promise<string | undefined> {
     const filled = await quiet("sh", [
       "-ec",
       'mkdir "$1"; cp -L --parents $(ldd /bin/true | grep -o "/[^ ]*") /bin/true "$1"',
-      ...["sh", rootfs],
+      "sh",
+      rootfs,
     ]);
     if (!filled.ok) return `no files for a container: ${filled.text.trim()}`;
     const store = ["--root", `${folder}/s`, "--runroot", `${folder}/r`, "--tmpdir", `${folder}/t`];
     const ran = await quiet("podman", [
-      ...[...store, "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--runtime", "runc"],
-      ...["run", "--rm", "--network", "host", "--read-only", "--cap-drop", "all"],
-      ...["--ulimit", "nofile=20000:20000", "--ulimit", "nproc=1000:1000"],
-      ...["--rootfs", rootfs, "/bin/true"],
+      ...store,
+      "--storage-driver",
+      "vfs",
+      "--cgroup-manager",
+      "cgroupfs",
+      "--runtime",
+      "runc",
+      "run",
+      "--rm",
+      "--network",
+      "host",
+      "--read-only",
+      "--cap-drop",
+      "all",
+      "--ulimit",
+      "nofile=20000:20000",
+      "--ulimit",
+      "nproc=1000:1000",
+      "--rootfs",
+      rootfs,
+      "/bin/true",
     ]);
     if (ran.ok) return undefined;
     return `containers do not start here: ${ran.text.trim().split("\n").at(-1) ?? ""}`;

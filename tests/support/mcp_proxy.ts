@@ -5,8 +5,10 @@
  * @module
  */
 
-import { connectWire } from "core/os/wires.ts";
-import { wireOf } from "core/wire.ts";
+import { defined } from "core/defined.ts";
+import { LineSplitter } from "core/text/lines.ts";
+import { connectWire } from "units/mcp/os/wires.ts";
+import { wireOf } from "units/mcp/wire.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { ok } from "core/result.ts";
 import type { Gate } from "core/risk/rules.ts";
@@ -15,6 +17,7 @@ import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import { runProxy } from "units/mcp/proxy.ts";
+import type { ProxyPorts } from "units/mcp/proxy_ports.ts";
 
 /** One parsed message. */
 // deno-lint-ignore no-explicit-any -- tests look into whatever came
@@ -91,6 +94,8 @@ export async function proxyBench(
     readonly dialSocket?: string;
     /** Agent whose proxy it is. */
     readonly agent?: string;
+    /** Why the server may not start. */
+    readonly checkServer?: ProxyPorts["checkServer"];
   } = {},
 ): Promise<ProxyBench> {
   const folder = await Deno.makeTempDir();
@@ -108,6 +113,7 @@ export async function proxyBench(
     dialSocket: options.dialSocket ?? `${folder}/dial.sock`,
     connect: connectUnix,
     openServer: connectWire,
+    ...defined({ checkServer: options.checkServer }),
   });
   const input = toProxy.writable.getWriter();
   const lines = readMessages(fromProxy.readable);
@@ -215,23 +221,17 @@ async function serve(
   connection: ServerConnection,
   behavior: ServerBehavior,
 ): Promise<void> {
-  let rest = new Uint8Array();
+  const splitter = new LineSplitter({ lineBytesMax: Infinity });
   const buffer = new Uint8Array(256 * 1024);
   try {
     for (;;) {
       const count = await conn.read(buffer);
       if (count === null) return;
-      const whole = new Uint8Array(rest.length + count);
-      whole.set(rest);
-      whole.set(buffer.subarray(0, count), rest.length);
-      let from = 0;
-      for (let end = whole.indexOf(10); end !== -1; end = whole.indexOf(10, from)) {
-        const message = JSON.parse(new TextDecoder().decode(whole.subarray(from, end)));
+      for (const line of splitter.push(buffer.subarray(0, count))) {
+        const message = JSON.parse(new TextDecoder().decode(line));
         connection.received.push(message);
-        from = end + 1;
         await behavior(message, connection);
       }
-      rest = whole.slice(from);
     }
   } catch (thrown) {
     const isOver = thrown instanceof Deno.errors.BadResource ||

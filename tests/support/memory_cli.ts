@@ -1,5 +1,6 @@
 /**
- * What the command line is given on a machine in memory: no terminal, nothing to ask, and its output kept.
+ * What the command line is given on a machine in memory: no terminal, nothing to ask,
+ * and its output kept.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { ok } from "core/result.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import type { MemoryHost } from "tests/fakes/host.ts";
 import { noServices } from "tests/support/no_services.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 function never(): never {
   throw new Error("not asked for here");

@@ -7,7 +7,9 @@
 import assert from "node:assert/strict";
 import { runVerb } from "tests/support/up_process.ts";
 
-/** Stores address and key in the agent's shard, names provider and model, and restarts the agent. */
+/**
+ * Stores address and key in the agent's shard, names provider and model, and restarts the agent.
+ */
 export async function connectModel(root: string, agent: string, baseUrl: string): Promise<void> {
   const steps: readonly (readonly [readonly string[], string | undefined])[] = [
     [["secret", "set", "FLEETCTL_BASE_URL", "--value", "-", "--agent", agent], baseUrl],

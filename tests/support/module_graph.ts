@@ -8,7 +8,10 @@
 /** The folder of the tree. */
 export const TREE = new URL("../../", import.meta.url).pathname;
 
-/** One import: both ends relative to the tree; `to` is `npm:<name>` or `node:<name>` for others' code. */
+/**
+ * One import: both ends relative to the tree; `to` is `npm:<name>` or `node:<name>`
+ * for others' code.
+ */
 export interface Edge {
   readonly from: string;
   readonly to: string;
@@ -35,6 +38,23 @@ export async function treeFiles(...endings: readonly string[]): Promise<readonly
       return false;
     }
   }).sort();
+}
+
+/** Returns what some entries reach; `all` must hold the entries and what they import. */
+export function reachedFrom(all: Graph, entries: readonly string[]): Graph {
+  const next = Map.groupBy(all.edges, ({ from }) => from);
+  const files = new Set<string>();
+  const edges: Edge[] = [];
+  const waiting = [...entries];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (files.has(file) || !all.files.has(file)) continue;
+    files.add(file);
+    for (const edge of next.get(file) ?? []) {
+      edges.push(edge);
+      waiting.push(edge.to);
+    }
+  }
+  return { files, edges };
 }
 
 interface InfoModule {

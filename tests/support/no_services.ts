@@ -1,12 +1,12 @@
 /**
- * Service managers without processes: one that is not running, so that files are written and nothing
- * is started, and one that starts whatever it is told to.
+ * Service managers without processes: one that is not running, so that files are written and
+ * nothing is started, and one that starts whatever it is told to.
  *
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
-import { ServiceFault, type ServiceManager } from "core/ports.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
 
 /** Returns the manager that is not there. */
 export function noServices(): ServiceManager {

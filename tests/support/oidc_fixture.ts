@@ -1,6 +1,6 @@
 /**
- * The oidc driver in the hands of a test: the login proxy over a fake cockpit and a provider that lies
- * on demand, and a browser that takes cookies.
+ * The oidc driver in the hands of a test: the login proxy over a fake cockpit and a provider that
+ * lies on demand, and a browser that takes cookies.
  *
  * @module
  */

@@ -7,14 +7,18 @@
 
 import assert from "node:assert/strict";
 import { attachCockpit } from "cli/up/attach.ts";
+import { defined } from "core/defined.ts";
 import { openHost } from "core/os/host.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { HttpClient } from "core/ports.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 import type { BootedHost, Ended, ExecAs } from "tests/support/booted_host.ts";
-import { TREE } from "tests/support/module_graph.ts";
 import { openPage } from "tests/support/page_client.ts";
 
 const COMMAND_MS_MAX = 60_000;
+/**
+ * Longer than any pause between two tries (`BACKOFF_LIMITS`), and shorter than a command may take.
+ */
+const SAID_SECONDS_MAX = 55;
 const COCKPIT_PORT = 8731;
 /** The gateway of a host. */
 export const GATEWAY = "fleetctl-gateway.service";
@@ -52,13 +56,14 @@ export class PackagedHost {
   /** Runs `fleetctl` as ada. */
   ada(line: string, input?: string): Promise<Ended> {
     const words = ["fleetctl", ...line.split(" ")];
-    return this.run(words, { user: "ada", ...(input === undefined ? {} : { input }) });
+    return this.run(words, { user: "ada", ...defined({ input }) });
   }
 
   /** Waits until the running instance of a unit has said this in the journal. */
   async said(unit: string, pattern: string): Promise<void> {
     const id = await this.property(unit, "InvocationID");
-    const follow = `grep -m1 -e "$1" < <(exec timeout 20 journalctl -f -n all -o cat \\
+    const follow =
+      `grep -m1 -e "$1" < <(exec timeout ${SAID_SECONDS_MAX} journalctl -f -n all -o cat \\
       _SYSTEMD_INVOCATION_ID="$2" 2>/dev/null)`;
     const ended = await this.run(["bash", "-c", follow, "bash", pattern, id]);
     assert.equal(ended.code, 0, `${unit} never said ${pattern}`);
@@ -80,7 +85,12 @@ export class PackagedHost {
   /** The first running instance of a template: the server of one connection. */
   async serverUnit(pattern: string): Promise<string> {
     const units = await this.must(
-      ...["systemctl", "list-units", "--plain", "--no-legend", "--state=active", pattern],
+      "systemctl",
+      "list-units",
+      "--plain",
+      "--no-legend",
+      "--state=active",
+      pattern,
     );
     return units.trim().split(/\s+/)[0] ?? "";
   }
@@ -139,7 +149,8 @@ export class PackagedHost {
           assert.ok(approves, `nobody expected to be asked: ${JSON.stringify(data.payload)}`);
           const { approval_id, digest } = data.payload as Readonly<Record<string, unknown>>;
           const decided = await this.askCockpit("ada@example.org", {
-            ...{ method: "POST", path: "/api/approvals/decide" },
+            method: "POST",
+            path: "/api/approvals/decide",
             body: { agent: "ada", approval_id, digest, decision: "approved" },
           });
           assert.equal(decided.status, 202, JSON.stringify(decided.body));
@@ -158,20 +169,6 @@ export class PackagedHost {
       }
     });
   }
-}
-
-/** Builds the package from the tree. */
-export async function buildPackage(): Promise<string> {
-  const out = await Deno.makeTempDir({ prefix: "fleetctl-deb-" });
-  const built = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-q", "-A", "--cached-only", "--no-prompt", "units/package/main.ts"]
-      .concat(["--out", out]),
-    cwd: TREE,
-    env: { NO_COLOR: "1" },
-  }).output();
-  const said = new TextDecoder().decode(built.stdout) + new TextDecoder().decode(built.stderr);
-  assert.ok(built.success, said);
-  return out;
 }
 
 /** Installs the built package, over the one that may be there. */

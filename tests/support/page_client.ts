@@ -13,7 +13,7 @@ import {
 } from "cli/up/cockpit_client.ts";
 import { openHost } from "core/os/host.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { HttpClient } from "core/ports.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 
 /** An open transcript of one agent. */
 export interface Page {

@@ -1,11 +1,12 @@
 /**
- * A scripted cockpit for tests of the page: a real gateway with a clock that stands still, agents in the
- * hands of the test, a proxy that says who asks (what the login proxy does on a host), and a bad network
- * in front of all of it.
+ * A scripted cockpit for tests of the page: a real gateway with a clock that stands still, agents
+ * in the hands of the test, a proxy that says who asks (what the login proxy does on a host), and a
+ * bad network in front of all of it.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { type ChaosProxy, startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { type BareClient, connectBare, startTestGateway } from "tests/support/gateway_fixture.ts";
@@ -43,9 +44,12 @@ export interface ScriptedAgent {
   /** Sends a durable event and waits until the gateway has it. */
   emit(kind: string, payload: unknown, of?: { turnId?: string; at?: number }): Promise<void>;
   /** Sends events without waiting for each; resolves when the last is stored. */
-  flood(count: number, make: (index: number) => readonly [kind: string, payload: unknown]): Promise<
-    void
-  >;
+  flood(
+    count: number,
+    make: (
+      index: number,
+    ) => readonly [kind: string, payload: unknown, of?: { readonly turnId?: string }],
+  ): Promise<void>;
   preview(turnId: string, messageId: string, text: string, offset: number): void;
   state(state: string, reason?: string): Promise<void>;
   /** Takes the next turn: accepts it and says that it has started. */
@@ -133,8 +137,13 @@ export async function startScene(
       const client = await connectBare(running.dialUrl);
       clients.push(client);
       client.send({
-        ...{ type: "register", user_email: `${name}@example.org`, agent: name },
-        ...{ epoch: crypto.randomUUID(), host: "forge", version: "0.1.0", protocol: 1 },
+        type: "register",
+        user_email: `${name}@example.org`,
+        agent: name,
+        epoch: crypto.randomUUID(),
+        host: "forge",
+        version: "0.1.0",
+        protocol: 1,
       });
       await client.next("registered");
       return scriptedAgent(client);
@@ -143,7 +152,8 @@ export async function startScene(
       const response = await fetch(`${running.cockpitUrl}/api/turns`, {
         method: "POST",
         headers: {
-          ...{ "x-user-email": email, "content-type": "application/json" },
+          "x-user-email": email,
+          "content-type": "application/json",
           "idempotency-key": crypto.randomUUID(),
         },
         body: JSON.stringify({ agent, text }),
@@ -220,10 +230,7 @@ function scriptedAgent(client: BareClient): ScriptedAgent {
     seq++;
     client.send({
       type: "event",
-      event: {
-        ...{ seq, kind, payload, at: of.at ?? SCENE_NOW },
-        ...(of.turnId === undefined ? {} : { turn_id: of.turnId }),
-      },
+      event: { seq, kind, payload, at: of.at ?? SCENE_NOW, ...defined({ turn_id: of.turnId }) },
     });
   };
   const settle = async (wanted: number) => {
@@ -253,10 +260,7 @@ function scriptedAgent(client: BareClient): ScriptedAgent {
         },
       }),
     state: (state, reason) =>
-      emit("agent_state", {
-        ...{ state, since: SCENE_NOW - 240_000 },
-        ...(reason === undefined ? {} : { reason }),
-      }),
+      emit("agent_state", { state, since: SCENE_NOW - 240_000, ...defined({ reason }) }),
     takeTurn: async () => {
       const frame = await client.next("turn");
       const turnId = String(frame.turn_id);
@@ -267,12 +271,18 @@ function scriptedAgent(client: BareClient): ScriptedAgent {
     call: async (turnId, of) => {
       const callId = `call-${++calls}`;
       await emit("tool_call", {
-        ...{ call_id: callId, mcp: of.mcp ?? null, tool: of.tool, arguments: of.arguments },
+        call_id: callId,
+        mcp: of.mcp ?? null,
+        tool: of.tool,
+        arguments: of.arguments,
       }, { turnId });
       if (of.result === undefined) return;
       await emit("tool_result", {
-        ...{ call_id: callId, status: of.status ?? "completed", text: of.result },
-        ...{ duration_ms: of.durationMs ?? 42, cut_bytes: of.cutBytes ?? 0 },
+        call_id: callId,
+        status: of.status ?? "completed",
+        text: of.result,
+        duration_ms: of.durationMs ?? 42,
+        cut_bytes: of.cutBytes ?? 0,
       }, { turnId });
     },
     say: (turnId, text, messageId = crypto.randomUUID()) =>

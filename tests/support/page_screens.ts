@@ -74,7 +74,7 @@ export const SCREENS: readonly Screen[] = [
     show: async (scene, page) => {
       await playFleet(scene);
       await page.goto(`${scene.url}/agents/ada`);
-      await page.getByRole("heading", { name: "This agent cannot be shown" }).waitFor();
+      await page.getByRole("heading", { name: "Cannot show this agent" }).waitFor();
       await page.locator(".agent-row").waitFor({ state: "attached" });
     },
   },
@@ -108,8 +108,8 @@ export const SCREENS: readonly Screen[] = [
       await playFleet(scene);
       await playHosts(scene);
       await page.goto(`${scene.url}/hosts`);
-      await page.getByText("Nothing is wrong").waitFor();
-      await page.getByText("2 things are wrong").waitFor();
+      await page.getByText("No problems").waitFor();
+      await page.getByText("2 problems").waitFor();
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
     },
   },
@@ -119,7 +119,7 @@ export const SCREENS: readonly Screen[] = [
       await playFleet(scene);
       const { boreas, forge } = await playHosts(scene);
       await page.goto(`${scene.url}/hosts`);
-      await page.getByText("2 things are wrong").waitFor();
+      await page.getByText("2 problems").waitFor();
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
       await page.getByRole("button", { name: "Apply on boreas" }).click();
       await page.getByRole("button", { name: "Apply", exact: true }).click();
@@ -140,8 +140,8 @@ export const SCREENS: readonly Screen[] = [
       await ada.state("working");
       await playHosts(scene);
       await page.goto(`${scene.url}/hosts`);
-      await page.getByText("2 things are wrong").waitFor();
-      await page.getByText("Nothing is wrong").waitFor();
+      await page.getByText("2 problems").waitFor();
+      await page.getByText("No problems").waitFor();
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
       await page.getByRole("button", { name: "Apply to all…" }).click();
       await page.getByText("A restart ends it.").waitFor();
@@ -152,7 +152,7 @@ export const SCREENS: readonly Screen[] = [
     show: async (scene, page) => {
       await playFleet(scene);
       await page.goto(`${scene.url}/hosts`);
-      await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+      await page.getByRole("heading", { name: "No hosts enrolled yet" }).waitFor();
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
     },
   },

@@ -1,5 +1,6 @@
 /**
- * The conversation of the pictures: every kind of thing that a transcript shows, the same each time.
+ * The conversation of the pictures: every kind of thing that a transcript shows, the
+ * same each time.
  *
  * @module
  */
@@ -47,8 +48,11 @@ export async function playConversation(scene: PageScene): Promise<ScriptedAgent>
   await scene.ask("ada", "last commit of this project");
   const first = await ada.takeTurn();
   await ada.call(first.turnId, {
-    ...{ mcp: "git", tool: "git_log", arguments: { path: "/srv/fleet", limit: 1 } },
-    ...{ result: LOG, durationMs: 84 },
+    mcp: "git",
+    tool: "git_log",
+    arguments: { path: "/srv/fleet", limit: 1 },
+    result: LOG,
+    durationMs: 84,
   });
   await ada.say(first.turnId, ANSWER, "m1");
   await ada.end(first.turnId);
@@ -56,26 +60,75 @@ export async function playConversation(scene: PageScene): Promise<ScriptedAgent>
   const second = await ada.takeTurn();
   for (const command of ["git status --short", "./dev check", "./dev test unit"]) {
     await ada.call(second.turnId, {
-      ...{ tool: "bash", arguments: { command }, result: "ok\n", durationMs: 3_400 },
+      tool: "bash",
+      arguments: { command },
+      result: "ok\n",
+      durationMs: 3_400,
     });
   }
   await ada.call(second.turnId, {
-    ...{ tool: "read", arguments: { path: "/srv/fleet/tests/outbox_test.ts" } },
-    ...{ result: "import assert…\n", durationMs: 12 },
+    tool: "read",
+    arguments: { path: "/srv/fleet/tests/outbox_test.ts" },
+    result: "import assert…\n",
+    durationMs: 12,
   });
   await ada.say(second.turnId, "All 1 204 tests pass. I tell Mia.", "m2");
   await ada.call(second.turnId, {
-    ...{ mcp: "teams", tool: "send_message", result: "sent" },
+    mcp: "teams",
+    tool: "send_message",
+    result: "sent",
     arguments: { to: "Mia Holm", text: "The tests of `main` pass: **1 204 of 1 204**." },
   });
   await ada.call(second.turnId, {
-    ...{ mcp: "calendar", tool: "create_event", arguments: { title: "Release", day: "Friday" } },
-    ...{ status: "failed", result: "403: the calendar is read-only", durationMs: 210 },
+    mcp: "calendar",
+    tool: "create_event",
+    arguments: { title: "Release", day: "Friday" },
+    status: "failed",
+    result: "403: the calendar is read-only",
+    durationMs: 210,
   });
   await ada.end(second.turnId, "failed", {
-    ...{ code: "tool-denied", reason: "The calendar is read-only, so the event was not made." },
+    code: "tool-denied",
+    reason: "The calendar is read-only, so the event was not made.",
   });
   return ada;
+}
+
+/**
+ * Asks for a turn and plays as many calls of a tool in it: the last one runs, or the turn is over
+ * after `answer`.
+ */
+export async function playLongTurn(
+  scene: PageScene,
+  ada: ScriptedAgent,
+  of: { readonly question: string; readonly calls: number; readonly answer?: string },
+): Promise<string> {
+  await scene.ask("ada", of.question);
+  const { turnId } = await ada.takeTurn();
+  // Every second event is the result of the call before it.
+  const isRunning = of.answer === undefined;
+  await ada.flood(of.calls * 2 - (isRunning ? 1 : 0), (index) => {
+    const n = index >> 1;
+    const call_id = `${turnId}-${n}`;
+    return index % 2 === 0
+      ? ["tool_call", {
+        call_id,
+        mcp: null,
+        tool: "bash",
+        arguments: { command: `./step ${n + 1}` },
+      }, { turnId }]
+      : ["tool_result", {
+        call_id,
+        status: "completed",
+        text: `step ${n + 1} is done\n`,
+        duration_ms: 420,
+      }, { turnId }];
+  });
+  if (of.answer !== undefined) {
+    await ada.say(turnId, of.answer);
+    await ada.end(turnId);
+  }
+  return turnId;
 }
 
 /** A turn that runs and writes. */
@@ -83,7 +136,10 @@ export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promi
   await scene.ask("ada", "Explain how a turn travels through the system.");
   const { turnId } = await ada.takeTurn();
   await ada.call(turnId, {
-    ...{ tool: "grep", arguments: { pattern: "queueTurn" }, result: "3 matches", durationMs: 31 },
+    tool: "grep",
+    arguments: { pattern: "queueTurn" },
+    result: "3 matches",
+    durationMs: 31,
   });
   await ada.call(turnId, { tool: "bash", arguments: { command: "sleep 30" } });
   return turnId;

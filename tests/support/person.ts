@@ -1,7 +1,7 @@
 /**
- * A person at a terminal: starts a program under a pseudo-terminal of its own, types when the screen
- * shows what is waited for, and reads off the screen. The terminal is the kernel's, so echo, Ctrl-C
- * and Ctrl-D do what they do for everybody.
+ * A person at a terminal: starts a program under a pseudo-terminal of its own, types when the
+ * screen shows what is waited for, and reads off the screen. The terminal is the kernel's, so echo,
+ * Ctrl-C and Ctrl-D do what they do for everybody.
  *
  * @module
  */

@@ -11,7 +11,9 @@ export interface PinnedTool {
   readonly installed: string;
 }
 
-/** Installs what the lock names unless exactly that is there; `onFetch` is told before it fetches. */
+/**
+ * Installs what the lock names unless exactly that is there; `onFetch` is told before it fetches.
+ */
 export async function installPinned(
   { source, installed }: PinnedTool,
   onFetch: () => void,

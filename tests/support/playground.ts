@@ -1,8 +1,8 @@
 /**
- * The vendor's local test client, Microsoft 365 Agents Playground: installed once by the preparation step
- * from npm (one package, no dependencies, nothing that runs at installation) and run offline afterwards by the
- * Node of the conformance suite. For tests of local mode only; the product knows nothing of it. The pin and
- * its hash are in `tests/teamchat/playground/`.
+ * The vendor's local test client, Microsoft 365 Agents Playground: installed once by the
+ * preparation step from npm (one package, no dependencies, nothing that runs at installation) and
+ * run offline afterwards by the Node of the conformance suite. For tests of local mode only; the
+ * product knows nothing of it. The pin and its hash are in `tests/teamchat/playground/`.
  *
  * @module
  */
@@ -83,8 +83,13 @@ export async function startPlayground(
 /** Its configuration with another user than its own, whose object id is no GUID. */
 function configOf({ owner, chat }: PlaygroundUser): string {
   const person = (id: string, name: string, aadObjectId: string) => ({
-    ...{ id, name, userPrincipleName: `${id}@example.com`, aadObjectId },
-    ...{ givenName: name, surname: name, email: `${id}@example.com` },
+    id,
+    name,
+    userPrincipleName: `${id}@example.com`,
+    aadObjectId,
+    givenName: name,
+    surname: name,
+    email: `${id}@example.com`,
   });
   const others = Array.from(
     { length: OTHERS },
@@ -100,7 +105,9 @@ function configOf({ owner, chat }: PlaygroundUser): string {
     personalChat: { id: chat },
     groupChat: { id: crypto.randomUUID(), name: "Group" },
     team: {
-      ...{ id: "team-id", name: "Team", aadGroupId: crypto.randomUUID() },
+      id: "team-id",
+      name: "Team",
+      aadGroupId: crypto.randomUUID(),
       channels: [{ id: "channel-id", name: "Announcements" }],
     },
   });

@@ -1,24 +1,75 @@
 /**
- * The downloads of the preparation step, each once: what tests need later without a network.
+ * The downloads that tests need later without a network. Each is a preparation of its own: a run
+ * makes those that its groups name, side by side, and each group waits for its own only.
  *
  * @module
  */
 
 import { installSuite } from "tests/support/conformance/suite.ts";
-import { installSdks } from "tests/bench/teamchat/subjects.ts";
+import { installSdks } from "tests/teamchat/sdks/subjects.ts";
+import { TREE } from "tests/support/module_graph.ts";
 import { installPlayground } from "tests/support/playground.ts";
-import { fillVendorCache } from "tests/support/prepare_vendor.ts";
+import type { PreparationName } from "tests/support/test_groups.ts";
+import { fillVendorCache, vendorKey } from "tests/support/prepare_vendor.ts";
+import { installPrograms } from "tests/support/runtime_programs.ts";
 
-/** Fetches everything; says a line for what takes long. */
-export async function prepareDownloads(say: (line: string) => void): Promise<void> {
-  await fillVendorCache(say, Deno.env.get("FLEETCTL_CATALOG") === "all" ? "all" : "tested");
-  await fetchBundler();
-  await installSuite(say);
-  await installPlayground(say);
-  await installSdks(say);
+/** Shows a line to the person who waits. */
+export type Say = (line: string) => void;
+
+const STAMPS = `${TREE}.cache/prepared`;
+
+/** Begins preparations when they are first asked for; a second call waits for the same work. */
+export function openPreparations(say: Say): (name: PreparationName) => Promise<void> {
+  const begun = new Map<PreparationName, Promise<void>>();
+  const prepare = (name: PreparationName): Promise<void> => {
+    const known = begun.get(name);
+    if (known !== undefined) return known;
+    const work = start(name);
+    begun.set(name, work);
+    return work;
+  };
+  const start = async (name: PreparationName): Promise<void> => {
+    switch (name) {
+      case "vendor": {
+        const which = Deno.env.get("FLEETCTL_CATALOG") === "all" ? "all" : "tested";
+        return await once(
+          `vendor-${which}`,
+          () => vendorKey(which),
+          () => fillVendorCache(say, which),
+        );
+      }
+      case "bundler":
+        return await fetchBundler();
+      case "suite":
+        return await installSuite(say);
+      case "playground":
+        await prepare("suite");
+        return await installPlayground(say);
+      case "sdks":
+        await prepare("suite");
+        return await installSdks(say);
+      case "programs":
+        return await installPrograms(say);
+    }
+  };
+  return prepare;
 }
 
-/** `deno bundle` fetches its bundler once, when it is first used. */
+/** Does the work unless it was done in this checkout and its key is still the same. */
+async function once(
+  name: string,
+  key: () => Promise<string>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const stamp = `${STAMPS}/${name}`;
+  const known = await Deno.readTextFile(stamp).catch(() => undefined);
+  if (known === await key()) return;
+  await work();
+  await Deno.mkdir(STAMPS, { recursive: true });
+  await Deno.writeTextFile(stamp, await key());
+}
+
+/** `deno bundle` fetches its bundler once, when it is first used; after that this takes no time. */
 async function fetchBundler(): Promise<void> {
   const folder = await Deno.makeTempDir();
   try {

@@ -13,7 +13,8 @@ import { systemProcesses } from "core/os/processes.ts";
 
 /**
  * The entries that tests start. The whole shipped set is more than a gigabyte when unpacked, so the
- * rest is fetched only for `./dev catalog`, `./dev bench catalog` and tests with FLEETCTL_CATALOG=all.
+ * rest is fetched only for `./dev catalog`, `./dev bench catalog` and tests with
+ * FLEETCTL_CATALOG=all.
  */
 export const TESTED_ENTRIES: readonly string[] = [
   "architecture",
@@ -28,14 +29,35 @@ export const TESTED_ENTRIES: readonly string[] = [
 /** The cache of this checkout. */
 export const VENDOR_CACHE = new URL("../../.cache/vendor", import.meta.url).pathname;
 
+/** Which entries: those that tests start, every one, or these. */
+type Which = "tested" | "all" | readonly string[];
+
+function entriesOf(which: Which) {
+  const names = which === "tested" ? TESTED_ENTRIES : which;
+  return SHIPPED_ENTRIES.flatMap(({ name, manifest, lock }) =>
+    lock !== undefined && (names === "all" || names.includes(name))
+      ? [{ name, manifest, lock }]
+      : []
+  );
+}
+
+/** Changes when another package belongs into the cache, or when the folder of one is missing. */
+export async function vendorKey(which: Which): Promise<string> {
+  const parts: string[] = [Deno.version.deno];
+  for (const { name, manifest, lock } of entriesOf(which)) {
+    const isPresent = await Deno.stat(`${VENDOR_CACHE}/${name}`).then(() => true, () => false);
+    parts.push(name, manifest, lock, String(isPresent));
+  }
+  const bytes = new TextEncoder().encode(JSON.stringify(parts));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}
+
 /** Fetches the packages of shipped npm entries, those that the cache lacks. */
 export async function fillVendorCache(
   say: (line: string) => void,
-  which: "tested" | "all",
+  which: Which,
 ): Promise<void> {
-  for (const entry of SHIPPED_ENTRIES) {
-    if (entry.lock === undefined) continue;
-    if (which === "tested" && !TESTED_ENTRIES.includes(entry.name)) continue;
+  for (const entry of entriesOf(which)) {
     const { name, lock } = entry;
     const site = { name, file: `shipped/${name}/mcp.yaml`, origin: "shipped", lock } as const;
     const parsed = parseManifest(entry.manifest, site);

@@ -20,8 +20,8 @@ export interface ReadyProcess {
 }
 
 /**
- * Starts `entry` with the environment given and nothing else, and waits until it is ready. It has every right,
- * unless `rights` say otherwise. Fails with what it said when it ends before.
+ * Starts `entry` with the environment given and nothing else, and waits until it is ready. It has
+ * every right, unless `rights` say otherwise. Fails with what it said when it ends before.
  */
 export async function startReady(
   entry: string,

@@ -5,10 +5,19 @@
  */
 
 import { treeFiles } from "tests/support/module_graph.ts";
+import { inputHashes, readPassed, readTreeState, writePassed } from "tests/support/test_inputs.ts";
 import { TEST_GROUPS } from "tests/support/test_groups.ts";
-import { places, runStep, runSteps, type Step, TREE_STEPS } from "tests/support/tree_steps.ts";
+import { places, runStep, runSteps, type Step, treeSteps } from "tests/support/tree_steps.ts";
 
-/** Deals files out to so many steps; each runs its own in one isolate, and is named with its number. */
+/** The lint step for a tree that was linted before. */
+const LINT_CHANGED: Step = {
+  name: "lint",
+  args: ["run", "-q", "-A", "--cached-only", "--no-prompt", "tests/support/lint_changed.ts"],
+};
+
+/**
+ * Deals files out to so many steps; each runs its own in one isolate, and is named with its number.
+ */
 export function testSteps(name: string, files: readonly string[], parts: number): readonly Step[] {
   const test = ["test", "-q", "-A", "--cached-only", "--no-check", "--reporter=dot"];
   return Array.from({ length: Math.min(parts, files.length) }, (_, part) => {
@@ -21,19 +30,43 @@ export function testSteps(name: string, files: readonly string[], parts: number)
   });
 }
 
+/** Returns the steps of a quick group, without files that have passed as they are. */
+function groupSteps(name: string, files: readonly string[], isLeftOut: (file: string) => boolean) {
+  // Laws are few, and ask the whole tree: they are one part, and always asked.
+  if (name === "laws") return testSteps(`${name} tests`, files, 1);
+  const left = files.filter((file) => !isLeftOut(file));
+  const known = files.length - left.length;
+  const what = known === 0 ? "" : `, ${known} left out as they have passed`;
+  return testSteps(`${name} tests${what}`, left, places() - 1);
+}
+
 async function main(): Promise<number> {
   const started = performance.now();
   const say = (line: string) => console.log(line);
-  const files = await treeFiles("_test.ts");
-  const tests = TEST_GROUPS.filter(({ quick }) => quick).flatMap(({ name, holds }) =>
-    // Laws are few; they are one part.
-    testSteps(`${name} tests`, files.filter(holds), name === "laws" ? 1 : places() - 1)
+  const all = await treeFiles(".ts", ".tsx");
+  const files = all.filter((file) => file.endsWith("_test.ts"));
+  const quick = TEST_GROUPS.filter((group) => group.quick);
+  const unit = files.filter((file) => quick.some(({ holds }) => holds(file)));
+  const [passed, hashes] = await Promise.all([
+    readPassed(),
+    readTreeState(unit).then((state) => inputHashes(unit, state)),
+  ]);
+  const isLeftOut = (file: string) => hashes[file] === passed[file];
+  const tests = quick.flatMap(({ name, holds }) =>
+    groupSteps(name, files.filter(holds), isLeftOut)
+  );
+  const [types, ...others] = treeSteps(all).map((step) =>
+    step.name === "lint" ? LINT_CHANGED : step
   );
   // What takes longest begins first.
-  const [types, ...others] = TREE_STEPS;
   const steps = [...(types === undefined ? [] : [types]), ...tests.toReversed(), ...others];
   const results = await runSteps(steps, places(), (step) => runStep(step), say);
   const failed = results.filter(({ isOk }) => !isOk).map(({ name }) => name);
+  const isBroken = (file: string) =>
+    steps.some(({ args }, at) => results[at]?.isOk !== true && args.includes(file));
+  await writePassed(Object.fromEntries(
+    Object.entries(hashes).filter(([file]) => !isBroken(file)),
+  ));
   const seconds = Math.round((performance.now() - started) / 1000);
   say(`${seconds} s${failed.length > 0 ? `; failed: ${failed.join(", ")}` : ""}`);
   return failed.length === 0 ? 0 : 1;

@@ -1,94 +1,159 @@
 /**
- * `./dev test [group …]`: prepares (the only step that downloads), asks format, lint and types of the
- * whole tree, runs each group offline, and ends with `N passed, N failed[, N skipped]`. Each of the
- * three counts as a test. A skipped group counts as one and is named with its reason. Exit code 1
- * when anything failed.
+ * `./dev test [group …]`: prepares what the groups need (the only step that downloads), and runs
+ * format, lint, types and the test files offline, as jobs side by side. A job shows one line when
+ * it ends, and what it wrote when it failed. The run ends with a line for each group and with
+ * `N passed, N failed[, N skipped]`. A skipped group counts as one and is named with its reason.
+ * Exit code 1 when anything failed.
  *
  * @module
  */
 
-import { canCutNetwork, installPackages, unmet } from "tests/support/machine.ts";
+import { canCutNetwork, installPackages, type MachineNeed, unmet } from "tests/support/machine.ts";
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
-import { prepareDownloads } from "tests/support/prepare.ts";
+import { openPreparations } from "tests/support/prepare.ts";
+import { SLOW_FILES } from "tests/support/slow_files.ts";
 import { TEST_GROUPS, type TestGroup } from "tests/support/test_groups.ts";
-import {
-  denoCommand,
-  places,
-  runStep,
-  runSteps,
-  type StepResult,
-  TREE_STEPS,
-} from "tests/support/tree_steps.ts";
+import { countJob, type Counts, failureText, totalLine } from "tests/support/test_counts.ts";
+import { groupJobs, type Job, runJobs } from "tests/support/test_jobs.ts";
+import { denoCommand, places, treeSteps } from "tests/support/tree_steps.ts";
 
 /** The steps as a group: the first one. */
 const TREE_GROUP = { name: "tree", what: "format, lint and types of every file" } as const;
+/** What most changes break begins first. */
+const FIRST_GROUPS = [TREE_GROUP.name, "laws", "unit"];
+/** Where each job writes its report and its output; kept until the next run. */
+const LOGS = `${TREE}.cache/test`;
+/** A job that takes longer hangs, and is ended. */
+const JOB_MINUTES_MAX = 20;
 
-/** What is counted. */
-export interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
+/** A job as the program that it is. */
+interface RunJob extends Job {
+  /** Arguments of Deno. */
+  readonly args: readonly string[];
+  /** Where its JUnit report is; a step has none and counts as one test. */
+  readonly report?: string;
+  readonly log: string;
 }
 
 function say(line: string): void {
   console.log(line);
 }
 
-/** Reads the totals of a JUnit report. */
-export function readJunit(xml: string): Counts {
-  const head = /<testsuites[^>]*>/.exec(xml)?.[0] ?? "";
-  const number = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? "0");
-  const skipped = (xml.match(/<skipped\s*\/?>/g) ?? []).length;
-  const failed = number("failures") + number("errors");
-  return { passed: number("tests") - failed - skipped, failed, skipped };
+function treeJobs(files: readonly string[]): readonly RunJob[] {
+  return treeSteps(files).map(({ name, args }) => ({
+    group: TREE_GROUP.name,
+    name,
+    args,
+    files: [],
+    uses: [],
+    // Types take longest, and everything else means little where they are wrong.
+    seconds: name === "types" ? 60 : 10,
+    log: `${LOGS}/${TREE_GROUP.name}/${name}.log`,
+  }));
 }
 
-/** Counts each step as one test. */
-export function countSteps(results: readonly StepResult[]): Counts {
-  const passed = results.filter(({ isOk }) => isOk).length;
-  return { passed, failed: results.length - passed, skipped: 0 };
+function testJobs(group: TestGroup, all: readonly string[]): readonly RunJob[] {
+  const files = all.filter((file) => group.holds(file));
+  return groupJobs(group, files, SLOW_FILES).map((job, at) => {
+    const report = `${LOGS}/${group.name}/${at}.xml`;
+    const test = ["test", "-q", "-A", "--cached-only", "--no-check", `--junit-path=${report}`];
+    return {
+      ...job,
+      report,
+      log: `${LOGS}/${group.name}/${at}.log`,
+      args: [...test, ...job.files],
+    };
+  });
 }
 
-/** The last line. */
-export function totalLine({ passed, failed, skipped }: Counts): string {
-  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
-}
+/** Writes both streams to one file, in order; a program that outlives the job holds no pipe. */
+const LOGGED = 'log=$1; shift; exec "$@" >"$log" 2>&1';
 
-async function runTree(isCut: boolean): Promise<Counts> {
-  say(`\n== ${TREE_GROUP.name}: ${TREE_GROUP.what} (${TREE_STEPS.length} steps)`);
-  return countSteps(await runSteps(TREE_STEPS, places(), (step) => runStep(step, { isCut }), say));
-}
-
-async function runGroup(
-  group: TestGroup,
-  files: readonly string[],
-  isCut: boolean,
-): Promise<Counts> {
-  const report = `${TREE}.cache/junit-${group.name}.xml`;
-  await Deno.remove(report).catch(() => {});
-  const args = [
-    "test",
-    "-q",
-    "-A",
-    "--cached-only",
-    "--no-check",
-    `--junit-path=${report}`,
-    ...files,
-  ];
-  const command = denoCommand(args, isCut);
-  const child = new Deno.Command(command.name, {
-    args: command.args,
+/** Runs a job to its end and says how it ended. */
+async function runJob(job: RunJob, isCut: boolean): Promise<Counts> {
+  const started = performance.now();
+  const command = denoCommand(job.args, isCut);
+  const child = new Deno.Command("sh", {
+    args: ["-c", LOGGED, "sh", job.log, command.name, ...command.args],
     cwd: TREE,
     env: { NO_COLOR: "1" },
     stdin: "null",
-    stdout: "inherit",
-    stderr: "inherit",
+    stdout: "null",
+    stderr: "null",
   }).spawn();
-  const status = await child.status;
-  const xml = await Deno.readTextFile(report).catch(() => "");
-  const counts = readJunit(xml);
-  // A group that died before its report, or failed outside a test, is a failure all the same.
-  if (!status.success && counts.failed === 0) counts.failed = 1;
+  let isLate = false;
+  const late = setTimeout(() => {
+    isLate = true;
+    child.kill("SIGTERM");
+  }, JOB_MINUTES_MAX * 60_000);
+  const { success } = await child.status;
+  clearTimeout(late);
+  const xml = job.report === undefined
+    ? undefined
+    : await Deno.readTextFile(job.report).catch(() => "");
+  const counts = countJob(success, xml);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const tests = job.report === undefined ? "" : `${totalLine(counts)}, `;
+  const mark = counts.failed === 0 ? "ok  " : "FAIL";
+  say(`${mark} ${job.group}: ${job.name} (${tests}${seconds} s)`);
+  if (counts.failed > 0) {
+    say(failureText(await Deno.readTextFile(job.log).catch(() => "")));
+    if (isLate) say(`ended after ${JOB_MINUTES_MAX} minutes`);
+    say(`---- end of ${job.group}: ${job.name}; its output is ${job.log.slice(TREE.length)}`);
+  }
+  return counts;
+}
+
+/** Asks each need once, all at the same time. */
+async function unmetNeeds(
+  groups: readonly TestGroup[],
+): Promise<ReadonlyMap<MachineNeed, string | undefined>> {
+  const needs = [...new Set(groups.flatMap((group) => group.needs))];
+  return new Map(await Promise.all(needs.map(async (need) => [need, await unmet(need)] as const)));
+}
+
+/** Resolves when a group's preparations are made; the error of one that failed is in the answer. */
+async function prepareGroup(
+  group: TestGroup | undefined,
+  prepare: ReturnType<typeof openPreparations>,
+): Promise<string | undefined> {
+  try {
+    await Promise.all((group?.prepares ?? []).map(prepare));
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+}
+
+/** Runs the jobs, and returns what was counted for each group. */
+async function runAll(
+  jobs: readonly RunJob[],
+  groups: readonly TestGroup[],
+  isCut: boolean,
+): Promise<ReadonlyMap<string, Counts>> {
+  const prepare = openPreparations((line) => say(`prepare: ${line}`));
+  const counts = new Map<string, Counts>();
+  const broken = new Map<string, string>();
+  const add = (name: string, more: Counts) => {
+    const sum = counts.get(name) ?? { passed: 0, failed: 0, skipped: 0 };
+    sum.passed += more.passed;
+    sum.failed += more.failed;
+    sum.skipped += more.skipped;
+    counts.set(name, sum);
+  };
+  await runJobs(jobs, FIRST_GROUPS, {
+    places: places(),
+    ready: async ({ group }) => {
+      const why = await prepareGroup(groups.find(({ name }) => name === group), prepare);
+      if (why !== undefined) broken.set(group, why);
+    },
+    run: async (job) => {
+      const why = broken.get(job.group);
+      if (why === undefined) return add(job.group, await runJob(job, isCut));
+      say(`FAIL ${job.group}: ${job.name}: Cannot prepare it: ${why}`);
+      add(job.group, { passed: 0, failed: 1, skipped: 0 });
+    },
+  });
   return counts;
 }
 
@@ -100,41 +165,47 @@ async function main(): Promise<number> {
     console.error(`dev: Cannot test "${unknown[0]}": the groups are ${known.join(", ")}`);
     return 2;
   }
-  const started = Date.now();
-  say("prepare: packages, downloads");
-  await installPackages((line) => say(`  ${line}`));
-  await prepareDownloads((line) => say(`  ${line}`));
+  const started = performance.now();
+  await installPackages((line) => say(`prepare: ${line}`));
   const isCut = await canCutNetwork();
   say(
     isCut
-      ? "network: cut (each group runs in a network namespace with loopback only)"
+      ? "network: cut (each process runs in a network namespace with loopback only)"
       : "network: not cut (no right to a network namespace); tests run from the cache only",
   );
-  const total: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const count = (group: string, counts: Counts) => {
-    say(`== ${group}: ${counts.passed} passed, ${counts.failed} failed`);
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-    total.skipped += counts.skipped;
-  };
-  const all = (await treeFiles("_test.ts")).filter((file) => file.startsWith("tests/"));
-  const skippedLines: string[] = [];
+  const code = await treeFiles(".ts", ".tsx");
+  const all = code.filter((file) => /^tests\/.*_test\.ts$/.test(file));
   const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
-  if (isWanted(TREE_GROUP.name)) count(TREE_GROUP.name, await runTree(isCut));
-  for (const group of TEST_GROUPS) {
-    if (!isWanted(group.name)) continue;
-    const files = all.filter((file) => group.holds(file));
-    if (files.length === 0) continue;
-    const reasons = (await Promise.all(group.needs.map(unmet))).filter((why) => why !== undefined);
-    if (reasons.length > 0) {
-      skippedLines.push(`skipped group ${group.name} (${group.what}): ${reasons.join("; ")}`);
-      total.skipped += 1;
-      continue;
-    }
-    say(`\n== ${group.name}: ${group.what} (${files.length} files)`);
-    count(group.name, await runGroup(group, files, isCut));
+  const asked = TEST_GROUPS.filter(({ name, holds }) => isWanted(name) && all.some(holds));
+  const needs = await unmetNeeds(asked);
+  const skippedLines: string[] = [];
+  const groups = asked.filter((group) => {
+    const reasons = group.needs.map((need) => needs.get(need)).filter((why) => why !== undefined);
+    if (reasons.length === 0) return true;
+    skippedLines.push(`skipped group ${group.name} (${group.what}): ${reasons.join("; ")}`);
+    return false;
+  });
+  const jobs = [
+    ...(isWanted(TREE_GROUP.name) ? treeJobs(code) : []),
+    ...groups.flatMap((group) => testJobs(group, all)),
+  ];
+  for (const group of new Set(jobs.map((job) => job.group))) {
+    await Deno.remove(`${LOGS}/${group}`, { recursive: true }).catch(() => {});
+    await Deno.mkdir(`${LOGS}/${group}`, { recursive: true });
   }
-  say(`\n${Math.round((Date.now() - started) / 1000)} s`);
+  say(`${jobs.length} jobs of ${new Set(jobs.map(({ group }) => group)).size} groups`);
+  const counts = await runAll(jobs, groups, isCut);
+  const total: Counts = { passed: 0, failed: 0, skipped: skippedLines.length };
+  say("");
+  for (const { name, what } of [TREE_GROUP, ...groups]) {
+    const count = counts.get(name);
+    if (count === undefined) continue;
+    say(`== ${name}: ${totalLine(count)} (${what})`);
+    total.passed += count.passed;
+    total.failed += count.failed;
+    total.skipped += count.skipped;
+  }
+  say(`${Math.round((performance.now() - started) / 1000)} s`);
   for (const line of skippedLines) say(line);
   say(totalLine(total));
   return total.failed === 0 && total.passed > 0 ? 0 : 1;

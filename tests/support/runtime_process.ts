@@ -6,15 +6,15 @@
  */
 
 import { fileURLToPath } from "node:url";
-import type { Child } from "core/ports.ts";
+import type { Child } from "core/ports/processes.ts";
 import { pathsUnder } from "core/paths.ts";
 import { systemClock } from "core/os/clock.ts";
 import { denoFiles } from "core/os/files.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";
-import { createDriver } from "core/runtimes/create_driver.ts";
+import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
 
 const TREE = fileURLToPath(new URL("../../", import.meta.url));

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { RuntimeUpdate } from "core/runtimes/driver.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { type FakeModel, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import {
   inHome,

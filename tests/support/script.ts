@@ -41,8 +41,8 @@ import { err, ok } from "core/result.ts";
 import { fakeHttp } from "tests/fakes/http.ts";
 import { noServices, startsEverything } from "tests/support/no_services.ts";
 import { type ScriptAsks, scriptAsks } from "tests/support/script_asks.ts";
-import type { McpClient } from "core/mcp_port.ts";
-import type { VerbPorts } from "core/verb_ports.ts";
+import type { McpClient } from "core/ports/mcp_client.ts";
+import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** Name of the machine in scripts. */
 export const SCRIPT_HOST = "atlas" as HostName;
@@ -82,6 +82,17 @@ function nobody(): VerbPorts["http"] {
   return fakeHttp(() => Promise.reject(new TypeError("connection refused")));
 }
 
+/** Answers every request with a text, a status and headers, and with the id of the request. */
+function answering([text = "", status = "200", ...lines]: readonly string[]): VerbPorts["http"] {
+  const given = lines.map((line) => line.split(": ", 2) as [string, string]);
+  return fakeHttp(({ headers }) => {
+    const id = headers.get("x-request-id");
+    const said = new Headers(given);
+    if (id !== null) said.set("x-request-id", id);
+    return new Response(unescape(text), { status: Number(status), headers: said });
+  });
+}
+
 function parseScript(text: string): Script {
   const lines: Line[] = [];
   const files: [string, string][] = [];
@@ -119,7 +130,8 @@ class Runner {
         const { code, stdout, stderr } = this.last;
         const at = thrown instanceof Error ? thrown.message : String(thrown);
         throw new Error(
-          `line ${number}: ${text}\n${at}\n--- exit ${code}\n--- stdout\n${stdout}--- stderr\n${stderr}`,
+          `line ${number}: ${text}\n${at}\n--- exit ${code}\n--- stdout\n${stdout}--- stderr\n` +
+            `${stderr}`,
         );
       }
     }
@@ -142,18 +154,9 @@ class Runner {
       case "manager":
         this.ports = { ...this.ports, services: startsEverything() };
         return;
-      case "http": {
-        const [text = "", status = "200", ...lines] = args;
-        const given = lines.map((line) => line.split(": ", 2) as [string, string]);
-        const http = fakeHttp(({ headers }) => {
-          const id = headers.get("x-request-id");
-          const said = new Headers(given);
-          if (id !== null) said.set("x-request-id", id);
-          return new Response(unescape(text), { status: Number(status), headers: said });
-        });
-        this.ports = { ...this.ports, http };
+      case "http":
+        this.ports = { ...this.ports, http: answering(args) };
         return;
-      }
       case "answer": {
         const client = answers(unescape(args[0] ?? ""), isNot);
         this.ports = { ...this.ports, openMcpClient: async () => client };
@@ -172,19 +175,10 @@ class Runner {
         return await forgetKeys(this.root, args);
       case "remove":
         return await Deno.remove(`${this.root}/${args[0]}`);
-      case "sql": {
-        const path = `${this.root}/${args[0]}`;
-        await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
-        using database = new DatabaseSync(path);
-        return database.exec((args[1] ?? "").replaceAll("`", "'"));
-      }
-      case "socket": {
-        const path = `${this.root}/${args[0]}`;
-        await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
-        const made = await new Deno.Command("mkfifo", { args: [path] }).output();
-        assert.ok(made.success);
-        return await Deno.chmod(path, parseInt(args[1] ?? "", 8));
-      }
+      case "sql":
+        return await this.sql(args[0] ?? "", args[1] ?? "");
+      case "socket":
+        return await this.socket(args[0] ?? "", args[1] ?? "");
       case "age": {
         const time = new Date(Date.now() - Number(args[1]) * 86_400_000);
         return await Deno.utime(`${this.root}/${args[0]}`, time, time);
@@ -203,6 +197,25 @@ class Runner {
       default:
         throw new Error(`there is no command "${name}"`);
     }
+  }
+
+  private async sql(path: string, statement: string): Promise<void> {
+    using database = new DatabaseSync(await this.inFolder(path));
+    database.exec(statement.replaceAll("`", "'"));
+  }
+
+  private async socket(path: string, mode: string): Promise<void> {
+    const fifo = await this.inFolder(path);
+    const made = await new Deno.Command("mkfifo", { args: [fifo] }).output();
+    assert.ok(made.success);
+    await Deno.chmod(fifo, parseInt(mode, 8));
+  }
+
+  /** Returns the path of a file below the root, whose folder is made. */
+  private async inFolder(name: string): Promise<string> {
+    const path = `${this.root}/${name}`;
+    await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+    return path;
   }
 
   private async exec(name: string, isNot: boolean, args: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * Calls that wait for a human in a transcript: a real local socket with real approvals under the
- * script's root, and nobody behind the calls. A turn is answered with its own text. Ids are `ask-1`, `ask-2`, … so that a line can name them.
+ * script's root, and nobody behind the calls. A turn is answered with its own text. Ids are
+ * `ask-1`, `ask-2`, … so that a line can name them.
  *
  * @module
  */
@@ -33,13 +34,20 @@ export function scriptAsks(root: string): ScriptAsks {
     await Deno.mkdir(paths.dialState(agent), { recursive: true });
     const store = await openDialStore(host.databases, `${paths.dialState(agent)}/dial.db`, "e");
     const approvals = openApprovals({
-      ...{ agent, store, clock: host.clock, log: host.log },
+      agent,
+      store,
+      clock: host.clock,
+      log: host.log,
       random: { ...host.random, uuid: () => `ask-${++count}` },
       onStored: () => {},
       onWaiting: () => {},
     });
     const socket = await openLocalSocket(paths.dialSocket(agent), {
-      ...{ agent, sockets: host.sockets, users: host.users, approvals, log: host.log },
+      agent,
+      sockets: host.sockets,
+      users: host.users,
+      approvals,
+      log: host.log,
       questions: {
         sendMessage: () => Promise.reject(new Error("no gateway in scripts")),
         agentNames: () => Promise.reject(new Error("no gateway in scripts")),
@@ -47,6 +55,7 @@ export function scriptAsks(root: string): ScriptAsks {
         answered: () => false,
         askAgain: () => {},
       },
+      mcps: { listed: () => () => {} },
       ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },
       isRootless: true,
       turns: {
@@ -76,7 +85,10 @@ export function scriptAsks(root: string): ScriptAsks {
     async ask(agent, mcp, tool, given) {
       const { approvals } = await unitOf(agent);
       const asked = await approvals.ask({
-        ...{ mcp, tool, version: "1.0.0", arguments: JSON.parse(given) },
+        mcp,
+        tool,
+        version: "1.0.0",
+        arguments: JSON.parse(given),
         origin: { kind: "direct" },
       }, { policy: "p", isDestructive: true });
       if (!asked.ok) throw new Error(asked.error.message);

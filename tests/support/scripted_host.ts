@@ -72,8 +72,14 @@ export function hostKeys(files: MemoryFiles): HostKeys {
       const gateway = new URL(dialUrl).host;
       const proof = await signProof(key, dialProofText({ nonce, ...who, userEmail: "", gateway }));
       client.send({
-        ...{ type: "register", user_email: "", ...who, key: key.publicKey, proof },
-        ...{ version: of.version ?? "1.2.3", protocol: 1, capabilities: ["jobs"] },
+        type: "register",
+        user_email: "",
+        ...who,
+        key: key.publicKey,
+        proof,
+        version: of.version ?? "1.2.3",
+        protocol: 1,
+        capabilities: ["jobs"],
       });
       await client.next("registered");
       return scripted(client);

@@ -54,7 +54,9 @@ export function scriptedModels(): ScriptedModels {
         if (call.stdin !== GOOD_KEY && isTried) return err(badKey());
         const key = { key: "set", key_ends_with: "WXYZ" };
         cards.set(agent, {
-          ...{ provider, model: option("model"), base_url: option("base-url") },
+          provider,
+          model: option("model"),
+          base_url: option("base-url"),
           ...(call.stdin === undefined ? { key: "not-set", key_ends_with: null } : key),
         });
       }

@@ -9,12 +9,13 @@
 import { readCatalog } from "core/catalog/catalog.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { needsVendoring, vendorEntry } from "core/catalog/vendor.ts";
-import type { McpEndpoint } from "core/mcp_port.ts";
+import { defined } from "core/defined.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ProcessSpec } from "core/ports.ts";
+import type { McpEndpoint } from "core/ports/mcp_client.ts";
+import type { ProcessSpec } from "core/ports/processes.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { linkVendorCache } from "tests/support/prepare_vendor.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
@@ -30,9 +31,9 @@ const DUMMY_KEYS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Servers that answer nothing by themselves: every message, the handshake too, goes to the host named
- * here. They start with a dummy key, and say so on stderr; without a real key and a network they list
- * nothing.
+ * Servers that answer nothing by themselves: every message, the handshake too, goes to the host
+ * named here. They start with a dummy key, and say so on stderr; without a real key and a network
+ * they list nothing.
  */
 export const PASSES_ON: ReadonlyMap<string, { readonly host: string; readonly says: RegExp }> =
   new Map([["payments", { host: "mcp.stripe.com", says: /MCP Server running on stdio/ }]]);
@@ -41,10 +42,12 @@ export const PASSES_ON: ReadonlyMap<string, { readonly host: string; readonly sa
 export async function startAlone(program: ProcessSpec, says: RegExp): Promise<string> {
   const child = new Deno.Command(program.command, {
     args: [...program.args],
-    ...(program.cwd === undefined ? {} : { cwd: program.cwd }),
+    ...defined({ cwd: program.cwd }),
     env: { ...program.env },
     clearEnv: true,
-    ...{ stdin: "piped", stdout: "null", stderr: "piped" },
+    stdin: "piped",
+    stdout: "null",
+    stderr: "piped",
   }).spawn();
   let said = "";
   for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
@@ -116,14 +119,23 @@ async function serverProgram(
   paths: Paths,
   more: Readonly<Record<string, string>>,
 ): Promise<ProcessSpec> {
-  const site = { paths, agent: AGENT, workdir: `${paths.root}/work` };
+  const site = { paths, agent: AGENT, workdir: `${paths.root}/work`, closed: [] };
   const home = paths.home(AGENT);
   await Deno.mkdir(home, { recursive: true });
   await Deno.mkdir(site.workdir, { recursive: true });
   const words = manifest.source.kind === "builtin"
     ? [
-      ...[Deno.execPath(), "run", "-q", "-A", "--no-check", "--cached-only"],
-      ...["-c", `${TREE}deno.json`, `${TREE}units/mcp/main.ts`, "serve", manifest.source.name],
+      Deno.execPath(),
+      "run",
+      "-q",
+      "-A",
+      "--no-check",
+      "--cached-only",
+      "-c",
+      `${TREE}deno.json`,
+      `${TREE}units/mcp/main.ts`,
+      "serve",
+      manifest.source.name,
     ]
     // The first two words check the tree before each start, which vendoring tests do.
     : serverCommand(manifest, site).slice(needsVendoring(manifest) ? 2 : 0);

@@ -11,7 +11,7 @@ import { commitChange } from "core/ledger/repository.ts";
 import type { KeyName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { readHostKey } from "core/secrets/host_key.ts";
 import { openText } from "core/secrets/store.ts";
 import { recordingLog } from "tests/fakes/log.ts";

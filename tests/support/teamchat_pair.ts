@@ -8,7 +8,7 @@
 import { openHost } from "core/os/host.ts";
 import { systemClock } from "core/os/clock.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { startTeamchat } from "teamchat/teamchat.ts";
 import { readTeamchatConfig } from "teamchat/config.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -61,7 +61,8 @@ export async function startTeamchatPair(
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const real = openHost({ log: { program: "test", level: "error" } });
   const unit = await startTestDial({
-    ...{ url: "", driver },
+    url: "",
+    driver,
     host: { ...real, clock: hastyClock(), log: recordingLog() },
     env: {
       FLEETCTL_ROOT: root,
@@ -87,7 +88,9 @@ export async function startTeamchatPair(
   };
   await until(() => unit.isConnected());
   return {
-    ...{ kit, home, until },
+    kit,
+    home,
+    until,
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: (activity) => deliver(`http://127.0.0.1:${port}/api/messages`, activity, kit),
     ask: async (question) => {

@@ -7,7 +7,35 @@
 
 import type { MachineNeed } from "tests/support/machine.ts";
 
-/** One group, in the order of running. */
+/** What only so many test files may use at the same time; see `RESOURCE_PLACES`. */
+export type Resource = "hosts" | "browser" | "containers";
+
+/**
+ * How many test files use a resource at the same time. Booted hosts mostly wait, and each has its
+ * own name. Browsers are held to times of their own. Containers share the kernel's overlay mounts.
+ */
+export const RESOURCE_PLACES: Readonly<Record<Resource, number>> = {
+  hosts: 2,
+  browser: 1,
+  containers: 1,
+};
+
+/** What can be fetched before tests run without a network; `tests/support/prepare.ts` does it. */
+export type PreparationName = "vendor" | "bundler" | "suite" | "playground" | "sdks" | "programs";
+
+/**
+ * The modules that use what a preparation makes; a group whose tests reach one of them prepares it.
+ */
+export const PREPARED_FOR: Readonly<Record<PreparationName, readonly string[]>> = {
+  vendor: ["tests/support/prepare_vendor.ts"],
+  bundler: ["units/package/bundle.ts", "tests/support/built_package.ts"],
+  suite: ["tests/support/conformance/suite.ts"],
+  playground: ["tests/support/playground.ts"],
+  sdks: ["tests/teamchat/sdks/subjects.ts"],
+  programs: ["tests/support/runtime_programs.ts"],
+};
+
+/** One group. */
 export interface TestGroup {
   readonly name: string;
   readonly what: string;
@@ -17,12 +45,36 @@ export interface TestGroup {
   readonly quick: boolean;
   /** What the machine must offer; see `tests/support/machine.ts`. */
   readonly needs: readonly MachineNeed[];
+  /** What must be fetched before its first test; see `tests/support/prepare.ts`. */
+  readonly prepares: readonly PreparationName[];
+  /** What its files must not all use at the same time. */
+  readonly uses: readonly Resource[];
+  /** How many files one process runs, one after another; each has an isolate of its own. */
+  readonly batch: number;
 }
 
 /** Tests beside the source that start programs, fill disks, kill themselves or take seconds. */
-const PROGRAMS =
-  /^tests\/(core\/os\/|core\/(secrets\/store[a-z_]*|ledger\/(repository|repository_faults|history)|catalog\/vendor[a-z_]*)_test|units\/(agent_loop|mcp|dial|daemon|package|prepare)\/|units\/reconcile\/(kill|properties|home_files|home_helper)_test|cli\/mcp\/|cli\/(run|status|disk_room|agents\/remove_home|logs\/source|gc\/retention)_test|login\/basic\/(attempts|passwords)_test|teamchat\/(receiver\/spool_test|token\/)|(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|sockets|e2e|process)_test|teamchat\/(.*\/)?(turn|body|faults|proactive|owner_events|citations|files|file_consent|fairness|delivery|owners|stream)_test)/;
+const PROGRAMS: readonly RegExp[] = [
+  /^tests\/([a-z0-9_]+\/)*os\//,
+  /^tests\/core\/(risk\/doors|secrets\/(store[a-z_]*|shards)|catalog\/vendor[a-z_]*)_test/,
+  /^tests\/core\/ledger\/(repository|repository_faults|history|last_good)_test/,
+  /^tests\/units\/(agent_loop|mcp|dial(?!\/runtimes)|daemon|package|prepare)\//,
+  /^tests\/units\/reconcile\/(kill|properties|run|scope|home_files|home_helper)_test/,
+  /^tests\/cli\/mcp\//,
+  /^tests\/cli\/(run|verbs\/status|up\/login_account|disk_room)_test/,
+  /^tests\/cli\/(agents\/remove_home|logs\/source|gc\/retention)_test/,
+  /^tests\/gateway\/transcript\/turn_pages_test/,
+  /^tests\/login\/(basic\/(attempts|passwords)|session\/sessions)_test/,
+  /^tests\/teamchat\/(receiver\/spool_test|token\/)/,
+  /^tests\/(gateway|login|teamchat)\/(.*\/)?[a-z_]*(kill|race|sockets|e2e|process)_test/,
+  /^tests\/teamchat\/(.*\/)?(turn|body|exactly_once|faults|proactive|owner_events)_test/,
+  /^tests\/teamchat\/(.*\/)?(citations|files|file_consent|fairness|delivery|owners|stream)_test/,
+];
 const MIRROR = /^tests\/(core|units|gateway|login|teamchat|cli)\/.*_test\.ts$/;
+
+function isProgram(file: string): boolean {
+  return PROGRAMS.some((pattern) => pattern.test(file));
+}
 
 function below(pattern: RegExp): TestGroup["holds"] {
   return (file) => pattern.test(file);
@@ -36,20 +88,29 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/(laws_test|support\/[a-z_]+_test)\.ts$/),
     quick: true,
     needs: [],
+    prepares: [],
+    uses: [],
+    batch: 3,
   },
   {
     name: "unit",
     what: "decisions, renderers, frames, routes",
-    holds: (file) => MIRROR.test(file) && !PROGRAMS.test(file),
+    holds: (file) => MIRROR.test(file) && !isProgram(file),
     quick: true,
     needs: [],
+    prepares: [],
+    uses: [],
+    batch: 28,
   },
   {
     name: "programs",
     what: "adapters, stores and programs, one at a time and killed",
-    holds: (file) => MIRROR.test(file) && PROGRAMS.test(file),
+    holds: (file) => MIRROR.test(file) && isProgram(file),
     quick: false,
     needs: [],
+    prepares: ["vendor", "bundler"],
+    uses: [],
+    batch: 8,
   },
   {
     name: "contract",
@@ -57,6 +118,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/contract\/.*_test\.ts$/),
     quick: false,
     needs: [],
+    prepares: [],
+    uses: [],
+    batch: 5,
   },
   {
     name: "conformance",
@@ -64,6 +128,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/conformance\/.*_test\.ts$/),
     quick: false,
     needs: [],
+    prepares: ["suite"],
+    uses: [],
+    batch: 1,
   },
   {
     name: "scripts",
@@ -71,6 +138,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/scripts\/.*_test\.ts$/),
     quick: false,
     needs: [],
+    prepares: [],
+    uses: [],
+    batch: 1,
   },
   {
     name: "e2e",
@@ -78,6 +148,19 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/e2e\/.*_test\.ts$/),
     quick: false,
     needs: [],
+    prepares: ["vendor", "suite", "sdks"],
+    uses: [],
+    batch: 1,
+  },
+  {
+    name: "runtimes",
+    what: "real agent programs, unchanged, against a scripted model",
+    holds: below(/^tests\/runtimes\/.*_test\.ts$/),
+    quick: false,
+    needs: [],
+    prepares: ["programs"],
+    uses: [],
+    batch: 1,
   },
   {
     name: "image",
@@ -85,6 +168,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/image\/.*_test\.ts$/),
     quick: false,
     needs: ["root", "containers"],
+    prepares: ["bundler"],
+    uses: ["containers"],
+    batch: 1,
   },
   {
     name: "front",
@@ -92,6 +178,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/front\/.*_test\.ts$/),
     quick: false,
     needs: ["web-servers"],
+    prepares: [],
+    uses: [],
+    batch: 1,
   },
   {
     name: "web",
@@ -99,6 +188,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/web\/.*_test\.ts$/),
     quick: false,
     needs: ["chromium"],
+    prepares: ["vendor", "suite", "playground"],
+    uses: ["browser"],
+    batch: 1,
   },
   {
     name: "system",
@@ -106,6 +198,9 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/system\/[a-z_]+_test\.ts$/),
     quick: false,
     needs: ["root", "booted-hosts"],
+    prepares: ["vendor", "bundler", "programs"],
+    uses: ["hosts"],
+    batch: 1,
   },
   {
     name: "lan",
@@ -113,5 +208,8 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     holds: below(/^tests\/system\/lan\/.*_test\.ts$/),
     quick: false,
     needs: ["root", "booted-hosts", "network-devices"],
+    prepares: ["bundler"],
+    uses: ["hosts"],
+    batch: 1,
   },
 ];

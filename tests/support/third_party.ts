@@ -9,7 +9,7 @@ const TESTS = /^tests\//;
 /** Package name → the files of the product that may import it. */
 export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "@agentclientprotocol/sdk": [
-    /^core\/runtimes\/drivers\/acp.*\.ts$/,
+    /^units\/dial\/runtimes\/acp.*\.ts$/,
     /^units\/agent_loop\//,
     TESTS,
   ],
@@ -18,11 +18,11 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "@ai-sdk/openai-compatible": [/^units\/agent_loop\//],
   "@axe-core/playwright": [TESTS],
   "@modelcontextprotocol/client": [
-    /^core\/os\/mcp_(client|http|questions)\.ts$/,
+    /^core\/os\/mcp_http\.ts$/,
+    /^cli\/os\/mcp_(client|questions)\.ts$/,
     /^units\/(mcp|agent_loop)\//,
     TESTS,
   ],
-  "@modelcontextprotocol/core": [/^core\/os\/mcp_client\.ts$/, /^units\/(mcp|agent_loop)\//, TESTS],
   "@modelcontextprotocol/server": [/^units\/mcp\//, TESTS],
   "@preact/signals": [/^gateway\/web\//],
   "@types/ws": [/^core\/os\/websocket.*\.ts$/],
@@ -30,7 +30,7 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "ai": [/^units\/agent_loop\//],
   "eventsource-parser": [/^cli\/up\/.*\.ts$/, /^gateway\/web\/device\//, TESTS],
   "fast-check": [TESTS],
-  "hash-wasm": [/^core\/(password|os\/slow_hashes)\.ts$/, TESTS],
+  "hash-wasm": [/^(core\/login\/password|login\/os\/slow_hashes)\.ts$/, TESTS],
   "hono": [/\/app\.ts$/, /\/routes\//, /^gateway\/cockpit\//, TESTS],
   "jose": [
     /^core\/access\/assertion\.ts$/,
@@ -42,8 +42,9 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "oidc-provider": [TESTS],
   "playwright-core": [TESTS],
   "preact": [/^gateway\/web\//],
+  "undici": [/^tests\/core\/http1\/os\/llhttp\.ts$/],
   "ws": [/^core\/os\/websocket.*\.ts$/],
-  "yaml": [/^core\/yaml\.ts$/],
+  "yaml": [/^core\/text\/yaml\.ts$/],
   "zod": [
     /^core\/dial\//,
     /^core\/teamchat\//,

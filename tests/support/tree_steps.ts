@@ -1,7 +1,7 @@
 /**
- * What is asked of the whole tree before anything of it runs (format, lint, types), and running such
- * steps side by side. The one list of `./dev check` and of `./dev test`: what one accepts, the other
- * does. Nothing here downloads.
+ * What is asked of the whole tree before anything of it runs (format, lint, types), and running
+ * such steps side by side. The one list of `./dev check` and of `./dev test`: what one accepts, the
+ * other does. Nothing here downloads.
  *
  * @module
  */
@@ -23,12 +23,21 @@ export interface StepResult {
   readonly output: string;
 }
 
-/** The steps; none names files, so that a new file is asked as well. */
-export const TREE_STEPS: readonly Step[] = [
-  { name: "types", args: ["check", "-q", "--cached-only"] },
-  { name: "lint", args: ["lint", "-q"] },
-  { name: "format", args: ["fmt", "-q", "--check"] },
-];
+/** Returns the steps for a tree of these files. */
+export function treeSteps(files: readonly string[]): readonly Step[] {
+  return [
+    { name: "types", args: ["check", "-q", "--cached-only", ...typeRoots(files)] },
+    { name: "lint", args: ["lint", "-q"] },
+    { name: "format", args: ["fmt", "-q", "--check"] },
+  ];
+}
+
+/** Folders whose types are asked: all but the benches, which `./dev bench` asks by itself. */
+function typeRoots(files: readonly string[]): readonly string[] {
+  const code = files.filter((file) => /\.tsx?$/.test(file) && !file.startsWith("tests/bench/"));
+  const rootOf = (file: string) => file.split("/").slice(0, file.startsWith("tests/") ? 2 : 1);
+  return [...new Set(code.map((file) => rootOf(file).join("/")))];
+}
 
 /** Lines shown of a step that failed; the faults stand at the end of what Deno writes. */
 const SHOWN_LINES = 200;
@@ -70,8 +79,8 @@ export async function runStep(
 }
 
 /**
- * Runs steps side by side, `places` at a time, begun in their order, and says how each ended as soon
- * as it does. The results are in the order of the steps.
+ * Runs steps side by side, `places` at a time, begun in their order, and says how each ended as
+ * soon as it does. The results are in the order of the steps.
  */
 export async function runSteps<S extends Step>(
   steps: readonly S[],
@@ -102,7 +111,11 @@ export function stepLines({ name, isOk, seconds, output }: StepResult): readonly
   return [head, ...shown.map((line) => `  ${line}`.trimEnd())];
 }
 
-/** How many steps run side by side: one more than there are processors, as tests also wait. */
+/**
+ * How many steps or jobs run side by side: one more than there are processors, as tests
+ * also wait. More of them gain little, and the bounds of the product itself (a home must
+ * answer soon) begin to break.
+ */
 export function places(): number {
   return navigator.hardwareConcurrency + 1;
 }

@@ -1,18 +1,19 @@
 /**
- * The steps that every change passes: each refuses what it is there for, they run side by side within
- * their places, and what failed is shown.
+ * The steps that every change passes: each refuses what it is there for, they run side by side
+ * within their places, and what failed is shown.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { filesToLint } from "tests/support/lint_changed.ts";
 import {
   runStep,
   runSteps,
   type Step,
   stepLines,
   type StepResult,
-  TREE_STEPS,
+  treeSteps,
 } from "tests/support/tree_steps.ts";
 
 /** A file with a fault for each step; what the step says of it. */
@@ -23,12 +24,12 @@ const SAID: Readonly<Record<string, RegExp>> = {
   format: /Found 1 not formatted file/,
 };
 
-Deno.test("each step refuses a file that has its fault, though nothing names the file", async () => {
+Deno.test("each step refuses a file that has its fault, though none names it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "fleetctl-steps-" });
   try {
     await Deno.writeTextFile(`${folder}/deno.json`, "{}\n");
     await Deno.writeTextFile(`${folder}/new.ts`, FAULTY);
-    for (const step of TREE_STEPS) {
+    for (const step of treeSteps(["new.ts"])) {
       const { isOk, output } = await runStep(step, { folder });
       assert.equal(isOk, false, step.name);
       assert.match(output, SAID[step.name] ?? /^$/, step.name);
@@ -38,11 +39,29 @@ Deno.test("each step refuses a file that has its fault, though nothing names the
   }
 });
 
+Deno.test("treeSteps() asks the types of every folder but the benches", () => {
+  const files = ["core/a/b.ts", "dev", "gateway/web/c.tsx", "tests/bench/d.ts", "tests/fakes/e.ts"];
+  assert.deepEqual(treeSteps([...files, "tests/a_test.ts", "core/f.ts"])[0]?.args.slice(3), [
+    "core",
+    "gateway",
+    "tests/fakes",
+    "tests/a_test.ts",
+  ]);
+});
+
+Deno.test("filesToLint() names files that are new or not as they were found good", () => {
+  const known = { files: { "a.ts": "1", "b.ts": "2", "gone.ts": "3" } };
+  assert.deepEqual(filesToLint(known, { "a.ts": "1", "b.ts": "9", "new.ts": "4" }), [
+    "b.ts",
+    "new.ts",
+  ]);
+});
+
 function ended(name: string, isOk = true, output = ""): StepResult {
   return { name, isOk, seconds: 1.25, output };
 }
 
-Deno.test("runSteps() begins in order, fills its places, and says each end when it comes", async () => {
+Deno.test("runSteps() begins in order, fills its places, says each end when it comes", async () => {
   const events: string[] = [];
   const ends = new Map<string, (result: StepResult) => void>();
   const steps: readonly Step[] = ["a", "b", "c"].map((name) => ({ name, args: [] }));
@@ -65,12 +84,17 @@ Deno.test("runSteps() begins in order, fills its places, and says each end when 
     ["c", false],
   ]);
   assert.deepEqual(events, [
-    ...["begin a", "begin b", "ok   b (1.3 s)", "begin c"],
-    ...["FAIL c (1.3 s)", "  broken", "ok   a (1.3 s)"],
+    "begin a",
+    "begin b",
+    "ok   b (1.3 s)",
+    "begin c",
+    "FAIL c (1.3 s)",
+    "  broken",
+    "ok   a (1.3 s)",
   ]);
 });
 
-Deno.test("stepLines() shows the end of what a failed step wrote, without dots, and nothing of another", () => {
+Deno.test("stepLines() shows the end of what a failed step wrote, without dots", () => {
   assert.deepEqual(stepLines(ended("lint", true, "checked")), ["ok   lint (1.3 s)"]);
   const many = Array.from({ length: 300 }, (_, at) => `.\nline ${at}\n`).join("");
   const lines = stepLines(ended("lint", false, many));

@@ -1,6 +1,7 @@
 /**
- * A real `./dev up` under a folder of its own, with free ports, for end-to-end tests: start it, wait
- * for its lines, run verbs against it, kill parts of it, stop it. Waits for events, never for time.
+ * A real `./dev up` under a folder of its own, with free ports, for end-to-end tests:
+ * start it, wait for its lines, run verbs against it, kill parts of it, stop it. Waits
+ * for events, never for time.
  *
  * @module
  */
@@ -98,8 +99,8 @@ export interface UpProcess extends AsyncDisposable {
 }
 
 /**
- * Makes a folder for a root; short, because unix socket paths are. Its vendor cache is a copy of the one
- * that the preparation step filled, so that MCPs install without a network.
+ * Makes a folder for a root; short, because unix socket paths are. Its vendor cache is a copy of
+ * the one that the preparation step filled, so that MCPs install without a network.
  */
 export async function makeRoot(): Promise<string> {
   const root = await Deno.makeTempDir({ prefix: "fu-" });
@@ -212,7 +213,9 @@ export async function logLength(root: string, unit: string): Promise<number> {
   return (await readLog(root, unit)).length;
 }
 
-/** Resolves with the first line from `from` on that a unit logged and that `is` what is waited for. */
+/**
+ * Resolves with the first line from `from` on that a unit logged and that `is` what is waited for.
+ */
 export async function logLine(
   root: string,
   unit: string,

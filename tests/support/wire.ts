@@ -1,6 +1,6 @@
 /**
- * Connections byte by byte, for tests of what goes over them: a character of a text is a byte, and an end that
- * never comes hangs nobody.
+ * Connections byte by byte, for tests of what goes over them: a character of a text is a byte, and
+ * an end that never comes hangs nobody.
  *
  * @module
  */

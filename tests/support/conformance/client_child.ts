@@ -1,16 +1,17 @@
 /**
- * Our client, as the conformance suite wants to start one: the address of the suite's server is the last
- * argument. The call goes the way of `mcp call`: the client of the command line, our proxy as a program of
- * its own, a unix socket; behind that stands what speaks HTTP for us. With the word `url`
- * before the address it is the way of an MCP that is reached by URL, whose HTTP is the product's. Test code.
+ * Our client, as the conformance suite wants to start one: the address of the suite's server is
+ * the last argument. The call goes the way of `mcp call`: the client of the command line, our
+ * proxy as a program of its own, a unix socket; behind that stands what speaks HTTP for us. With
+ * the word `url` before the address it is the way of an MCP that is reached by URL, whose HTTP is
+ * the product's. Test code.
  *
  * @module
  */
 
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { openMcpHttp } from "core/os/mcp_http.ts";
 import { openHost } from "core/os/host.ts";
-import type { McpEndpoint } from "core/mcp_port.ts";
+import type { McpEndpoint } from "core/ports/mcp_client.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const address = Deno.args.at(-1) ?? "";

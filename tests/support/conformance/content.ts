@@ -1,6 +1,6 @@
 /**
- * What the conformance suite wants to find at a server: its tools, prompts and resources by name, with
- * the words that it looks for. Data, and pure answers.
+ * What the conformance suite wants to find at a server: its tools, prompts and resources by name,
+ * with the words that it looks for. Data, and pure answers.
  *
  * @module
  */
@@ -8,8 +8,8 @@
 /** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
 
-const PNG =
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAA" +
+  "BJRU5ErkJggg==";
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 /** One text block. */

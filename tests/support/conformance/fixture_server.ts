@@ -1,6 +1,6 @@
 /**
- * The server that the conformance suite is pointed at, at the far end of our way: newline JSON-RPC on a
- * unix socket, both protocol revisions, one state for all connections. Test code.
+ * The server that the conformance suite is pointed at, at the far end of our way: newline JSON-RPC
+ * on a unix socket, both protocol revisions, one state for all connections. Test code.
  *
  * @module
  */
@@ -145,8 +145,11 @@ class Session {
           protocolVersion: params.protocolVersion === "2025-11-25" ? "2025-11-25" : "2025-06-18",
           serverInfo: IDENTITY,
           capabilities: {
-            ...{ tools: { listChanged: true }, prompts: { listChanged: true } },
-            ...{ resources: { subscribe: true, listChanged: true }, logging: {}, completions: {} },
+            tools: { listChanged: true },
+            prompts: { listChanged: true },
+            resources: { subscribe: true, listChanged: true },
+            logging: {},
+            completions: {},
           },
         };
       case "ping":
@@ -262,8 +265,10 @@ class Session {
       return {
         supportedVersions: VERSIONS,
         capabilities: {
-          ...{ tools: { listChanged: true }, prompts: { listChanged: true } },
-          ...{ resources: { listChanged: true }, completions: {} },
+          tools: { listChanged: true },
+          prompts: { listChanged: true },
+          resources: { listChanged: true },
+          completions: {},
         },
       };
     }

@@ -1,13 +1,13 @@
 /**
- * HTTP in front of our way, because the suite speaks nothing else: each client becomes a proxy of its own
- * (`units/mcp/proxy.ts`, with the gate) on the unix socket of the fixture server. Test code; what only
- * concerns HTTP is answered here and says nothing about the product.
+ * HTTP in front of our way, because the suite speaks nothing else: each client becomes a proxy of
+ * its own (`units/mcp/proxy.ts`, with the gate) on the unix socket of the fixture server. Test
+ * code; what only concerns HTTP is answered here and says nothing about the product.
  *
  * @module
  */
 
-import { connectWire } from "core/os/wires.ts";
-import { wireOf } from "core/wire.ts";
+import { connectWire } from "units/mcp/os/wires.ts";
+import { wireOf } from "units/mcp/wire.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { systemClock } from "core/os/clock.ts";
 import type { McpName } from "core/names.ts";
@@ -151,7 +151,9 @@ class ProxyClient {
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   readonly #done: Promise<void>;
   readonly #open = new Map<string | number, (message: Message) => void>();
-  /** Where messages of the server go that answer nothing: the newest open request, or the stream. */
+  /**
+   * Where messages of the server go that answer nothing: the newest open request, or the stream.
+   */
   #listener: ((message: Message) => void) | undefined;
 
   constructor(socket: string) {
@@ -165,15 +167,15 @@ class ProxyClient {
       // One rule, so that the gate looks into every call and every list.
       gate: {
         current: () =>
-          Promise.resolve(ok({
-            ...{
+          Promise.resolve(
+            ok({
               mcp: "conformance" as McpName,
               version: "1.0.0",
               reads: new Set(),
               idleStopSeconds: undefined,
-            },
-            rules: new Map([["test_never_there", "block"]]),
-          })),
+              rules: new Map([["test_never_there", "block"]]),
+            }),
+          ),
       },
       dialSocket: "/nonexistent",
       connect: connectUnix,

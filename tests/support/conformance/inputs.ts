@@ -1,10 +1,11 @@
 /**
- * Tools of the fixture that need something from the client first: what takes the place of requests from
- * server to client in the newer revision. Test code.
+ * Tools of the fixture that need something from the client first: what takes the place of requests
+ * from server to client in the newer revision. Test code.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type Json, sampling, text, textQuestion } from "tests/support/conformance/content.ts";
 
 /** The client's answer cannot be used. */
@@ -45,10 +46,7 @@ const CONFIRM: Json = {
 };
 
 function needs(inputRequests: Json, requestState?: string): Json {
-  return {
-    ...{ resultType: "input_required", inputRequests },
-    ...(requestState === undefined ? {} : { requestState }),
-  };
+  return { resultType: "input_required", inputRequests, ...defined({ requestState }) };
 }
 
 function done(words: string): Json {

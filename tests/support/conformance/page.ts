@@ -1,6 +1,6 @@
 /**
- * `docs/conformance.md` from what the suite said: every required scenario once, with its result or the
- * reason why it does not apply. Pure.
+ * `docs/conformance.md` from what the suite said: every required scenario once, with its result or
+ * the reason why it does not apply. Pure.
  *
  * @module
  */
@@ -22,7 +22,8 @@ const SIGN_IN =
 export function notApplicable(scenario: string): string | undefined {
   if (scenario.startsWith("auth/")) return SIGN_IN;
   return scenario === "http-custom-headers"
-    ? "HTTP only: arguments that a tool wants repeated in headers, of which a socket has none; `mcp call` " +
+    ? "HTTP only: arguments that a tool wants repeated in headers, of which a socket has " +
+      "none; `mcp call` " +
       "of a URL does not repeat them, and a server that insists refuses the call"
     : undefined;
 }
@@ -47,11 +48,18 @@ const BY_URL = "HTTP only; by the way of an MCP that is reached by URL";
 export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
   return `# Conformance
 
-The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline by \`./dev test conformance\`) against our way of a call, at both revisions in use. Written by \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\`;
-the list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
+The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline
+by \`./dev test conformance\`) against our way of a call, at both revisions in use. Written by
+\`FLEETCTL_GOLDEN=rewrite ./dev test conformance\`; the list of expected failures,
+\`tests/conformance/expected_failures.yaml\`, is empty.
 
-**As a server.** The suite speaks HTTP, so a front that belongs to the test gives each of its clients a proxy (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that the suite validates against the
-schema of the revision has passed framing, admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix socket. It answers what a server asks (form and URL mode; \`input_required\` of 2026-07-28) as somebody who accepts every default.
+**As a server.** The suite speaks HTTP, so a front that belongs to the test gives each of its
+clients a proxy (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server.
+Every message that the suite validates against the schema of the revision has passed framing,
+admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and
+\`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix
+socket. It answers what a server asks (form and URL mode; \`input_required\` of 2026-07-28) as
+somebody who accepts every default.
 
 ${revisions.map(revisionText).join("\n")}`;
 }
@@ -60,9 +68,8 @@ function revisionText({ revision, server, client }: RevisionResults): string {
   const applies = [...client.values()].filter((each) => "checks" in each).length;
   return `## ${revision}
 
-Server: ${server.size} of ${server.size} required scenarios pass. Client: ${applies} of ${applies} that apply pass, ${
-    client.size - applies
-  } do not apply.
+Server: ${server.size} of ${server.size} required scenarios pass.
+Client: ${applies} of ${applies} that apply pass, ${client.size - applies} do not apply.
 
 | Server scenario | Checks passed | |
 |---|---|---|

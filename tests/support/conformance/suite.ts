@@ -1,6 +1,6 @@
 /**
- * The official conformance suite: installed once by the preparation step with its own Node, run offline
- * afterwards. The pins and their hashes are in `tests/conformance/suite/`.
+ * The official conformance suite: installed once by the preparation step with its own Node, run
+ * offline afterwards. The pins and their hashes are in `tests/conformance/suite/`.
  *
  * @module
  */

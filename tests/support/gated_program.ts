@@ -1,0 +1,174 @@
+/**
+ * An agent program of others behind everything that is ours: the dial unit as a process with its
+ * own rights, the MCP proxy as the program starts it, and a server that records its calls.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { runLocalTurn } from "cli/ask_turn.ts";
+import { sendDecision } from "core/dial/ask_human.ts";
+import { systemClock } from "core/os/clock.ts";
+import { connectUnix } from "core/os/connect_unix.ts";
+import { LIBC_PATHS } from "core/os/libc.ts";
+import { pathsUnder } from "core/paths.ts";
+import type { AgentName } from "core/names.ts";
+import { fillPlaceholders } from "core/runtimes/definition.ts";
+import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
+import { type FakeModel, hasNoTools, startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { echoServer, serveUnix, type Wire } from "tests/support/mcp_proxy.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { startReady } from "tests/support/ready_process.ts";
+import { programFile, programPath, type RuntimeProgram } from "tests/support/runtime_programs.ts";
+import { editJson } from "units/render/json_edit.ts";
+
+const AGENT = "ada" as AgentName;
+const socketOf = (root: string) => pathsUnder(root).agentMcpSocket("bench", AGENT);
+
+/** One durable event of a turn. */
+export interface GatedEvent {
+  readonly kind: string;
+  // deno-lint-ignore no-explicit-any -- a test looks into the payloads of all kinds.
+  readonly payload: any;
+}
+
+/** How a question is answered. */
+export interface Verdict {
+  readonly decision: "approved" | "denied";
+  readonly reason?: string;
+}
+
+/** What a test gets. */
+export interface GatedScene {
+  readonly model: FakeModel;
+  readonly home: string;
+  /** Names and arguments of the calls that reached the server, in order. */
+  readonly executed: readonly Wire[];
+  /** Runs a turn to its end; each question that it opens is answered by `decide`. */
+  turn(text: string, decide?: () => Verdict): Promise<readonly GatedEvent[]>;
+  /** Writes the rules of the server `bench`, while everything runs. */
+  rule(rules: Readonly<Record<string, string>>): Promise<void>;
+  /** Ends the dial unit and its program, and starts both again. */
+  restart(): Promise<void>;
+}
+
+/** The rules of the server at the start. */
+const RULES = { write: "ask", wipe: "block" };
+const gateText = (rules: Readonly<Record<string, string>>) =>
+  JSON.stringify({ mcp: "bench", version: "1.0.0", rules });
+
+/**
+ * Runs a test with the program; the server `bench` has `look`, `write` (asks), `wipe` (blocked).
+ */
+export async function withGatedProgram(
+  program: RuntimeProgram,
+  work: (scene: GatedScene) => Promise<void>,
+): Promise<void> {
+  const root = await Deno.makeTempDir({ prefix: "fc-" });
+  const paths = pathsUnder(root);
+  const home = paths.home(AGENT);
+  const model = await startFakeModel(hasNoTools);
+  const executed: Wire[] = [];
+  await Deno.mkdir(`${root}/run/mcp`, { recursive: true });
+  const server = serveUnix(socketOf(root), (message, connection) => {
+    if (message.method === "tools/call") executed.push(message.params);
+    return echoServer(message, connection);
+  });
+  try {
+    const env = await prepare(program, { root, home, url: new URL(model.baseUrl).origin });
+    const rights = [
+      "--allow-read",
+      "--allow-write",
+      "--allow-net",
+      "--allow-env",
+      "--allow-sys",
+      `--allow-run=${programFile(program)}`,
+      `--allow-ffi=${LIBC_PATHS[Deno.build.arch]}`,
+    ];
+    const start = () =>
+      startReady("units/dial/main.ts", {
+        FLEETCTL_ROOT: root,
+        FLEETCTL_AGENT: AGENT,
+        FLEETCTL_RUNTIME: program.name,
+        HOME: home,
+        PATH: programPath(program),
+        ...env,
+      }, rights);
+    let dial = await start();
+    try {
+      const socket = paths.dialSocket(AGENT);
+      const at = { socket, connect: connectUnix, clock: systemClock() };
+      await work({
+        model,
+        home,
+        executed,
+        turn: (text, decide) => runTurn(at, text, decide),
+        rule: (rules) => Deno.writeTextFile(paths.gate("bench"), gateText(rules)),
+        restart: async () => {
+          await dial.kill("SIGTERM");
+          dial = await start();
+        },
+      });
+    } finally {
+      await dial.kill("SIGTERM");
+    }
+  } finally {
+    await server.close();
+    await model.close();
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+type At = Parameters<typeof runLocalTurn>[0];
+
+async function runTurn(at: At, text: string, decide?: () => Verdict) {
+  const events: GatedEvent[] = [];
+  const ended = await runLocalTurn(at, { agent: AGENT, text, by: "the operator" }, {
+    stop: new AbortController().signal,
+    async onNews(news) {
+      if (news.type !== "turn_event") return;
+      const { kind, payload } = news;
+      events.push({ kind, payload });
+      if (kind !== "approval_asked") return;
+      assert.ok(decide !== undefined, `nobody is to be asked: ${JSON.stringify(payload)}`);
+      const { approval_id: id, digest } = payload as { approval_id: string; digest: string };
+      const decided = await sendDecision(at, { id, digest, by: "the operator", ...decide() });
+      assert.ok(decided.ok, JSON.stringify(decided));
+    },
+  });
+  assert.ok(ended.ok, JSON.stringify(ended));
+  assert.equal(ended.value.end.outcome, "completed", JSON.stringify(ended.value.end));
+  return events;
+}
+
+/**
+ * Writes what `apply` renders: gate, definition, proxy, client config; and the program's own files.
+ */
+async function prepare(
+  program: RuntimeProgram,
+  { root, home, url }: { readonly root: string; readonly home: string; readonly url: string },
+): Promise<Readonly<Record<string, string>>> {
+  const paths = pathsUnder(root);
+  const write = async (path: string, text: string, mode = 0o600) => {
+    await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+    await Deno.writeTextFile(path, text, { mode });
+  };
+  await write(paths.gate("bench"), gateText(RULES));
+  await write(`${paths.runtimesDir}/${program.name}.yaml`, `command: ${programFile(program)}\n`);
+  const proxy = paths.program("fleetctl-mcp");
+  const denoDir = Deno.env.get("DENO_DIR") ?? "";
+  const deno = `env DENO_DIR='${denoDir}' '${Deno.execPath()}' run -q -A --no-check ` +
+    `'${TREE}units/mcp/main.ts'`;
+  await write(proxy, `#!/bin/sh\nexec ${deno} "$@"\n`, 0o755);
+  const { path, shape } = program.definition().clientConfig;
+  const entry = {
+    command: proxy,
+    args: ["proxy", "bench", "--socket", socketOf(root)],
+    env: { FLEETCTL_ROOT: root, FLEETCTL_AGENT: AGENT },
+    ...(shape === "runtime-b" ? { exposure: "direct" } : {}),
+  };
+  const text = editJson(undefined, mcpEntriesPath(shape, home), new Map([["bench", entry]]));
+  assert.ok(text.ok);
+  await write(fillPlaceholders(path, { lib: paths.lib, home, agent: AGENT }), text.value);
+  return await program.connect({ root, home, url });
+}

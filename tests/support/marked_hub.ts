@@ -1,0 +1,41 @@
+/**
+ * An MCP server by URL whose tools read, publish, wipe and archive; it records the calls that reach
+ * it. A catalog marks them; the server itself does whatever it is asked.
+ *
+ * @module
+ */
+
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { type HttpMcp, serveMcp } from "tests/support/http_mcp.ts";
+
+/** The tools of the server. */
+export const HUB_TOOLS = ["read", "publish", "wipe", "archive"] as const;
+
+/** The server, and the calls that reached it. */
+export interface MarkedHub extends HttpMcp {
+  /** `publish hello`. */
+  readonly calls: readonly string[];
+}
+
+/** Starts it on loopback; it wants the key of `serveMcp`. */
+export function markedHub(): MarkedHub {
+  const calls: string[] = [];
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: "hub", version: "1.0.0" });
+    for (const tool of HUB_TOOLS) {
+      server.registerTool(
+        tool,
+        { description: `Does ${tool}.`, inputSchema: z.object({ page: z.string() }) },
+        ({ page }) => {
+          calls.push(`${tool} ${page}`);
+          return Promise.resolve({
+            content: [{ type: "text", text: `${tool} of ${page} is done` }],
+          });
+        },
+      );
+    }
+    return server;
+  });
+  return { ...serveMcp((request) => handler.fetch(request)), calls };
+}

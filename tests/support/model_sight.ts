@@ -1,0 +1,91 @@
+/**
+ * What a model saw in one request, whichever protocol it came in: the tools that were declared to
+ * it, and the results of its tool calls.
+ *
+ * @module
+ */
+
+import type { ModelRequest } from "tests/fakes/model_endpoint.ts";
+
+/** The result of a tool call as the model reads it. */
+export interface SeenResult {
+  readonly text: string;
+  /** Undefined where the protocol does not say. */
+  readonly isError: boolean | undefined;
+}
+
+/** One request through the eyes of the model. */
+export interface ModelSight {
+  /** Names of the declared tools. */
+  readonly tools: readonly string[];
+  /** All texts of the person, in order. */
+  readonly userTexts: readonly string[];
+  /** Results of tool calls, in order. */
+  readonly results: readonly SeenResult[];
+}
+
+// deno-lint-ignore no-explicit-any -- a test looks into the JSON of model protocols.
+type Json = any;
+
+/** Reads a request, of Anthropic messages, OpenAI responses or OpenAI chat. */
+export function sightOf({ path, body }: ModelRequest): ModelSight {
+  const [place = ""] = path.split("?");
+  if (place.endsWith("/messages")) return messagesSight(body);
+  return place.endsWith("/responses") ? responsesSight(body) : chatSight(body);
+}
+
+function messagesSight(body: Json): ModelSight {
+  const blocks: readonly Json[] = (body.messages ?? [])
+    .filter((message: Json) => message.role === "user")
+    .flatMap((message: Json) => blocksOf(message.content));
+  return {
+    tools: (body.tools ?? []).map((tool: Json) => tool.name),
+    userTexts: blocks.filter((block) => block.type === "text").map((block) => block.text),
+    results: blocks.filter((block) => block.type === "tool_result").map((block) => ({
+      text: textOf(block.content),
+      isError: block.is_error === true,
+    })),
+  };
+}
+
+/** That protocol does not say that a result is an error. */
+function chatSight(body: Json): ModelSight {
+  const messages: readonly Json[] = body.messages ?? [];
+  return {
+    tools: (body.tools ?? []).map((tool: Json) => tool.function.name),
+    userTexts: messages.filter((message) => message.role === "user")
+      .flatMap((message) => blocksOf(message.content))
+      .filter((block) => block.type === "text").map((block) => block.text),
+    results: messages.filter((message) => message.role === "tool").map((message) => ({
+      text: textOf(message.content),
+      isError: undefined,
+    })),
+  };
+}
+
+/** A tool in a namespace is named with it; that protocol does not say that a result is an error. */
+function responsesSight(body: Json): ModelSight {
+  const items: readonly Json[] = body.input ?? [];
+  return {
+    tools: (body.tools ?? []).flatMap((tool: Json) =>
+      tool.type === "namespace"
+        ? tool.tools.map((each: Json) => `${tool.name}__${each.name}`)
+        : [tool.name ?? tool.type]
+    ),
+    userTexts: items.filter(({ type, role }) => type === "message" && role === "user")
+      .flatMap(({ content }) => blocksOf(content))
+      .filter(({ type }) => type === "input_text").map(({ text }) => text),
+    results: items.filter(({ type }) => type === "function_call_output").map(({ output }) => ({
+      text: textOf(output),
+      isError: undefined,
+    })),
+  };
+}
+
+function textOf(content: Json): string {
+  return blocksOf(content).map((part) => part.text ?? `[${part.type}]`).join("\n");
+}
+
+function blocksOf(content: Json): readonly Json[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
+}

@@ -1,0 +1,83 @@
+/**
+ * A booted host whose agent runs an agent program of others: a scripted model, an MCP by URL whose
+ * tools are marked, and what the model saw of a turn.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { ApprovalView } from "core/dial/local_frames.ts";
+import type { FakeModel } from "tests/fakes/model_endpoint.ts";
+import { poll } from "tests/support/booted_host.ts";
+import type { MarkedHub } from "tests/support/marked_hub.ts";
+import { type ModelSight, type SeenResult, sightOf } from "tests/support/model_sight.ts";
+import { PackagedHost } from "tests/support/packaged_host.ts";
+
+/** The host as its operator sees it. */
+export class ProgramHost extends PackagedHost {
+  readonly model: FakeModel;
+  readonly hub: MarkedHub;
+
+  constructor(host: PackagedHost["host"], model: FakeModel, hub: MarkedHub) {
+    super(host);
+    this.model = model;
+    this.hub = hub;
+  }
+
+  async secret(name: string, value: string): Promise<void> {
+    const words = ["fleetctl", "secret", "set", name, "--agent", "ada", "--value", "-"];
+    const ended = await this.run(words, { input: value });
+    assert.equal(ended.code, 0, ended.err);
+  }
+
+  /** Sends a turn that the model answers with a text; returns what the model saw first. */
+  async say(text: string): Promise<ModelSight> {
+    const from = this.model.requests.length;
+    this.model.script({ kind: "answer", text: `you said ${text}` });
+    await this.must("fleetctl", "turn", "ada", text);
+    const first = this.model.requests[from];
+    assert.ok(first !== undefined);
+    return sightOf(first);
+  }
+
+  /** Has the model call a tool, and sends a turn; returns what the model read of the result. */
+  async call(tool: string, input: unknown): Promise<SeenResult> {
+    const from = this.model.requests.length;
+    this.model.forget();
+    this.model.script(
+      { kind: "answer", calls: [{ tool, arguments: input }] },
+      { kind: "answer", text: "that was it" },
+    );
+    const turn = JSON.parse(await this.must("fleetctl", "turn", "ada", `use ${tool}`, "--json"));
+    assert.equal(turn.outcome, "completed", JSON.stringify(turn));
+    const last = this.model.requests.slice(from).at(-1);
+    assert.ok(last !== undefined);
+    const result = sightOf(last).results.at(-1);
+    assert.ok(result !== undefined, JSON.stringify(last.body.messages));
+    return result;
+  }
+
+  async approvals(): Promise<readonly ApprovalView[]> {
+    return JSON.parse(await this.must("fleetctl", "approvals", "list", "--all", "--json"))
+      .approvals;
+  }
+
+  /** The one call that waits for a human. */
+  async untilAsked(): Promise<ApprovalView> {
+    return await poll(
+      "a call that waits",
+      async () => (await this.approvals()).find(({ state }) => state === "asked"),
+    );
+  }
+
+  /** Marks tools of the hub, and declares them; the entry of an agent stays as it is. */
+  async mark(marks: Readonly<Record<string, string>>): Promise<void> {
+    const file = `${this.host.root}/var/lib/fleetctl/repo/catalog/hub/mcp.yaml`;
+    const text = (await Deno.readTextFile(file))
+      .replace(/^tools:\n(?: .*\n)*/m, "").replace(/^exposure:.*\n/m, "");
+    const lines = Object.entries(marks)
+      .map(([tool, risk]) => `  ${tool}: { risk: ${risk} }\n`).join("");
+    await Deno.writeTextFile(file, `${text.trimEnd()}\nexposure: direct\ntools:\n${lines}`);
+    await this.must("fleetctl", "apply");
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * Agent programs of others that tests run unchanged: name, pinned package, how each is started and
+ * pointed at a model endpoint. The preparation step installs them; nothing of them is shipped.
+ *
+ * To add one: a row here, and its `deno.json` and `deno.lock` below `tests/runtimes/programs/`.
+ *
+ * @module
+ */
+
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import { pathsUnder } from "core/paths.ts";
+import { shippedDefinitions } from "core/runtimes/definitions.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { installPinned } from "tests/support/pinned_tool.ts";
+
+/** One program. */
+export interface RuntimeProgram {
+  /** Name of its folder of pins, of its folder in the cache, and of its runtime definition. */
+  readonly name: string;
+  /** The package whose version is pinned. */
+  readonly npm: string;
+  /** The program's file below `node_modules`. */
+  readonly file: string;
+  /** Installed without `FLEETCTL_RUNTIMES`. */
+  readonly isDefault: boolean;
+  /** How it is started; the command is replaced by the installed file. */
+  readonly definition: () => RuntimeDefinition;
+  /**
+   * Writes what it needs into `home`, and into the program folder below `root`; returns its
+   * environment. `url` has no path.
+   */
+  readonly connect: (at: {
+    readonly root: string;
+    readonly home: string;
+    readonly url: string;
+  }) => Promise<Readonly<Record<string, string>>>;
+  /** How the model sees a tool of an MCP. */
+  readonly toolName: (mcp: string, tool: string) => string;
+  /** Its tool that runs a command. */
+  readonly shell: string;
+  /** What the model gives that tool; `command` with a description when absent. */
+  readonly shellInput?: (command: string) => Readonly<Record<string, unknown>>;
+  /** The command as the program runs it; as the model gave it when absent. */
+  readonly shownCommand?: (command: string) => string;
+}
+
+/** What a model gives the program's own shell, and the command that a person is asked about. */
+export function shellCall({ shell, shellInput, shownCommand }: RuntimeProgram, command: string) {
+  const input = shellInput?.(command) ?? { command, description: "make a file" };
+  return { call: { tool: shell, arguments: input }, shown: shownCommand?.(command) ?? command };
+}
+
+const CLAUDE_CODE: RuntimeProgram = {
+  name: "claude-code",
+  // The main package only picks this one by an install script.
+  npm: "@anthropic-ai/claude-code-linux-x64",
+  file: "@anthropic-ai/claude-code-linux-x64/claude",
+  isDefault: true,
+  definition: () => shipped("claude-code"),
+  connect: ({ url }) =>
+    Promise.resolve({
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "key-0123456789",
+    }),
+  toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
+  shell: "Bash",
+};
+
+const PI: RuntimeProgram = {
+  name: "pi",
+  npm: "@earendil-works/pi-coding-agent",
+  // Its lock holds what the bundle of the program imports, and the Node that it needs.
+  file: ".bin/pi",
+  isDefault: true,
+  definition: () => shipped("pi"),
+  connect: async ({ root, home, url }) => {
+    const { lib } = pathsUnder(root);
+    await Deno.mkdir(lib, { recursive: true });
+    await Deno.copyFile(`${TREE}units/render/pi_gate.js`, `${lib}/pi-gate.js`);
+    const provider = {
+      baseUrl: `${url}/v1`,
+      api: "openai-completions",
+      apiKey: "$LAB_KEY",
+      models: [{ id: "fake", input: ["text", "image"] }],
+    };
+    await writeJson(`${home}/.pi/agent/models.json`, { providers: { lab: provider } });
+    await writeJson(`${home}/.pi/agent/settings.json`, {
+      defaultProvider: "lab",
+      defaultModel: "fake",
+    });
+    return { LAB_KEY: "key-0123456789" };
+  },
+  toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
+  shell: "bash",
+};
+
+const OPENCODE: RuntimeProgram = {
+  name: "opencode",
+  // The main package only picks this one by an install script.
+  npm: "opencode-linux-x64",
+  file: "opencode-linux-x64/bin/opencode",
+  isDefault: false,
+  definition: () => shipped("opencode"),
+  connect: async ({ home, url }) => {
+    const model = {
+      name: "fake",
+      attachment: true,
+      limit: { context: 100_000, output: 8_000 },
+      modalities: { input: ["text", "image"], output: ["text"] },
+    };
+    const lab = {
+      npm: "@ai-sdk/openai-compatible",
+      options: { baseURL: `${url}/v1`, apiKey: "{env:LAB_KEY}" },
+      models: { fake: model },
+    };
+    await writeJson(`${home}/.config/opencode/opencode.json`, {
+      autoupdate: false,
+      share: "disabled",
+      provider: { lab },
+      model: "lab/fake",
+      small_model: "lab/fake",
+    });
+    return { LAB_KEY: "key-0123456789" };
+  },
+  toolName: (mcp, tool) => `${mcp}_${tool}`,
+  shell: "bash",
+};
+
+const CODEX: RuntimeProgram = {
+  name: "codex",
+  // The main package only starts this one.
+  npm: "@openai/codex",
+  file: "@openai/codex/vendor/x86_64-unknown-linux-musl/bin/codex",
+  isDefault: false,
+  definition: () => shipped("codex"),
+  connect: async ({ home, url }) => {
+    const page = await Deno.readTextFile(`${TREE}docs/runtime.md`);
+    const [, config = ""] = /^```toml\n# \S+\/config\.toml\n([^]*?)^```$/m.exec(page) ?? [];
+    await Deno.mkdir(`${home}/.codex`, { recursive: true });
+    const text = config.replace("https://api.openai.com", url);
+    await Deno.writeTextFile(`${home}/.codex/config.toml`, text);
+    return { OPENAI_API_KEY: "key-0123456789" };
+  },
+  toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
+  shell: "exec_command",
+  shellInput: (cmd) => ({ cmd }),
+  shownCommand: (command) => `/bin/bash -lc '${command}'`,
+};
+
+const CLAUDE_AGENT_ACP: RuntimeProgram = {
+  name: "claude-agent-acp",
+  npm: "@agentclientprotocol/claude-agent-acp",
+  file: ".bin/claude-agent-acp",
+  isDefault: false,
+  definition: () => shipped("claude-agent-acp"),
+  connect: CLAUDE_CODE.connect,
+  toolName: CLAUDE_CODE.toolName,
+  shell: CLAUDE_CODE.shell,
+};
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+  await Deno.writeTextFile(path, JSON.stringify(value));
+}
+
+/** All programs. */
+export const RUNTIME_PROGRAMS: readonly RuntimeProgram[] = [
+  CLAUDE_CODE,
+  PI,
+  OPENCODE,
+  CODEX,
+  CLAUDE_AGENT_ACP,
+];
+
+/** Those that this run installs and tests: `FLEETCTL_RUNTIMES` is `all`, or names with commas. */
+export function wantedPrograms(): readonly RuntimeProgram[] {
+  const wanted = Deno.env.get("FLEETCTL_RUNTIMES") ?? "";
+  if (wanted === "all") return RUNTIME_PROGRAMS;
+  return wanted === ""
+    ? RUNTIME_PROGRAMS.filter((program) => program.isDefault)
+    : wanted.split(",").map(programNamed);
+}
+
+/** A test for each of these programs; it is skipped where this run does not install the program. */
+export function testPrograms(
+  names: readonly string[],
+  what: string,
+  body: (program: RuntimeProgram) => Promise<void>,
+): void {
+  const installed = wantedPrograms();
+  for (const program of names.map(programNamed)) {
+    Deno.test({
+      name: `${program.name} ${what}`,
+      ignore: !installed.includes(program),
+      fn: () => body(program),
+    });
+  }
+}
+
+/** Returns the program of that name. */
+export function programNamed(name: string): RuntimeProgram {
+  const found = RUNTIME_PROGRAMS.find((program) => program.name === name);
+  if (found === undefined) throw new Error(`there is no program ${name}`);
+  return found;
+}
+
+function folders({ name }: RuntimeProgram) {
+  return {
+    source: `${TREE}tests/runtimes/programs/${name}`,
+    installed: `${TREE}.cache/runtimes/${name}`,
+  };
+}
+
+/** Installs the wanted programs at their pinned versions, each once. */
+export async function installPrograms(say: (line: string) => void): Promise<void> {
+  for (const program of wantedPrograms()) {
+    await installPinned(folders(program), () => say(`fetching the agent program ${program.name}`));
+  }
+}
+
+/** The folder of its packages, to be copied elsewhere as a whole. */
+export function installedModules(program: RuntimeProgram): string {
+  return `${folders(program).installed}/node_modules`;
+}
+
+/** Search path of the program: the Node of its lock before that of the host. */
+export function programPath(program: RuntimeProgram): string {
+  return `${folders(program).installed}/node_modules/.bin:/usr/local/bin:/usr/bin:/bin`;
+}
+
+/** Path of the installed program. */
+export function programFile(program: RuntimeProgram): string {
+  return `${folders(program).installed}/node_modules/${program.file}`;
+}
+
+/** The version that its pins name. */
+export async function pinnedVersion(program: RuntimeProgram): Promise<string> {
+  const { imports } = JSON.parse(await Deno.readTextFile(`${folders(program).source}/deno.json`));
+  const pinned = Object.values<string>(imports).find((to) => to.startsWith(`npm:${program.npm}@`))
+    ?.slice(`npm:${program.npm}@`.length) ?? "";
+  // A build for one platform has the platform in its version.
+  return pinned.replace(/-linux-x64$/, "");
+}
+
+function shipped(name: string): RuntimeDefinition {
+  const definition = shippedDefinitions().get(name);
+  if (definition === undefined) throw new Error(`no runtime definition "${name}" is shipped`);
+  return definition;
+}
