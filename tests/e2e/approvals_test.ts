@@ -1,6 +1,6 @@
 /**
- * A call that asks, through every real process with its own permission set: denied and approved on the
- * command line, and by the owner through the login proxy's cockpit.
+ * A call that asks, through every real process with its own permission set: denied and approved on
+ * the command line, and by the owner through the login proxy's cockpit.
  *
  * @module
  */
@@ -35,7 +35,7 @@ async function untilAsked(root: string, isOver: () => boolean): Promise<string> 
   throw new Error("the turn ended before anybody was asked");
 }
 
-Deno.test("a call that asks is denied and approved on the command line, and done once", async () => {
+Deno.test("a call that asks is denied, approved on the command line, and done once", async () => {
   const root = await makeRoot();
   const repository = workspaceRepository(root);
   await makeRepository(repository, "first");

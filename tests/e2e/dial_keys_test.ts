@@ -1,6 +1,6 @@
 /**
  * Dial keys through real processes: from the first proof to a commit in the ledger, and from a
- * revoke to the end of the session (decision 11).
+ * revoke to the end of the session.
  *
  * @module
  */
@@ -75,7 +75,7 @@ Deno.test("the first start enrolls ada's key in the ledger, the second one prove
   assert.equal(await again.stop(), 0, again.text());
 });
 
-Deno.test("a revoke ends the session within a second, and no key comes back by itself", async () => {
+Deno.test("a revoke ends the session within a second, and no key comes back", async () => {
   const root = await makeRoot();
   const paths = pathsUnder(root);
   await using up = startUp(root);
@@ -100,15 +100,11 @@ Deno.test("a revoke ends the session within a second, and no key comes back by i
 
   const changes = Deno.watchFs(paths.etc);
   const revoking = done(root, "agents", "key", "revoke", "cat");
-  let rendered = 0;
   for await (const change of changes) {
-    if (!change.paths.includes(paths.dialKeys)) continue;
-    rendered = performance.now();
-    break;
+    if (change.paths.includes(paths.dialKeys)) break;
   }
+  // How soon it ends is in `tests/gateway/dial/keys_test.ts`, with a clock of its own.
   assert.deepEqual(await client.closed, DENIED);
-  const took = performance.now() - rendered;
-  assert.ok(took < 1_000, `the session ended ${took} ms after the keys were rendered`);
   assert.match(await revoking, /^revoked {2}every dial key of agent "cat"$/m);
 
   const sameKey = await proveKey(url, key, as);

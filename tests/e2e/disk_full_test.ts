@@ -1,6 +1,6 @@
 /**
- * A full disk under a root, on a small tmpfs of its own: one clear error, nothing acknowledged is lost,
- * and everything works again once there is room. Needs the right to mount.
+ * A full disk under a root, on a small tmpfs of its own: one clear error, nothing acknowledged is
+ * lost, and everything works again once there is room. Needs the right to mount.
  *
  * @module
  */

@@ -16,7 +16,7 @@ import {
   workspaceRepository,
 } from "tests/support/up_process.ts";
 
-Deno.test("up --turn prints the real hash and subject of a repository made a minute ago", async () => {
+Deno.test("up --turn prints the real hash and subject of a new repository", async () => {
   const root = await makeRoot();
   const repository = workspaceRepository(root);
   const subject = `subject ${crypto.randomUUID()}`;
@@ -42,7 +42,7 @@ Deno.test("up --turn prints the real hash and subject of a repository made a min
   assert.ok(again.stdout.includes(second), again.stdout);
 });
 
-Deno.test("up brings up every part, verbs work beside it, and Ctrl-C stops every child", async () => {
+Deno.test("up starts every part, verbs work beside it, and Ctrl-C stops every child", async () => {
   const root = await makeRoot();
   await using up = startUp(root);
   await up.line(/^ready /);

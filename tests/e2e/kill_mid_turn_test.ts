@@ -109,7 +109,7 @@ async function nextTurnWorks(up: UpProcess): Promise<void> {
   assert.match(turn.stdout, /alive/);
 }
 
-Deno.test("kill -9 of the gateway in mid-turn: the turn goes on and every event comes once", async () => {
+Deno.test("kill -9 of the gateway in mid-turn: the turn goes on, events come once", async () => {
   await using up = startUp(await makeRoot());
   await up.line(/^ready /);
   const held = await holdTurn(up, "gateway");
@@ -136,7 +136,7 @@ Deno.test("kill -9 of the dial unit in mid-turn: the turn ends as interrupted, o
   await nextTurnWorks(up);
 });
 
-Deno.test("kill -9 of the runtime in mid-turn: the turn ends as interrupted, and the next one works", async () => {
+Deno.test("kill -9 of the runtime in mid-turn interrupts it, and the next one works", async () => {
   await using up = startUp(await makeRoot());
   await up.line(/^ready /);
   const held = await holdTurn(up, "runtime");
@@ -148,7 +148,7 @@ Deno.test("kill -9 of the runtime in mid-turn: the turn ends as interrupted, and
   await nextTurnWorks(up);
 });
 
-Deno.test("kill -9 of an MCP server in mid-call: the call fails with the reason, the turn ends", async () => {
+Deno.test("kill -9 of an MCP server in mid-call: the call fails, the turn ends", async () => {
   const root = await makeRoot();
   const repository = workspaceRepository(root);
   await makeRepository(repository, "held");
@@ -158,7 +158,8 @@ Deno.test("kill -9 of an MCP server in mid-call: the call fails with the reason,
   await Deno.remove(`${repository}/.git/HEAD`);
   await makeFifo(`${repository}/.git/HEAD`);
   const turn = runDev(["up", "--root", root, "--turn", `last commit of ${repository}`]);
-  // The server is started by the first connection; opening the FIFO for writing waits for its reader.
+  // The server is started by the first connection; opening the FIFO for writing waits
+  // for its reader.
   const writer = await Deno.open(`${repository}/.git/HEAD`, { write: true });
   await killPart(up, /git-mcp-server/);
   writer.close();

@@ -121,7 +121,7 @@ Deno.test("a login leads to the cockpit, a turn is watched, and a logout ends it
   assert.match(status.stdout, /login/);
 });
 
-Deno.test("up prints the same password again, and says when an operator has set another", async () => {
+Deno.test("up prints its password again, and says when an operator set another", async () => {
   const root = await makeRoot();
   const lines: string[] = [];
   for (let round = 0; round < 2; round++) {

@@ -10,7 +10,7 @@ import { startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { connectModel } from "tests/support/model_for_agent.ts";
 import { makeRoot, runDev, startUp } from "tests/support/up_process.ts";
 
-Deno.test("a model endpoint that answers 429, breaks off or is down ends the turn as stated", async () => {
+Deno.test("a model endpoint that answers 429, breaks off or is down ends the turn", async () => {
   const root = await makeRoot();
   const model = await startFakeModel();
   await using up = startUp(root);

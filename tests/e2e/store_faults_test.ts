@@ -120,7 +120,7 @@ const HOSTILE: readonly {
   },
 ];
 
-Deno.test("verbs of the store refuse hostile input, say so shortly, and change nothing", async () => {
+Deno.test("verbs of the store refuse hostile input shortly, and change nothing", async () => {
   await withBench(async (bench) => {
     const old = await readState(bench);
     for (const { name, words, stdin, says } of HOSTILE) {
@@ -147,7 +147,7 @@ Deno.test("verbs of the store refuse hostile input, say so shortly, and change n
   });
 });
 
-Deno.test("ten thousand keys are stored, listed and changed, and a shard that is full says so", async () => {
+Deno.test("ten thousand keys are stored, listed, changed; a full shard says so", async () => {
   await withBench(async (bench) => {
     const shard = (count: number) =>
       new Map(Array.from({ length: count }, (_, at) => [`KEY_${at}` as KeyName, `value ${at}`]));
@@ -199,12 +199,13 @@ Deno.test("links where a file is written are replaced or refused, and never foll
   });
 });
 
-Deno.test("a role key that reads back empty keeps the env file, and a broken store every file", async () => {
+Deno.test("a role key that reads empty keeps the env file, a broken store all files", async () => {
   await withBench(async (bench) => {
     const { paths } = bench;
     await Deno.writeTextFile(
       paths.rolesFile,
-      "gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 127.0.0.1:8735, trust: assertion }\n" +
+      "gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 127.0.0.1:8735, trust: " +
+        "assertion }\n" +
         "login: { listen: 127.0.0.1:8736, driver: basic }\n",
     );
     await finish(bench, ["secret", "set", "WEBVIEW_BASIC_USERS", "--value", "ada@x.org:pw-pw-pw"]);

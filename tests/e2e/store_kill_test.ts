@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { readHistory } from "core/ledger/history.ts";
-import { parseKeyRing } from "core/signed_value.ts";
+import { parseKeyRing } from "core/crypto/signed_value.ts";
 import {
   type Bench,
   finish,

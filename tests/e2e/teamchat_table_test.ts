@@ -1,13 +1,13 @@
 /**
- * The table of docs/teamchat.md as a test: every hostile delivery, given to our gateway and to three SDKs of
- * the vendor in one run. Our column must be what it must be, and what the document says; the SDKs
- * are there so that a case which harms nobody is seen for what it is.
+ * The table of docs/teamchat.md as a test: every hostile delivery, given to our gateway and to
+ * three SDKs of the vendor in one run. Our column must be what it must be, and what the document
+ * says; the SDKs are there so that a case which harms nobody is seen for what it is.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { runTable, type Table } from "tests/bench/teamchat/table.ts";
+import { runTable, type Table } from "tests/teamchat/sdks/table.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 /** Our cells of the document, by case. */
@@ -26,7 +26,7 @@ async function documented(): Promise<ReadonlyMap<string, string>> {
 const cellsOf = (table: Table, name: string) =>
   table.rows.find((row) => row.name === name)?.cells ?? [];
 
-Deno.test("beside three SDKs, our column of hostile deliveries is as it must be and as it is told", async () => {
+Deno.test("beside three SDKs, our column of hostile deliveries is as told", async () => {
   const table = await runTable();
   assert.deepEqual(table.wrong, []);
   // They ran, and answer a good delivery.

@@ -1,8 +1,9 @@
 /**
- * Team chat from end to end, as users have it: `up --teamchat` with the agent that it brings up, bea, a
- * second one, cal, who is added while it runs, an owner each, and real processes under their permission
- * sets. In local mode and in cloud mode against the kit each owner's message reaches their own agent and
- * its answer comes back as a stream; another owner's, or a stranger's, never does.
+ * Team chat from end to end, as users have it: `up --teamchat` with the agent that it brings
+ * up, bea, a second one, cal, who is added while it runs, an owner each, and real processes
+ * under their permission sets. In local mode and in cloud mode against the kit each owner's
+ * message reaches their own agent and its answer comes back as a stream; another owner's, or
+ * a stranger's, never does.
  *
  * @module
  */
@@ -126,7 +127,7 @@ async function gatewayProcess(root: string): Promise<readonly string[]> {
   return (await processesOf(root)).filter((line) => /teamchat\/main|fleetctl-teamchat /.test(line));
 }
 
-Deno.test("each owner's message reaches their own agent and its answer comes back, in local and in cloud mode", async (t) => {
+Deno.test("each owner's message reaches their own agent, in both modes", async (t) => {
   const root = await makeRoot();
   await using up = startUp(root, ["--teamchat"]);
   const line = await up.line(/^team chat, local mode: /);
@@ -138,9 +139,18 @@ Deno.test("each owner's message reaches their own agent and its answer comes bac
   ];
   await t.step("a second agent is added, and the gateway is not restarted", async () => {
     const before = await gatewayProcess(root);
-    await verb(root, "agents", "add", "cal", "--channel", "teamchat", "--owner-aad", CAL_OWNER, ...[
-      ...["--user-email", "cal-owner@localhost"],
-    ]);
+    await verb(
+      root,
+      "agents",
+      "add",
+      "cal",
+      "--channel",
+      "teamchat",
+      "--owner-aad",
+      CAL_OWNER,
+      "--user-email",
+      "cal-owner@localhost",
+    );
     assert.ok(before.length > 0);
     assert.deepEqual(await gatewayProcess(root), before);
   });
@@ -160,9 +170,17 @@ Deno.test("each owner's message reaches their own agent and its answer comes bac
     await verb(root, "secret", "set", "TEAMS_APP_TENANT_ID", "--value", TENANT);
     const port = Number(new URL(url).port);
     const install = (register: number) =>
-      verb(root, ...["teams-gateway", "install", "--cloud", `${root}/kit.yaml`], ...[
-        ...["--listen", `127.0.0.1:${port}`, "--register-listen", `127.0.0.1:${register}`],
-      ]);
+      verb(
+        root,
+        "teams-gateway",
+        "install",
+        "--cloud",
+        `${root}/kit.yaml`,
+        "--listen",
+        `127.0.0.1:${port}`,
+        "--register-listen",
+        `127.0.0.1:${register}`,
+      );
     await install(freePort());
     for (const { name } of owners) await verb(root, "agents", "restart", name);
     const status = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));

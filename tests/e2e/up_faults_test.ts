@@ -1,6 +1,6 @@
 /**
- * `up` on a machine where something is wrong: each fault ends in one clear error with its next step,
- * and nothing else breaks.
+ * `up` on a machine where something is wrong: each fault ends in one clear error with its next
+ * step, and nothing else breaks.
  *
  * @module
  */
@@ -169,7 +169,7 @@ Deno.test("Ctrl-C while up starts ends it, before it is ready, with all its chil
   assert.deepEqual(await processesOf(root), []);
 });
 
-Deno.test("Ctrl-C in the middle of a turn cancels it and ends up with all its children", async () => {
+Deno.test("Ctrl-C in the middle of a turn cancels it and ends up with its children", async () => {
   const root = await makeRoot();
   const up = startUp(root, ["--turn", 'call bash {"command": "sleep 300"}']);
   await up.line(/→ bash/);

@@ -9,7 +9,7 @@
 
 import { bootHost } from "tests/support/booted_host.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
-import { buildPackage } from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
 import { setUp } from "tests/system/activation/host.ts";
 import { checkIdle, checkRelayed } from "tests/system/activation/calls.ts";
 import { checkKills, checkReboots } from "tests/system/activation/churn.ts";

@@ -13,7 +13,8 @@ import { reachingServer, RPC_WHEEL } from "tests/fakes/python_server.ts";
 import { bootHost, poll } from "tests/support/booted_host.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
-import { buildPackage, DAEMON, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { DAEMON, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
 
 const TRIES = "/var/lib/fleetctl/tries";
 const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
@@ -22,6 +23,19 @@ const WIPE = tool("wipe_page", "Wipes a page");
 function version(number: string, more: Partial<Parameters<typeof serverPackage>[0]> = {}) {
   return serverPackage({ name: "@acme/wiki", version: number, tools: [READ], ...more });
 }
+
+/** Looks at its engine, its home, and a file of its agent that it is not granted. */
+const REACH = serverPackage({
+  name: "@acme/reach",
+  version: "1.0.0",
+  tools: [tool("look", "Looks around")],
+  atStart: `import { readdirSync, readFileSync } from "node:fs";
+const read = (path) => {
+  try { return readFileSync(path, "utf8"); } catch (thrown) { return thrown.code; }
+};`,
+  atCall: `text = [typeof Deno, readdirSync(process.env.HOME).join(" "), read("/home/ada/secret"),
+    process.env.REACH_SITE].join("\\n");`,
+});
 
 const PACKAGES = [
   version("1.0.0"),
@@ -32,6 +46,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 mkdirSync(".config/wiki", { recursive: true });
 writeFileSync(".config/wiki/state", "kept");`,
   }),
+  REACH,
   version("1.2.0", { atStart: `setInterval(() => {}, 1000); await new Promise(() => {});` }),
 ];
 
@@ -110,8 +125,16 @@ async function isConfined(scene: Scene): Promise<void> {
     );
   for (
     const hidden of [
-      ...["/etc/fleetctl", "/var/lib/fleetctl/repo", "/var/lib/fleetctl/vendor-cache"],
-      ...["/home", "/root", "/run/fleetctl", "/run/mcp", "/run/dbus", "/etc/shadow", "/srv"],
+      "/etc/fleetctl",
+      "/var/lib/fleetctl/repo",
+      "/var/lib/fleetctl/vendor-cache",
+      "/home",
+      "/root",
+      "/run/fleetctl",
+      "/run/mcp",
+      "/run/dbus",
+      "/etc/shadow",
+      "/srv",
     ]
   ) {
     const seen = await inside("ls", hidden);
@@ -161,7 +184,10 @@ async function killedInTheMiddle(scene: Scene): Promise<void> {
   assert.deepEqual(await scene.tries(), []);
 }
 
-const PYTHON_WORDS = ["--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"];
+/** What these servers say of themselves lets no tool run without a human. */
+const FREE = ["--risk", "*=allow"];
+const PYTHON_WORDS = ["--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"]
+  .concat(["--set-env", "WIKI_SITE=of the catalog"]);
 
 /** What a server is told to reach for, and what must come of it. */
 type Reach = readonly [name: string, what: string, want: RegExp];
@@ -181,8 +207,14 @@ const NO_WAY = /^(OSError|ConnectionRefusedError)/;
 
 async function pythonIsConfined(scene: Scene): Promise<void> {
   const added = await scene.catalog(
-    ...["add", "pywiki", ...PYTHON_WORDS],
-    ...["--grant", "read={home}/notes", "--grant", "write={home}/drafts"],
+    "add",
+    "pywiki",
+    ...PYTHON_WORDS,
+    ...FREE,
+    "--grant",
+    "read={home}/notes",
+    "--grant",
+    "write={home}/drafts",
   );
   assert.equal(added.code, 0, added.out + added.err);
   assert.match(added.out, /tools {2}7: all, host, read, write, list, variable, program/);
@@ -193,6 +225,10 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
   );
   await scene.must("fleetctl", "mcp", "remove", "browser", "ada");
   await scene.must("fleetctl", "secret", "set", "WIKI_KEY", "--value", "k", "--agent", "ada");
+  // An agent's env file is read after what its units set.
+  for (const name of ["WIKI_SITE", "REACH_SITE"]) {
+    await scene.must("fleetctl", "secret", "set", name, "--value", "stolen", "--agent", "ada");
+  }
   const files = "cd /home/ada && mkdir notes drafts && echo granted > notes/a && echo x > secret";
   await scene.must("sh", "-c", files);
   await scene.must("chown", "-R", "ada:ada", "/home/ada/notes", "/home/ada/drafts");
@@ -203,7 +239,7 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
     ["write", "/home/ada/drafts/b", /^done$/],
     ["write", "/home/ada/notes/a", /Read-only file system/],
     ["write", "/var/lib/fleetctl/deploy/wiki/x", /^(OSError|FileNotFoundError)/],
-    ["list", "/home/ada", /^\.cache drafts notes$/],
+    ["list", "/home/ada", /^drafts notes$/],
     ["read", "/home/ada/secret", NOT_THERE],
     ["read", "/etc/fleetctl/env/agent-ada.env", NOT_THERE],
     ["read", "/etc/shadow", NOT_THERE],
@@ -213,6 +249,8 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
     ["program", "/home/ada/secret", /No such file/],
     ["variable", "WIKI_KEY", /^k$/],
     ["variable", "FLEETCTL_PERMISSIONS", /^None$/],
+    ["variable", "NO_COLOR", /^1$/],
+    ["variable", "WIKI_SITE", /^of the catalog$/],
     ["host", "4874", NO_WAY],
   ]);
   assert.equal(await scene.must("stat", "-c", "%U", "/home/ada/drafts/b"), "ada\n");
@@ -221,15 +259,106 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
   );
   assert.match(denied.err, /Cannot let MCP "pywiki" use net "\*": its manifest does not grant it/);
 
-  const granted = await scene.catalog(
-    ...["upgrade", "pywiki", "--to", "1.0.0", "--grant", "net=*"],
-  );
+  const granted = await scene.catalog("upgrade", "pywiki", "--to", "1.0.0", "--grant", "net=*");
   assert.equal(granted.code, 0, granted.out + granted.err);
   await reach(scene, "pywiki", [["host", "4874", /^done$/], ["read", "/etc/shadow", NOT_THERE]]);
 }
 
+/** The try and the unit build the same sandbox for real Node. */
+async function nodeIsConfined(scene: Scene): Promise<void> {
+  const pin = ["--npm", "@acme/reach@1.0.0", "--engine", "node", "--set-env", "REACH_SITE={home}"];
+  const added = await scene.catalog("add", "reach", ...pin, ...FREE);
+  assert.equal(added.code, 0, added.out + added.err);
+  assert.match(added.out, /^tools {2}1: look$/m, added.err);
+  await scene.must("fleetctl", "mcp", "add", "reach", "ada");
+  const call = ["fleetctl", "mcp", "call", "reach", "look", "ada"];
+  const said = (await scene.must(...call, "--args", '{"text":"x"}')).split("\n");
+  assert.deepEqual(said.slice(0, 4), ["undefined", "", "ENOENT", "/home/ada"]);
+}
+
+/** What the doctor knows is what a call says, as root and as the agent through its own proxy. */
+async function alteredTreeIsNamed(scene: Scene): Promise<void> {
+  const folder = "/var/lib/fleetctl/deploy/pywiki";
+  const file =
+    (await scene.must("find", "-L", `${folder}/current`, "-name", "*.py")).split("\n")[0];
+  await scene.must("sh", "-c", `echo '# altered' >> "$1"`, "sh", file ?? "");
+  const call = ["fleetctl", "mcp", "call", "pywiki", "list"];
+  const asked = ["--args", '{"text":"/home/ada"}'];
+  const root = await scene.run([...call, "ada", ...asked]);
+  const own = await scene.run([...call, "self", ...asked], { user: "ada" });
+  for (const [ended, apply] of [[root, "fleetctl apply"], [own, "fleetctl apply self"]] as const) {
+    assert.equal(ended.code, 1, ended.out + ended.err);
+    assert.match(
+      ended.err,
+      /Cannot start MCP "pywiki": its files are not those that were installed/,
+    );
+    assert.match(ended.err, new RegExp(`^hint: ${apply}$`, "m"));
+    assert.doesNotMatch(ended.err, /reset|journalctl/);
+  }
+  await scene.must("fleetctl", "apply");
+  await reach(scene, "pywiki", [["read", "/home/ada/notes/a", /^granted/]]);
+}
+
+/** A grant of the whole home leaves the agent's keys and sign-ins closed. */
+async function keysAreClosed(scene: Scene): Promise<void> {
+  const granted = await scene.catalog(
+    "upgrade",
+    "pywiki",
+    "--to",
+    "1.0.0",
+    "--grant",
+    "read={home}",
+    "--grant",
+    "write={home}",
+  );
+  assert.equal(granted.code, 0, granted.out + granted.err);
+  const oauth =
+    "mkdir -p /home/ada/.fleetctl/oauth/mail && echo t > /home/ada/.fleetctl/oauth/mail/t";
+  const written = await scene.run(["sh", "-c", oauth], { user: "ada" });
+  assert.equal(written.code, 0, written.err);
+  await reach(scene, "pywiki", [
+    ["read", "/home/ada/secret", /^x/],
+    ["write", "/home/ada/drafts/c", /^done$/],
+    ["list", "/home/ada/.fleetctl/dial", /^PermissionError|^$/],
+    ["write", "/home/ada/.fleetctl/dial/c", /^PermissionError|^OSError/],
+    ["read", "/home/ada/.fleetctl/oauth/mail/t", /^(PermissionError|FileNotFoundError)/],
+    ["write", "/home/ada/.runtime-b/agent/mcp.json", /^PermissionError|^OSError/],
+  ]);
+}
+
+/** Replaces a folder of ada's by a link into a folder that only its owner can reach. */
+const PLANT =
+  `cd /home/ada && rm -rf -- "$1" && mkdir -p "$(dirname -- "$1")" && ln -s /home/bob/open "$1"`;
+
+async function linksLeadNowhere(scene: Scene): Promise<void> {
+  await scene.must("useradd", "--create-home", "bob");
+  await scene.must("chmod", "0700", "/home/bob");
+  await scene.must("sh", "-c", "mkdir -m 0777 /home/bob/open && echo private > /home/bob/open/a");
+  const plants: readonly (readonly [folder: string, tool: string, path: string])[] = [
+    ["notes", "read", "/home/ada/notes/a"],
+    ["drafts", "write", "/home/ada/drafts/b"],
+    [".cache/fleetctl/mcp-pywiki", "write", "/home/ada/.cache/fleetctl/mcp-pywiki/b"],
+  ];
+  for (const [folder, tool, path] of plants) {
+    const planted = await scene.run(["sh", "-c", PLANT, "sh", folder], { user: "ada" });
+    assert.equal(planted.code, 0, planted.err);
+    const words = ["fleetctl", "mcp", "call", "pywiki", tool, "ada", "--args"];
+    const ended = await scene.run([...words, JSON.stringify({ text: path })]);
+    assert.doesNotMatch(ended.out, /private|done/, folder);
+    assert.equal((await scene.run(["test", "-e", "/home/bob/open/b"])).code, 1, folder);
+    await scene.must("rm", `/home/ada/${folder}`);
+  }
+}
+
 async function sharedPythonIsNobody(scene: Scene): Promise<void> {
-  const added = await scene.catalog("add", "pyshared", "--uvx", "acme-wiki==1.0.0", "--shared");
+  const added = await scene.catalog(
+    "add",
+    "pyshared",
+    "--uvx",
+    "acme-wiki==1.0.0",
+    "--shared",
+    ...FREE,
+  );
   assert.equal(added.code, 0, added.out + added.err);
   await scene.must("fleetctl", "mcp", "add", "pyshared", "ada");
   const home = "/var/cache/fleetctl/mcp-pyshared";
@@ -270,6 +399,10 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
       "a Python server has what its manifest grants, and nothing else is there for it",
       () => pythonIsConfined(scene),
     );
+    await step("a server under Node is confined by the same", () => nodeIsConfined(scene));
+    await step("a call of a server that was altered says so", () => alteredTreeIsNamed(scene));
+    await step("a grant of the home opens no keys", () => keysAreClosed(scene));
+    await step("a link in a home leads it into no other one", () => linksLeadNowhere(scene));
     await step("so has one that is shared, as nobody", () => sharedPythonIsNobody(scene));
   } finally {
     await host.stop();

@@ -8,8 +8,8 @@
 import assert from "node:assert/strict";
 import { bootHost } from "tests/support/booted_host.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
+import { buildPackage } from "tests/support/built_package.ts";
 import {
-  buildPackage,
   copyInto,
   DIAL,
   installPackage,
@@ -41,8 +41,16 @@ async function setUp(scene: PackagedHost): Promise<void> {
   }
   await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
   await scene.must(
-    ...["fleetctl", "agents", "add", "ada", "--channel", "webview"],
-    ...["--user-email", "ada@example.org", "--io-weight", "20"],
+    "fleetctl",
+    "agents",
+    "add",
+    "ada",
+    "--channel",
+    "webview",
+    "--user-email",
+    "ada@example.org",
+    "--io-weight",
+    "20",
   );
   await scene.must("fleetctl", "mcp", "add", "git", "ada");
   await scene.must("fleetctl", "apply");
@@ -70,8 +78,14 @@ async function checkDefaults(scene: PackagedHost): Promise<void> {
 async function checkNewLimits(scene: PackagedHost): Promise<void> {
   const before = await session(scene);
   const said = await scene.must(
-    ...["fleetctl", "agents", "set", "ada", "--memory-max", `${MEMORY_MIB}M`],
-    ...["--tasks-max", String(TASKS)],
+    "fleetctl",
+    "agents",
+    "set",
+    "ada",
+    "--memory-max",
+    `${MEMORY_MIB}M`,
+    "--tasks-max",
+    String(TASKS),
   );
   assert.match(said, /agent "ada" has a new memory_max, tasks_max, from now on/);
   assert.doesNotMatch(said, /restart/);

@@ -1,7 +1,8 @@
 /**
  * The rendered socket and service of an MCP under real systemd: clients that come and are killed
  * leave nothing behind, an idle server stops, and the limits on tasks and memory hold. 48 clients;
- * FLEETCTL_ROUNDS says otherwise. The engine is a stand-in that starts fast; the units are the product's.
+ * FLEETCTL_ROUNDS says otherwise. The engine is a stand-in that starts fast; the units
+ * are the product's.
  *
  * @module
  */
@@ -10,14 +11,15 @@ import assert from "node:assert/strict";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { systemClock } from "core/os/clock.ts";
 import { denoTrees } from "core/os/vendor.ts";
+import { sandboxRoot } from "core/catalog/vendor.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok } from "core/result.ts";
-import { printUnit } from "core/unit_file.ts";
-import { wireOf } from "core/wire.ts";
-import { connectWire } from "core/os/wires.ts";
+import { printUnit } from "core/text/unit_file.ts";
+import { wireOf } from "units/mcp/wire.ts";
+import { connectWire } from "units/mcp/os/wires.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { type BootedHost, bootHost, poll } from "tests/support/booted_host.ts";
 import { type HostStep, hostSteps } from "tests/support/host_steps.ts";
@@ -60,7 +62,8 @@ if line == "memory":
 while line != "":
     asked = json.loads(line)
     if asked.get("method") == "tools/call":
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": []}}), flush=True)
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"content": []}}
+        print(json.dumps(answer), flush=True)
     line = sys.stdin.readline().strip()
 `;
 
@@ -71,7 +74,7 @@ printf 'up\\n'
 IFS= read -r first || exit 0
 case "$first" in
   echo) exec cat ;;
-  *) exec /usr/bin/python3 "$1" "$first" ;;
+  *) exec /usr/bin/python3 "$2" "$first" ;;
 esac
 `;
 
@@ -83,14 +86,16 @@ integrity: {package: sha512-${"A".repeat(86)}==, lock: sha256-${"A".repeat(43)}=
 command: node_modules/limits/server.py
 engine: node
 engine_reason: a stand-in that starts fast
-permissions: {run: [sh]}
 auth: none
 scope: per_user
 limits: {memory_mib: ${MEMORY_MIB}, tasks: ${TASKS}, idle_stop_seconds: 60}
 `;
   const lock = '{"version":"5"}';
   const parsed = parseManifest(text, {
-    ...{ name: "limits", file: "limits/mcp.yaml", origin: "overlay", lock },
+    name: "limits",
+    file: "limits/mcp.yaml",
+    origin: "overlay",
+    lock,
   });
   assert.ok(parsed.ok, JSON.stringify(parsed));
   return parsed.value;
@@ -117,8 +122,10 @@ async function install(host: BootedHost): Promise<void> {
   const record = { mcp: "limits", fingerprint: await denoTrees().fingerprint(at(TREE)) };
   await put(at(`${TREE}.json`), `${JSON.stringify(record, null, 2)}\n`);
   await put(at(PATHS.gate("limits")), "{}\n");
+  // The empty folder in which the manager builds what the server sees.
+  await Deno.mkdir(at(sandboxRoot(PATHS.deploy("limits"))));
   await put(at(PATHS.agentEnv(AGENT)), "");
-  const place = { paths: PATHS, agent: AGENT, workdir: "/" };
+  const place = { paths: PATHS, agent: AGENT, workdir: "/", closed: [] };
   for (const unit of [renderMcpSocket(entry, AGENT, PATHS), renderMcpService(entry, place)]) {
     await put(at(`${PATHS.units}/${unit.name}`), printUnit(unit));
   }
@@ -204,13 +211,19 @@ async function idleStop(host: BootedHost): Promise<void> {
   const fromProxy = new TransformStream<Uint8Array, Uint8Array>();
   const log = recordingLog();
   const gate = {
-    ...{ mcp: "limits" as McpName, version: "1.0.0", rules: new Map(), reads: new Set<string>() },
+    mcp: "limits" as McpName,
+    version: "1.0.0",
+    rules: new Map(),
+    reads: new Set<string>(),
     idleStopSeconds: 1,
   };
   const done = runProxy({ agent: AGENT, mcp: "limits", socket: socketOf(host) }, {
     client: wireOf({ readable: toProxy.readable, writable: fromProxy.writable }),
     openServer: connectWire,
-    ...{ clock: systemClock(), log, connect: connectUnix, dialSocket: "/nowhere" },
+    clock: systemClock(),
+    log,
+    connect: connectUnix,
+    dialSocket: "/nowhere",
     gate: { current: () => Promise.resolve(ok(gate)) },
   });
   const client = toProxy.writable.getWriter();

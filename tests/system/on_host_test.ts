@@ -10,7 +10,8 @@ import assert from "node:assert/strict";
 import { bootHost } from "tests/support/booted_host.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { TREE } from "tests/support/module_graph.ts";
-import { buildPackage, copyInto, PackagedHost } from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { copyInto, PackagedHost } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { checkNames, checkSmallVerbs } from "tests/system/on_host/small_verbs.ts";
 import { FRONT_NAME, Person } from "tests/system/on_host/person.ts";
@@ -28,8 +29,8 @@ async function commandsOfReadme(): Promise<readonly string[]> {
 }
 
 /**
- * What a host in a network has and a booted one lacks: a registry, a certificate authority for the name, and
- * a package manager that has just installed and started Caddy.
+ * What a host in a network has and a booted one lacks: a registry, a certificate authority for the
+ * name, and a package manager that has just installed and started Caddy.
  */
 async function standInForTheNetwork(scene: PackagedHost): Promise<void> {
   await copyInto(scene.host, `${VENDOR_CACHE}/browser`, "/var/lib/fleetctl/vendor-cache");

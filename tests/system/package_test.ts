@@ -9,8 +9,8 @@
 import assert from "node:assert/strict";
 import { bootHost } from "tests/support/booted_host.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
+import { buildPackage } from "tests/support/built_package.ts";
 import {
-  buildPackage,
   copyInto,
   DAEMON,
   installPackage,

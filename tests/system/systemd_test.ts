@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ServiceFault } from "core/ports.ts";
-import { printEnvFile } from "core/env_file.ts";
-import { printExec, quoteAssignment } from "core/quote.ts";
-import { systemdServices } from "core/os/systemd.ts";
-import { UNIT_FOLDERS } from "core/os/systemd_list.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import { printEnvFile } from "core/text/env_file.ts";
+import { printExec, quoteAssignment } from "core/text/quote.ts";
+import { systemdServices } from "units/manager/os/systemd.ts";
+import { UNIT_FOLDERS } from "units/manager/os/systemd_list.ts";
 import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 
 const UNITS: Readonly<Record<string, string>> = {

@@ -1,11 +1,13 @@
 /**
- * Calls that wait for the owner, in the page: the card with everything that a decision is about, one
- * card for the prompts of one turn, holding for what may destroy, and what others decided meanwhile.
+ * Calls that wait for the owner, in the page: the card with everything that a decision is
+ * about, one card for the prompts of one turn, holding for what may destroy, and what
+ * others decided meanwhile.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilText, untilTexts } from "tests/support/page_waits.ts";
 import type { Page } from "playwright-core";
 import { findings } from "tests/support/axe.ts";
 import { PHONE } from "tests/support/browser.ts";
@@ -32,9 +34,16 @@ const story = storiesIn<Turn>(browserOfFile(), async (email) => {
 /** Lets a call wait. */
 async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
   await of.agent.emit("approval_asked", {
-    ...{ approval_id: id, mcp: "git", version: "2.1.0", tool: "git_push", origin: "direct" },
-    ...{ arguments: { remote: "origin", id }, is_destructive: false, digest: `digest-${id}` },
-    ...{ expires: SCENE_NOW + 12 * 60_000, ...more },
+    approval_id: id,
+    mcp: "git",
+    version: "2.1.0",
+    tool: "git_push",
+    origin: "direct",
+    arguments: { remote: "origin", id },
+    is_destructive: false,
+    digest: `digest-${id}`,
+    expires: SCENE_NOW + 12 * 60_000,
+    ...more,
   }, { turnId: of.turnId });
 }
 
@@ -53,9 +62,8 @@ story("a call that waits is shown with all its arguments, and approved", async (
   const { page } = of;
   await asks(of, "a1");
   await card(page).waitFor();
-  const text = await card(page).innerText();
   for (const part of ["git_push", "git 2.1.0", '"remote": "origin"', "direct", "expires in"]) {
-    assert.ok(text.includes(part), `${part} in ${text}`);
+    await card(page).filter({ hasText: part }).waitFor();
   }
   await page.getByRole("button", { name: "Approve git_push" }).click();
   const frame = await takes(of, "applied");
@@ -70,10 +78,10 @@ story("several prompts of one turn are one card, and a denial has a reason", asy
   const { page } = of;
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
-  await page.getByText("2 calls wait for you").waitFor();
-  assert.equal(await card(page).count(), 1);
+  await page.getByText("2 calls need your approval").waitFor();
+  await untilCount(card(page), 1);
   const row = page.locator(".approval-row", { hasText: "git_tag" });
-  await row.getByLabel("Reason of a denial").fill("not today");
+  await row.getByLabel("Reason for denying").fill("not today");
   await row.getByRole("button", { name: "Deny" }).click();
   const frame = await takes(of, "delivered");
   assert.deepEqual([frame.approval_id, frame.decision, frame.reason], [
@@ -81,8 +89,8 @@ story("several prompts of one turn are one card, and a denial has a reason", asy
     "denied",
     "not today",
   ]);
-  await page.getByText("A call waits for you").waitFor();
-  assert.equal(await page.locator(".approval-row").count(), 1);
+  await page.getByText("A call needs your approval").waitFor();
+  await untilCount(page.locator(".approval-row"), 1);
 });
 
 story("what may destroy something is approved by holding, by pointer or by key", async (of) => {
@@ -108,20 +116,23 @@ story("a decision that came too late says so at its own call, and goes with it",
   const { page } = of;
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
-  await page.getByText("2 calls wait for you").waitFor();
+  await page.getByText("2 calls need your approval").waitFor();
   // Somebody else decides on a command line, and this tab has not heard of it yet.
   await page.route("**/api/approvals?*", (route) => route.abort());
   await of.agent.emit("approval_decided", {
-    ...{ approval_id: "a1", decision: "denied", by: "the operator", surface: "cli" },
+    approval_id: "a1",
+    decision: "denied",
+    by: "the operator",
+    surface: "cli",
   });
   const row = page.locator(".approval-row", { hasText: "git_push" });
   await row.getByRole("button", { name: "Approve git_push" }).click();
   await row.getByText("the operator denied it before").waitFor();
-  assert.equal(await page.locator(".approval-fault").count(), 1);
+  await untilCount(page.locator(".approval-fault"), 1);
   await page.unroute("**/api/approvals?*");
   await of.agent.emit("approval_ended", { approval_id: "a1", state: "delivered" });
-  await page.getByText("A call waits for you").waitFor();
-  assert.equal(await page.locator(".approval-fault").count(), 0);
+  await page.getByText("A call needs your approval").waitFor();
+  await untilCount(page.locator(".approval-fault"), 0);
 });
 
 story("a page that is opened later, or again, shows what waits and nothing else", async (of) => {
@@ -129,10 +140,10 @@ story("a page that is opened later, or again, shows what waits and nothing else"
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
   await of.agent.emit("approval_ended", { approval_id: "a2", state: "superseded" });
-  await page.getByText("A call waits for you").waitFor();
+  await page.getByText("A call needs your approval").waitFor();
   await page.reload();
-  await page.getByText("A call waits for you").waitFor();
-  assert.match(await card(page).innerText(), /git_push/);
+  await page.getByText("A call needs your approval").waitFor();
+  await untilText(card(page), /git_push/);
 });
 
 story("a call that waits is not said to run, until somebody has decided", async (of) => {
@@ -140,8 +151,8 @@ story("a call that waits is not said to run, until somebody has decided", async 
   await agent.call(turnId, { mcp: "git", tool: "git_push", arguments: {} });
   await page.locator(".tool", { hasText: "running" }).waitFor();
   await asks(of, "a1");
-  await page.locator(".tool", { hasText: "waits for you" }).waitFor();
-  await page.locator(".working", { hasText: "waits for you" }).waitFor();
+  await page.locator(".tool", { hasText: "needs approval" }).waitFor();
+  await page.locator(".working", { hasText: "needs approval" }).waitFor();
   await card(page).getByRole("button", { name: /^Approve/ }).click();
   await takes(of, "applied");
   await page.locator(".tool", { hasText: "running" }).waitFor();
@@ -157,17 +168,17 @@ story("of two calls of one tool that wait, each is decided by itself", async (of
   const rows = page.locator(".approval-row");
   const tools = page.locator(".tool-status");
   await rows.nth(1).waitFor();
-  assert.deepEqual(await tools.allInnerTexts(), ["waits for you", "waits for you"]);
-  assert.match(await rows.nth(0).innerText(), /git_push 1 of 2[^]*"id": "a1"/);
-  assert.match(await rows.nth(1).innerText(), /git_push 2 of 2[^]*"id": "a2"/);
+  await untilTexts(tools, ["needs approval", "needs approval"]);
+  await untilText(rows.nth(0), /git_push 1 of 2[^]*"id": "a1"/);
+  await untilText(rows.nth(1), /git_push 2 of 2[^]*"id": "a2"/);
   await page.getByRole("button", { name: "Approve git_push 2 of 2", exact: true }).click();
   const { approval_id, digest, decision } = await takes(of, "applied");
   assert.deepEqual([approval_id, digest, decision], ["a2", "digest-a2", "approved"]);
   await page.locator(".tool-status", { hasText: "running" }).waitFor();
-  assert.deepEqual(await tools.allInnerTexts(), ["waits for you", "running"]);
+  await untilTexts(tools, ["needs approval", "running"]);
   // The call runs before its row is gone.
   await rows.nth(1).waitFor({ state: "detached" });
-  assert.match(await rows.innerText(), /"id": "a1"/);
+  await untilText(rows, /"id": "a1"/);
   await page.getByRole("button", { name: "Deny git_push", exact: true }).click();
   assert.equal((await takes(of, "applied")).approval_id, "a1");
   await rows.waitFor({ state: "detached" });
@@ -178,10 +189,10 @@ story("a call that expires says so, and goes when the agent has denied it", asyn
   await asks(of, "a1");
   // One that was over before it came is not shown.
   await asks(of, "a2", { tool: "git_tag", expires: SCENE_NOW - 1_000 });
-  await page.getByText("A call waits for you").waitFor();
+  await page.getByText("A call needs your approval").waitFor();
   await page.clock.setFixedTime(SCENE_NOW + 13 * 60_000);
   await page.locator(".approval-facts", { hasText: "expired" }).waitFor();
-  assert.equal(await page.locator(".approval-row").count(), 1);
+  await untilCount(page.locator(".approval-row"), 1);
   await of.agent.emit("approval_ended", { approval_id: "a1", state: "expired" });
   await card(page).waitFor({ state: "detached" });
 });
@@ -195,6 +206,6 @@ story("the card is readable by everybody, and its text is only text", async (of)
   });
   await card(page).waitFor();
   assert.equal(await card(page).locator("img, script").count(), 0);
-  assert.match(await card(page).innerText(), /⟨U\+202E⟩<script>/);
+  await untilText(card(page), /⟨U\+202E⟩<script>/);
   assert.deepEqual(await findings(page), []);
 }, { viewport: PHONE });

@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilTexts } from "tests/support/page_waits.ts";
 import { openPage, startBrowser } from "tests/support/browser.ts";
 import { startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { type BareClient, registerBare } from "tests/support/gateway_fixture.ts";
@@ -107,10 +108,9 @@ Deno.test({
         await page.locator(".prose", { hasText: `answer to ${text}` }).waitFor({ timeout: 60_000 });
       }
       assert.deepEqual(agent.taken, written);
-      const shown = async (place: string) => await page.locator(place).allInnerTexts();
-      assert.deepEqual(await shown(".ask-text"), written);
-      assert.deepEqual(await shown(".prose"), written.map((text) => `answer to ${text}`));
-      assert.equal(await page.locator(".queue-row").count(), 0);
+      await untilTexts(page.locator(".ask-text"), written);
+      await untilTexts(page.locator(".prose"), written.map((text) => `answer to ${text}`));
+      await untilCount(page.locator(".queue-row"), 0);
       assert.deepEqual(watched.faults, []);
     } finally {
       await browser.close();

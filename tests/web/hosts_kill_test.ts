@@ -1,15 +1,16 @@
 /**
- * A gateway process that is killed while a host applies, with the host's real unit and a daemon behind a
- * real socket: the page says that it does not know the end, the host comes back, and is applied again.
+ * A gateway process that is killed while a host applies, with the host's real unit and a
+ * daemon behind a real socket: the page says that it does not know the end, the host comes
+ * back, and is applied again.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { generateDialKey } from "core/dial/proof.ts";
+import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import type { HostName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
-import { memoryHost } from "tests/fakes/host.ts";
+import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import { openPage, startBrowser } from "tests/support/browser.ts";
 import { startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { startGatewayProcess } from "tests/support/gateway_process.ts";
@@ -19,6 +20,39 @@ import { startHostUnit } from "units/dial/host_unit.ts";
 
 const ENV = { WEBVIEW_ADMINS: '["mia"]' };
 
+/** Puts the page and the dial key of one host below a root; returns the key. */
+async function prepareRoot(root: string): Promise<DialKey> {
+  const paths = pathsUnder(root);
+  await Deno.mkdir(`${root}/usr/lib/fleetctl`, { recursive: true });
+  await Deno.mkdir(paths.run, { recursive: true });
+  await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
+  await new Deno.Command("cp", { args: ["-R", BUILT, `${root}/usr/lib/fleetctl/web`] }).output();
+  const { key } = await generateDialKey();
+  await Deno.writeTextFile(paths.dialKeys, JSON.stringify({ "host:boreas": [key.publicKey] }));
+  return key;
+}
+
+/** A daemon that answers every verb; its first `apply` waits until `held` resolves. */
+async function startDaemon(own: MemoryHost, socket: string) {
+  const asked: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const listener = await own.sockets.serveUnix(socket, 0o600, async (stream) => {
+    const { value } = await stream.readable.getReader().read();
+    const { argv } = JSON.parse(new TextDecoder().decode(value));
+    asked.push(argv[0]);
+    if (argv[0] === "apply" && asked.filter((verb) => verb === "apply").length === 1) {
+      await held.promise;
+    }
+    const report = argv[0] === "status" ? WELL : { files: [], units: [], faults: [] };
+    const lines = [{ type: "out", text: JSON.stringify(report) }, { type: "exit", code: 0 }];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    // Who asked may be gone, as it is when its gateway is.
+    await stream.writable.getWriter().write(new TextEncoder().encode(text)).catch(() => {});
+    stream.close();
+  });
+  return { asked, held, close: () => listener.close() };
+}
+
 Deno.test({
   name: "a gateway that is killed in the middle of an apply makes no page believe anything",
   sanitizeOps: false,
@@ -27,31 +61,10 @@ Deno.test({
     await buildPage();
     const root = await Deno.makeTempDir({ prefix: "fc-" });
     const paths = pathsUnder(root);
-    await Deno.mkdir(`${root}/usr/lib/fleetctl`, { recursive: true });
-    await Deno.mkdir(paths.run, { recursive: true });
-    await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
-    await new Deno.Command("cp", { args: ["-R", BUILT, `${root}/usr/lib/fleetctl/web`] }).output();
-    const { key } = await generateDialKey();
-    await Deno.writeTextFile(paths.dialKeys, JSON.stringify({ "host:boreas": [key.publicKey] }));
-
+    const key = await prepareRoot(root);
     const own = memoryHost();
-    const asked: string[] = [];
-    const held = Promise.withResolvers<void>();
-    const daemon = await own.sockets.serveUnix(paths.daemonSocket, 0o600, async (stream) => {
-      const { value } = await stream.readable.getReader().read();
-      const { argv } = JSON.parse(new TextDecoder().decode(value));
-      asked.push(argv[0]);
-      if (argv[0] === "apply" && asked.filter((verb) => verb === "apply").length === 1) {
-        await held.promise;
-      }
-      const report = argv[0] === "status" ? WELL : { files: [], units: [], faults: [] };
-      const lines = [{ type: "out", text: JSON.stringify(report) }, { type: "exit", code: 0 }];
-      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-      // Who asked may be gone, as it is when its gateway is.
-      await stream.writable.getWriter().write(new TextEncoder().encode(text)).catch(() => {});
-      stream.close();
-    });
-
+    const daemon = await startDaemon(own, paths.daemonSocket);
+    const { asked, held } = daemon;
     let gateway = await startGatewayProcess(root, ENV);
     const portOf = (address: string) => Number(new URL(address).port);
     const dial = startChaosProxy(portOf(gateway.dial));
@@ -61,7 +74,9 @@ Deno.test({
     });
     const unit = startHostUnit(
       {
-        ...{ paths, hostname: "boreas" as HostName, credentials: "/" },
+        paths,
+        hostname: "boreas" as HostName,
+        credentials: "/",
         gatewayUrl: new URL(`ws://127.0.0.1:${dial.port}`),
       },
       own,
@@ -72,7 +87,7 @@ Deno.test({
       await using watched = await openPage(browser, { isTimeReal: true });
       const { page } = watched;
       await page.goto(`http://localhost:${proxy.port}/hosts`);
-      await page.getByText("Nothing is wrong").waitFor();
+      await page.getByText("No problems").waitFor();
       await page.getByRole("button", { name: "Apply on boreas" }).click();
       await page.getByRole("button", { name: "Apply", exact: true }).click();
       await page.locator(".is-running").waitFor();
@@ -85,7 +100,7 @@ Deno.test({
       link.retarget(portOf(gateway.cockpit));
       dial.retarget(portOf(gateway.dial));
       await page.evaluate("dispatchEvent(new Event('online'))");
-      await page.getByText("The gateway was started again meanwhile").waitFor();
+      await page.getByText("The gateway restarted meanwhile").waitFor();
       await page.locator(".is-open").waitFor();
       await page.getByText("fleetctl audit list --caller host").waitFor();
 
@@ -97,7 +112,7 @@ Deno.test({
       await page.getByText("connected just now").waitFor();
       await page.getByRole("button", { name: "Apply on boreas" }).click();
       await page.getByRole("button", { name: "Apply", exact: true }).click();
-      await page.getByText("nothing had to be changed").waitFor();
+      await page.getByText("no changes needed").waitFor();
       assert.equal(asked.filter((verb) => verb === "apply").length, 2);
       assert.deepEqual(watched.faults, []);
     } finally {

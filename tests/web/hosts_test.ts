@@ -1,12 +1,13 @@
 /**
- * The hosts of the page, in Chromium against a real gateway; hosts are in the hands of the test and speak
- * the real protocol. Looking, applying, restarting, and what becomes of a job when its host, the network
- * or the gateway goes away in the middle of it.
+ * The hosts of the page, in Chromium against a real gateway; hosts are in the hands of the test and
+ * speak the real protocol. Looking, applying, restarting, and what becomes of a job when its host,
+ * the network or the gateway goes away in the middle of it.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilEqual, untilPage } from "tests/support/page_waits.ts";
 import type { Locator, Page } from "playwright-core";
 import { PHONE } from "tests/support/browser.ts";
 import { APPLIED_PARTLY, ILL, playHosts, WELL } from "tests/support/hosts_story.ts";
@@ -33,7 +34,7 @@ const begin = async (email: string | undefined) => {
 
 const story = storiesIn<Hosts>(browser, begin, async ({ scene, page }) => {
   await page.goto(`${scene.url}/hosts`);
-  await card(page, "forge").getByText("Nothing is wrong").waitFor();
+  await card(page, "forge").getByText("No problems").waitFor();
 });
 /** The same, and the page is nowhere yet. */
 const hostsStory = storiesIn<Hosts>(browser, begin);
@@ -49,32 +50,32 @@ async function apply(page: Page, host: string): Promise<void> {
 }
 
 story("each host says whether it is there, since when, and what is wrong", async ({ page }) => {
-  await card(page, "boreas").getByText("2 things are wrong").waitFor();
+  await card(page, "boreas").getByText("2 problems").waitFor();
   await card(page, "boreas").getByText("(the gateway is 1.2.3)").waitFor();
   await card(page, "boreas").getByText("journalctl -u fleetctl-login.service -n 50").waitFor();
   await card(page, "cirrus").getByText("not connected, last seen just now").waitFor();
-  await card(page, "zephyr").getByText("shut out: its keys are revoked").waitFor();
-  assert.equal(await card(page, "cirrus").getByRole("button").count(), 0);
+  await card(page, "zephyr").getByText("blocked: its keys are revoked").waitFor();
+  await untilCount(card(page, "cirrus").getByRole("button"), 0);
   await page.getByText("2 of 4 connected").waitFor();
   await page.getByText("Units, agents and jobs of boreas").click();
   await card(page, "boreas").getByText("failed (exit code 1)", { exact: true }).waitFor();
   await page.getByRole("button", { name: "boreas", exact: true }).click();
-  assert.equal(await page.evaluate("document.activeElement.id"), "host-boreas");
+  await untilPage(page, "document.activeElement.id", "host-boreas");
 });
 
 story("an apply is asked for, runs, and its end is told with what it did", async (of) => {
   const { page, boreas, scene } = of;
   await page.getByRole("button", { name: "Apply on boreas" }).click();
   const dialog = page.getByRole("dialog", { name: "Apply on boreas?" });
-  await dialog.getByText("brought to what its ledger says").waitFor();
-  assert.equal(await page.evaluate("document.activeElement.textContent"), "Cancel");
+  await dialog.getByText("brought in line with its ledger").waitFor();
+  await untilPage(page, "document.activeElement.textContent", "Cancel");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   assert.equal(scene.requests.filter(({ method }) => method === "POST").length, 0);
   await apply(page, "boreas");
   const job = await boreas.take();
   assert.deepEqual([job.job, job.by], ["apply", ADA]);
-  await card(page, "boreas").getByText(`0 s · asked for by ${ADA}`).waitFor();
+  await card(page, "boreas").getByText(`0 s · requested by ${ADA}`).waitFor();
   await page.getByRole("button", { name: /^Applying\s+on boreas/ }).click({ force: true });
   assert.equal(await page.getByRole("dialog").count(), 0, "one at a time");
   boreas.says(job, "[2/7] vendor \u001b[31mgit");
@@ -107,9 +108,10 @@ story("by keyboard alone: to the hosts, an apply, and back to where one was", as
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   const job = await forge.take();
-  assert.equal(await button.evaluate((own) => own === own.ownerDocument.activeElement), true);
+  const hasFocus = () => button.evaluate((own) => own === own.ownerDocument.activeElement);
+  await untilEqual(page, hasFocus, true);
   forge.done(job, { files: [{ path: "/a", change: "unchanged" }], units: [], faults: [] });
-  await card(page, "forge").getByText("nothing had to be changed").waitFor();
+  await card(page, "forge").getByText("no changes needed").waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("hosts");
   await page.getByRole("option", { name: "Hosts" }).waitFor();
@@ -125,7 +127,7 @@ story("an agent is restarted on its host, and who works is named before", async 
   await page.getByText("Units, agents and jobs of forge").click();
   await card(page, "forge").getByText("working").waitFor();
   await page.getByRole("button", { name: "Restart ada" }).click();
-  await page.getByText("ada works on a turn just now. A restart ends it.").waitFor();
+  await page.getByText("ada is working on a turn. A restart ends it.").waitFor();
   await page.getByRole("button", { name: "Restart", exact: true }).click();
   const job = await forge.take();
   assert.deepEqual([job.job, job.agent], ["restart", "ada"]);
@@ -143,14 +145,14 @@ story(
     await forge.take();
     await card(page, "forge").locator(".is-running").waitFor();
     await forge.vanish();
-    await card(page, "forge").getByText("end not known").waitFor();
-    await card(page, "forge").getByText("the job goes on there").waitFor();
+    await card(page, "forge").getByText("result unknown").waitFor();
+    await card(page, "forge").getByText("the job may still be running there").waitFor();
     await card(page, "forge").getByText("fleetctl audit list --caller host").waitFor();
     await page.getByText("1 of 4 connected").waitFor();
-    await spoken(page).getByText("apply on forge: end not known").waitFor({ state: "attached" });
+    await spoken(page).getByText("apply on forge: result unknown").waitFor({ state: "attached" });
     const again = await scene.host("forge");
     again.answerLooks(ILL);
-    await card(page, "forge").getByText("2 things are wrong").waitFor();
+    await card(page, "forge").getByText("2 problems").waitFor();
   },
 );
 
@@ -161,7 +163,7 @@ story("a host that is busy or gone refuses, and the page says its words", async 
   await boreas.vanish();
   await page.getByText("1 of 4 connected").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Apply", exact: true }).click();
-  await card(page, "boreas").getByRole("alert").getByText("its own unit is not connected")
+  await card(page, "boreas").getByRole("alert").getByText("it is not connected")
     .waitFor();
 });
 
@@ -169,13 +171,14 @@ story("two tabs see one job, and the second cannot begin it again", async (of) =
   const { scene, page, watched, forge } = of;
   const other = await watched.context.newPage();
   await other.goto(`${scene.url}/hosts`);
-  await card(other, "forge").getByText("Nothing is wrong").waitFor();
+  await card(other, "forge").getByText("No problems").waitFor();
   await other.getByRole("button", { name: "Apply on forge" }).click();
   await apply(page, "forge");
   const job = await forge.take();
   await card(other, "forge").locator(".is-running").waitFor();
   await other.getByRole("dialog").getByRole("button", { name: "Apply", exact: true }).click();
-  await card(other, "forge").getByText(`apply runs there already, asked for by ${ADA}`).waitFor();
+  await card(other, "forge").getByText(`apply is already running there, requested by ${ADA}`)
+    .waitFor();
   await page.close();
   forge.done(job, APPLIED_PARTLY, 0);
   await card(other, "forge").getByText("2 files changed, 1 unit restarted").waitFor();
@@ -226,16 +229,16 @@ story("what a host says is text, on a phone too, and never wider than the screen
     problems: [{ message: evil, details: [evil], hints: [evil, 7] }, 3, null],
   });
   await page.getByRole("button", { name: "Check boreas" }).click();
-  await card(page, "boreas").getByText("3 things are wrong").waitFor();
+  await card(page, "boreas").getByText("3 problems").waitFor();
   await page.getByText("Units, agents and jobs of boreas").click();
   assert.equal(await page.locator("img").count(), 0);
-  assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0);
+  await untilPage(page, "document.documentElement.scrollWidth - innerWidth", 0);
   const inner = "Math.max(...[...document.querySelectorAll('.host-card')]" +
     ".map((one) => one.scrollWidth - one.clientWidth))";
-  assert.ok(Number(await page.evaluate(inner)) <= 0);
+  await untilPage(page, `${inner} <= 0`, true);
   boreas.answerLooks("no object at all");
   await page.getByRole("button", { name: "Check boreas" }).click();
-  await card(page, "boreas").getByText("Nothing is wrong").waitFor();
+  await card(page, "boreas").getByText("No problems").waitFor();
 }, { viewport: PHONE, hasTouch: true, isMobile: true });
 
 hostsStory(
@@ -251,8 +254,8 @@ hostsStory(
     await page.getByRole("dialog", { name: "Help" }).waitFor();
     assert.equal(await page.getByText("hosts of the fleet").count(), 0);
     await page.goto(`${scene.url}/hosts`);
-    await page.getByText("The hosts cannot be shown").waitFor();
-    await page.getByText("the view of the fleet is for admins").waitFor();
+    await page.getByText("Cannot show the hosts").waitFor();
+    await page.getByText("only administrators may see the fleet").waitFor();
     await page.getByRole("link", { name: "bob" }).waitFor();
     assert.doesNotMatch(await page.content(), /forge</);
     assert.equal(await page.locator(".pill").count(), 0, "the rest goes on");
@@ -266,13 +269,13 @@ pageStory(
   "without a host there are the commands that add one, and the first is shown as it comes",
   async ({ scene, page }) => {
     await page.goto(`${scene.url}/hosts`);
-    await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+    await page.getByRole("heading", { name: "No hosts enrolled yet" }).waitFor();
     await page.getByText("fleetctl host set webview_gateway").waitFor();
     await page.getByText("fleetctl host key enroll HOST KEY").waitFor();
     await scene.keys.enroll("forge");
     const forge = await scene.host("forge");
     forge.answerLooks(WELL);
-    await card(page, "forge").getByText("Nothing is wrong").waitFor();
+    await card(page, "forge").getByText("No problems").waitFor();
   },
 );
 
@@ -283,8 +286,8 @@ pageStory(
     await page.route(/assets\/hosts-/, (route) => route.fulfill({ status: 404 }), { times: 1 });
     await page.goto(scene.url);
     await page.getByRole("link", { name: "Hosts" }).click();
-    await page.getByText("This part of the page did not come.").waitFor();
-    await page.getByRole("link", { name: "Load the page again" }).click();
-    await page.getByRole("heading", { name: "No host has enrolled yet" }).waitFor();
+    await page.getByText("This part of the page did not load.").waitFor();
+    await page.getByRole("link", { name: "Reload the page" }).click();
+    await page.getByRole("heading", { name: "No hosts enrolled yet" }).waitFor();
   },
 );

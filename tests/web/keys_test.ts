@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { untilPage, untilText, untilValue } from "tests/support/page_waits.ts";
 import { PHONE } from "tests/support/browser.ts";
 import { playConversation, playFleet } from "tests/support/page_story.ts";
 import { composer, pageStories } from "tests/web/stories.ts";
@@ -16,26 +17,28 @@ story("keys: messages, composer, help, list", async ({ scene, page }) => {
   await page.goto(scene.url);
   await page.locator(".outcome").waitFor();
   const focused = "document.activeElement.getAttribute('aria-label')";
+  const onTests = `/^Run the tests/.test(${focused})`;
   await page.keyboard.press("Escape");
   await page.keyboard.press("k");
-  assert.match(String(await page.evaluate(focused)), /^Run the tests/);
+  await untilPage(page, onTests, true);
   await page.keyboard.press("k");
-  assert.equal(await page.evaluate(focused), "last commit of this project");
+  await untilPage(page, focused, "last commit of this project");
   await page.keyboard.press("j");
-  assert.match(String(await page.evaluate(focused)), /^Run the tests/);
+  await untilPage(page, onTests, true);
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Help" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  assert.match(String(await page.evaluate(focused)), /^Run the tests/, "focus goes back");
+  // The focus goes back.
+  await untilPage(page, onTests, true);
   await page.keyboard.press("/");
-  assert.equal(await page.evaluate("document.activeElement.id"), "composer");
+  await untilPage(page, "document.activeElement.id", "composer");
   await page.keyboard.type("/jk?");
-  assert.equal(await composer(page).inputValue(), "/jk?");
+  await untilValue(composer(page), "/jk?");
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
   await page.keyboard.press("l");
-  assert.equal(await page.evaluate("document.activeElement.getAttribute('href')"), "/agents/ada");
+  await untilPage(page, "document.activeElement.getAttribute('href')", "/agents/ada");
 });
 
 story("the palette finds agents and actions, by keyboard and by pointer", async (of) => {
@@ -46,7 +49,7 @@ story("the palette finds agents and actions, by keyboard and by pointer", async 
   const field = page.getByRole("combobox", { name: "Agent or action" });
   await page.keyboard.press("Control+k");
   await field.waitFor();
-  assert.equal(await page.getByRole("option", { selected: true }).textContent(), "ada idle");
+  await untilText(page.getByRole("option", { selected: true }), /^ada\s+idle$/);
   await page.keyboard.type("bo");
   await page.getByRole("option").nth(1).waitFor({ state: "detached" });
   await page.keyboard.press("Enter");
@@ -54,15 +57,15 @@ story("the palette finds agents and actions, by keyboard and by pointer", async 
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("nothing of that name");
-  await page.getByText("Nothing is called that").waitFor();
+  await page.getByText("No matches").waitFor();
   await page.keyboard.press("Enter");
   await field.fill("");
   await page.keyboard.press("ArrowUp");
-  assert.match(await page.getByRole("option", { selected: true }).innerText(), /^Help and keys/);
+  await untilText(page.getByRole("option", { selected: true }), /^Help and keys/);
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
-  assert.equal(await composer(page).inputValue(), "half a thou");
+  await untilValue(composer(page), "half a thou");
   await page.keyboard.press("Control+k");
   await page.getByRole("option", { name: /^Model of ada/ }).click();
   await page.getByRole("dialog", { name: "Connect a real model" }).waitFor();
@@ -74,13 +77,13 @@ story("the theme is kept on the device", async ({ scene, page }) => {
   await playFleet(scene);
   await page.goto(scene.url);
   const ground = "getComputedStyle(document.body).backgroundColor";
-  await page.getByRole("button", { name: /^Theme: as the device/ }).click();
+  await page.getByRole("button", { name: /^Theme: same as the device/ }).click();
   await page.getByRole("button", { name: /^Theme: light/ }).click();
   await page.getByRole("button", { name: /^Theme: dark/ }).waitFor();
   const dark = await page.evaluate(ground);
   await page.reload();
   await page.getByRole("button", { name: /^Theme: dark/ }).waitFor();
-  assert.equal(await page.evaluate(ground), dark);
+  await untilPage(page, ground, dark);
   assert.equal(dark, "rgb(22, 22, 20)");
 });
 
@@ -90,9 +93,9 @@ story("a phone shows one pane at a time, and Enter makes a line", async ({ scene
   await page.locator(".agent-row", { hasText: "ada" }).click();
   await composer(page).fill("one");
   await composer(page).press("Enter");
-  assert.equal(await composer(page).inputValue(), "one\n");
-  assert.equal(await page.locator(".side").isVisible(), false);
+  await untilValue(composer(page), "one\n");
+  await page.locator(".side").waitFor({ state: "hidden" });
   await page.getByRole("button", { name: "All agents" }).click();
   await page.locator(".agent-row .tag", { hasText: "draft" }).waitFor();
-  assert.equal(await page.locator(".talk").isVisible(), false);
+  await page.locator(".talk").waitFor({ state: "hidden" });
 }, { viewport: PHONE, hasTouch: true, isMobile: true });

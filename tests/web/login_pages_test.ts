@@ -1,6 +1,6 @@
 /**
- * The pages of the login proxy in Chromium: pictures, accessibility and width in every look, and the
- * address that is not secure. The proxy is real; nothing stands behind it.
+ * The pages of the login proxy in Chromium: pictures, accessibility and width in every look, and
+ * the address that is not secure. The proxy is real; nothing stands behind it.
  *
  * @module
  */

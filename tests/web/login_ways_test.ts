@@ -1,6 +1,7 @@
 /**
- * A person logs in, in Chromium: by the form, with a keyboard, without JavaScript, and by a real OpenID
- * provider with its own pages. The pages on the way have no findings and fit a narrow window.
+ * A person logs in, in Chromium: by the form, with a keyboard, without JavaScript, and
+ * by a real OpenID provider with its own pages. The pages on the way have no findings
+ * and fit a narrow window.
  *
  * @module
  */
@@ -51,7 +52,10 @@ function test(
       const { proxy } = await startTestLogin(
         {
           ...memoryHost(),
-          ...{ clock: real.clock, random: real.random, sockets: real.sockets, http: real.http },
+          clock: real.clock,
+          random: real.random,
+          sockets: real.sockets,
+          http: real.http,
         },
         `http://127.0.0.1:${cockpit.address.port}`,
         {

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { untilEqual, untilPage, untilValue } from "tests/support/page_waits.ts";
 import type { Page } from "playwright-core";
 import { type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
 import { playFleet } from "tests/support/page_story.ts";
@@ -32,7 +33,7 @@ const connect = (page: Page) => page.getByRole("button", { name: "Test and conne
 
 async function open(page: Page): Promise<void> {
   await page.getByRole("button", { name: "connect a real model" }).click();
-  await page.getByText("ada talks to the built-in demo model.").waitFor();
+  await page.getByText("ada uses the built-in demo model.").waitFor();
 }
 
 story(
@@ -44,22 +45,23 @@ story(
     await anthropic.waitFor();
     await anthropic.focus();
     await page.keyboard.press("ArrowDown");
-    assert.ok(await page.getByRole("radio", { name: "OpenAI" }).isChecked());
+    await page.getByRole("radio", { name: "OpenAI", checked: true }).waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.type("big-1");
     await page.keyboard.press("Tab");
     await page.keyboard.type(GOOD_KEY);
     assert.equal(await key(page).getAttribute("type"), "password");
     await page.keyboard.press("Enter");
-    await page.getByRole("dialog").getByText("ada talks to big-1 at OpenAI now.").waitFor();
+    await page.getByRole("dialog").getByText("ada now uses big-1 at OpenAI.").waitFor();
     await page.getByText("(it ends with WXYZ)").waitFor();
     const spoken = page.locator(".shell > [role=status]");
-    assert.equal(await spoken.textContent(), "ada talks to big-1 at OpenAI now");
+    await untilEqual(page, () => spoken.textContent(), "ada now uses big-1 at OpenAI");
     const focused = "document.activeElement.textContent";
-    assert.equal(await page.evaluate(focused), "Done");
+    await untilPage(page, focused, "Done");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.match(String(await page.evaluate(focused)), /^connect a real model/, "focus goes back");
+    // The focus goes back.
+    await untilPage(page, `/^connect a real model/.test(${focused})`, true);
     assert.equal(models.calls.at(-1)?.stdin, GOOD_KEY);
   },
 );
@@ -69,14 +71,18 @@ story("what is missing is said beside its field, and the first one has the focus
   await open(page);
   await connect(page).click();
   await page.getByText("Enter the name of a model").waitFor();
-  await page.getByText("Enter a key of Anthropic").waitFor();
-  assert.equal(await page.evaluate("document.activeElement.name"), "model");
-  const described = await model(page).evaluate((field) =>
-    (field.getAttribute("aria-describedby") ?? "").split(" ")
-      .map((id: string) => field.ownerDocument.getElementById(id)?.textContent)
-  );
-  assert.deepEqual(described, ["Enter the name of a model", "As its provider writes it"]);
-  assert.equal(await model(page).getAttribute("aria-invalid"), "true");
+  await page.getByText("Enter a key for Anthropic").waitFor();
+  await untilPage(page, "document.activeElement.name", "model");
+  const described = () =>
+    model(page).evaluate((field) =>
+      (field.getAttribute("aria-describedby") ?? "").split(" ")
+        .map((id: string) => field.ownerDocument.getElementById(id)?.textContent)
+    );
+  await untilEqual(page, described, [
+    "Enter the name of a model",
+    "The provider's name for the model",
+  ]);
+  await untilEqual(page, () => model(page).getAttribute("aria-invalid"), "true");
   assert.equal(models.calls.length, 1, "nothing was asked");
 });
 
@@ -92,10 +98,10 @@ story(
     await model(page).fill("big-1");
     await key(page).press("Enter");
     await page.getByText("The key is not accepted").waitFor();
-    assert.equal(await page.evaluate("document.activeElement.name"), "key");
+    await untilPage(page, "document.activeElement.name", "key");
     await key(page).fill(GOOD_KEY);
     await key(page).press("Enter");
-    await page.getByText("ada talks to big-1 at Anthropic now.").waitFor();
+    await page.getByText("ada now uses big-1 at Anthropic.").waitFor();
     assert.equal(models.calls.length, 4);
   },
 );
@@ -105,12 +111,12 @@ story("an endpoint that cannot be asked can be connected without the test", asyn
   await open(page);
   await page.getByRole("radio", { name: "Another endpoint" }).click();
   await page.getByLabel("Address").fill("http://nowhere.example/v1");
-  await page.getByText("Not encrypted: who is on the way can read").waitFor();
+  await page.getByText("Not encrypted: anyone on the network path can read").waitFor();
   await model(page).fill("m");
   await connect(page).click();
   await page.getByText("The address does not answer").waitFor();
   await page.getByRole("button", { name: "Connect without testing" }).click();
-  await page.getByText("ada talks to m at http://nowhere.example/v1 now.").waitFor();
+  await page.getByText("ada now uses m at http://nowhere.example/v1.").waitFor();
   assert.ok(models.calls.at(-1)?.argv.includes("--no-check"));
   assert.equal(models.calls.at(-1)?.stdin, undefined);
 });
@@ -123,14 +129,14 @@ story("the form waits while the agent works, and can be taken back", async (of) 
   await page.getByRole("button", { name: "Model of ada" }).click();
   await page.getByRole("radio", { name: "Demo model" }).click();
   await page.getByRole("button", { name: "Use the demo model" }).click();
-  await page.getByText("ada works on a turn. This goes on when it ends.").waitFor();
-  await page.getByRole("button", { name: "Do not wait" }).click();
+  await page.getByText("ada works on a turn. The test starts when the turn ends.").waitFor();
+  await page.getByRole("button", { name: "Stop waiting" }).click();
   await page.getByText("ada works on a turn").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Use the demo model" }).click();
-  await page.getByText("ada works on a turn. This goes on when it ends.").waitFor();
+  await page.getByText("ada works on a turn. The test starts when the turn ends.").waitFor();
   assert.equal(models.calls.length, 1);
   await ada.end(turnId);
-  await page.getByText("ada talks to the built-in demo model now.").waitFor();
+  await page.getByText("ada now uses the built-in demo model.").waitFor();
   assert.equal(models.calls.length, 2);
 });
 
@@ -143,7 +149,7 @@ story("a key is in no address, no storage and no markup, and gone with the dialo
   assert.ok(!String(await page.evaluate(kept)).includes(GOOD_KEY));
   await page.keyboard.press("Escape");
   await open(page);
-  assert.equal(await key(page).inputValue(), "");
+  await untilValue(key(page), "");
   await model(page).fill("big-1");
   await key(page).fill(GOOD_KEY);
   await connect(page).click();

@@ -1,11 +1,12 @@
 /**
- * A page whose network or session ends while agents talk, in Chromium against a real gateway: whatever was said
- * meanwhile is there once, in order.
+ * A page whose network or session ends while agents talk, in Chromium against a real gateway:
+ * whatever was said meanwhile is there once, in order.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilTexts } from "tests/support/page_waits.ts";
 import { playFleet } from "tests/support/page_story.ts";
 import { pageStories, send } from "tests/web/stories.ts";
 
@@ -33,9 +34,9 @@ story("the network is cut in mid-answer, and the whole answer is there once", as
   await page.getByRole("button", { name: "Retry now" }).click();
   await page.locator(".prose", { hasText: "The answer is 42." }).waitFor();
   await page.locator(".pill").waitFor({ state: "detached" });
-  assert.equal(await page.locator(".prose").count(), 1);
-  assert.equal(await page.locator(".tool").count(), 1);
-  assert.equal(await page.locator("article").count(), 1);
+  await untilCount(page.locator(".prose"), 1);
+  await untilCount(page.locator(".tool"), 1);
+  await untilCount(page.locator("article"), 1);
 }, { isTimeReal: true });
 
 story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async (of) => {
@@ -53,10 +54,9 @@ story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async
   }
   await ada.end(turnId);
   await page.locator(".prose", { hasText: `after ${CUTS}.` }).waitFor();
-  const lines = await page.locator(".prose").allInnerTexts();
   const wanted = Array.from({ length: CUTS }, (_, i) => [`line ${i + 1}.`, `after ${i + 1}.`])
     .flat();
-  assert.deepEqual(lines, wanted);
+  await untilTexts(page.locator(".prose"), wanted);
 }, { isTimeReal: true });
 
 story("a page that is too far behind is told so, and shows the newest once", async (of) => {
@@ -78,7 +78,7 @@ story("a page that is too far behind is told so, and shows the newest once", asy
   await lagged;
   await page.getByText("late 10049", { exact: true }).waitFor();
   await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
-  await page.getByText("late 9900", { exact: true }).waitFor({ state: "attached" });
+  await page.getByText("late 9950", { exact: true }).waitFor({ state: "attached" });
   await ada.emit("notice", { text: "after all" });
   await page.getByRole("button", { name: "Newest" }).click();
   await page.getByText("after all", { exact: true }).waitFor();

@@ -1,6 +1,6 @@
 /**
- * A tab that is killed at any moment while one writes and sends: what was typed or sent is there again,
- * and the agent gets each message once. 20 rounds; FLEETCTL_ROUNDS says otherwise.
+ * A tab that is killed at any moment while one writes and sends: what was typed or sent is there
+ * again, and the agent gets each message once. 20 rounds; FLEETCTL_ROUNDS says otherwise.
  *
  * @module
  */

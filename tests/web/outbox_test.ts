@@ -1,11 +1,12 @@
 /**
- * What one writes, in Chromium against a real gateway: drafts and messages that wait for the connection, lose
- * their answer or are refused arrive once.
+ * What one writes, in Chromium against a real gateway: drafts and messages that wait for the
+ * connection, lose their answer or are refused arrive once.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilValue } from "tests/support/page_waits.ts";
 import { playFleet } from "tests/support/page_story.ts";
 import { composer, pageStories, send } from "tests/web/stories.ts";
 
@@ -18,13 +19,13 @@ story("a draft survives a reload, and a message written offline arrives once", a
   await composer(page).fill("half a thou");
   await page.reload();
   await page.getByText("Hello, I am Ada.").waitFor();
-  assert.equal(await composer(page).inputValue(), "half a thou");
+  await untilValue(composer(page), "half a thou");
   scene.network.refuse(true);
   scene.network.cut();
   await page.locator(".pill").waitFor();
   await send(page, "a whole thought");
-  await page.getByText("queued until the connection is back").waitFor();
-  assert.equal(await composer(page).inputValue(), "");
+  await page.getByText("queued until the connection returns").waitFor();
+  await untilValue(composer(page), "");
   scene.network.refuse(false);
   await page.getByRole("button", { name: "Retry now" }).click();
   const { text } = await ada.takeTurn();
@@ -52,7 +53,7 @@ story("an answer that is lost leaves a message unconfirmed, and it arrives once"
   await ada.end(turnId);
   await page.locator(".queue-row").waitFor({ state: "detached" });
   await page.locator(".ask", { hasText: "once" }).waitFor();
-  assert.equal(await page.locator(".ask").count(), 1);
+  await untilCount(page.locator(".ask"), 1);
   assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, 1);
 }, { isTimeReal: true });
 
@@ -74,8 +75,8 @@ story("a refused message says why, can be tried again and taken back", async (of
   await page.reload();
   await page.getByText("Cannot queue the turn: no room").waitFor();
   await page.getByRole("button", { name: "Edit" }).click();
-  assert.equal(await composer(page).inputValue(), "no luck");
-  assert.equal(await page.locator(".queue-row").count(), 0);
+  await untilValue(composer(page), "no luck");
+  await untilCount(page.locator(".queue-row"), 0);
 });
 
 story("what is typed right after sending is there after a reload", async ({ scene, page }) => {
@@ -90,8 +91,8 @@ story("what is typed right after sending is there after a reload", async ({ scen
     area.dispatchEvent(new Event("input", { bubbles: true }));
   })()`);
   assert.equal((await ada.takeTurn()).text, "first");
-  assert.equal(await composer(page).inputValue(), "second");
+  await untilValue(composer(page), "second");
   await page.reload();
   await page.locator(".ask", { hasText: "first" }).waitFor();
-  assert.equal(await composer(page).inputValue(), "second");
+  await untilValue(composer(page), "second");
 });

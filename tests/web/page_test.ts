@@ -1,11 +1,12 @@
 /**
- * What one sees and does on the page, in Chromium against a real gateway: the start, an answer that streams,
- * Stop, outcomes, older pages. Agents are in the hands of the test.
+ * What one sees and does on the page, in Chromium against a real gateway: the start, an answer that
+ * streams, Stop, outcomes, older pages. Agents are in the hands of the test.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilEqual, untilText } from "tests/support/page_waits.ts";
 import type { PageScene } from "tests/support/page_scene.ts";
 import { playConversation, playFleet } from "tests/support/page_story.ts";
 import { composer, pageStories, send } from "tests/web/stories.ts";
@@ -50,17 +51,17 @@ story("a prompt is clicked, the answer streams, and the whole message replaces i
   await page.getByRole("button", { name: "Stop" }).waitFor();
   ada.preview(turn.turnId, "m", "It is **ab", 0);
   await page.locator(".is-live", { hasText: "It is **ab" }).waitFor();
-  assert.equal(await page.locator("article[aria-busy=true]").count(), 1);
+  await untilCount(page.locator("article[aria-busy=true]"), 1);
   ada.preview(turn.turnId, "m", "c**", 10);
   await page.locator(".is-live strong", { hasText: "abc" }).waitFor();
   await ada.say(turn.turnId, "It is **abc**, by Mia. That is all.", "m");
   await page.locator(".prose:not(.is-live)", { hasText: "by Mia" }).waitFor();
-  assert.equal(await page.locator(".is-live").count(), 0);
+  await untilCount(page.locator(".is-live"), 0);
   await ada.end(turn.turnId);
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   const said = page.getByRole("status").getByText("ada: It is abc, by Mia.");
   await said.waitFor({ state: "attached" });
-  assert.equal(await page.locator("article").count(), 1);
+  await untilCount(page.locator("article"), 1);
 });
 
 story("Stop cancels the turn that runs", async ({ scene, page }) => {
@@ -79,7 +80,9 @@ story("every outcome, tool state and cut is told in words", async ({ scene, page
   await scene.ask("ada", "one");
   const { turnId } = await ada.takeTurn();
   await ada.call(turnId, {
-    ...{ tool: "bash", arguments: { command: "cat big" }, result: "x".repeat(20_000) },
+    tool: "bash",
+    arguments: { command: "cat big" },
+    result: "x".repeat(20_000),
     cutBytes: 3_000_000,
   });
   await ada.emit("notice", { text: "This is the demo model" }, { turnId });
@@ -90,21 +93,23 @@ story("every outcome, tool state and cut is told in words", async ({ scene, page
   await page.locator("summary", { hasText: "cat big" }).click();
   await page.getByText("2.9 MiB were cut").waitFor();
   await page.getByRole("button", { name: "Show all 20,000 characters" }).click();
-  const whole = await page.locator("pre", { hasText: "xxx" }).innerText();
-  assert.equal(whole.length, 20_000);
+  await untilText(page.locator("pre", { hasText: "xxx" }), /^.{20000}$/);
 });
 
 story("another owner's agent is refused in its place, and the rest works", async (of) => {
   const { scene, page } = of;
   await playFleet(scene);
   await page.goto(`${scene.url}/agents/ada`);
-  await page.getByText("This agent cannot be shown").waitFor();
+  await page.getByText("Cannot show this agent").waitFor();
   await page.locator(".agent-row", { hasText: "bob" }).click();
   await page.getByLabel("Message to bob").waitFor();
   assert.equal(new URL(page.url()).pathname, "/agents/bob");
   await page.goBack();
-  await page.getByText("This agent cannot be shown").waitFor();
+  await page.getByText("Cannot show this agent").waitFor();
 }, { email: "bob@example.org" });
+
+/** Frames that a page may take to load what is above. */
+const FRAMES_MAX = 600;
 
 story("older pages come while one scrolls up, and the view stays where it is", async (of) => {
   const { scene, page } = of;
@@ -112,9 +117,14 @@ story("older pages come while one scrolls up, and the view stays where it is", a
   await ada.flood(400, (index) => ["notice", { text: `note ${index}` }]);
   await page.goto(scene.url);
   await page.getByText("note 399", { exact: true }).waitFor();
-  for (const note of [299, 199, 99]) {
-    await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
-    await page.getByText(`note ${note}`, { exact: true }).waitFor({ state: "attached" });
+  for (let note = 349; note > 0; note -= 50) {
+    // A page that is still being drawn follows its newest end: scroll until it has moved.
+    const shown = page.getByText(`note ${note}`, { exact: true });
+    for (let frame = 0; frame < FRAMES_MAX && await shown.count() === 0; frame++) {
+      await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");
+      await page.evaluate("new Promise((drawn) => requestAnimationFrame(drawn))");
+    }
+    await shown.waitFor({ state: "attached" });
   }
   await page.getByRole("button", { name: "Newest" }).click();
   await page.getByText("note 399", { exact: true }).waitFor();
@@ -131,5 +141,7 @@ story("code is copied also where the browser has no clipboard for a page", async
   await page.getByRole("button", { name: "Copied" }).waitFor();
   await composer(page).focus();
   await page.keyboard.press("Control+v");
-  assert.match(await composer(page).inputValue(), /^git show --stat 4f1c09a/);
+  const isPasted = async () =>
+    (await composer(page).inputValue()).startsWith("git show --stat 4f1");
+  await untilEqual(page, isPasted, true);
 });

@@ -1,12 +1,13 @@
 /**
- * The vendor's own local test client, in a real browser, before a real gateway in local mode: what a
- * person writes in its page reaches their agent, the answer grows in the page, a call that asks is pressed
- * there. The client is the vendor's program as npm has it; nothing of it is ours.
+ * The vendor's own local test client, in a real browser, before a real gateway in local mode: what
+ * a person writes in its page reaches their agent, the answer grows in the page, a call that asks
+ * is pressed there. The client is the vendor's program as npm has it; nothing of it is ours.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilText } from "tests/support/page_waits.ts";
 import type { Browser, Page } from "playwright-core";
 import { openPage, startBrowser } from "tests/support/browser.ts";
 import { startPlayground } from "tests/support/playground.ts";
@@ -66,9 +67,8 @@ Deno.test("the vendor's local test client talks to an agent through the gateway"
     () =>
       withScene(browser, BEA_OWNER, async ({ page }) => {
         await page.getByText("Hello. I am your agent").first().waitFor();
-        const said = await page.locator("body").innerText();
-        assert.match(said, /Connected\./);
-        assert.match(said, /User Application installationUpdate 202/);
+        await untilText(page.locator("body"), /Connected\./);
+        await untilText(page.locator("body"), /User Application installationUpdate 202/);
       }),
   );
   await t.step(
@@ -104,8 +104,15 @@ Deno.test("the vendor's local test client talks to an agent through the gateway"
         await say("delete it");
         const { turnId } = await agent.begin();
         agent.event("approval_asked", turnId, {
-          ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
-          ...{ arguments: { hard: true }, origin: "direct", is_destructive: true, expires: 1 },
+          approval_id: "a1",
+          mcp: "git",
+          version: "1",
+          tool: "git_reset",
+          digest: "d1",
+          arguments: { hard: true },
+          origin: "direct",
+          is_destructive: true,
+          expires: 1,
         });
         await page.getByRole("button", { name: "Approve" }).click();
         const decision = await agent.next("approval_decision");

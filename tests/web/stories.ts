@@ -1,6 +1,6 @@
 /**
- * Stories of the page: a test each, with a scene and a page of its own, in one browser for the whole file.
- * Whatever a page did wrong, or asked of anybody but the gateway, fails its story.
+ * Stories of the page: a test each, with a scene and a page of its own, in one browser for the
+ * whole file. Whatever a page did wrong, or asked of anybody but the gateway, fails its story.
  *
  * @module
  */
@@ -45,8 +45,8 @@ export type Story<More> = (
 ) => void;
 
 /**
- * Makes the stories of a file: `begin` sets the scene, with whatever else is in the story's hands, and `enter`
- * brings the open page to where the story starts.
+ * Makes the stories of a file: `begin` sets the scene, with whatever else is in the story's hands,
+ * and `enter` brings the open page to where the story starts.
  */
 export function storiesIn<More extends object>(
   browser: () => Browser,

@@ -1,7 +1,7 @@
 /**
- * Calls that wait for their owner against a real `./dev up`: the real login, gateway, agent, runtime,
- * proxy and git server. Denied with a reason, approved by holding, decided on the command line while
- * the card is open, and withdrawn with the turn; each is done once or not at all.
+ * Calls that wait for their owner against a real `./dev up`: the real login, gateway, agent,
+ * runtime, proxy and git server. Denied with a reason, approved by holding, decided on the command
+ * line while the card is open, and withdrawn with the turn; each is done once or not at all.
  *
  * @module
  */
@@ -59,9 +59,8 @@ async function askFor(page: Page, tagName: string): Promise<void> {
   );
   await composer.press("Enter");
   await card(page).waitFor({ timeout: 60_000 });
-  const text = await card(page).innerText();
   for (const part of ["git_tag", tagName, repository, "direct", "expires in"]) {
-    assert.ok(text.includes(part), `${part} in ${text}`);
+    await card(page).filter({ hasText: part }).waitFor();
   }
 }
 
@@ -93,7 +92,7 @@ Deno.test({
     await t.step("denied with a reason, which reaches the model", async () => {
       await askFor(page, "v1");
       if (picture !== undefined) await page.screenshot({ path: `${picture}/asked.png` });
-      await card(page).getByLabel("Reason of a denial").fill("not on a Friday");
+      await card(page).getByLabel("Reason for denying").fill("not on a Friday");
       await card(page).getByRole("button", { name: "Deny" }).click();
       await page.locator(".answer", { hasText: "not on a Friday" }).last().waitFor();
       await card(page).waitFor({ state: "detached" });

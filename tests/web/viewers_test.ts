@@ -1,11 +1,12 @@
 /**
- * Several people at one browser, in Chromium against a real gateway: what one wrote is neither shown to nor sent
- * for the next one, and a page gives way to who signed in since.
+ * Several people at one browser, in Chromium against a real gateway: what one wrote is neither
+ * shown to nor sent for the next one, and a page gives way to who signed in since.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { untilCount, untilText, untilValue } from "tests/support/page_waits.ts";
 import { playConversation, playFleet } from "tests/support/page_story.ts";
 import { composer, pageStories, send } from "tests/web/stories.ts";
 
@@ -54,13 +55,12 @@ story("a page gives way when somebody else signs in on the same browser", async 
   await tab.goto(scene.url);
   await tab.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
   await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
-  const shown = async () => await page.locator("body").innerText();
-  assert.doesNotMatch(await shown(), /ada/);
-  assert.equal(await page.locator("textarea").inputValue(), "");
+  await untilText(page.locator("body"), /^(?![^]*ada)/);
+  await untilValue(page.locator("textarea"), "");
   scene.signIn("ada@example.org");
   await tab.goto(scene.url);
   await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
-  assert.equal(await composer(page).inputValue(), "ada's own thought");
+  await untilValue(composer(page), "ada's own thought");
   await send(page, "mine");
   assert.equal((await ada.takeTurn()).text, "mine");
 });
@@ -91,8 +91,8 @@ story("what is written before a page notices another viewer is not sent for them
   scene.signIn("bob@example.org");
   await send(page, "for ada alone");
   await page.locator(".account-name", { hasText: "bob@example.org" }).waitFor();
-  assert.equal(await page.locator(".queue-row").count(), 0);
-  assert.doesNotMatch(await page.locator("body").innerText(), /for ada alone/);
+  await untilCount(page.locator(".queue-row"), 0);
+  await untilText(page.locator("body"), /^(?![^]*for ada alone)/);
   scene.signIn("ada@example.org");
   await page.reload();
   await page.locator(".ask", { hasText: "for ada alone" }).or(

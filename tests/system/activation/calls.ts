@@ -10,8 +10,8 @@ import { proofOf } from "tests/support/keyed_mcp.ts";
 import { BROWSER, checkCall, CLIENT, KEY, REPO } from "tests/system/activation/host.ts";
 
 /**
- * An admin agent reads as a peer through the daemon: what the reviewed catalog calls read-only, as that
- * peer and with its key; nothing else, and `mcp call` not at all.
+ * An admin agent reads as a peer through the daemon: what the reviewed catalog calls read-only, as
+ * that peer and with its key; nothing else, and `mcp call` not at all.
  */
 export async function checkRelayed(host: BootedHost): Promise<void> {
   const owner = ["--user-email", "chief@example.org"];

@@ -1,6 +1,6 @@
 /**
- * Verbs that are killed and hosts that are rebooted in the middle of them. 3 kills and 2 reboots; FLEETCTL_ROUNDS
- * and FLEETCTL_REBOOTS say otherwise.
+ * Verbs that are killed and hosts that are rebooted in the middle of them. 3 kills and 2 reboots;
+ * FLEETCTL_ROUNDS and FLEETCTL_REBOOTS say otherwise.
  *
  * @module
  */

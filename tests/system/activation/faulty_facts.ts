@@ -24,7 +24,11 @@ async function snapshot(host: BootedHost): Promise<Readonly<Record<string, strin
   for (const path of files) shown[path] = await host.read(path);
   for (const unit of units) {
     shown[unit] = await host.must(
-      ...["systemctl", "show", "-p", "InvocationID,ActiveState,UnitFileState", unit],
+      "systemctl",
+      "show",
+      "-p",
+      "InvocationID,ActiveState,UnitFileState",
+      unit,
     );
   }
   return shown;

@@ -48,7 +48,10 @@ export async function checkHandEdits(host: BootedHost): Promise<void> {
   await checkCall(host);
 }
 
-/** The host's own defaults, written by hand: good ones are followed, bad ones named and not guessed at. */
+/**
+ * The host's own defaults, written by hand: good ones are followed, bad ones named and
+ * not guessed at.
+ */
 export async function checkDefaults(host: BootedHost): Promise<void> {
   const file = `${host.root}/etc/fleetctl/defaults.yaml`;
   await Deno.writeTextFile(file, "# ours\ntools: [org] # for all\n");

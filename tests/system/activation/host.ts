@@ -1,5 +1,6 @@
 /**
- * A booted host with a gateway, an agent and an MCP of its own: what `apply` leaves, and a call that works.
+ * A booted host with a gateway, an agent and an MCP of its own: what `apply` leaves,
+ * and a call that works.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * Faults as an operator meets them at night. For each, `fleetctl status` must name the cause and the
- * commands that mend it; the commands are run as they stand, and then nothing is wrong any more.
+ * Faults as an operator meets them at night. For each, `fleetctl status` must name the
+ * cause and the commands that mend it; the commands are run as they stand, and then
+ * nothing is wrong any more.
  *
  * @module
  */
@@ -129,7 +130,9 @@ const FAULTS: readonly OperatorFault[] = [
   },
 ];
 
-/** Makes a certificate for the front that ends in so many days; one that has ended is dated back. */
+/**
+ * Makes a certificate for the front that ends in so many days; one that has ended is dated back.
+ */
 function certificate(days: number): string {
   const made = "openssl x509 -req -in /etc/ssl/fleet.csr -signkey /etc/ssl/fleet.key";
   return `${made} -days ${days} -copy_extensions copyall -out /etc/ssl/fleet.pem 2>/dev/null`;

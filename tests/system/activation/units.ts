@@ -47,8 +47,9 @@ export async function checkDyingRole(host: BootedHost): Promise<void> {
 }
 
 /**
- * A role that runs and never serves: `apply` gives it as long as its unit says, tells the end of its
- * journal and what to run, does the rest, says so again each time, and converges once it is mended.
+ * A role that runs and never serves: `apply` gives it as long as its unit says, tells the
+ * end of its journal and what to run, does the rest, says so again each time, and
+ * converges once it is mended.
  */
 export async function checkHangingRole(host: BootedHost): Promise<void> {
   const words = [
@@ -92,7 +93,9 @@ export async function checkBrokenSocket(host: BootedHost): Promise<void> {
   await checkCall(host);
 }
 
-/** Hundreds of connections at once are a burst and no reason to put a shared socket out of service. */
+/**
+ * Hundreds of connections at once are a burst and no reason to put a shared socket out of service.
+ */
 export async function checkBurst(host: BootedHost): Promise<void> {
   await host.must("fleetctl", "mcp", "add", "org", "ada");
   const burst = `for i in $(seq 300); do

@@ -49,13 +49,20 @@ const PACKAGES = [
 ];
 const REMOTE = { type: "streamable-http", url: "https://pages.example.org/mcp" };
 const SERVER_JSON = JSON.stringify({
-  ...{ name: "org.example/pages", description: "Pages", version: "1.0.0", remotes: [REMOTE] },
+  name: "org.example/pages",
+  description: "Pages",
+  version: "1.0.0",
+  remotes: [REMOTE],
 });
 const ACTIVITY = JSON.stringify({
-  ...{ type: "message", id: "1", channelId: "msteams", text: "hello" },
+  type: "message",
+  id: "1",
+  channelId: "msteams",
+  text: "hello",
   serviceUrl: "https://smba.trafficmanager.net/teams/",
   from: { id: "29:o", aadObjectId: "00000000-0000-4000-8000-0000000000be" },
-  ...{ recipient: { id: "28:b" }, conversation: { id: "a:o", conversationType: "personal" } },
+  recipient: { id: "28:b" },
+  conversation: { id: "a:o", conversationType: "personal" },
 });
 
 const AGENTS: readonly Effect[] = [
@@ -94,7 +101,12 @@ const HOST: readonly Effect[] = [
   { line: "apply", says: /^unchanged +\d+ files$/m },
   { line: "completion bash", says: /complete .*fleetctl/ },
   { line: "help mcp add", says: /fleetctl mcp add git self/ },
-  { line: "doctor", says: /setting/ },
+  {
+    // Agents that the rows above restarted connect in their own time.
+    first: "timeout 60 sh -c 'until fleetctl doctor > /dev/null 2>&1; do :; done'",
+    line: "doctor",
+    says: /setting/,
+  },
   {
     first: "cd /var/log/fleetctl && echo x > fleetctl-dial-gone.service.log && " +
       "touch -d '60 days ago' fleetctl-dial-gone.service.log",

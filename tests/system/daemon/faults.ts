@@ -1,6 +1,7 @@
 /**
  * A host in trouble, or an agent that makes some: links and pipes where root reads and writes, a
- * damaged ledger and store, a full disk. Bad input changes nothing, and what was kept is still there.
+ * damaged ledger and store, a full disk. Bad input changes nothing, and what was kept
+ * is still there.
  *
  * @module
  */
@@ -43,10 +44,33 @@ export async function linksAndPipes(scene: DaemonScene): Promise<void> {
   const shown = await scene.must("fleetctl", "agents", "show", "ada");
   assert.doesNotMatch(shown, /root:/);
   await asAda(`cd ~/.fleetctl/dial && rm state.json && mv kept state.json`);
+  await foldersThatLead(scene, asAda);
   await scene.must("fleetctl", "apply");
 }
 
-/** What an agent puts in place of its config is named at once: no verb waits for it or follows it. */
+/** A link in place of a folder leads root to nothing that the agent could not reach itself. */
+async function foldersThatLead(
+  scene: DaemonScene,
+  asAda: (script: string) => Promise<void>,
+): Promise<void> {
+  const state = JSON.stringify({
+    started: Date.now(),
+    since: Date.now(),
+    state: "failed",
+    reason: "from elsewhere",
+  });
+  const put = 'mkdir -m 0700 /root/kept; echo "$1" > /root/kept/state.json';
+  await scene.must("sh", "-ec", put, "sh", state);
+  await scene.must("chown", "ada:ada", "/root/kept/state.json");
+  await asAda(`mv ~/.fleetctl/dial ~/.fleetctl/kept && ln -s /root/kept ~/.fleetctl/dial`);
+  const shown = await scene.must("fleetctl", "agents", "show", "ada");
+  await asAda(`rm ~/.fleetctl/dial && mv ~/.fleetctl/kept ~/.fleetctl/dial`);
+  assert.doesNotMatch(shown, /from elsewhere/);
+}
+
+/**
+ * What an agent puts in place of its config is named at once: no verb waits for it or follows it.
+ */
 export async function homesThatWait(scene: DaemonScene): Promise<void> {
   const config = "/home/ada/.runtime-b/agent/mcp.json";
   const kept = await scene.must("cat", config);
@@ -162,7 +186,8 @@ export async function fullDisk(scene: DaemonScene): Promise<void> {
   const folder = "/var/lib/fleetctl/daemon";
   await scene.must("systemctl", "stop", DAEMON);
   await scene.must(
-    ...["sh", "-ec"],
+    "sh",
+    "-ec",
     `mount -t tmpfs -o size=4m,mode=700 tmpfs /mnt; cp -a ${folder}/. /mnt/
      mount --bind /mnt ${folder}; systemctl start ${DAEMON}`,
   );

@@ -1,6 +1,6 @@
 /**
- * The life of an agent on a real host: stopped and still stopped after a boot, started, removed with
- * its user, and added again.
+ * The life of an agent on a real host: stopped and still stopped after a boot, started, removed
+ * with its user, and added again.
  *
  * @module
  */
@@ -59,8 +59,10 @@ export async function noReaders(scene: DaemonScene): Promise<void> {
   for (const signal of ["SIGTERM", "SIGKILL"]) {
     const follow = `fleetctl logs self --follow > /tmp/followed & echo $!; wait`;
     const client = await scene.host.processes.spawn({
-      ...{ command: "/usr/sbin/runuser", args: ["-u", "ada", "--", "/bin/sh", "-c", follow] },
-      ...{ env: { PATH: "/usr/bin:/bin", HOME: "/home/ada" }, cwd: "/" },
+      command: "/usr/sbin/runuser",
+      args: ["-u", "ada", "--", "/bin/sh", "-c", follow],
+      env: { PATH: "/usr/bin:/bin", HOME: "/home/ada" },
+      cwd: "/",
     });
     await poll("its first line", async () => {
       const ended = await scene.run(["test", "-s", "/tmp/followed"]);
@@ -84,7 +86,9 @@ export async function failedState(scene: DaemonScene): Promise<void> {
   await untilState(scene, "bob", "idle");
 }
 
-/** The home stays with a closed account; added again it is the same agent's; archived it is gone. */
+/**
+ * The home stays with a closed account; added again it is the same agent's; archived it is gone.
+ */
 export async function remove(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "secret", "set", "OWN", "--value", "v", "--agent", "bob");
   const refused = await scene.run(["fleetctl", "agents", "remove", "bob"], { input: "" });
@@ -110,8 +114,14 @@ export async function remove(scene: DaemonScene): Promise<void> {
   const asked = await scene.ask(uid, [{ argv: ["agents", "list"] }]);
   assert.equal(asked[0]?.type === "refused" && asked[0].error.code, "caller-unknown");
   await scene.must(
-    ...["fleetctl", "agents", "add", "bob", "--channel", "webview"],
-    ...["--user-email", "bob@example.org"],
+    "fleetctl",
+    "agents",
+    "add",
+    "bob",
+    "--channel",
+    "webview",
+    "--user-email",
+    "bob@example.org",
   );
   assert.equal(await scene.uidOf("bob"), uid);
   assert.equal((await scene.run(["fleetctl", "secret", "get", "OWN", "--agent", "bob"])).code, 1);

@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
 import { answerOf, type DaemonScene, EXEC, SOCKET } from "tests/system/daemon/scene.ts";
 import { withExec } from "tests/system/daemon/walk.ts";
@@ -89,14 +90,21 @@ os.waitpid(taken, 0)
 `;
   // Which number comes next is the kernel's to set, and read-only in a host like this one.
   const ended = await scene.run([
-    ...["unshare", "-m", "sh", "-c"],
-    ...['mount -o remount,rw,bind /proc/sys && exec python3 -c "$1"', "sh", program],
+    "unshare",
+    "-m",
+    "sh",
+    "-c",
+    'mount -o remount,rw,bind /proc/sys && exec python3 -c "$1"',
+    "sh",
+    program,
   ]);
   assert.match(ended.out, /^reused$/m, ended.err);
   assert.match(ended.out, /"code":"caller-unknown"/, ended.out + ended.err);
 }
 
-/** Promise 8: descriptors that come with a request are nobody's, and one connection is one request. */
+/**
+ * Promise 8: descriptors that come with a request are nobody's, and one connection is one request.
+ */
 export async function passedDescriptors(scene: DaemonScene): Promise<void> {
   const count = async () => {
     const pid = await scene.property(DAEMON, "MainPID");
@@ -252,8 +260,7 @@ export async function grants(scene: DaemonScene): Promise<void> {
   const text = await scene.must("cat", "/run/envelope");
   const envelope = parseEnvelope(text);
   assert.ok(envelope.ok);
-  const run = (input: string, user?: string) =>
-    scene.run([EXEC], { input, ...(user === undefined ? {} : { user }) });
+  const run = (input: string, user?: string) => scene.run([EXEC], { input, ...defined({ user }) });
   const changed = (from: string, to: string) => {
     assert.ok(text.includes(from), from);
     return text.replace(from, to);

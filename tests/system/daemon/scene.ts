@@ -8,13 +8,8 @@
 import assert from "node:assert/strict";
 import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts";
 import { type BootedHost, bootHost, type Ended, poll } from "tests/support/booted_host.ts";
-import {
-  buildPackage,
-  copyInto,
-  installPackage,
-  PackagedHost,
-  ROLES,
-} from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { copyInto, installPackage, PackagedHost, ROLES } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
 /** The agents: an admin and two others. */
@@ -146,8 +141,14 @@ export async function openScene(): Promise<
     await Deno.writeTextFile(`${host.root}/etc/fleetctl/roles.yaml`, ROLES);
     for (const name of AGENTS) {
       await scene.must(
-        ...["fleetctl", "agents", "add", name, "--channel", "webview"],
-        ...["--user-email", `${name}@example.org`],
+        "fleetctl",
+        "agents",
+        "add",
+        name,
+        "--channel",
+        "webview",
+        "--user-email",
+        `${name}@example.org`,
       );
     }
     const shard = "/var/lib/fleetctl/repo/agents.d/zoe.yaml";

@@ -89,7 +89,9 @@ async function walkAs(scene: DaemonScene, name: string, caller: Caller): Promise
   }
 }
 
-/** What is asked, and what the ladder says; rows that are no business of the daemon are left out. */
+/**
+ * What is asked, and what the ladder says; rows that are no business of the daemon are left out.
+ */
 function ask(verb: Verb, target: string | undefined, caller: Caller): readonly Asked[] {
   if (verb.later) return [];
   const row = invocationOfRow(verb, target);

@@ -1,23 +1,20 @@
 /**
- * Activation on two real hosts: the gateway on one, agents on the other. An agent's user activates an
- * MCP with a key of its own and calls it through the cockpit of the other host, is refused one whose
- * key is the organisation's until an operator seeds it, a shared socket survives the first `remove`,
- * and reboots of both hosts bring everything back.
+ * Activation on two real hosts: the gateway on one, agents on the other. An agent's user activates
+ * an MCP with a key of its own and calls it through the cockpit of the other host, is refused one
+ * whose key is the organisation's until an operator seeds it, a shared socket survives the first
+ * `remove`, and reboots of both hosts bring everything back.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import type { BootedHost, Ended } from "tests/support/booted_host.ts";
 import { type Lan, withHosts } from "tests/support/host_lan.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { installKeyed, proofOf } from "tests/support/keyed_mcp.ts";
-import {
-  buildPackage,
-  GATEWAY,
-  installPackage,
-  PackagedHost,
-} from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { GATEWAY, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
 
 type Pair = Lan<"atlas" | "boreas">;
 
@@ -37,7 +34,7 @@ function as(host: BootedHost, user: string) {
   return (line: string, input?: string): Promise<Ended> =>
     host.exec(["fleetctl", ...line.split(" ")], {
       user,
-      ...(input === undefined ? {} : { input }),
+      ...defined({ input }),
     });
 }
 
@@ -69,14 +66,26 @@ async function setUp({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   ]);
   for (const name of ["ada", "bea"]) {
     await boreas.must(
-      ...["fleetctl", "agents", "add", name, "--channel", "webview"],
-      ...["--user-email", `${name}@example.org`],
+      "fleetctl",
+      "agents",
+      "add",
+      name,
+      "--channel",
+      "webview",
+      "--user-email",
+      `${name}@example.org`,
     );
     await share({ from: boreas, to: atlas }, `agents.d/${name}.yaml`);
   }
   await atlas.must(
-    ...["fleetctl", "agents", "add", "zoe", "--channel", "webview"],
-    ...["--user-email", "zoe@example.org"],
+    "fleetctl",
+    "agents",
+    "add",
+    "zoe",
+    "--channel",
+    "webview",
+    "--user-email",
+    "zoe@example.org",
   );
   await atlas.must("sh", "-c", `echo 'admin: true' >> ${REPO}/agents.d/zoe.yaml`);
   await atlas.must("fleetctl", "apply");

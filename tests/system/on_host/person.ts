@@ -1,6 +1,6 @@
 /**
- * A person with a browser before the HTTPS front of a booted host: signs in with the form, sends turns
- * and reads their events. `curl` inside the host stands in for the browser.
+ * A person with a browser before the HTTPS front of a booted host: signs in with the form, sends
+ * turns and reads their events. `curl` inside the host stands in for the browser.
  *
  * @module
  */

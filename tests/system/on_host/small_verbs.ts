@@ -17,7 +17,9 @@ async function fleetctl(
   return { code, text: out + err };
 }
 
-/** A dry run of a new agent, logs as an agent, a password from stdin, the hasher of the login proxy. */
+/**
+ * A dry run of a new agent, logs as an agent, a password from stdin, the hasher of the login proxy.
+ */
 export async function checkSmallVerbs(scene: PackagedHost, frontName: string): Promise<void> {
   const dry = await fleetctl(scene, "agents add cat --channel webview --dry-run");
   assert.equal(dry.code, 0, dry.text);
@@ -71,8 +73,8 @@ export async function checkSmallVerbs(scene: PackagedHost, frontName: string): P
 const NOTES = ["note", "note-x"];
 
 /**
- * The socket of an agent's MCP stays its own when another pair of names joins to the same unit, an agent
- * of a channel that nothing serves is warned about, and a key that nothing reads is named.
+ * The socket of an agent's MCP stays its own when another pair of names joins to the same unit, an
+ * agent of a channel that nothing serves is warned about, and a key that nothing reads is named.
  */
 export async function checkNames(scene: PackagedHost): Promise<void> {
   for (const name of NOTES) {

@@ -1,6 +1,6 @@
 /**
- * What the kernel and systemd hold: whose files and processes are whose, what a server may write, which sockets
- * and files an agent cannot open, and that no unit gets a /tmp without being told.
+ * What the kernel and systemd hold: whose files and processes are whose, what a server may write,
+ * which sockets and files an agent cannot open, and that no unit gets a /tmp without being told.
  *
  * @module
  */
@@ -70,9 +70,9 @@ export async function checkUnreadable(scene: PackagedHost): Promise<void> {
 /** The kernel refuses the socket of a server to everybody but its agent. */
 export async function checkSocket(scene: PackagedHost): Promise<void> {
   const connect = (user: string) =>
-    scene.run([
-      ...["/usr/lib/fleetctl/deno", "eval", "--no-config", CONNECT, "/run/mcp/git-ada.sock"],
-    ], { user });
+    scene.run(["/usr/lib/fleetctl/deno", "eval", "--no-config", CONNECT, "/run/mcp/git-ada.sock"], {
+      user,
+    });
   for (const user of ["bob", "fleetctl-gateway"]) {
     const ended = await connect(user);
     assert.deepEqual([ended.code, ended.out.trim()], [1, "PermissionDenied"], user + ended.err);

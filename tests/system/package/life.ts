@@ -1,6 +1,6 @@
 /**
- * The life of a package on its host: set up by an operator, installed again, its gateway restarted, removed and
- * purged.
+ * The life of a package on its host: set up by an operator, installed again, its gateway restarted,
+ * removed and purged.
  *
  * @module
  */
@@ -25,8 +25,14 @@ export async function setUp(scene: PackagedHost): Promise<void> {
   await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
   for (const name of ["ada", "bob"]) {
     await scene.must(
-      ...["fleetctl", "agents", "add", name, "--channel", "webview"],
-      ...["--user-email", `${name}@example.org`],
+      "fleetctl",
+      "agents",
+      "add",
+      name,
+      "--channel",
+      "webview",
+      "--user-email",
+      `${name}@example.org`,
     );
   }
   await scene.must("fleetctl", "mcp", "add", "git", "ada");
@@ -34,7 +40,13 @@ export async function setUp(scene: PackagedHost): Promise<void> {
   assert.match(await scene.must("fleetctl", "apply"), /^unchanged +\d+ files\n/);
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
   const failed = await scene.must(
-    ...["systemctl", "list-units", "--failed", "--plain", "--no-legend", "fleetctl-*", "mcp-*"],
+    "systemctl",
+    "list-units",
+    "--failed",
+    "--plain",
+    "--no-legend",
+    "fleetctl-*",
+    "mcp-*",
   );
   assert.equal(failed, "");
 }
@@ -63,8 +75,13 @@ export async function checkRemoval(scene: PackagedHost, out: string): Promise<Pu
   await scene.must("sh", "-c", USR_WRITABLE);
   const running = async () => {
     const units = await scene.must(
-      ...["systemctl", "list-units", "--plain", "--no-legend", "--state=active,activating,failed"],
-      ...["fleetctl-*", "mcp-*"],
+      "systemctl",
+      "list-units",
+      "--plain",
+      "--no-legend",
+      "--state=active,activating,failed",
+      "fleetctl-*",
+      "mcp-*",
     );
     const { out } = await scene.run(["sh", "-c", "ps -eo args | grep '[l]ib/fleetctl'"]);
     return units + out;

@@ -1,6 +1,6 @@
 /**
- * What a purge leaves: a copy that the recovery key opens on another host, or the number of secrets that
- * it deletes for good, said before it starts.
+ * What a purge leaves: a copy that the recovery key opens on another host, or the number of secrets
+ * that it deletes for good, said before it starts.
  *
  * @module
  */

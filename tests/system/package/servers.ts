@@ -1,5 +1,6 @@
 /**
- * MCP servers on a host: each runs as its agent, a shared one as a user of its own, Chromium in a sandbox.
+ * MCP servers on a host: each runs as its agent, a shared one as a user of its own,
+ * Chromium in a sandbox.
  *
  * @module
  */
@@ -23,8 +24,11 @@ export async function checkServer(scene: PackagedHost): Promise<void> {
   // Its own home is read-only to it, so it cannot change what the agent starts next.
   const inside = ["nsenter", "-t", pid, "-m", "--", "setpriv", "--reuid=ada", "--regid=ada"]
     .concat(["--clear-groups", "--", "touch"]);
-  const outside = await scene.run([...inside, "/home/ada/.runtime-b/agent/mcp.json"]);
+  const outside = await scene.run([...inside, "/home/ada/.profile"]);
   assert.match(outside.err, /Read-only file system/);
+  // What runtimes keep there is closed to it as a whole.
+  const closed = await scene.run([...inside, "/home/ada/.runtime-b/agent/mcp.json"]);
+  assert.match(closed.err, /Permission denied/);
   const journal = await scene.must("journalctl", "--no-pager", "-o", "cat", "-u", unit);
   assert.ok(!journal.includes(REPOSITORY), "arguments of tools are nobody else's");
   const cache = await scene.run([...inside, "/home/ada/.cache/fleetctl/mcp-git/x"]);

@@ -1,6 +1,7 @@
 /**
- * Team chat on a booted host: the gateway as two units, each as its own user, and what neither of them can
- * read of the other. A message goes in at the public address and comes out as a turn of its agent.
+ * Team chat on a booted host: the gateway as two units, each as its own user, and what
+ * neither of them can read of the other. A message goes in at the public address and comes
+ * out as a turn of its agent.
  *
  * @module
  */
@@ -16,7 +17,14 @@ const RECEIVER = "fleetctl-teamchat-receiver.service";
 /** Installs it, looks at it from all sides, and takes it away again by putting `roles` back. */
 export async function checkTeamchatHalves(scene: PackagedHost, roles: string): Promise<void> {
   await scene.must(
-    ...["fleetctl", "agents", "add", "bea", "--channel", "teamchat", "--owner-aad", OWNER],
+    "fleetctl",
+    "agents",
+    "add",
+    "bea",
+    "--channel",
+    "teamchat",
+    "--owner-aad",
+    OWNER,
   );
   await scene.must("fleetctl", "teams-gateway", "install", "--register-listen", "127.0.0.2:3978");
   await scene.said(RECEIVER, '"event":"sending half connected"');
@@ -125,8 +133,21 @@ async function post(scene: PackagedHost, id: string): Promise<string> {
     text: `message ${id}`,
   };
   return await scene.must(
-    ...["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--retry", "20"],
-    ...["--retry-connrefused", "--retry-delay", "1", "-H", "content-type: application/json"],
-    ...["-d", JSON.stringify(activity), "http://127.0.0.1:3978/api/messages"],
+    "curl",
+    "-sS",
+    "-o",
+    "/dev/null",
+    "-w",
+    "%{http_code}",
+    "--retry",
+    "20",
+    "--retry-connrefused",
+    "--retry-delay",
+    "1",
+    "-H",
+    "content-type: application/json",
+    "-d",
+    JSON.stringify(activity),
+    "http://127.0.0.1:3978/api/messages",
   );
 }

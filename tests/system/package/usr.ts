@@ -1,6 +1,6 @@
 /**
- * What is below /usr belongs to the package: nothing is rendered there, it may be mounted read-only, and
- * what older versions rendered there moves away at an upgrade.
+ * What is below /usr belongs to the package: nothing is rendered there, it may be mounted
+ * read-only, and what older versions rendered there moves away at an upgrade.
  *
  * @module
  */
@@ -72,8 +72,14 @@ export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
   await scene.must("fleetctl", "webview-login", "install", "--driver", "basic");
   await scene.must("fleetctl", "teams-gateway", "install");
   await scene.must(
-    ...["fleetctl", "agents", "add", "eva", "--channel", "webview"],
-    ...["--user-email", "eva@example.org"],
+    "fleetctl",
+    "agents",
+    "add",
+    "eva",
+    "--channel",
+    "webview",
+    "--user-email",
+    "eva@example.org",
   );
   await scene.must("fleetctl", "mcp", "add", "git", "eva");
   await scene.must("fleetctl", "apply");
@@ -99,7 +105,12 @@ export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
   await scene.must("fleetctl", "webview-gateway", "remove", "--despite-waiting");
   const units = ["fleetctl-gateway", "fleetctl-login", "fleetctl-teamchat"];
   const left = await scene.must(
-    ...["systemctl", "list-units", "--all", "--plain", "--no-legend", ...units.map((u) => `${u}*`)],
+    "systemctl",
+    "list-units",
+    "--all",
+    "--plain",
+    "--no-legend",
+    ...units.map((u) => `${u}*`),
   );
   assert.equal(left, "");
   const state = (role: string) => scene.run(["test", "-d", `/var/lib/fleetctl/${role}`]);

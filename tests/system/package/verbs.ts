@@ -1,6 +1,6 @@
 /**
- * Verbs on a host: an agent's go through the daemon or are refused and audited, an owner's through the page, and
- * the store's through the permission sets of their child.
+ * Verbs on a host: an agent's go through the daemon or are refused and audited, an owner's through
+ * the page, and the store's through the permission sets of their child.
  *
  * @module
  */

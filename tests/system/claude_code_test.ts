@@ -1,0 +1,224 @@
+/**
+ * Claude Code, unchanged, as the runtime of an agent on a booted host: installed and chosen by the
+ * steps of `docs/runtime.md`, below the real unit, with an MCP by URL whose tools are marked. What
+ * the model saw is the proof.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { bootHost } from "tests/support/booted_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { registryInside } from "tests/support/host_registry.ts";
+import { hostSteps } from "tests/support/host_steps.ts";
+import { KEY } from "tests/support/http_mcp.ts";
+import { markedHub } from "tests/support/marked_hub.ts";
+import { sightOf } from "tests/support/model_sight.ts";
+import { TREE } from "tests/support/module_graph.ts";
+import { copyInto, DIAL, installPackage, ROLES } from "tests/support/packaged_host.ts";
+import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
+import { ProgramHost } from "tests/support/program_host.ts";
+import { programFile, programNamed } from "tests/support/runtime_programs.ts";
+import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
+
+const MODEL_PORT = 9001;
+const HUB_PORT = 9002;
+const KEY_OF_MODEL = "sk-0123456789abcdef";
+
+/** The commands of the section "Claude Code", one for each line. */
+async function documentedSteps(): Promise<readonly string[]> {
+  const text = await Deno.readTextFile(`${TREE}docs/runtime.md`);
+  const [, section = ""] = /^### Claude Code\n([^]*?)^###? /m.exec(text) ?? [];
+  const [, block = ""] = /^```sh\n([^]*?)^```$/m.exec(section) ?? [];
+  return block.trim().split("\n");
+}
+
+class ClaudeScene extends ProgramHost {
+  /** Puts the program where npm puts it; a booted host reaches no registry. */
+  async installProgram(): Promise<void> {
+    const folder = "/usr/local/lib/node_modules/@anthropic-ai/claude-code/bin";
+    await copyInto(this.host, programFile(programNamed("claude-code")), folder);
+    await this.must("mv", `${folder}/claude`, `${folder}/claude.exe`);
+    await this.must("ln", "-s", `${folder}/claude.exe`, "/usr/local/bin/claude");
+  }
+
+  /** How often a human was asked so far. */
+  async questions(): Promise<number> {
+    return (await this.approvals()).length;
+  }
+}
+
+async function prepare(scene: ClaudeScene): Promise<void> {
+  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
+  await scene.must(
+    "fleetctl",
+    "agents",
+    "add",
+    "ada",
+    "--channel",
+    "webview",
+    "--user-email",
+    "ada@example.org",
+  );
+  const url = `http://127.0.0.1:${HUB_PORT}/mcp?key={HUB_TOKEN}`;
+  const header = "Authorization: Bearer {HUB_TOKEN}";
+  await scene.must(
+    "fleetctl",
+    "mcp",
+    "catalog",
+    "add",
+    "hub",
+    "--url",
+    url,
+    "--header",
+    header,
+    "--env",
+    "HUB_TOKEN",
+  );
+  await scene.secret("HUB_TOKEN", KEY);
+  await scene.must("fleetctl", "mcp", "add", "hub", "ada");
+  await scene.mark({ publish: "ask", wipe: "block" });
+}
+
+/** Runs the documented steps; the program stands where npm would have put it. */
+async function followSteps(scene: ClaudeScene): Promise<void> {
+  const steps = await documentedSteps();
+  assert.ok(steps.some((line) => line.includes("--runtime claude-code")), steps.join("\n"));
+  await scene.installProgram();
+  await scene.secret("ANTHROPIC_BASE_URL", `http://127.0.0.1:${MODEL_PORT}`);
+  for (const line of steps) {
+    if (/^(apt-get|npm) /.test(line)) continue;
+    // On a terminal it asks for the value.
+    const command = line.startsWith("fleetctl secret set") ? `${line} --value -` : line;
+    const ended = await scene.run(["sh", "-c", command], { input: KEY_OF_MODEL });
+    assert.equal(ended.code, 0, `${line}\n${ended.out}${ended.err}`);
+  }
+}
+
+async function listsItsMcps(scene: ClaudeScene): Promise<void> {
+  scene.model.script({ kind: "answer", text: "hello from the model" });
+  const said = await scene.must("fleetctl", "turn", "ada", "say hello");
+  assert.match(said, /^ada: hello from the model$/m);
+  const first = scene.model.requests[0];
+  assert.ok(first !== undefined);
+  assert.equal(first.headers.get("x-api-key"), KEY_OF_MODEL);
+  const { tools } = sightOf(first);
+  for (const tool of ["mcp__hub__read", "mcp__hub__publish", "mcp__browser__browser_navigate"]) {
+    assert.ok(tools.includes(tool), `${tool} is none of ${tools.join(" ")}`);
+  }
+  assert.ok(!tools.includes("mcp__hub__wipe"), "a blocked tool is not declared");
+  const wired = JSON.parse(await scene.must("fleetctl", "mcp", "wired", "ada", "--json"));
+  const states = (wired.mcps as readonly { name: string; state: string; load: string }[])
+    .map(({ name, state, load }) => `${name} ${state} ${load}`);
+  for (const name of ["hub", "browser"]) {
+    assert.ok(states.includes(`${name} live connected`), states.join("\n"));
+  }
+}
+
+async function runsAsTheAgent(scene: ClaudeScene): Promise<void> {
+  const pid = (await scene.must("pgrep", "-u", "ada", "-f", "^/usr/local/bin/claude")).trim();
+  assert.match(pid, /^\d+$/);
+  assert.equal(await scene.ownerOfProcess(pid), "ada");
+  const cwd = (await scene.must("readlink", `/proc/${pid}/cwd`)).trim();
+  assert.equal(cwd, "/home/ada/workspace");
+  assert.equal(await scene.modeOf("/home/ada/.claude.json"), "600 ada:ada");
+  assert.ok(!(await scene.must("ps", "-o", "args=", "-p", pid)).includes(KEY_OF_MODEL));
+  assert.equal(await scene.property(DIAL, "NRestarts"), "0");
+}
+
+async function readsAskNobody(scene: ClaudeScene): Promise<void> {
+  const read = await scene.call("mcp__hub__read", { page: "home" });
+  assert.deepEqual(read, { text: "read of home is done", isError: false });
+  assert.equal(await scene.questions(), 0);
+}
+
+async function blockedIsRefused(scene: ClaudeScene): Promise<void> {
+  const hidden = await scene.call("mcp__hub__wipe", { page: "home" });
+  assert.equal(hidden.isError, true, hidden.text);
+  // The program knows this tool; the mark comes while it runs.
+  await scene.mark({ publish: "ask", wipe: "block", archive: "block" });
+  const blocked = await scene.call("mcp__hub__archive", { page: "home" });
+  assert.equal(blocked.isError, true);
+  assert.match(blocked.text, /"archive" of MCP "hub": the tool is declared "risk: block"/);
+  assert.deepEqual(scene.hub.calls, ["read home"]);
+  assert.equal(await scene.questions(), 0);
+}
+
+async function askedOnce(scene: ClaudeScene): Promise<void> {
+  for (const verb of ["approve", "deny"]) {
+    const before = await scene.questions();
+    const called = scene.call("mcp__hub__publish", { page: verb });
+    const { id, mcp, tool, arguments: given } = await scene.untilAsked();
+    assert.deepEqual([mcp, tool, given], ["hub", "publish", { page: verb }]);
+    const why = verb === "deny" ? ["--reason", "not on a Friday"] : [];
+    await scene.must("fleetctl", "approvals", verb, id, ...why);
+    const { text, isError } = await called;
+    assert.equal(await scene.questions(), before + 1);
+    assert.equal(isError, verb === "deny");
+    assert.match(
+      text,
+      verb === "deny" ? /denied it: not on a Friday/ : /^publish of approve is done$/,
+    );
+  }
+  assert.deepEqual(scene.hub.calls, ["read home", "publish approve"]);
+}
+
+async function ownToolsTellTheReason(scene: ClaudeScene): Promise<void> {
+  const called = scene.call("Bash", { command: "touch /home/ada/workspace/made" });
+  const { id, mcp, tool } = await scene.untilAsked();
+  assert.deepEqual([mcp, tool], ["", "Bash"]);
+  await scene.must("fleetctl", "approvals", "deny", id, "--reason", "make no files");
+  const denied = await called;
+  assert.equal(denied.isError, true);
+  assert.match(denied.text, /denied it: make no files/);
+  assert.equal((await scene.run(["test", "-e", "/home/ada/workspace/made"])).code, 1);
+
+  const again = scene.call("Bash", { command: "touch /home/ada/workspace/made" });
+  await scene.must("fleetctl", "approvals", "approve", (await scene.untilAsked()).id);
+  assert.equal((await again).isError, false);
+  assert.match(await scene.modeOf("/home/ada/workspace/made"), / ada:ada$/);
+}
+
+async function resumesWithTools(scene: ClaudeScene): Promise<void> {
+  await scene.must("fleetctl", "agents", "restart", "ada");
+  const { tools, userTexts } = await scene.say("and now?");
+  assert.ok(tools.includes("mcp__hub__read"), tools.join(" "));
+  assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation goes on");
+}
+
+Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for it", async (t) => {
+  const out = await buildPackage();
+  const host = await bootHost({ target: "multi-user.target" });
+  const step = hostSteps(t, [host]);
+  const model = await startFakeModel();
+  const hub = markedHub();
+  const scene = new ClaudeScene(host, model, hub);
+  try {
+    await using _model = await registryInside(host, model.baseUrl, MODEL_PORT);
+    await using _hub = await registryInside(host, hub.url, HUB_PORT);
+    await step("a host with an agent and a marked MCP by URL", async () => {
+      for (const name of ENTRIES_OF_UP) {
+        await copyInto(host, `${VENDOR_CACHE}/${name}`, "/var/lib/fleetctl/vendor-cache");
+      }
+      await installPackage(host, out);
+      await prepare(scene);
+    });
+    await step("the documented steps make it the agent's runtime", () => followSteps(scene));
+    await step("its first turn declares the agent's MCPs", () => listsItsMcps(scene));
+    await step("it runs as the agent, in its workspace", () => runsAsTheAgent(scene));
+    await step("a tool without a mark asks nobody", () => readsAskNobody(scene));
+    await step("a blocked tool is refused, and the model reads why", () => blockedIsRefused(scene));
+    await step("a tool that asks is asked about once", () => askedOnce(scene));
+    await step(
+      "the reason reaches the model for its own tools",
+      () => ownToolsTellTheReason(scene),
+    );
+    await step("the first turn after a restart has its tools", () => resumesWithTools(scene));
+  } finally {
+    await hub[Symbol.asyncDispose]();
+    await model.close();
+    await host.stop();
+    await Deno.remove(out, { recursive: true });
+  }
+});
