@@ -1,7 +1,7 @@
 /**
  * A tool call through socket, proxy and gate, with the line that records it, against the same call
- * straight over stdio to the same server: one run, in turn, both servers kept running. The proxy is the
- * product's program; each server is started as on a host, with the connection as its stdio.
+ * straight over stdio to the same server: one run, in turn, both servers kept running. The proxy is
+ * the product's program; each server is started as on a host, with the connection as its stdio.
  * `./dev bench calls`
  *
  * @module
@@ -27,7 +27,10 @@ async function calleeOf(
   env: Readonly<Record<string, string>>,
 ): Promise<Callee> {
   const child = new Deno.Command(Deno.execPath(), {
-    ...{ args: [...args], env: { ...env }, stdin: "piped", stdout: "piped" },
+    args: [...args],
+    env: { ...env },
+    stdin: "piped",
+    stdout: "piped",
     stderr: "null",
   }).spawn();
   const writer = child.stdin.getWriter();
@@ -51,7 +54,8 @@ async function calleeOf(
     waiting.delete(id);
   };
   await request("initialize", {
-    ...{ protocolVersion: "2025-11-25", capabilities: {} },
+    protocolVersion: "2025-11-25",
+    capabilities: {},
     clientInfo: { name: "bench", version: "1" },
   });
   return {
@@ -94,8 +98,16 @@ export async function benchCalls(): Promise<void> {
   const direct = await calleeOf(SERVER, {});
   const gated = await calleeOf(
     [
-      ...["run", "-q", "--no-prompt", "-A", "--no-check", "units/mcp/main.ts"],
-      ...["proxy", "fixture", "--socket", socket],
+      "run",
+      "-q",
+      "--no-prompt",
+      "-A",
+      "--no-check",
+      "units/mcp/main.ts",
+      "proxy",
+      "fixture",
+      "--socket",
+      socket,
     ],
     { FLEETCTL_ROOT: root, FLEETCTL_AGENT: "ada", HOME: root },
   );

@@ -9,10 +9,10 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseTreeRecord } from "core/catalog/vendored_tree.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
-import type { ProcessSpec } from "core/ports.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
+import type { ProcessSpec } from "core/ports/processes.ts";
 import { quantile } from "tests/bench/measure.ts";
-import { shippedManifests } from "tests/support/catalog_page.ts";
+import { shippedManifests } from "tests/support/catalog_tables.ts";
 import { programPath } from "tests/support/machine.ts";
 import { fillVendorCache } from "tests/support/prepare_vendor.ts";
 import {
@@ -31,7 +31,8 @@ export async function benchCatalog(): Promise<void> {
   await using root = await shippedRoot();
   const entries = (await shippedManifests()).filter(({ source }) => source.kind === "npm");
   console.log(
-    "| MCP | install from the cache ms | files | MB | check adds, warm ms | start under Deno ms | start under Node ms | ratio |",
+    "| MCP | install from the cache ms | files | MB | check adds, warm ms | start under Deno " +
+      "ms | start under Node ms | ratio |",
   );
   console.log("|---|---|---|---|---|---|---|---|");
   let [installs, megabytes] = [0, 0];

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Child } from "core/ports.ts";
+import type { Child } from "core/ports/processes.ts";
 import { printTable } from "tests/bench/measure.ts";
 import { unmet } from "tests/support/machine.ts";
 import { type DaemonScene, openScene, SOCKET } from "tests/system/daemon/scene.ts";
@@ -112,8 +112,15 @@ async function measure(scene: DaemonScene, rounds: number, subjects: Subjects): 
   const ended = await scene.host.processes.run({
     command: "setpriv",
     args: [
-      ...["--reuid=ada", "--regid=ada", "--init-groups", "--"],
-      ...["/usr/bin/python3", "-c", MEASURE, JSON.stringify(subjects), String(rounds)],
+      "--reuid=ada",
+      "--regid=ada",
+      "--init-groups",
+      "--",
+      "/usr/bin/python3",
+      "-c",
+      MEASURE,
+      JSON.stringify(subjects),
+      String(rounds),
     ],
     env: {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

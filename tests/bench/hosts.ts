@@ -1,7 +1,7 @@
 /**
  * Verbs on booted hosts of hundreds of agents: processor time of the verb, the daemon and all that
- * they start, of PID 1 and of the message bus, and wall time. The agents are stopped, so that what is
- * measured is the verb and not the fleet. Needs root and the right to boot hosts.
+ * they start, of PID 1 and of the message bus, and wall time. The agents are stopped, so that what
+ * is measured is the verb and not the fleet. Needs root and the right to boot hosts.
  * `./dev bench hosts`, or `FLEETCTL_AGENTS=100,300 ./dev bench hosts` for other sizes.
  *
  * @module
@@ -11,7 +11,8 @@ import assert from "node:assert/strict";
 import { quantile } from "tests/bench/measure.ts";
 import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 import { unmet } from "tests/support/machine.ts";
-import { buildPackage, DAEMON, installPackage, ROLES } from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { DAEMON, installPackage, ROLES } from "tests/support/packaged_host.ts";
 
 const SIZES = "300,1000";
 const ROUNDS = 3;
@@ -97,7 +98,8 @@ async function makeAgents(host: BootedHost, count: number): Promise<void> {
     await Deno.mkdir(host.path(`${REPO}/catalog/${name}`), { recursive: true });
     await Deno.writeTextFile(
       host.path(`${REPO}/catalog/${name}/mcp.yaml`),
-      `name: ${name}\nsummary: Stands in\nsource: {builtin: agent-message}\nauth: none\nscope: per_user\n`,
+      `name: ${name}\nsummary: Stands in\nsource: {builtin: agent-message}\nauth: none\n` +
+        `scope: per_user\n`,
     );
   }
   const accounts = Array.from({ length: count }, (_, index) => ({
@@ -125,7 +127,8 @@ async function makeAgents(host: BootedHost, count: number): Promise<void> {
     await Deno.writeTextFile(
       host.path(`${REPO}/agents.d/${name}.yaml`),
       `name: ${name}\nchannel: webview\nuser_email: ${name}@example.org\nruntime: runtime-b\n` +
-        `run_on: ${host.name}\ncreated: 2026-01-01T00:00:00.000Z\nstopped: 2026-01-01T00:00:00.000Z\n`,
+        `run_on: ${host.name}\ncreated: 2026-01-01T00:00:00.000Z\n` +
+        `stopped: 2026-01-01T00:00:00.000Z\n`,
     );
   }
   await host.must("git", "-C", REPO, "add", "-A");
@@ -155,7 +158,10 @@ async function costOf(host: BootedHost, words: readonly string[]): Promise<Cost>
   };
 }
 
-/** One look: nanoseconds, then a line of `/proc/<pid>/stat` of the shell, PID 1, the daemon, the bus. */
+/**
+ * One look: nanoseconds, then a line of `/proc/<pid>/stat` of the shell, PID 1, the
+ * daemon, the bus.
+ */
 function readLook(lines: readonly string[]): Cost {
   const [now = "", shell = "", manager = "", daemon = "", bus = ""] = lines;
   return {
@@ -177,8 +183,11 @@ function secondsOf(line: string, withChildren: boolean): number {
 function printRow(name: string, costs: readonly Cost[]): void {
   const median = (of: (cost: Cost) => number) => quantile(costs.map(of), 0.5).toFixed(2);
   const cells = [
-    ...[String(costs.length), median((cost) => cost.own), median((cost) => cost.manager)],
-    ...[median((cost) => cost.own + cost.manager), median((cost) => cost.bus)],
+    String(costs.length),
+    median((cost) => cost.own),
+    median((cost) => cost.manager),
+    median((cost) => cost.own + cost.manager),
+    median((cost) => cost.bus),
     median((cost) => cost.wall),
   ];
   console.log(`| ${name} | ${cells.join(" | ")} |`);

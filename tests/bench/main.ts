@@ -21,7 +21,7 @@ import {
   benchTeamchatEcho,
   benchTeamchatRelay,
 } from "tests/bench/teamchat/main.ts";
-import { benchTeamchatTable } from "tests/bench/teamchat/table.ts";
+import { benchTeamchatTable } from "tests/teamchat/sdks/table.ts";
 import { benchTurn } from "tests/bench/turn.ts";
 import { benchMemory, benchUp } from "tests/bench/up.ts";
 

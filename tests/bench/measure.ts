@@ -14,7 +14,9 @@ export function quantile(values: readonly number[], q: number): number {
 /** Processor time since the machine was started, in ticks. */
 export interface Ticks {
   readonly all: number;
-  /** What other guests of the same hardware took while this one had work (`proc_stat(5)`, `steal`). */
+  /**
+   * What other guests of the same hardware took while this one had work (`proc_stat(5)`, `steal`).
+   */
   readonly stolen: number;
 }
 

@@ -79,7 +79,10 @@ async function timeStart(browser: Browser, address: string): Promise<readonly nu
   return took;
 }
 
-/** Processor time of a page's main thread until the transcript is drawn, in milliseconds, unthrottled. */
+/**
+ * Processor time of a page's main thread until the transcript is drawn, in
+ * milliseconds, unthrottled.
+ */
 async function cpuOfStart(browser: Browser, address: string): Promise<number> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();

@@ -11,7 +11,8 @@ import { printTable } from "tests/bench/measure.ts";
 import { type BootedHost, bootHost } from "tests/support/booted_host.ts";
 import { installKeyed } from "tests/support/keyed_mcp.ts";
 import { TREE } from "tests/support/module_graph.ts";
-import { buildPackage, copyInto, installPackage } from "tests/support/packaged_host.ts";
+import { buildPackage } from "tests/support/built_package.ts";
+import { copyInto, installPackage } from "tests/support/packaged_host.ts";
 
 const ROUNDS = 30;
 const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
@@ -62,8 +63,15 @@ export async function benchSocket(): Promise<void> {
     await host.must("fleetctl", "mcp", "add", "keyed", "ada");
     await installBare(host);
     const printed = await host.must(
-      ...["/usr/lib/fleetctl/deno", "run", "-q", "-A", "--no-config"],
-      ...["/srv/socket_probe.ts", "keyed", "ada", String(ROUNDS)],
+      "/usr/lib/fleetctl/deno",
+      "run",
+      "-q",
+      "-A",
+      "--no-config",
+      "/srv/socket_probe.ts",
+      "keyed",
+      "ada",
+      String(ROUNDS),
     );
     const found = JSON.parse(printed) as Record<keyof typeof SUBJECTS, number[]>;
     for (const [name, words] of Object.entries(SUBJECTS)) {

@@ -1,7 +1,7 @@
 /**
- * Runs inside a booted host, started by `tests/bench/socket.ts`: times the first answer of an MCP server
- * that its socket starts, of the same behind a socket without a sandbox, and of the same command
- * started by hand as the same user, with its tree checked and without, in turn. Prints
+ * Runs inside a booted host, started by `tests/bench/socket.ts`: times the first answer of an MCP
+ * server that its socket starts, of the same behind a socket without a sandbox, and of the same
+ * command started by hand as the same user, with its tree checked and without, in turn. Prints
  * one JSON object of lists of milliseconds. Arguments: MCP, agent, rounds.
  *
  * @module

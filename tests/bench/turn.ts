@@ -1,7 +1,7 @@
 /**
- * One turn with one tool call through every part (two model calls included, to an endpoint that answers
- * at once), against the same call straight over stdio to the same MCP server. Both sides keep their
- * server running.
+ * One turn with one tool call through every part (two model calls included, to an endpoint that
+ * answers at once), against the same call straight over stdio to the same MCP server. Both sides
+ * keep their server running.
  * `./dev bench turn`
  *
  * @module

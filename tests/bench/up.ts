@@ -1,6 +1,6 @@
 /**
- * `up` to `ready`, cold (a new root) and warm (the same root again), and the idle memory of each role.
- * `./dev bench up`, `./dev bench memory`
+ * `up` to `ready`, cold (a new root) and warm (the same root again), and the idle memory of each
+ * role. `./dev bench up`, `./dev bench memory`
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * A verb that loses something only with a switch asks with that switch alone, for the word of its row.
+ * A verb that loses something only with a switch asks with that switch alone, for the
+ * word of its row.
  *
  * @module
  */

@@ -38,7 +38,11 @@ Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk
       `/srv/a b ${100 * GIB} ${GIB / 4} 6553600 6000000 /var/log/fleetctl\n`,
   );
   assert.deepEqual(asked.slice(-5), [
-    ...["/tmp", "/var/tmp", "/var/lib/fleetctl", "/var/log/fleetctl", "/run/fleetctl"],
+    "/tmp",
+    "/var/tmp",
+    "/var/lib/fleetctl",
+    "/var/log/fleetctl",
+    "/run/fleetctl",
   ]);
   assert.deepEqual(found.map(({ code, message }) => [code, message]), [
     [
@@ -65,7 +69,7 @@ Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk
   ]);
 });
 
-Deno.test("diskProblems() asks a small disk for a part, and nothing of one without entries", async () => {
+Deno.test("diskProblems() asks a small disk for a part, and nothing of an empty one", async () => {
   for (
     const [line, wanted] of [
       ["/run 10000000 500001 1000 50 /run/fleetctl", []],
@@ -85,10 +89,12 @@ Deno.test("diskProblems() asks a small disk for a part, and nothing of one witho
   }
 });
 
-Deno.test("diskProblems() asks only for its own folders under another root, and no df is no finding", async () => {
+Deno.test("diskProblems() asks for its own folders under a root; no df, no finding", async () => {
   const { asked } = await problems("", "/srv/root");
   assert.deepEqual(asked.slice(-3), [
-    ...["/srv/root/var/lib/fleetctl", "/srv/root/var/log/fleetctl", "/srv/root/run/fleetctl"],
+    "/srv/root/var/lib/fleetctl",
+    "/srv/root/var/log/fleetctl",
+    "/srv/root/run/fleetctl",
   ]);
   assert.ok(!asked.includes("/tmp"));
   const ports = { processes: fakeProcesses() };

@@ -1,11 +1,12 @@
 /**
- * What counts as the dial key in an agent's home, with real files: the agent may put anything there.
+ * What counts as the dial key in an agent's home, with real files: the agent may put
+ * anything there.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { keyInHome } from "cli/first_keys.ts";
+import { keysInHomes } from "cli/first_keys.ts";
 import { openHost } from "core/os/host.ts";
 import type { AgentName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
@@ -34,7 +35,7 @@ const ROWS: readonly (readonly [
   ["a pipe that nobody writes to", (path) => shell('mkfifo "$1"', path)],
 ];
 for (const [name, put, want] of ROWS) {
-  Deno.test(`keyInHome() of ${name}`, async () => {
+  Deno.test(`keysInHomes() of ${name}`, async () => {
     const root = await Deno.makeTempDir({ prefix: "first-keys-" });
     try {
       const paths = pathsUnder(root);
@@ -42,7 +43,10 @@ for (const [name, put, want] of ROWS) {
       const folder = paths.dialState("ada" as AgentName);
       await Deno.mkdir(folder, { recursive: true });
       await put(`${folder}/key.json`);
-      assert.equal(await keyInHome({ ports, paths }, "ada" as AgentName), want);
+      assert.equal(
+        (await keysInHomes({ ports, paths }, ["ada" as AgentName])).get("ada" as AgentName),
+        want,
+      );
     } finally {
       await Deno.remove(root, { recursive: true });
     }

@@ -15,7 +15,7 @@ import { verbName } from "core/verbs/verb.ts";
 import { VERSION } from "core/version.ts";
 import { assertGolden } from "tests/support/golden.ts";
 
-Deno.test("helpText() of everything, of groups and of each verb is what the golden file says", async () => {
+Deno.test("helpText() of everything, groups and each verb is as the golden file", async () => {
   const groups = new Set(
     shownVerbs().flatMap((verb) =>
       verb.path.slice(0, -1).map((_, depth) => verb.path.slice(0, depth + 1).join(" "))
@@ -119,7 +119,7 @@ Deno.test("VERSION is the version of the project file", async () => {
   assert.equal(VERSION, config.version);
 });
 
-Deno.test("cli/help/main.ts loads the verb table and help alone, dynamic imports included", async () => {
+Deno.test("cli/help/main.ts loads the verb table and help alone, by import() too", async () => {
   const main = new URL("../../cli/help/main.ts", import.meta.url);
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", main.pathname],
@@ -148,10 +148,10 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, dynamic imports
     "cli/help/answer.ts",
     "cli/help/main.ts",
     "core/errors.ts",
-    "core/local_hints.ts",
-    "core/ports.ts",
-    "core/quote.ts",
+    "core/hints/local_hints.ts",
+    "core/ports/files.ts",
     "core/result.ts",
+    "core/text/quote.ts",
     "core/verbs/invocation.ts",
     "core/verbs/nearest.ts",
     "core/verbs/table.ts",
@@ -163,5 +163,6 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, dynamic imports
     "core/verbs/table_store.ts",
     "core/verbs/verb.ts",
     "core/version.ts",
+    "units/manager/service_manager.ts",
   ]);
 });

@@ -8,8 +8,8 @@ import assert from "node:assert/strict";
 import { withKeptYaml } from "cli/kept_yaml.ts";
 import { denoFiles } from "core/os/files.ts";
 import { pathsUnder } from "core/paths.ts";
-import { FileFault, type Files } from "core/ports.ts";
-import { parseKeptYaml } from "core/yaml_kept.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
+import { parseKeptYaml } from "core/text/yaml_kept.ts";
 
 const TEXT = "name: ada\n";
 const UID = Deno.uid() ?? 0;
@@ -46,7 +46,7 @@ async function forge(file: string): Promise<void> {
   await Deno.writeTextFile(file, JSON.stringify({ version: "1", texts: [[TEXT, FORGED]] }));
 }
 
-Deno.test("withKeptYaml() writes what it parsed for its owner alone, and believes it later", async () => {
+Deno.test("withKeptYaml() writes what it parsed for its owner, and believes it", async () => {
   await withRoot(async (run, file) => {
     assert.deepEqual(await run(), { name: "ada" });
     assert.equal(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o600);
@@ -85,7 +85,7 @@ Deno.test("withKeptYaml() believes no file that somebody else may have written",
   }
 });
 
-Deno.test("withKeptYaml() believes no other version, and a disk that is full costs nothing", async () => {
+Deno.test("withKeptYaml() believes no other version, and takes a full disk", async () => {
   await withRoot(async (run, file) => {
     await run();
     await forge(file);

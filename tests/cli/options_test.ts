@@ -5,16 +5,16 @@
  */
 
 import assert from "node:assert/strict";
-import { parseOptions as parseAdd } from "cli/agents/add.ts";
-import { parseOptions as parseAgentsSet } from "cli/agents/set.ts";
-import { parseOptions as parseApply } from "cli/apply.ts";
-import { parseOptions as parseCompletion } from "cli/completion.ts";
-import { parseOptions as parseHelp } from "cli/help_verb.ts";
-import { parseOptions as parseMcpAdd } from "cli/mcp/add.ts";
+import { parseOptions as parseAdd } from "cli/verbs/agents/add.ts";
+import { parseOptions as parseAgentsSet } from "cli/verbs/agents/set.ts";
+import { parseOptions as parseApply } from "cli/verbs/apply.ts";
+import { parseOptions as parseCompletion } from "cli/verbs/completion.ts";
+import { parseOptions as parseHelp } from "cli/verbs/help.ts";
+import { parseOptions as parseMcpAdd } from "cli/verbs/mcp/add.ts";
 import { parseOptions as parseTool } from "cli/mcp/call_tool.ts";
-import { parseOptions as parseRemove } from "cli/mcp/remove.ts";
-import { parseOptions as parseGet } from "cli/secret/get.ts";
-import { parseOptions as parseSet } from "cli/secret/set.ts";
+import { parseOptions as parseRemove } from "cli/verbs/mcp/remove.ts";
+import { parseOptions as parseGet } from "cli/verbs/secret/get.ts";
+import { parseOptions as parseSet } from "cli/verbs/secret/set.ts";
 import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { invocationOf } from "tests/core/verbs/callers.ts";
@@ -30,12 +30,22 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
   }],
   [["mcp", "remove", "git", "ada"], parseRemove, { mcp: "git", isDryRun: false }],
   [["mcp", "read", "git", "git_log"], parseTool, {
-    ...{ verb: "mcp read", mcp: "git", tool: "git_log", arguments: {} },
-    ...{ block: undefined, timeoutMs: 300_000, answers: new Map() },
+    verb: "mcp read",
+    mcp: "git",
+    tool: "git_log",
+    arguments: {},
+    block: undefined,
+    timeoutMs: 300_000,
+    answers: new Map(),
   }],
   [["mcp", "call", "git", "git_log", "ada", "--args", '{"n": [1]}', "--out", "2"], parseTool, {
-    ...{ verb: "mcp call", mcp: "git", tool: "git_log", arguments: { n: [1] } },
-    ...{ block: 2, timeoutMs: 300_000, answers: new Map() },
+    verb: "mcp call",
+    mcp: "git",
+    tool: "git_log",
+    arguments: { n: [1] },
+    block: 2,
+    timeoutMs: 300_000,
+    answers: new Map(),
   }],
   [["secret", "set", "KEY", "--value", "x"], parseSet, { key: "KEY" }],
   [["secret", "get", "KEY"], parseGet, { key: "KEY" }],
@@ -47,26 +57,43 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
   [["agents", "add", "ada", "--channel", "webview"], parseAdd, {
     name: "ada",
     channel: "webview",
-    runtime: "runtime-b",
+    texts: {},
     hasLogin: false,
     isDryRun: false,
   }],
   [
     [
-      ...["agents", "add", "bea", "--channel", "teamchat", "--user-email", " Bea@Example.org"],
-      ...["--owner-aad", "8F2C0000-0000-4000-8000-0000000000BE", "--owner-email", "o@example.org"],
-      ...["--runtime", "runtime-a", "--provider", "anthropic", "--model", "large-2", "--dry-run"],
+      "agents",
+      "add",
+      "bea",
+      "--channel",
+      "teamchat",
+      "--user-email",
+      " Bea@Example.org",
+      "--owner-aad",
+      "8F2C0000-0000-4000-8000-0000000000BE",
+      "--owner-email",
+      "o@example.org",
+      "--runtime",
+      "runtime-a",
+      "--provider",
+      "anthropic",
+      "--model",
+      "large-2",
+      "--dry-run",
     ],
     parseAdd,
     {
       name: "bea",
       channel: "teamchat",
-      userEmail: "bea@example.org",
-      ownerAad: "8f2c0000-0000-4000-8000-0000000000be",
-      ownerEmail: "o@example.org",
-      runtime: "runtime-a",
-      provider: "anthropic",
-      model: "large-2",
+      texts: {
+        userEmail: "bea@example.org",
+        ownerAad: "8f2c0000-0000-4000-8000-0000000000be",
+        ownerEmail: "o@example.org",
+        runtime: "runtime-a",
+        provider: "anthropic",
+        model: "large-2",
+      },
       hasLogin: false,
       isDryRun: true,
     },

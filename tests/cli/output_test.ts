@@ -9,7 +9,8 @@ import { exitCode, refusalJson, refusalLines, refusalOfFault } from "cli/exit.ts
 import { type Block, printBlocks } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { refusal } from "core/errors.ts";
-import { FileFault, ServiceFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 
 const TABLE: Block = {

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { createTranscript } from "cli/transcript.ts";
-import type { TurnNews } from "core/dial/ask_turn.ts";
+import type { TurnNews } from "cli/ask_turn.ts";
 
 function preview(text: string, offset: number, id = "m"): TurnNews {
   const payload = { message_id: id, text, offset };

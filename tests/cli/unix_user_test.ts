@@ -19,7 +19,7 @@ function context(root: string, uid: number | undefined): VerbContext {
   } as unknown as VerbContext;
 }
 
-Deno.test("checkUnixUser() refuses an account of the system under /, and nothing elsewhere", async () => {
+Deno.test("checkUnixUser() refuses a system account under /, and nothing elsewhere", async () => {
   const name = "mail" as AgentName;
   const taken = await checkUnixUser(context("/", 8), name);
   assert.ok(!taken.ok);

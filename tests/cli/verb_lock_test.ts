@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { takeVerbLock } from "cli/verb_lock.ts";
 import { denoFiles } from "core/os/files.ts";
-import type { Files, Lock } from "core/ports.ts";
+import type { Files, Lock } from "core/ports/files.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { seededRandom } from "tests/fakes/random.ts";
@@ -75,7 +75,7 @@ for (const kind of ["memory", "disk"] as const) {
   });
 }
 
-Deno.test("takeVerbLock() passes over the tickets of the dead, and over what is no ticket", async () => {
+Deno.test("takeVerbLock() passes over tickets of the dead and what is no ticket", async () => {
   const files = memoryFiles({
     [`${LOCKS}/verb.queue/${EVE}.1.00000000-0000-4000-8000-000000000000`]: "",
     [`${LOCKS}/verb.queue/.0123.fleetctl-tmp`]: "",

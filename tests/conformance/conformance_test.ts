@@ -44,8 +44,13 @@ for (const revision of REVISIONS) {
       const front = startFront(`${folder}/fixture.sock`);
       try {
         const run = await runSuite([
-          ...["server", "--url", front.url, "--requirements", revision],
-          ...["--expected-failures", EXPECTED],
+          "server",
+          "--url",
+          front.url,
+          "--requirements",
+          revision,
+          "--expected-failures",
+          EXPECTED,
         ]);
         const { server } = await requiredScenarios(revision);
         assert.ok(server.length >= 30, `${server.length} scenarios`);
@@ -79,9 +84,15 @@ for (const revision of REVISIONS) {
       await t.step(scenario, async () => {
         const way = isByUrl(scenario) ? " url" : "";
         const run = await runSuite([
-          ...["client", "--scenario", scenario, "--spec-version", revision],
-          ...["--command", `${Deno.execPath()} run -q -A --no-check ${CHILD}${way}`],
-          ...["--expected-failures", EXPECTED],
+          "client",
+          "--scenario",
+          scenario,
+          "--spec-version",
+          revision,
+          "--command",
+          `${Deno.execPath()} run -q -A --no-check ${CHILD}${way}`,
+          "--expected-failures",
+          EXPECTED,
         ]);
         const passed = /Passed: (\d+)\/(\d+), 0 failed/.exec(run.output);
         assert.ok(run.isPassed && passed !== null, run.output.slice(-4_000));

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { systemClock } from "core/os/clock.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 

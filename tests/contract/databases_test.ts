@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Databases } from "core/ports.ts";
+import type { Databases } from "core/ports/databases.ts";
 import { sqliteDatabases } from "core/os/sqlite.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { contractOf } from "tests/contract/subjects.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { denoFiles } from "core/os/files.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { contractOf } from "tests/contract/subjects.ts";

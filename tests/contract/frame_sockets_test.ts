@@ -1,13 +1,13 @@
 /**
- * What `Sockets` promises about WebSockets, against the real adapter on loopback: upgrades, frames and
- * their bounds, signs of life, ends. There is no fake: tests use these sockets, so this suite is what they
- * rest on.
+ * What `Sockets` promises about WebSockets, against the real adapter on loopback: upgrades, frames
+ * and their bounds, signs of life, ends. There is no fake: tests use these sockets, so this suite
+ * is what they rest on.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { FrameConnection, Listener, Sockets } from "core/ports.ts";
+import type { FrameConnection, Listener, Sockets } from "core/ports/sockets.ts";
 import { LOOPBACK, NOT_FOUND, socketsTest, urlOf } from "tests/contract/sockets_scene.ts";
 
 interface Pair {
@@ -34,7 +34,10 @@ async function connectPair(
   return { server: await accepted.promise, client, listener };
 }
 
-/** A peer in plain TCP that asked for a WebSocket: it decides itself when it reads, and what it writes. */
+/**
+ * A peer in plain TCP that asked for a WebSocket: it decides itself when it reads, and
+ * what it writes.
+ */
 async function upgradeBare(listener: Listener): Promise<Deno.Conn> {
   const { hostname, port } = listener.address;
   const peer = await Deno.connect({ hostname, port });

@@ -1,12 +1,13 @@
 /**
- * What `Sockets` promises about HTTP, against the real adapter on loopback: answers, errors, streams, and
- * addresses that are taken. There is no fake: tests use these sockets, so this suite is what they rest on.
+ * What `Sockets` promises about HTTP, against the real adapter on loopback: answers, errors,
+ * streams, and addresses that are taken. There is no fake: tests use these sockets, so this
+ * suite is what they rest on.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { AddressFault } from "core/ports.ts";
+import { AddressFault } from "core/ports/sockets.ts";
 import { LOOPBACK, NOT_FOUND, socketsTest, urlOf } from "tests/contract/sockets_scene.ts";
 
 socketsTest("serveHttp answers with the address of the peer", async (sockets) => {

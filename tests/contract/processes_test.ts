@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault, type Processes, type ProcessSpec } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Processes, ProcessSpec } from "core/ports/processes.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { fakeProcesses, type FakeProgram } from "tests/fakes/processes.ts";
 

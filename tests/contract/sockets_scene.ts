@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Listener, Sockets } from "core/ports.ts";
+import type { Listener, Sockets } from "core/ports/sockets.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";

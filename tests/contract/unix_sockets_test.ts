@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault, type PeerStream, type Sockets } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { PeerStream, Sockets } from "core/ports/sockets.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -60,7 +61,9 @@ async function ask(sockets: Sockets, path: string, text: string): Promise<string
   return await readAll(stream.readable);
 }
 
-/** A script about the socket at `path`, run as another account by a program that this one may run. */
+/**
+ * A script about the socket at `path`, run as another account by a program that this one may run.
+ */
 function perlAs(uid: number, script: string, path: string): Deno.Command {
   const as = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
   const perl = ["/usr/bin/perl", "-MIO::Socket::UNIX", "-e", script, path];

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 /** A clock in the hands of a test. */
 export interface FakeClock extends Clock {

@@ -5,7 +5,7 @@
  */
 
 import { DatabaseSync } from "node:sqlite";
-import type { Databases } from "core/ports.ts";
+import type { Databases } from "core/ports/databases.ts";
 import { createDatabase } from "core/os/sqlite.ts";
 
 /** Creates an empty set of databases; `dispose` frees them. */

@@ -1,11 +1,12 @@
 /**
- * Databases on a disk that may be full or broken: no transaction begins while it is full, nothing is read while
- * it is broken.
+ * Databases on a disk that may be full or broken: no transaction begins while it is full, nothing
+ * is read while it is broken.
  *
  * @module
  */
 
-import { type Databases, FileFault } from "core/ports.ts";
+import type { Databases } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 
 /** What may happen to a disk. */
 export interface DiskFaults {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 
 interface Meta {
   mode: number;

@@ -5,8 +5,8 @@
  * @module
  */
 
-import type { FileStat } from "core/file_stat.ts";
-import { FileFault, type Files, type Lock, type WriteOptions } from "core/ports.ts";
+import type { FileStat } from "core/files/file_stat.ts";
+import { FileFault, type Files, type Lock, type WriteOptions } from "core/ports/files.ts";
 import { FileTree, type Node } from "tests/fakes/file_tree.ts";
 
 /** Files and what was done to them. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { FrameConnection } from "core/ports.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 
 /** A connection whose peer the test plays; records what it was sent and how it was closed. */
 export function fakePeer() {

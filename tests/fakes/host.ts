@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { HttpClient } from "core/ports.ts";
+import type { HttpClient } from "core/ports/http_client.ts";
 
 /** An HTTP client and what was asked of it. */
 export interface FakeHttp extends HttpClient {

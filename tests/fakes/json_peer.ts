@@ -5,7 +5,7 @@
  * @module
  */
 
-import { readLines } from "core/runtimes/drivers/json_lines.ts";
+import { readLines } from "core/text/lines.ts";
 import type { FakeCall } from "tests/fakes/processes.ts";
 
 // deno-lint-ignore no-explicit-any -- a test looks into messages of several protocols.

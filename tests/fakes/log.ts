@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Log, LogLevel } from "core/ports.ts";
+import type { Log, LogLevel } from "core/ports/log.ts";
 
 /** One line as it was logged. */
 export interface RecordedLine {

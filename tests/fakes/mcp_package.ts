@@ -5,6 +5,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { FakePackage } from "tests/fakes/npm_registry.ts";
 
 /** One version of a server. */
@@ -41,7 +42,7 @@ export function serverPackage(of: ServerPackage): FakePackage {
     version: of.version,
     description: "A server for tests",
     bin: { server: "./main.mjs" },
-    ...(of.dependencies === undefined ? {} : { dependencies: of.dependencies }),
+    ...defined({ dependencies: of.dependencies }),
     files: { "main.mjs": program(of), ...of.more },
   };
 }
@@ -50,9 +51,10 @@ function program({ name, version, tools, atStart = "", atCall = "" }: ServerPack
   return `import { createInterface } from "node:readline";
 const tools = ${JSON.stringify(tools)};
 ${atStart}
-const say = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
-const fail = (id, code, message) =>
-  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }) + "\\n");
+const send = (message) =>
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const say = (id, result) => send({ id, result });
+const fail = (id, code, message) => send({ id, error: { code, message } });
 const call = async (name, args) => {
   let text = "done";
 ${atCall}
@@ -69,9 +71,11 @@ for await (const line of createInterface({ input: process.stdin })) {
   } else if (method === "tools/list") say(id, { tools });
   else if (method === "tools/call") {
     try {
-      say(id, { content: [{ type: "text", text: await call(params.name, params.arguments ?? {}) }] });
+      const text = await call(params.name, params.arguments ?? {});
+      say(id, { content: [{ type: "text", text }] });
     } catch (thrown) {
-      say(id, { isError: true, content: [{ type: "text", text: String(thrown.message ?? thrown) }] });
+      const text = String(thrown.message ?? thrown);
+      say(id, { isError: true, content: [{ type: "text", text }] });
     }
   } else if (id !== undefined) fail(id, -32601, "Method not found");
 }

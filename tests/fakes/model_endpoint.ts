@@ -57,23 +57,35 @@ export interface FakeModel {
   close(): Promise<void>;
 }
 
-/** Starts an endpoint on 127.0.0.1. `node:http`, because it can break a connection in mid-answer. */
-export async function startFakeModel(): Promise<FakeModel> {
+/** Which requests a program makes beside its turns. */
+export type IsAside = (request: ModelRequest) => boolean;
+
+/** Some programs ask for a title of the conversation, without any tool. */
+export const hasNoTools: IsAside = ({ body }) => !(body?.tools?.length > 0);
+
+/**
+ * Starts an endpoint on 127.0.0.1. `node:http`, because it can break a connection in mid-answer.
+ * What is aside gets a short answer, and is neither recorded nor part of the script.
+ */
+export async function startFakeModel(isAside: IsAside = () => false): Promise<FakeModel> {
   const replies: (ModelReply | ((request: ModelRequest) => ModelReply))[] = [];
   const requests: ModelRequest[] = [];
   const hungUp = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
+    // Programs probe the address before they use it; that is no call of the model.
+    if (request.method === "HEAD") return void response.writeHead(200).end();
     const text = Buffer.concat(await request.toArray()).toString();
     const seen: ModelRequest = {
       path: request.url ?? "",
       headers: new Headers(request.headers as Record<string, string>),
       body: text === "" ? undefined : JSON.parse(text),
     };
+    if (isAside(seen)) return respond(ASIDE, seen, response);
     requests.push(seen);
     const next = replies.shift();
     const reply = typeof next === "function" ? next(seen) : next;
     if (reply?.kind === "hang") response.on("close", () => hungUp.resolve());
-    respond(reply ?? SCRIPT_OVER, seen.path.split("?")[0] ?? "", response);
+    respond(reply ?? SCRIPT_OVER, seen, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -91,13 +103,25 @@ export async function startFakeModel(): Promise<FakeModel> {
   };
 }
 
+const ASIDE: ModelReply = { kind: "answer", text: "A title" };
+
+function pathOf({ path }: ModelRequest): string {
+  return path.split("?")[0] ?? "";
+}
+
 const SCRIPT_OVER: ModelReply = {
   kind: "status",
   status: 400,
   body: { error: { message: "the script is over" } },
 };
 
-function respond(reply: ModelReply, path: string, response: ServerResponse): void {
+/** Namespaces of tools that a request of OpenAI responses declares. */
+function namespacesOf({ body }: ModelRequest): readonly string[] {
+  const tools: readonly { readonly type?: string; readonly name: string }[] = body?.tools ?? [];
+  return tools.filter(({ type }) => type === "namespace").map(({ name }) => name);
+}
+
+function respond(reply: ModelReply, request: ModelRequest, response: ServerResponse): void {
   if (reply.kind === "status") {
     response.writeHead(reply.status, { "content-type": "application/json", ...reply.headers });
     response.end(JSON.stringify(reply.body ?? { error: { message: `status ${reply.status}` } }));
@@ -109,10 +133,11 @@ function respond(reply: ModelReply, path: string, response: ServerResponse): voi
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
+  const path = pathOf(request);
   const events = path.endsWith("/messages")
     ? anthropicEvents(reply)
     : path.endsWith("/responses")
-    ? responsesEvents(reply)
+    ? responsesEvents(reply, namespacesOf(request))
     : chatEvents(reply);
   const end = () => {
     if (reply.kind === "cut" && reply.cleanly !== true) response.destroy();

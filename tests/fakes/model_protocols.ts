@@ -91,8 +91,14 @@ export function anthropicEvents(reply: ProtocolReply): readonly string[] {
   return events;
 }
 
-/** Prints named events of OpenAI responses. */
-export function responsesEvents(reply: ProtocolReply): readonly string[] {
+/**
+ * Prints named events of OpenAI responses. A call of `<namespace>__<tool>` names both parts when
+ * the request declares that namespace.
+ */
+export function responsesEvents(
+  reply: ProtocolReply,
+  namespaces: readonly string[] = [],
+): readonly string[] {
   const event = (type: string, fields: Readonly<Record<string, unknown>> = {}) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
   const response = {
@@ -119,11 +125,15 @@ export function responsesEvents(reply: ProtocolReply): readonly string[] {
     events.push(event("response.output_item.done", { output_index: index++, item: whole }));
   }
   for (const call of reply.calls ?? []) {
+    const namespace = namespaces.find((each) => call.tool.startsWith(`${each}__`));
     const item = {
       id: `fc_${++serial}`,
       type: "function_call",
       call_id: `call_${++serial}`,
-      name: call.tool,
+      ...(namespace === undefined ? { name: call.tool } : {
+        namespace,
+        name: call.tool.slice(namespace.length + 2),
+      }),
       arguments: "",
     };
     const json = JSON.stringify(call.arguments);

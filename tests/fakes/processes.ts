@@ -5,7 +5,9 @@
  * @module
  */
 
-import { FileFault, type Processes, type ProcessExit, type ProcessSpec } from "core/ports.ts";
+import { defined } from "core/defined.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Processes, ProcessExit, ProcessSpec } from "core/ports/processes.ts";
 import type { StartedChild } from "core/os/child.ts";
 import { runToEnd } from "core/os/run_to_end.ts";
 
@@ -49,7 +51,7 @@ export function fakeProcesses(
       );
     }
     const { command, args, env, cwd } = spec;
-    const plain = { command, args, env, ...(cwd === undefined ? {} : { cwd }) };
+    const plain = { command, args, env, ...defined({ cwd }) };
     calls.push(plain);
     return startFake(plain, program, pid++);
   };

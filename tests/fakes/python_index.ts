@@ -172,17 +172,28 @@ async function zipOf(members: readonly OddMember[]): Promise<Uint8Array<ArrayBuf
     const shared = fields([[20, 2], [0, 2], [8, 2], [0, 2], [0x21, 2]])
       .concat(fields([[crc32(data), 4], [packed.length, 4], [data.length, 4], [path.length, 2]]));
     const local = Uint8Array.from([0x50, 0x4b, 3, 4, ...shared, 0, 0, ...path]);
-    directory.push(Uint8Array.from([
-      ...[0x50, 0x4b, 1, 2, 20, 3, ...shared],
-      ...fields([[0, 2], [0, 2], [0, 2], [0, 2], [mode * 0x10000, 4], [offset, 4]]),
-      ...path,
-    ]));
+    directory.push(
+      Uint8Array.from([
+        0x50,
+        0x4b,
+        1,
+        2,
+        20,
+        3,
+        ...shared,
+        ...fields([[0, 2], [0, 2], [0, 2], [0, 2], [mode * 0x10000, 4], [offset, 4]]),
+        ...path,
+      ]),
+    );
     parts.push(local, packed);
     offset += local.length + packed.length;
   }
   const size = directory.reduce((sum, one) => sum + one.length, 0);
   const end = Uint8Array.from([
-    ...[0x50, 0x4b, 5, 6],
+    0x50,
+    0x4b,
+    5,
+    6,
     ...fields([[0, 2], [0, 2], [members.length, 2], [members.length, 2]]),
     ...fields([[size, 4], [offset, 4], [0, 2]]),
   ]);

@@ -1,11 +1,12 @@
 /**
- * A Python package that is an MCP server over stdio, as text: standard library only, with its JSON-RPC
- * in a package of its own below it. It lists the tools that it is given and runs a piece of code at
- * its start and at each call. It speaks the revision of 2025-11-25.
+ * A Python package that is an MCP server over stdio, as text: standard library only, with its
+ * JSON-RPC in a package of its own below it. It lists the tools that it is given and runs a piece
+ * of code at its start and at each call. It speaks the revision of 2025-11-25.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { tool } from "tests/fakes/mcp_package.ts";
 import type { FakeWheel } from "tests/fakes/python_index.ts";
 
@@ -65,7 +66,7 @@ export function pythonServer(of: PythonServer): FakeWheel {
     summary: "A Python server for tests",
     requires: of.requires ?? ["acme-rpc>=2"],
     scripts: { [of.name]: `${module}.server:main` },
-    ...(of.odd === undefined ? {} : { odd: of.odd }),
+    ...defined({ odd: of.odd }),
     files: {
       [`${module}/__init__.py`]: "",
       [`${module}/server.py`]: `import json, os, sys

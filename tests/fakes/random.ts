@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 
 /** Creates a generator (mulberry32) that yields the same values for the same seed. */
 export function seededRandom(seed = 1): Random {

@@ -1,5 +1,6 @@
 /**
- * A runtime in the hands of a test: each turn runs a script, the process dies when the test says so.
+ * A runtime in the hands of a test: each turn runs a script, the process dies when the
+ * test says so.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import type {
   RuntimeSession,
   RuntimeUpdate,
   TurnOutcome,
-} from "core/runtimes/driver.ts";
+} from "units/dial/runtimes/driver.ts";
 
 /** What a script is given. */
 export interface TurnStage {

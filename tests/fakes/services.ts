@@ -1,14 +1,15 @@
 /**
  * A service manager in memory over the unit files of a file system: it knows a unit when its file
- * was there at the last reload, numbers its processes, keeps enablement as links, and can be told to
- * fail at its n-th change.
+ * was there at the last reload, numbers its processes, keeps enablement as links, and can be told
+ * to fail at its n-th change.
  *
  * @module
  */
 
-import { eachUnit } from "core/each_unit.ts";
-import { type Files, ServiceFault, type ServiceManager } from "core/ports.ts";
-import type { UnitStatus } from "core/unit.ts";
+import { eachUnit } from "units/manager/each_unit.ts";
+import type { Files } from "core/ports/files.ts";
+import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 /** The fake and what was done to it. */
 export interface MemoryServices extends ServiceManager {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { User, Users } from "core/ports.ts";
+import type { User, Users } from "core/ports/users.ts";
 
 /** Creates accounts; groups are given by name and id, and each user has a group of its name. */
 export function memoryUsers(

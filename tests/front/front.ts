@@ -1,6 +1,7 @@
 /**
- * The HTTPS fronts of the documentation as running programs: Debian's nginx and Caddy, with the block
- * of a page changed in nothing but addresses and certificate, asked through TLS by curl and by hand.
+ * The HTTPS fronts of the documentation as running programs: Debian's nginx and Caddy,
+ * with the block of a page changed in nothing but addresses and certificate, asked
+ * through TLS by curl and by hand.
  *
  * @module
  */
@@ -95,11 +96,23 @@ export class RunningFront implements AsyncDisposable {
     const folder = await Deno.makeTempDir({ prefix: "front-" });
     await Deno.chmod(folder, 0o755);
     await run("openssl", [
-      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"],
-      ...["-subj", `/CN=${site.host}`, "-addext", `subjectAltName=DNS:${site.host}`],
-      ...["-addext", "basicConstraints=critical,CA:FALSE"],
-      ...["-keyout", `${folder}/${site.certificate}.key`],
-      ...["-out", `${folder}/${site.certificate}.pem`],
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-subj",
+      `/CN=${site.host}`,
+      "-addext",
+      `subjectAltName=DNS:${site.host}`,
+      "-addext",
+      "basicConstraints=critical,CA:FALSE",
+      "-keyout",
+      `${folder}/${site.certificate}.key`,
+      "-out",
+      `${folder}/${site.certificate}.pem`,
     ]);
     const place = { folder, port: freePort(), upstream };
     const file = `${folder}/front.conf`;
@@ -109,7 +122,9 @@ export class RunningFront implements AsyncDisposable {
     const child = new Deno.Command(command, {
       args,
       env: { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-      ...{ stdin: "null", stdout: "null", stderr: "piped" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
     }).spawn();
     const running = new RunningFront(site, place, child);
     await running.#listening();
@@ -131,9 +146,14 @@ export class RunningFront implements AsyncDisposable {
   async curl(path: string, more: readonly string[]): Promise<string> {
     const { host, certificate } = this.#site;
     const { stdout } = await output("curl", [
-      ...["-sS", "--path-as-is", "--cacert", `${this.#folder}/${certificate}.pem`],
-      ...["--connect-to", `${host}:443:127.0.0.1:${this.port}`],
-      ...[...more, `https://${host}${path}`],
+      "-sS",
+      "--path-as-is",
+      "--cacert",
+      `${this.#folder}/${certificate}.pem`,
+      "--connect-to",
+      `${host}:443:127.0.0.1:${this.port}`,
+      ...more,
+      `https://${host}${path}`,
     ]);
     return stdout;
   }
@@ -171,7 +191,10 @@ async function documented(page: string, language: string): Promise<string> {
 async function output(command: string, args: readonly string[]) {
   const decoder = new TextDecoder();
   const { success, stdout, stderr } = await new Deno.Command(command, {
-    ...{ args: [...args], stdin: "null", stdout: "piped", stderr: "piped" },
+    args: [...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
   }).output();
   return { success, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
 }

@@ -1,13 +1,13 @@
 /**
- * Short requests over TLS: only to the host whose certificate fits and is trusted, and nothing is sent
- * to any other.
+ * Short requests over TLS: only to the host whose certificate fits and is trusted, and nothing is
+ * sent to any other.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { HttpCallFault } from "core/http_call.ts";
-import { openHttpCalls } from "core/os/http_call.ts";
+import { HttpCallFault } from "core/http1/http_call.ts";
+import { openHttpCalls } from "core/http1/os/http_call.ts";
 
 const OK = "HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}";
 
@@ -24,13 +24,19 @@ const ROWS: readonly Row[] = [
   { what: "a certificate that fits", san: "IP:127.0.0.1", isTrusted: true, comes: "201" },
   {
     what: "a server of both versions",
-    ...{ san: "IP:127.0.0.1", isTrusted: true, alpn: ["h2", "http/1.1"], comes: "201" },
+    san: "IP:127.0.0.1",
+    isTrusted: true,
+    alpn: ["h2", "http/1.1"],
+    comes: "201",
   },
   { what: "a certificate nobody trusts", san: "IP:127.0.0.1", isTrusted: false, comes: "unmade" },
   { what: "one of another host", san: "DNS:other.test", isTrusted: true, comes: "unmade" },
   {
     what: "a server without HTTP/1.1",
-    ...{ san: "IP:127.0.0.1", isTrusted: true, alpn: ["h2"], comes: "unmade" },
+    san: "IP:127.0.0.1",
+    isTrusted: true,
+    alpn: ["h2"],
+    comes: "unmade",
   },
 ];
 
@@ -38,7 +44,11 @@ for (const { what, san, isTrusted, alpn = ["http/1.1"], comes } of ROWS) {
   Deno.test(`${what}: ${comes}`, async () => {
     const { cert, key } = await certificate(san);
     const listener = Deno.listenTls({
-      ...{ hostname: "127.0.0.1", port: 0, cert, key, alpnProtocols: [...alpn] },
+      hostname: "127.0.0.1",
+      port: 0,
+      cert,
+      key,
+      alpnProtocols: [...alpn],
     });
     let received = "";
     const serving = (async () => {
@@ -61,8 +71,12 @@ for (const { what, san, isTrusted, alpn = ["http/1.1"], comes } of ROWS) {
     const { port } = listener.addr as Deno.NetAddr;
     const asked = () =>
       calls.call({
-        ...{ method: "POST", url: `https://127.0.0.1:${port}/x`, headers: {} },
-        ...{ body: "the body", answerBytesMax: 100, timeoutMs: 20_000 },
+        method: "POST",
+        url: `https://127.0.0.1:${port}/x`,
+        headers: {},
+        body: "the body",
+        answerBytesMax: 100,
+        timeoutMs: 20_000,
       }).then(({ status }) => String(status), (thrown) => (thrown as HttpCallFault).reason);
     try {
       assert.equal(await asked(), comes);
@@ -82,11 +96,27 @@ async function certificate(san: string): Promise<{ readonly cert: string; readon
   try {
     const made = await new Deno.Command("openssl", {
       args: [
-        ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=x"],
-        ...["-addext", `subjectAltName=${san}`, "-addext", "basicConstraints=critical,CA:FALSE"],
-        ...["-keyout", `${folder}/key`, "-out", `${folder}/cert`],
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=x",
+        "-addext",
+        `subjectAltName=${san}`,
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+        "-keyout",
+        `${folder}/key`,
+        "-out",
+        `${folder}/cert`,
       ],
-      ...{ stdin: "null", stdout: "null", stderr: "piped" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
     }).output();
     assert.ok(made.success, new TextDecoder().decode(made.stderr));
     return {

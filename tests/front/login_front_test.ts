@@ -1,12 +1,12 @@
 /**
- * The HTTPS fronts of docs/login.md, as they stand there, before the real login proxy: Debian's nginx and
- * Caddy, asked through TLS. What the described rules for a front want holds through both.
+ * The HTTPS fronts of docs/login.md, as they stand there, before the real login proxy: Debian's
+ * nginx and Caddy, asked through TLS. What the described rules for a front want holds through both.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { Listener } from "core/ports.ts";
+import type { Listener } from "core/ports/sockets.ts";
 import { systemClock } from "core/os/clock.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";
@@ -108,8 +108,14 @@ for (const front of FRONTS) {
         for (let guess = 0; guess < 9; guess++) {
           const answer = await curl(
             "/api/x",
-            ...["-u", `${BOB.name}:wrong-${guess}`, "-H", `x-forwarded-for: 6.6.6.${guess}`],
-            ...["-H", `x-real-ip: 6.6.6.${guess}`, "--max-time", "20"],
+            "-u",
+            `${BOB.name}:wrong-${guess}`,
+            "-H",
+            `x-forwarded-for: 6.6.6.${guess}`,
+            "-H",
+            `x-real-ip: 6.6.6.${guess}`,
+            "--max-time",
+            "20",
           );
           statuses.push(answer.slice(7, 10));
         }

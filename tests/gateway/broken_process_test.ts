@@ -1,8 +1,8 @@
 /**
- * Broken and partial requests and WebSocket garbage at both listeners of a gateway process: it lives
- * on, answers the next good request, holds nothing open and logs no fault. The corpus is in
- * `tests/vectors/`, what is made of it follows from a seed. 300 tries at each listener; FLEETCTL_ROUNDS
- * and FLEETCTL_SEED say otherwise.
+ * Broken and partial requests and WebSocket garbage at both listeners of a gateway process: it
+ * lives on, answers the next good request, holds nothing open and logs no fault. The corpus is in
+ * `tests/vectors/`, what is made of it follows from a seed. 300 tries at each listener;
+ * FLEETCTL_ROUNDS and FLEETCTL_SEED say otherwise.
  *
  * @module
  */

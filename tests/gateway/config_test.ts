@@ -5,7 +5,7 @@ import { readGatewayConfig } from "gateway/config.ts";
 
 const GOOD = { WEBVIEW_LEDGER: '{" Mia@Example.org":"mia"}', WEBVIEW_ADMINS: "[]" };
 
-Deno.test("readGatewayConfig() takes the described settings alone and warns of what is soft", async () => {
+Deno.test("readGatewayConfig() takes described settings alone, warns of soft ones", async () => {
   const config = await readGatewayConfig(GOOD);
   assert.ok(config.ok);
   assert.deepEqual(config.value.cockpit, { hostname: "127.0.0.1", port: 8731 });
@@ -17,7 +17,7 @@ Deno.test("readGatewayConfig() takes the described settings alone and warns of w
   assert.match(config.value.warnings[1] ?? "", /any host name.*DNS rebinding/);
 });
 
-Deno.test("readGatewayConfig() accepts loopback names and WEBVIEW_HOSTS where the header is asked for", async () => {
+Deno.test("readGatewayConfig() takes loopback names, WEBVIEW_HOSTS with the header", async () => {
   for (
     const [env, hosts] of [
       [{ WEBVIEW_TRUST: "header" }, []],

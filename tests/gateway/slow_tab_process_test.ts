@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { STREAM_LIMITS } from "core/limits.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 import { registerBare } from "tests/support/gateway_fixture.ts";
 import { startGatewayProcess } from "tests/support/gateway_process.ts";
@@ -15,8 +15,8 @@ const EVENTS = 100_000;
 const TABS = 16;
 const TEXT = "word ".repeat(80);
 /**
- * What the process may take besides the buffers: the database's cache and what waits for the garbage
- * collector. Held back in full, the events would take 16 × 50 MB.
+ * What the process may take besides the buffers: the database's cache and what waits for the
+ * garbage collector. Held back in full, the events would take 16 × 50 MB.
  */
 const OTHER_BYTES_MAX = 256 * 1024 * 1024;
 

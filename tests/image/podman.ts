@@ -22,17 +22,38 @@ export interface Podman {
   must(...args: readonly string[]): Promise<string>;
 }
 
-/** How the image is run by whoever follows docs/teamchat.md; limits because nested ones are lower. */
+/**
+ * How the image is run by whoever follows docs/teamchat.md; limits because nested ones are lower.
+ */
 export const CONFINED = [
-  ...["--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges"],
-  ...["--network", "host", "--ulimit", "nofile=20000:20000", "--ulimit", "nproc=1000:1000"],
+  "--read-only",
+  "--cap-drop",
+  "all",
+  "--security-opt",
+  "no-new-privileges",
+  "--network",
+  "host",
+  "--ulimit",
+  "nofile=20000:20000",
+  "--ulimit",
+  "nproc=1000:1000",
 ] as const;
 
 /** Makes it, with everything it keeps below `folder`. */
 export function podmanIn(folder: string): Podman {
   const base = [
-    ...["--root", `${folder}/store`, "--runroot", `${folder}/run`, "--tmpdir", `${folder}/tmp`],
-    ...["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--runtime", "runc"],
+    "--root",
+    `${folder}/store`,
+    "--runroot",
+    `${folder}/run`,
+    "--tmpdir",
+    `${folder}/tmp`,
+    "--storage-driver",
+    "vfs",
+    "--cgroup-manager",
+    "cgroupfs",
+    "--runtime",
+    "runc",
   ];
   const say: Podman["say"] = async (...args) => {
     const output = await new Deno.Command("podman", {

@@ -49,7 +49,10 @@ async function build(): Promise<string> {
   await Deno.copyFile(shop.deno, `${lib}/deno`);
   await Deno.chmod(`${lib}/deno`, 0o755);
   const archive = await buildImage(shop, {
-    ...{ out: folder, lib, bundle: bundle.value, denoVersion: Deno.version.deno },
+    out: folder,
+    lib,
+    bundle: bundle.value,
+    denoVersion: Deno.version.deno,
     revision: REVISION,
     copy: async (from, to) => {
       await Deno.copyFile(from, to);
@@ -82,8 +85,17 @@ async function site(kit: ConnectorKit) {
 
 async function run(): Promise<void> {
   await podman.must(
-    ...["run", "-d", "--name", NAME, ...CONFINED, "--env-file", `${folder}/teams.env`],
-    ...["-v", "teamchat:/var/lib/fleetctl", "-v", `${folder}/etc:/etc/fleetctl:ro`],
+    "run",
+    "-d",
+    "--name",
+    NAME,
+    ...CONFINED,
+    "--env-file",
+    `${folder}/teams.env`,
+    "-v",
+    "teamchat:/var/lib/fleetctl",
+    "-v",
+    `${folder}/etc:/etc/fleetctl:ro`,
     `${IMAGE}:${VERSION}`,
   );
   await ready(1);
@@ -183,7 +195,7 @@ async function listed(): Promise<void> {
   for (const path of libraries) assert.ok(names.has(path), `${path} is not in the list`);
 }
 
-Deno.test("the image runs confined, brings a message to its agent and the answer back", async (t) => {
+Deno.test("the image runs confined, brings a message to its agent and its answer", async (t) => {
   await using served: ServedKit = await serveKit({ rules: { streamGapMs: 0 } });
   const { kit } = served;
   const key = await site(kit);

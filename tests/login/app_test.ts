@@ -1,6 +1,6 @@
 /**
- * The login proxy against a fake cockpit: who may pass, what the cockpit is told, what everybody
- * else is told.
+ * The login proxy against a fake cockpit: which requests pass, which headers the cockpit gets, and
+ * which answers the others get.
  *
  * @module
  */
@@ -69,11 +69,25 @@ test("handle() drops every spelling of the headers that we alone speak for", asy
     "X-Private": "hop",
     "Te": "trailers",
     ...Object.fromEntries([
-      ...["X-Original-URL", "X_Original_URI", "X-Rewrite-Url", "X-HTTP-Method-Override"],
-      ...["X-Method-Override", "X-HTTP-Method", "Remote-User", "X-Remote-User", "REMOTE_USER"],
-      ...["X-Auth-Request-Email", "X-WebAuth-User", "X-Authenticated-User", "Tailscale-User-Login"],
-      ...["Cf-Access-Authenticated-User-Email", "X-Goog-Authenticated-User-Email"],
-      ...["X-Ms-Client-Principal", "X-Amzn-Oidc-Identity", "Ssl-Client-S-Dn", "X-Client-Cert"],
+      "X-Original-URL",
+      "X_Original_URI",
+      "X-Rewrite-Url",
+      "X-HTTP-Method-Override",
+      "X-Method-Override",
+      "X-HTTP-Method",
+      "Remote-User",
+      "X-Remote-User",
+      "REMOTE_USER",
+      "X-Auth-Request-Email",
+      "X-WebAuth-User",
+      "X-Authenticated-User",
+      "Tailscale-User-Login",
+      "Cf-Access-Authenticated-User-Email",
+      "X-Goog-Authenticated-User-Email",
+      "X-Ms-Client-Principal",
+      "X-Amzn-Oidc-Identity",
+      "Ssl-Client-S-Dn",
+      "X-Client-Cert",
     ].map((name) => [name, "chosen-by-the-client"])),
   };
   for (const path of ["/api/agents", "/icons/a.png"]) {
@@ -85,7 +99,13 @@ test("handle() drops every spelling of the headers that we alone speak for", asy
     const text = JSON.stringify([...seen.headers]);
     for (
       const bad of [
-        ...["eve@", "twice@", "6.6.6.6", "Bearer", "forged", "hop", "trailers"],
+        "eve@",
+        "twice@",
+        "6.6.6.6",
+        "Bearer",
+        "forged",
+        "hop",
+        "trailers",
         "chosen-by-the-client",
       ]
     ) {

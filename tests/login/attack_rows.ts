@@ -1,9 +1,8 @@
 /**
- * The list of attacks on a login proxy that this one is held to, each with the tests that try it: the chapters
- * stand in `attack_rows/`, and what is no part of the login proxy here. Data only;
- * `attack_rows_test.ts` holds that they are there. That a refused request reached nobody is held by the rig
- * itself, for whatever a test asks through it (`tests/support/login_fixture.ts`), and by what the cockpit
- * has seen in the tests over real sockets.
+ * Known attacks on login proxies, each with the tests that try it. The chapters are in
+ * `attack_rows/`; attacks outside the login proxy are here. Data only; `attack_rows_test.ts` checks
+ * that the tests exist. The rig (`tests/support/login_fixture.ts`) fails any test whose refused
+ * request reached the cockpit.
  *
  * @module
  */

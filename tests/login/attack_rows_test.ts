@@ -1,6 +1,6 @@
 /**
- * Every attack of the list has its tests: they are there under the names that the list gives, and a refusal
- * that reached the cockpit fails whatever test asked for it.
+ * Every attack of the list has tests with the listed names, and a refused request that reached the
+ * cockpit fails its test.
  *
  * @module
  */
@@ -44,7 +44,7 @@ Deno.test("a refusal that reached the cockpit fails the test that asked for it",
         request.signal.addEventListener("abort", () => reject(request.signal.reason))
       );
       // The session ends while the cockpit has the request: told like a refusal, and none.
-      rig.leases.cutAll();
+      rig.leases.abortAll();
       return given;
     },
   });

@@ -1,14 +1,14 @@
 /**
- * Attacks that go across the parts of the login proxy: each is refused, and the cockpit sees nothing.
+ * Attacks across several modules of the login proxy: each is refused, and the cockpit sees nothing.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { HeaderList } from "core/header_list.ts";
-import { openSigner } from "core/signed_value.ts";
+import { HeaderList } from "core/http1/header_list.ts";
+import { openSigner } from "core/crypto/signed_value.ts";
 import { FORM_PURPOSE } from "login/basic/form_token.ts";
-import type { HashWork } from "login/basic/passwords.ts";
+import type { HashPool } from "login/basic/passwords.ts";
 import { BROWSER_PURPOSE } from "login/oidc/flows.ts";
 import { SESSION_PURPOSE } from "login/session/sessions.ts";
 import {
@@ -141,7 +141,7 @@ test("A17: a session of another host with the same key is none here", async () =
   await refusesCookie(here, await there.session(), "another store");
 });
 
-test("D41: a return path is kept from the start; the callback's query cannot change it", async () => {
+test("D41: a return path is kept from the start, whatever the callback's query", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   const back = rig.provider.signIn(await browser.begin("/agents/ada"), {
@@ -164,7 +164,7 @@ test("D42: no address makes a second header", async () => {
   }
 });
 
-test("D43: the provider leads back to WEBVIEW_URL, whatever Host says, and other names are 421", async () => {
+test("D43: the provider leads back to WEBVIEW_URL; other names are 421", async () => {
   const rig = await createOidcRig({ env: { WEBVIEW_URL: "https://cockpit.example" } });
   const login = async (headers: Record<string, string>, peer: string) =>
     await rig.ask("/auth/login", { headers: { ...NAVIGATION, ...headers }, peer });
@@ -211,7 +211,7 @@ test("F75: a name in any case, with spaces or in another normal form is one buck
   }
 });
 
-test("F80: a password that a browser attaches by itself changes nothing from another site", async () => {
+test("F80: a password that a browser attaches changes nothing from another site", async () => {
   const rig = await createLoginRig();
   for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }]) {
     const answer = await rig.ask("/api/turns", {
@@ -287,7 +287,7 @@ test("F74: lines and spellings of X-Forwarded-For buy no further guess", async (
 
 test("F77: who there is, who not and who is wrong cost the same hashes", async () => {
   const jobs: string[] = [];
-  const hashes: HashWork = {
+  const hashes: HashPool = {
     atOnce: 1,
     argon2id: (job) => {
       jobs.push(`argon2id ${job.memorySize} ${job.iterations}`);

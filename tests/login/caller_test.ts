@@ -1,5 +1,5 @@
 /**
- * Who is at the other end: addresses, networks, and forwarding headers that lie.
+ * The caller of a request: addresses, networks, and forged forwarding headers.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { callerOf } from "login/caller.ts";
-import { clientKey, holds, parseIp, parseNetwork, parsePeer, printIp } from "core/ip.ts";
+import { clientKey, holds, parseIp, parseNetwork, parsePeer, printIp } from "core/net/ip.ts";
 
 const TRUSTED = ["127.0.0.0/8", "::1", "10.0.0.0/8"].map((text) => parseNetwork(text)!);
 

@@ -1,5 +1,6 @@
 /**
- * Settings of the login proxy: every fault at once, no secret in any, and soft settings warned of.
+ * Settings of the login proxy: all faults are reported together, without secrets, and unsafe
+ * settings cause a warning.
  *
  * @module
  */
@@ -34,7 +35,7 @@ const OIDC = {
   WEBVIEW_URL: "https://cockpit.example/",
 } as const;
 
-Deno.test("readLoginConfig() takes oidc in each accepted spelling, and needs no users for it", async () => {
+Deno.test("readLoginConfig() takes oidc in each accepted spelling, without users", async () => {
   for (const driver of ["oidc", "entra", "google", ""]) {
     const config = await readLoginConfig({
       ...GOOD,
@@ -76,18 +77,22 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ["google without a client", { ...OIDC, WEBVIEW_OIDC_CLIENT_ID: "" }, /^WEBVIEW_OIDC_CLIENT_ID/],
   ["oidc without an address", { ...OIDC, WEBVIEW_URL: "" }, /^WEBVIEW_URL: not set/],
   ["oidc at a plain address", { ...OIDC, WEBVIEW_URL: "http://cockpit.lan" }, /WEBVIEW_URL.*https/],
-  ["oidc at a path", { ...OIDC, WEBVIEW_URL: "https://a.example/x" }, /WEBVIEW_URL: holds a path/],
+  [
+    "oidc at a path",
+    { ...OIDC, WEBVIEW_URL: "https://a.example/x" },
+    /WEBVIEW_URL: contains a path/,
+  ],
   ["a plain issuer", { ...OIDC, WEBVIEW_OIDC_ISSUER: "http://idp.lan" }, /ISSUER: is not https/],
   [
     "an issuer with a query",
     { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://idp.example/?x" },
-    /ISSUER: holds more than a path/,
+    /ISSUER: contains more than a path/,
   ],
   ["an issuer that is none", { ...OIDC, WEBVIEW_OIDC_ISSUER: "idp" }, /ISSUER.*issuer URL/],
   [
     "an issuer of every tenant",
     { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://login.microsoftonline.com/common/v2.0" },
-    /stands for every tenant/,
+    /means all tenants/,
   ],
   ["an unknown claim", { ...OIDC, WEBVIEW_OIDC_CLAIMS: "email,nickname" }, /WEBVIEW_OIDC_CLAIMS/],
   ["an unknown prefix", { WEBVIEW_COOKIE_PREFIX: "__Http-" }, /WEBVIEW_COOKIE_PREFIX/],
@@ -122,24 +127,28 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     { WEBVIEW_SESSION_TTL: "soon" },
     /WEBVIEW_SESSION_TTL.*must be a duration/,
   ],
-  ["every proxy", { WEBVIEW_TRUSTED_PROXIES: "0.0.0.0/0" }, /would trust everybody/],
-  ["every IPv6 proxy", { WEBVIEW_TRUSTED_PROXIES: "::/0" }, /would trust everybody/],
-  ["every mapped proxy", { WEBVIEW_TRUSTED_PROXIES: "::ffff:0.0.0.0/96" }, /would trust everybody/],
+  ["every proxy", { WEBVIEW_TRUSTED_PROXIES: "0.0.0.0/0" }, /would trust every client/],
+  ["every IPv6 proxy", { WEBVIEW_TRUSTED_PROXIES: "::/0" }, /would trust every client/],
+  [
+    "every mapped proxy",
+    { WEBVIEW_TRUSTED_PROXIES: "::ffff:0.0.0.0/96" },
+    /would trust every client/,
+  ],
   [
     "every proxy in two halves",
     { WEBVIEW_TRUSTED_PROXIES: "128.0.0.0/1,10.0.0.0/8,0.0.0.0/1" },
-    /would trust everybody/,
+    /would trust every client/,
   ],
   [
     "every IPv6 proxy in parts",
     { WEBVIEW_TRUSTED_PROXIES: "8000::/1,4000::/2,::/2" },
-    /would trust everybody/,
+    /would trust every client/,
   ],
   ["a proxy by name", { WEBVIEW_TRUSTED_PROXIES: "proxy.lan" }, /must be an address or a network/],
   [
     "an upstream with a path",
     { WEBVIEW_UPSTREAM: "http://127.0.0.1:1/x" },
-    /WEBVIEW_UPSTREAM: holds a path/,
+    /WEBVIEW_UPSTREAM: contains a path/,
   ],
   ["an upstream by https", { WEBVIEW_UPSTREAM: "https://127.0.0.1:1" }, /WEBVIEW_UPSTREAM/],
   ["no address", { WEBVIEW_LOGIN_LISTEN: "8736" }, /WEBVIEW_LOGIN_LISTEN.*host:port/],
@@ -184,17 +193,20 @@ Deno.test("readLoginConfig() warns of what is soft", async () => {
   assert.doesNotMatch(await warned(local), /without TLS/);
   assert.match(await warned({ WEBVIEW_ASSERTION_KEY: "" }), /without a proof/);
   assert.match(await warned({ WEBVIEW_URL: "http://cockpit.lan" }), /WEBVIEW_URL: is not https/);
-  assert.match(await warned({ WEBVIEW_URL: "https://a.example/x" }), /WEBVIEW_URL: holds a path/);
+  assert.match(
+    await warned({ WEBVIEW_URL: "https://a.example/x" }),
+    /WEBVIEW_URL: contains a path/,
+  );
   assert.doesNotMatch(await warned({ WEBVIEW_URL: "https://a.example" }), /WEBVIEW_URL/);
   const short = "new:16-characters-12,old:0123456789abcdef0123456789abcdef";
   for (const name of ["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]) {
     const long = "0123456789abcdef0123456789abcdef";
     const said32 = await warned({ ...local, [name]: long });
-    assert.doesNotMatch(said32, new RegExp(`${name} holds a key of fewer`));
+    assert.doesNotMatch(said32, new RegExp(`${name} contains a key of fewer`));
     const said = await warned({ ...local, [name]: short });
-    assert.match(said, new RegExp(`${name} holds a key of fewer than 32 characters`));
+    assert.match(said, new RegExp(`${name} contains a key of fewer than 32 characters`));
     assert.ok(!said.includes("16-characters-12"), "never the key");
   }
   assert.match(await warned(local), /1 plain passwords/);
-  assert.match(await warned({ WEBVIEW_BASIC_USERS: "mia:x" }), /"mia" is no e-mail address/);
+  assert.match(await warned({ WEBVIEW_BASIC_USERS: "mia:x" }), /"mia" is not an e-mail address/);
 });

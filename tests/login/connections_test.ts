@@ -1,12 +1,12 @@
 /**
- * Connections of the login proxy: what one client may have of them, and that clients which say half of
- * something keep nobody out and reach nothing.
+ * Connections of the login proxy: the limit per client, and clients with incomplete requests, which
+ * exclude no other client and reach nothing.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { WIRE_LIMITS } from "core/wire_limits.ts";
+import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { systemClock } from "core/os/clock.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";

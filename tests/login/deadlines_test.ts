@@ -1,13 +1,13 @@
 /**
- * Many deadlines on one timer: each runs at its time, and a request that ended leaves nothing.
+ * Many deadlines on one timer: each runs at its time, and a cancelled one leaves nothing behind.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { Cut } from "core/cut.ts";
-import { createDeadlines } from "core/deadlines.ts";
-import { HeaderList } from "core/header_list.ts";
+import { AbortHandle } from "login/abort_handle.ts";
+import { createDeadlines } from "login/deadlines.ts";
+import { HeaderList } from "core/http1/header_list.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 
 Deno.test("add() runs each deadline at its time, on one timer", async () => {
@@ -45,15 +45,15 @@ Deno.test("add() in a deadline, and close()", async () => {
 });
 
 Deno.test("Cut tells everybody once, and keeps its first reason", () => {
-  const cut = new Cut();
+  const handle = new AbortHandle();
   const told: string[] = [];
-  cut.on(() => told.push("a"));
-  const ignore = cut.on(() => told.push("b"));
+  handle.onAbort(() => told.push("a"));
+  const ignore = handle.onAbort(() => told.push("b"));
   ignore();
-  cut.cut("first");
-  cut.cut("second");
-  cut.on(() => told.push("late"));
-  assert.deepEqual([told, cut.reason], [["a", "late"], "first"]);
+  handle.abort("first");
+  handle.abort("second");
+  handle.onAbort(() => told.push("late"));
+  assert.deepEqual([told, handle.reason], [["a", "late"], "first"]);
 });
 
 Deno.test("HeaderList answers as Headers does", () => {

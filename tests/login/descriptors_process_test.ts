@@ -1,6 +1,6 @@
 /**
- * The login proxy without descriptors left: more slow connections than it may have open at all. Those that
- * wait make room, and somebody who asks is answered.
+ * The login proxy without free descriptors: more slow connections than it may open. Idle
+ * connections are evicted, and a new request is answered.
  *
  * @module
  */

@@ -1,12 +1,12 @@
 /**
- * Logging out on a really full disk, and starting on one. Needs the right to mount.
+ * Logging out and starting on a full disk. Requires permission to mount.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { openLoginStore } from "core/login_store.ts";
+import { openLoginStore } from "core/login/store.ts";
 import { poll } from "tests/support/booted_host.ts";
 import { logInByForm, startTestLogin } from "tests/support/login_fixture.ts";
 
@@ -113,7 +113,7 @@ test("a logout on a full disk is stored, and a restarted proxy serves", async (s
   });
 });
 
-test("a logout that cannot be stored holds, says so, and is stored once there is room", async (scene) => {
+test("a logout that cannot be stored holds, says so, and is stored later", async (scene) => {
   await scene.withProxy(async (url) => {
     const cookie = await logInByForm(url);
     await Deno.remove(`${scene.root}/${FOLDER}/reserve`);

@@ -1,16 +1,15 @@
 /**
- * The parsers of the login proxy under made-up input: token, cookie, return path, exempt path,
- * forwarded-for and header folding. What they once got wrong, or could have, is kept and tried first.
- * `FLEETCTL_ROUNDS` says how many inputs each gets.
+ * Fuzz tests of the login proxy's parsers: token, cookie, return path, exempt path, forwarded-for
+ * and header folding. Known hard inputs run first. `FLEETCTL_ROUNDS` sets the number of inputs.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { HeaderList } from "core/header_list.ts";
-import { parseNetwork } from "core/ip.ts";
-import { openSigner } from "core/signed_value.ts";
+import { HeaderList } from "core/http1/header_list.ts";
+import { parseNetwork } from "core/net/ip.ts";
+import { openSigner } from "core/crypto/signed_value.ts";
 import { callerOf } from "login/caller.ts";
 import { COOKIES, createCookieJar, withoutOwnCookies } from "login/cookies.ts";
 import { isExempt } from "login/proxy/exempt.ts";

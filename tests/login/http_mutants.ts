@@ -1,78 +1,135 @@
 /**
- * The checks of the listener and the client beneath the login proxy, as `mutants.ts` has those of the proxy.
- * Data only.
+ * The checks of the listener and the client beneath the login proxy, as `mutants.ts` has those of
+ * the proxy. Data only.
  *
  * @module
  */
 
 import type { Mutant } from "tests/login/mutants.ts";
 
-const ATTACKS = "tests/core/os/http1_attacks_test.ts";
+const ATTACKS = "tests/login/http1/os/attacks_test.ts";
 const CONNECTIONS = "tests/login/connections_test.ts";
-const CROWD = "tests/core/os/http1_crowd_test.ts";
+const LIMITS = "tests/core/http1/os/connection_limits_test.ts";
 const DESCRIPTORS = "tests/login/descriptors_process_test.ts";
 const RAW = "tests/login/raw_test.ts";
-const UPSTREAM = "tests/core/os/upstream_test.ts";
-const LISTENER = "tests/core/os/http1_server_test.ts";
-const HTTP1 = "tests/core/http1_test.ts";
+const UPSTREAM = "tests/login/http1/os/upstream_test.ts";
+const LISTENER = "tests/core/http1/os/server_test.ts";
+const CHUNKED = "tests/core/http1/chunked_test.ts";
+const HTTP1 = "tests/core/http1/messages_test.ts";
 
 /** All of them. */
 export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the whole of a head that is not all ASCII",
-    file: "core/os/latin1.ts",
+    file: "core/http1/os/latin1.ts",
     from: "if (read !== text.length || written !== text.length) into",
     to: "if (written !== text.length) into",
     tests: [UPSTREAM],
   },
   {
     check: "what may stand in a host",
-    file: "core/http1_request.ts",
-    from: "minor === 1 : !isAuthority(host)",
+    file: "core/http1/request_head.ts",
+    from: "minor === 1 : !AUTHORITY.test(host)",
     to: "minor === 1 : false",
     tests: [ATTACKS],
   },
   {
     check: "what may stand in the host of a whole address",
-    file: "core/os/proxy_server.ts",
-    from: "if (!isAuthority(host)) return undefined;",
+    file: "core/http1/request_head.ts",
+    from: "if (!AUTHORITY.test(authority)) return undefined;",
     to: "",
-    tests: [ATTACKS],
+    tests: [ATTACKS, LISTENER],
   },
   {
     check: "an upgrade in HTTP/1.0",
-    file: "core/http1_request.ts",
+    file: "core/http1/request_head.ts",
     from: "const isUpgrade = minor === 1 && ",
     to: "const isUpgrade = ",
     tests: [ATTACKS],
   },
   {
     check: "a peer that leaves after a body that nobody read",
-    file: "core/os/http1_body.ts",
+    file: "core/http1/os/body.ts",
     from: "if (isRest) this.#end();",
-    to: "if (isRest) this.#wire.bodyLooks = undefined;",
+    to: "if (isRest) this.#wire.bodyChecks = undefined;",
     tests: [ATTACKS],
   },
   {
+    check: "what the server behind says unasked",
+    file: "login/http1/os/upstream.ts",
+    from: "idle.splice(at, 1);\n      drop(link);",
+    to: "",
+    tests: [UPSTREAM],
+  },
+  {
     check: "a body that is too short on its way",
-    file: "core/os/upstream.ts",
+    file: "login/http1/os/upstream.ts",
     from: "if (left === 0) return;",
     to: "if (left >= 0) return;",
     tests: [ATTACKS],
   },
   {
     check: "a body that is too long on its way",
-    file: "core/os/upstream.ts",
+    file: "login/http1/os/upstream.ts",
     from: "if (left < 0) break;",
     to: "",
     tests: [ATTACKS],
   },
   {
     check: "the extensions of chunks",
-    file: "core/chunked.ts",
+    file: "core/http1/chunked.ts",
     from: "if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {",
     to: "if (extensionBytes > EXTENSION_BYTES_MAX) {",
     tests: [ATTACKS],
+  },
+  {
+    check: "white space and broken extensions behind the size of a chunk",
+    file: "core/http1/chunked.ts",
+    from: "(?:;${NAME}(?:=(?:${NAME}|${QUOTED}))?)*$",
+    to: "[ \\t]*(?:;.*)?$",
+    tests: [CHUNKED],
+  },
+  {
+    check: "trailers that are no headers",
+    file: "core/http1/chunked.ts",
+    from: 'if (trailer === undefined) throw new SyntaxError("a trailer is malformed");',
+    to: "if (trailer === undefined) return;",
+    tests: [CHUNKED],
+  },
+  {
+    check: "trailers that frame the message",
+    file: "core/http1/chunked.ts",
+    from: "if (FRAMING_HEADERS.has(trailer[0])) throw",
+    to: "if (trailer[0] === undefined) throw",
+    tests: [CHUNKED],
+  },
+  {
+    check: "a tab beside a length or a coding",
+    file: "core/http1/messages.ts",
+    from: 'return FRAMING_HEADERS.has(name) && line.includes("\\t") ? undefined : [name, value];',
+    to: "return [name, value];",
+    tests: [HTTP1, LISTENER],
+  },
+  {
+    check: "a fragment in a target",
+    file: "core/http1/request_head.ts",
+    from: 'if (target.includes("#")) return undefined;',
+    to: "",
+    tests: [LISTENER],
+  },
+  {
+    check: "an interim answer that is none",
+    file: "core/http1/os/upstream_link.ts",
+    from: 'if (!head.ok) throw new UpstreamFault("malformed", head.error);',
+    to: "if (!head.ok) continue;",
+    tests: [UPSTREAM],
+  },
+  {
+    check: "an interim answer behind which nothing comes",
+    file: "core/http1/os/upstream_link.ts",
+    from: "if (!head.value.isKept) {",
+    to: "if (head.value.status < 0) {",
+    tests: [UPSTREAM],
   },
   {
     check: "chunks that are none",
@@ -83,59 +140,59 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the refusal of an upgrade that arrives",
-    file: "core/os/http1_tunnel.ts",
+    file: "login/http1/os/tunnel.ts",
     from: "if (!wire.hasLeft) await wire.linger();",
     to: "",
     tests: [ATTACKS],
   },
   {
     check: "an answer for HTTP/1.0 that broke off",
-    file: "core/os/http1_answer.ts",
+    file: "core/http1/os/answer.ts",
     from: "to.head.minor === 0 ? await withKnownEnd(wire, made, to) : made",
     to: "made",
     tests: [ATTACKS],
   },
   {
     check: "the connections of one client",
-    file: "core/os/http1_crowd.ts",
+    file: "core/http1/os/connection_limits.ts",
     from: "if (own !== undefined && own.size >= this.#bounds.connectionsOfOneMax) {",
     to: "if (own !== undefined && own.size < 0) {",
-    tests: [CROWD, CONNECTIONS],
+    tests: [LIMITS, CONNECTIONS],
   },
   {
     check: "the connections of all clients",
-    file: "core/os/http1_crowd.ts",
+    file: "core/http1/os/connection_limits.ts",
     from: "if (this.#all.size < this.#bounds.connectionsMax) return true;",
     to: "if (this.#all.size >= 0) return true;",
-    tests: [CROWD],
+    tests: [LIMITS],
   },
   {
     check: "a connection at work, which makes no room",
-    file: "core/os/http1_crowd.ts",
+    file: "core/http1/os/connection_limits.ts",
     from: 'return waiting === "head" || waiting === "end";',
     to: "return waiting !== undefined;",
-    tests: [CROWD],
+    tests: [LIMITS],
   },
   {
     check: "a body that comes for long and makes room",
-    file: "core/os/http1_crowd.ts",
-    from: "return bodyLooks !== undefined && bodyLooks >= SLOW_LOOKS;",
-    to: "return bodyLooks === -1;",
-    tests: [CROWD],
+    file: "core/http1/os/connection_limits.ts",
+    from: "return bodyChecks !== undefined && bodyChecks >= SLOW_CHECKS;",
+    to: "return bodyChecks === -1;",
+    tests: [LIMITS],
   },
   {
     check: "an answer that is not taken and makes room",
-    file: "core/os/http1_crowd.ts",
-    from: 'if (waiting === "taker" && looks >= SLOW_LOOKS) return true;',
+    file: "core/http1/os/connection_limits.ts",
+    from: 'if (waiting === "taker" && checks >= SLOW_CHECKS) return true;',
     to: "",
-    tests: [CROWD],
+    tests: [LIMITS],
   },
   {
     check: "how many are told that there is no room",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();",
     to: "",
-    tests: [CROWD],
+    tests: [LIMITS],
   },
   {
     check: "connections of proxies that speak for many",
@@ -146,113 +203,121 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     check: "two framings of one request",
-    file: "core/http1_request.ts",
+    file: "core/http1/request_head.ts",
     from: "const isOne = length === null && minor === 1",
     to: "const isOne = minor === 1",
     tests: [LISTENER],
   },
   {
     check: "chunks in a version that has none",
-    file: "core/http1_request.ts",
+    file: "core/http1/request_head.ts",
     from: "const isOne = length === null && minor === 1",
     to: "const isOne = length === null",
     tests: [LISTENER],
   },
   {
     check: "a length of a request that is no number",
-    file: "core/http1_request.ts",
-    from: "const LENGTH = /^[0-9]{1,15}$/;",
-    to: "const LENGTH = /^[0-9a-fx+]{1,15}$/;",
+    file: "core/http1/messages.ts",
+    from: "export const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;",
+    to: "export const LENGTH = /^[0-9a-fx+]{1,15}$/;",
     tests: [LISTENER, RAW],
   },
   {
+    check: "an upgrade to nothing",
+    file: "core/http1/request_head.ts",
+    from: '/[^ ,]/.test(headers.get("upgrade") ?? "")',
+    to: 'headers.has("upgrade")',
+    tests: [ATTACKS],
+  },
+  {
     check: "a body behind an upgrade",
-    file: "core/http1_request.ts",
+    file: "core/http1/request_head.ts",
     from: 'if (isUpgrade && framing.kind !== "none") return err(400);',
     to: "",
     tests: [LISTENER],
   },
   {
     check: "the host of a request",
-    file: "core/http1_request.ts",
+    file: "core/http1/request_head.ts",
     from: "host === null ? minor === 1 : ",
     to: "host === null ? false : ",
     tests: [LISTENER],
   },
   {
     check: "a bare line feed in a head",
-    file: "core/os/http1_wire.ts",
+    file: "core/http1/os/wire.ts",
     from: "if (at === this.#start || buffer[at - 1] !== CR) return 400;",
     to: "",
     tests: [LISTENER],
   },
   {
     check: "another protocol at the first byte",
-    file: "core/os/http1_wire.ts",
+    file: "core/http1/os/wire.ts",
     from:
-      "if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return 400;",
+      "if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return " +
+      "400;",
     to: "",
     tests: [LISTENER],
   },
   {
     check: "the size of a head",
-    file: "core/wire_limits.ts",
+    file: "core/http1/wire_limits.ts",
     from: "headBytesMax: 16 * KIB,",
     to: "headBytesMax: 1024 * KIB,",
     tests: [LISTENER],
   },
   {
     check: "the rest of a body that nobody read",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "const isRead = body === undefined || body.discard();",
     to: "const isRead = body === undefined || body.discard() || true;",
     tests: [LISTENER],
   },
   {
     check: "the end of a connection over a body that still comes",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "await wire.linger();\n    }\n    return false;",
     to: "}\n    return false;",
     tests: [LISTENER],
   },
   {
     check: "the length that an answer has told",
-    file: "core/os/http1_answer.ts",
+    file: "core/http1/os/answer.ts",
     from: 'if (left < 0) throw new RangeError("the answer is longer than it says");',
     to: "",
     tests: [LISTENER],
   },
   {
     check: "a second header within one",
-    file: "core/http1.ts",
+    file: "core/http1/messages.ts",
     from: "if (lowered(name) === undefined || !VALUE.test(value)) {",
     to: "if (lowered(name) === undefined) {",
     tests: [LISTENER, HTTP1],
   },
   {
     check: "the time for a head",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "else if (late >= times.headersMsMax) tooLate(wire);",
     to: "",
     tests: [LISTENER],
   },
   {
     check: "the time for a body",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "if (lateBody >= times.requestMsMax) {",
     to: "if (lateBody === Infinity) {",
     tests: [LISTENER],
   },
   {
     check: "the time for taking an answer",
-    file: "core/os/http1_server.ts",
+    file: "core/http1/os/server.ts",
     from: "if (late >= bounds.takerMsMax) wire.close();",
     to: "",
     tests: [LISTENER],
   },
   {
     check: "two framings of one answer",
-    file: "core/http1.ts",
+    file: "core/http1/messages.ts",
     from:
       'if (codings !== undefined && length !== undefined) return err("it is framed in two ways");',
     to: "",
@@ -260,8 +325,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   },
   {
     check: "room when descriptors run out",
-    file: "core/os/http1_server.ts",
-    from: "this.#crowd.makeRoom(ROOM_AT_ONCE);",
+    file: "core/http1/os/server.ts",
+    from: "this.#limits.makeRoom(ROOM_AT_ONCE);",
     to: "",
     tests: [DESCRIPTORS],
   },

@@ -1,7 +1,7 @@
 /**
- * Bogus names of as many clients: what is remembered of them is bounded, and nobody else waits. In a process
- * of its own, whose memory can be collected before it is measured. 200,000 names; `FLEETCTL_ROUNDS` says
- * otherwise.
+ * Bogus names of many clients: memory is bounded, and other clients do not wait. Runs in a separate
+ * process, so that memory can be collected before it is measured. 200,000 names, or
+ * `FLEETCTL_ROUNDS`.
  *
  * @module
  */

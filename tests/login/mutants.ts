@@ -1,19 +1,20 @@
 /**
- * The checks of the login proxy itself, each with what the code would be without it, and the tests that must turn
- * red then. Those of a provider are in `oidc_mutants.ts`, those of the listener in `http_mutants.ts`. Data only; `mutants_process_test.ts` takes them out one by one.
+ * Mutants of the login proxy: each removes one check and names the tests that must fail. Those of
+ * the provider are in `oidc_mutants.ts`, those of the listener in `http_mutants.ts`. Data only;
+ * `mutants_process_test.ts` runs them.
  *
  * @module
  */
 
-/** One check taken out. */
+/** One removed check. */
 export interface Mutant {
-  /** What is not checked any more. */
+  /** The removed check. */
   readonly check: string;
   readonly file: string;
-  /** Text that is there exactly once. */
+  /** Text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Test files that notice. */
+  /** Test files that must fail. */
   readonly tests: readonly string[];
 }
 
@@ -30,7 +31,7 @@ const ATTACKS = "tests/login/attacks_test.ts";
 const RAW = "tests/login/raw_test.ts";
 const PASSWORDS = "tests/login/basic/passwords_test.ts";
 const ATTEMPTS = "tests/login/basic/attempts_test.ts";
-const SIGNED = "tests/core/signed_value_test.ts";
+const SIGNED = "tests/core/crypto/signed_value_test.ts";
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
@@ -58,7 +59,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "a password that was not looked at opens nothing",
     file: "login/app.ts",
-    from: 'if (login.kind === "busy") return busy(asked);',
+    from: 'if (login.kind === "busy") return denyBusy(context);',
     to: "",
     tests: [PASSWORDS],
   },
@@ -71,35 +72,35 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the signature of a token",
-    file: "core/signed_value.ts",
+    file: "core/crypto/signed_value.ts",
     from: 'if (!hits.includes(true)) return err("signature");',
     to: "",
     tests: [SIGNED, SESSIONS],
   },
   {
     check: "the purpose of a token, and a key for each",
-    file: "core/signed_value.ts",
+    file: "core/crypto/signed_value.ts",
     from: "info: text.encode(`fleetctl/signed-value/1/${purpose}`),",
     to: "info: text.encode(`fleetctl/signed-value/1/`),",
     tests: [SIGNED],
   },
   {
     check: "the expiry of a token",
-    file: "core/signed_value.ts",
+    file: "core/crypto/signed_value.ts",
     from: 'if (fields.expiresAt * 1000 <= nowMs) return err("expired");',
     to: "",
     tests: [SIGNED],
   },
   {
     check: "the one spelling of base64",
-    file: "core/signed_value.ts",
+    file: "core/crypto/signed_value.ts",
     from: "return toBase64Url(bytes) === text ? bytes : undefined;",
     to: "return bytes;",
     tests: [SIGNED, SESSIONS],
   },
   {
     check: "an empty principal",
-    file: "core/signed_value.ts",
+    file: "core/crypto/signed_value.ts",
     from: 'if (fields.principal.trim() === "") return err("principal");',
     to: "",
     tests: [SIGNED],
@@ -109,12 +110,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: "login/session/sessions.ts",
     from: 'if (row === undefined || row.principal !== principal) return err("unknown");',
     to: "if (row === undefined) return ok({ id, principal, expires: expiresAt * 1000 });",
-    tests: [SESSIONS],
+    tests: [ENDED],
   },
   {
     check: "the password behind a session",
     file: "login/session/sessions.ts",
-    from: 'if (!await isOfItsUser(row)) return err("password-changed");',
+    from: 'if (!await isFingerprintCurrent(row)) return err("password-changed");',
     to: "",
     tests: [SESSIONS],
   },
@@ -135,7 +136,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "our cookies on the way from the cockpit",
     file: "login/proxy/headers.ts",
-    from: 'if (name === "set-cookie" && !isForOthers(value)) continue;',
+    from: 'if (name === "set-cookie" && !isUpstreamCookie(value)) continue;',
     to: "",
     tests: [APP],
   },
@@ -149,14 +150,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the memory of sessions that another process ends",
     file: "login/session/sessions.ts",
-    from: "held.clear();",
+    from: "activeCache.clear();",
     to: "",
     tests: [ENDED],
   },
   {
     check: "a session that ends before its lease is taken",
     file: "login/app.ts",
-    from: "if (await sessions.holds(login.session)) return lease;",
+    from: "if (await sessions.isActive(login.session)) return lease;",
     to: "if (login.session !== undefined) return lease;",
     tests: [RACE],
   },
@@ -169,7 +170,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "a refresh that is overtaken",
-    file: "core/login_store.ts",
+    file: "core/login/store.ts",
     from: "if (use.run(digest).changes !== 1) return undefined;",
     to: "use.run(digest);",
     tests: [REFRESH],
@@ -177,7 +178,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "an identity that the cockpit says",
     file: "login/proxy/headers.ts",
-    from: "if (isOurs(name)) continue;",
+    from: "if (isReserved(name)) continue;",
     to: "",
     tests: ["tests/login/fuzz_test.ts"],
   },
@@ -269,14 +270,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the page that a form is posted from",
     file: "login/routes/login_form.ts",
-    from: 'if (pageProof(headers, caller, parts.publicUrl?.origin) !== "own") {',
-    to: "if (pageProof(headers, caller, parts.publicUrl?.origin).length === 0) {",
+    from: 'if (pageProof(headers, caller, deps.publicUrl?.origin) !== "own") {',
+    to: "if (pageProof(headers, caller, deps.publicUrl?.origin).length === 0) {",
     tests: [FORM],
   },
   {
     check: "the type of a form's body",
     file: "login/routes/login_form.ts",
-    from: "if (type !== FORM_TYPE) return deny(REFUSALS.form(), telling(asked));",
+    from: "if (type !== FORM_TYPE) return deny(REFUSALS.form(), denyOptions(context));",
     to: "",
     tests: [FORM],
   },
@@ -296,7 +297,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the networks around a client",
-    file: "core/ip.ts",
+    file: "core/net/ip.ts",
     from: ": [own, ...WIDER_BITS_V6.map((bits) => `${masked(address, bits)}/${bits}`)];",
     to: ": [own];",
     tests: [ATTEMPTS],
@@ -318,7 +319,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the idle time of a session",
     file: "login/session/sessions.ts",
-    from: 'if (idleEnd(row) <= now) return err("idle");',
+    from: 'if (expiryOfRow(row) <= now) return err("idle");',
     to: "",
     tests: [IDLE],
   },
@@ -331,14 +332,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     check: "the sessions that came of an ended reference",
-    file: "core/login_store.ts",
+    file: "core/login/store.ts",
     from: "dropSessions.run(family);",
     to: "",
     tests: [REFRESH],
   },
   {
     check: "a reference and its session in one write",
-    file: "core/login_store.ts",
+    file: "core/login/store.ts",
     from: "return open(session);",
     to: "return [];",
     tests: [REFRESH],

@@ -1,18 +1,19 @@
 /**
- * Takes the checks of the login proxy out, one at a time, in a copy of the tree: at least one test must turn
- * red for each. `FLEETCTL_ROUNDS` says how many are tried; the next ones in the list each day.
+ * Removes checks of the login proxy, one at a time, in a copy of the tree: at least one test must
+ * fail for each. `FLEETCTL_ROUNDS` sets how many run, from the start of the list; the default is a
+ * fixed set and those of changed files (`chosen_mutants.ts`).
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
+import { ALWAYS, changedFiles, chooseMutants } from "tests/login/chosen_mutants.ts";
 import { HTTP_MUTANTS } from "tests/login/http_mutants.ts";
 import { MUTANTS } from "tests/login/mutants.ts";
 import { OIDC_MUTANTS } from "tests/login/oidc_mutants.ts";
 
-const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 4);
-const DAY_MS = 86_400_000;
+const ROUNDS = Deno.env.get("FLEETCTL_ROUNDS");
 const ALL = [...MUTANTS, ...HTTP_MUTANTS, ...OIDC_MUTANTS];
 const FOLDERS = ["core", "login", "tests/core", "tests/fakes", "tests/login", "tests/support"];
 
@@ -23,7 +24,15 @@ Deno.test("the code of every check is there exactly once", async () => {
   }
 });
 
-Deno.test("taking any check out turns a test red", async (t) => {
+Deno.test("a run tries the fixed checks, and those of files that changed", () => {
+  const fixed = chooseMutants(ALL, new Set());
+  assert.deepEqual(fixed.map(({ check }) => check).toSorted(), ALWAYS.toSorted());
+  const more = chooseMutants(ALL, new Set(["login/oidc/fetch.ts", "README.md"]));
+  const added = more.filter((mutant) => !fixed.includes(mutant));
+  assert.ok(added.length > 0 && added.every(({ file }) => file === "login/oidc/fetch.ts"));
+});
+
+Deno.test("taking a check out turns a test red", async (t) => {
   const copy = await Deno.makeTempDir({ prefix: "mutants-" });
   try {
     for (const folder of FOLDERS) await copyFolder(`${TREE}${folder}`, `${copy}/${folder}`);
@@ -32,10 +41,10 @@ Deno.test("taking any check out turns a test red", async (t) => {
     }
     await Deno.mkdir(`${copy}/gateway/web`, { recursive: true });
     await Deno.copyFile(`${TREE}gateway/web/deno.json`, `${copy}/gateway/web/deno.json`);
-    const start = Math.floor(Date.now() / DAY_MS) * ROUNDS;
-    for (let round = 0; round < Math.min(ROUNDS, ALL.length); round++) {
-      const mutant = ALL[(start + round) % ALL.length];
-      if (mutant === undefined) continue;
+    const chosen = ROUNDS === undefined
+      ? chooseMutants(ALL, await changedFiles())
+      : ALL.slice(0, Number(ROUNDS));
+    for (const mutant of chosen) {
       await t.step(`without ${mutant.check}`, async () => {
         const path = `${copy}/${mutant.file}`;
         const text = await Deno.readTextFile(path);

@@ -1,5 +1,6 @@
 /**
- * The checks of signing in by an OpenID provider, as `mutants.ts` has those of the proxy. Data only.
+ * The checks of signing in by an OpenID provider, as `mutants.ts` has those of the
+ * proxy. Data only.
  *
  * @module
  */
@@ -17,8 +18,8 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     check: "references at the end of all sessions",
     file: "login/routes/own_sessions.ts",
     from: "return await sessions.endAll(principal);",
-    to:
-      "for (const one of sessions.list(principal)) await sessions.end(one);\n  return ok(undefined);",
+    to: "for (const one of sessions.list(principal)) await sessions.end(one);\n" +
+      "  return ok(undefined);",
     tests: [REFRESH],
   },
   {
@@ -80,8 +81,8 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
   {
     check: "the form of a subject",
     file: "login/oidc/provider.ts",
-    from:
-      'if (!SUBJECT.test(claims.sub)) throw new ProviderError("the ID token has no usable subject");',
+    from: "if (!SUBJECT.test(claims.sub)) " +
+      'throw new ProviderError("the ID token has no usable subject");',
     to: "",
     tests: [LIES],
   },
@@ -89,7 +90,8 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     check: "an ID token of the future",
     file: "login/oidc/provider.ts",
     from:
-      'if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is of the future");',
+      'if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is from the ' +
+      'future");',
     to: "",
     tests: [LIES],
   },
@@ -110,8 +112,8 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
   {
     check: "the size of a provider's answer",
     file: "login/oidc/fetch.ts",
-    from: "if (bytes > LOGIN_LIMITS.providerBytesMax) {",
-    to: "if (bytes < 0) {",
+    from: "readBytes(body, LOGIN_LIMITS.providerBytesMax)",
+    to: "readBytes(body, Infinity)",
     tests: [LIES],
   },
   {
@@ -173,8 +175,8 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
   {
     check: "an answer of a provider that never ends",
     file: "login/oidc/fetch.ts",
-    from: "late.signal.throwIfAborted();",
-    to: "",
+    from: "pipeThrough(new TransformStream(), { signal })",
+    to: "pipeThrough(new TransformStream())",
     tests: [LIES],
   },
 ];

@@ -1,6 +1,6 @@
 /**
- * Requests as bytes, for what no client would send: the listener refuses what it cannot parse, and
- * the cockpit sees nothing that was not decided about.
+ * Raw requests that no client library would send: the listener refuses malformed ones, and the
+ * cockpit sees no undecided request.
  *
  * @module
  */
@@ -23,7 +23,8 @@ const FORGED = "\r\nX-User-Email: eve\r\n\r\n";
 const ROWS: readonly [string, string, number, readonly string[]][] = [
   [
     "identity headers in three spellings",
-    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X_User_Email: eve\r\nx-USER-email: eve\r\nX-User-Email: eve\r\n${CLOSE}\r\n`,
+    `GET /a HTTP/1.1\r\nHost: x\r\n${ME}X_User_Email: eve\r\nx-USER-email: eve\r\n` +
+    `X-User-Email: eve\r\n${CLOSE}\r\n`,
     200,
     ["GET /a bob@example.org"],
   ],
@@ -69,14 +70,16 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
   ],
   [
     "a length and chunks",
-    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n${CLOSE}\r\n` +
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n` +
+    `${CLOSE}\r\n` +
     "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
     400,
     [],
   ],
   [
     "two lengths",
-    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nContent-Length: 5\r\n${CLOSE}\r\nabcde`,
+    `POST /a HTTP/1.1\r\nHost: x\r\n${ME}Content-Length: 4\r\nContent-Length: 5\r\n${CLOSE}\r\n` +
+    "abcde",
     400,
     [],
   ],
@@ -177,7 +180,7 @@ const MALFORMED = [
   "3\r\nabc\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 ];
 
-Deno.test("a body that is no chunks is a 400 and the end, and is no body for the cockpit", async (t) => {
+Deno.test("a body that is no chunks is a 400 and the end, not for the cockpit", async (t) => {
   const whole: string[] = [];
   const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, async (request) => {
     whole.push(await request.text());
@@ -192,7 +195,8 @@ Deno.test("a body that is no chunks is a 400 and the end, and is no body for the
         await t.step(`${path} ${JSON.stringify(body)}`, async () => {
           const answer = await answerTo(
             proxy.address.port,
-            `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${more}Transfer-Encoding: chunked\r\n\r\n${body}`,
+            `POST ${path} HTTP/1.1\r\nHost: localhost\r\n` +
+              `${more}Transfer-Encoding: chunked\r\n\r\n${body}`,
           );
           assert.match(answer, /^HTTP\/1\.1 400 [^]*connection: close[^]*"body-malformed"/);
           assert.equal(answer.split("HTTP/1.1").length, 2, "one answer");

@@ -1,6 +1,6 @@
 /**
- * Where a login may lead: the corpus of what others were caught with, and a property over what
- * browsers make of the answer.
+ * Return paths: a corpus of known open-redirect attacks, and a property test of how browsers
+ * resolve the result.
  *
  * @module
  */

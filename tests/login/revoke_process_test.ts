@@ -1,13 +1,13 @@
 /**
- * What an operator's verb ends in the store, a running proxy cuts, though nobody tells it: streams that are
- * open, and the next request. Real files, real sockets, two connections to one database.
+ * The CLI ends a session in the store, and a running proxy aborts its open streams and refuses its
+ * next request without a notification. Real files and sockets, two connections to one database.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { openLoginStore } from "core/login_store.ts";
+import { openLoginStore } from "core/login/store.ts";
 import { logInByForm, MIA, startTestLogin } from "tests/support/login_fixture.ts";
 
 Deno.test("a session that another program ends is cut here", async () => {

@@ -1,6 +1,6 @@
 /**
- * `./dev` on a machine where something is missing, with a Deno that only pretends: what was not done
- * is not taken for done the next time.
+ * `./dev` on a machine where something is missing, with a Deno that only pretends: what was not
+ * done is not taken for done the next time.
  *
  * @module
  */
@@ -21,7 +21,7 @@ case "$1" in
 esac
 `;
 
-Deno.test("./dev stops when packages cannot be fetched, and fetches them the next time", async () => {
+Deno.test("./dev stops when packages cannot be fetched, and fetches them next time", async () => {
   const folder = await Deno.makeTempDir();
   try {
     await Deno.copyFile(DEV, `${folder}/dev`);
@@ -110,12 +110,15 @@ for (const [role, env] of ROLES) {
   });
 }
 
-Deno.test("--help of every program prints help and starts nothing; a wrong argument is refused", async () => {
+Deno.test("--help of every program starts nothing; a wrong argument is refused", async () => {
   const root = await Deno.makeTempDir();
   try {
     for (
       const program of [
-        ...["fleetctl-gateway", "fleetctl-login", "fleetctl-teamchat", "fleetctld"],
+        "fleetctl-gateway",
+        "fleetctl-login",
+        "fleetctl-teamchat",
+        "fleetctld",
         "fleetctl-exec",
       ]
     ) {
@@ -133,7 +136,7 @@ Deno.test("--help of every program prints help and starts nothing; a wrong argum
   }
 });
 
-Deno.test("what prepares a root keeps what a person wrote in roles.yaml, and says how to mend it", async () => {
+Deno.test("what prepares a root keeps roles.yaml, and says how to mend it", async () => {
   const root = await Deno.makeTempDir();
   const file = `${root}/etc/fleetctl/roles.yaml`;
   const prepare = async () => {

@@ -1,6 +1,6 @@
 /**
- * Bodies, methods and paths that are not as they should be: each is answered, none with 500, and none
- * reaches an agent.
+ * Bodies, methods and paths that are not as they should be: each is answered, none with 500, and
+ * none reaches an agent.
  *
  * @module
  */
@@ -78,7 +78,7 @@ for (const [name, status, given, post] of ROWS) {
   }, { env: { TEAMS_APP_TENANT_ID: "" } });
 }
 
-test("other paths and methods are not there, whoever asks through a proxy least of all", async (at) => {
+test("other paths and methods are not there, least of all through a proxy", async (at) => {
   const ask = async (method: string, path: string, headers = {}) => {
     const url = at.url.replace("/api/messages", path);
     const response = await at.still(fetch(url, { method, headers }));
@@ -99,7 +99,7 @@ test("other paths and methods are not there, whoever asks through a proxy least 
   assert.equal(await ask("GET", "/metrics", proxied), 404);
 });
 
-test("a full disk is answered 503, and the same delivery is taken once there is room", async (at) => {
+test("a full disk is answered 503; the same delivery is taken with room", async (at) => {
   const message = at.message("hello");
   at.fill(true);
   const refused = await at.post(message);

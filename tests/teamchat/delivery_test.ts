@@ -1,6 +1,6 @@
 /**
- * Deliveries as they should not be: doubled, late, out of order, from agents that are slow, doubled or
- * speak for others. Each row is something that happens; what the owner reads is the check.
+ * Deliveries as they should not be: doubled, late, out of order, from agents that are slow, doubled
+ * or speak for others. Each row is something that happens; what the owner reads is the check.
  *
  * @module
  */
@@ -164,7 +164,7 @@ test("a turn that is accepted, begun and ended twice is answered once", async (a
   assert.deepEqual(textsIn(at), ["once"]);
 });
 
-test("an agent that speaks for another's turn is not heard, and neither are its previews", async (at) => {
+test("an agent that speaks for another's turn is not heard, nor its previews", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await at.post(at.message("go"));
   const { turnId } = await at.still(bea.begin());
@@ -182,7 +182,7 @@ test("an agent that speaks for another's turn is not heard, and neither are its 
   assert.equal(at.teamchat.metrics.value("events", { result: "foreign" }), 2);
 });
 
-test("an answer after its turn expired or was given up is acknowledged and not shown", async (at) => {
+test("an answer after its turn expired or was given up is only acknowledged", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());
@@ -194,7 +194,7 @@ test("an answer after its turn expired or was given up is acknowledged and not s
   assert.equal(textsIn(at).length, 1);
 });
 
-test("a disk that is full when the answer comes is told to the agent, which sends it again", async (at) => {
+test("a disk that is full when the answer comes makes the agent send it again", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());

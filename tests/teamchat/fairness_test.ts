@@ -1,6 +1,6 @@
 /**
- * One owner with a thousand things on their way does not delay another's one: at the platform, at the
- * agents, at the files.
+ * One owner with a thousand things on their way does not delay another's one: at the platform, at
+ * the agents, at the files.
  *
  * @module
  */
@@ -31,7 +31,9 @@ Deno.test("a thousand requests of one owner wait, another's one goes with the ne
     hosts: { mode: "local" },
     tokens: undefined,
     sendsPerSecond: 40,
-    ...{ clock, metrics: createMetrics(), log: recordingLog() },
+    clock,
+    metrics: createMetrics(),
+    log: recordingLog(),
     http: {
       fetch: async (url) => {
         sent.push(decodeURIComponent(new URL(url.toString()).pathname.split("/")[3] ?? ""));
@@ -43,7 +45,11 @@ Deno.test("a thousand requests of one owner wait, another's one goes with the ne
   const call = (owner: string, conversation: string) => {
     const user = { id: owner };
     const site: Site = {
-      ...{ base: "http://127.0.0.1:9", conversation, type: "groupChat", bot: { id: "b" }, user },
+      base: "http://127.0.0.1:9",
+      conversation,
+      type: "groupChat",
+      bot: { id: "b" },
+      user,
     };
     return connector.call({ site, method: "POST", body: {}, what: "message" });
   };

@@ -1,6 +1,6 @@
 /**
- * Files that agents offer: asked by a card, brought after the owner's own consent, once, in time, to an
- * allowed place, and the agent learns the end of it.
+ * Files that agents offer: asked by a card, brought after the owner's own consent, once, in time,
+ * to an allowed place, and the agent learns the end of it.
  *
  * @module
  */
@@ -31,8 +31,13 @@ function test(name: string, fn: (at: TestTeamchat, agent: TestAgent) => Promise<
 /** Offers the file; returns the result. */
 async function offer(at: TestTeamchat, agent: TestAgent, more: object = {}) {
   const piece = {
-    ...{ type: "owner_file", id: "f1", name: "report.pdf", description: "The report" },
-    ...{ size: FILE.length, offset: 0, data: FILE.toBase64() },
+    type: "owner_file",
+    id: "f1",
+    name: "report.pdf",
+    description: "The report",
+    size: FILE.length,
+    offset: 0,
+    data: FILE.toBase64(),
   };
   agent.send({ ...piece, ...more });
   let result: Record<string, unknown> | undefined;
@@ -58,11 +63,16 @@ function press(at: TestTeamchat, action: "accept" | "decline", more: object = {}
   const card = cardsOf(at, "file.consent").at(-1);
   const { uploadUrl, session } = at.kit.files.openUpload(FILE.length);
   const uploadInfo = {
-    ...{ uploadUrl, contentUrl: `https://${FILE_HOST}/personal/report.pdf`, name: "report.pdf" },
-    ...{ uniqueId: "u1", fileType: "pdf" },
+    uploadUrl,
+    contentUrl: `https://${FILE_HOST}/personal/report.pdf`,
+    name: "report.pdf",
+    uniqueId: "u1",
+    fileType: "pdf",
   };
   const value = {
-    ...{ type: "fileUpload", action, context: card?.content.acceptContext },
+    type: "fileUpload",
+    action,
+    context: card?.content.acceptContext,
     ...(action === "accept" ? { uploadInfo } : {}),
   };
   const invoke = { type: "invoke", name: "fileConsent/invoke", value, ...more };
@@ -96,8 +106,13 @@ test("a file is asked about, brought after a yes, and shown", async (at, agent) 
 test("a file in pieces is whole; pieces that do not fit are refused", async (at, agent) => {
   const [one, two] = [FILE.subarray(0, 4), FILE.subarray(4)];
   agent.send({
-    ...{ type: "owner_file", id: "f1", name: "a.txt", description: "", size: FILE.length },
-    ...{ offset: 0, data: one.toBase64() },
+    type: "owner_file",
+    id: "f1",
+    name: "a.txt",
+    description: "",
+    size: FILE.length,
+    offset: 0,
+    data: one.toBase64(),
   });
   assert.equal((await at.still(agent.next("owner_file_taken"))).next, 4);
   const sent = await offer(at, agent, { name: "a.txt", offset: 4, data: two.toBase64() });
@@ -187,7 +202,8 @@ for (const [name, wrong] of PLACES) {
     const value = { ...invoke.value as object, uploadInfo: { ...uploadInfo, ...wrong } };
     await at.post({ ...invoke, value });
     assert.deepEqual(await told(at, agent), {
-      ...{ name: "report.pdf", result: "failed" },
+      name: "report.pdf",
+      result: "failed",
       reason: "its place is at a host that is not in TEAMS_FILE_HOSTS",
     });
     assert.deepEqual(at.kit.files.requests, []);
@@ -199,13 +215,16 @@ const status = (code: number, headers = {}) => new Response(null, { status: code
 const UPLOADS: readonly (readonly [string, () => readonly Response[], object])[] = [
   ["503 and 429", () => [status(503), status(429, { "retry-after": "3" })], { result: "accepted" }],
   ["a redirect", () => [status(302, { location: "https://evil.test/" })], {
-    ...{ result: "failed", reason: "its place leads elsewhere" },
+    result: "failed",
+    reason: "its place leads elsewhere",
   }],
   ["a session that ended", () => [status(404)], {
-    ...{ result: "failed", reason: "the time in which it could be brought is over" },
+    result: "failed",
+    reason: "the time in which it could be brought is over",
   }],
   ["500 for ever", () => Array.from({ length: 9 }, () => status(500)), {
-    ...{ result: "failed", reason: "its host answered 500" },
+    result: "failed",
+    reason: "its host answered 500",
   }],
 ];
 for (const [name, responses, want] of UPLOADS) {

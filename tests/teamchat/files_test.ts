@@ -1,13 +1,13 @@
 /**
- * Files in both directions, at the gateway: where they are fetched from and brought to, what of them is
- * refused, whose consent counts, and what the agent is told.
+ * Files in both directions, at the gateway: where they are fetched from and brought to, what of
+ * them is refused, whose consent counts, and what the agent is told.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { FILE_INFO } from "core/teamchat/file_refs.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import type { AnyFrame } from "tests/support/gateway_fixture.ts";
 import { teamchatTest, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
@@ -77,7 +77,9 @@ test("a file alone is a turn, and an image of the text is fetched with the token
   assert.deepEqual(files.get(1), [...PNG]);
 });
 
-/** Files that the agent is told about and does not get: nothing else is asked, and no token shown. */
+/**
+ * Files that the agent is told about and does not get: nothing else is asked, and no token shown.
+ */
 const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp])[] = [
   ["another host", () => attached("https://evil.test/x"), /not in TEAMS_FILE_HOSTS/],
   ["a look-alike behind the host", () => attached(`https://${FILE_HOST}.evil.test/x`), /not in/],

@@ -154,7 +154,9 @@ function handsOn(
   };
   return {
     ...at,
-    ...{ clock, url, still },
+    clock,
+    url,
+    still,
     until: (test, stepMs) => untilWith(clock, test, stepMs),
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: async (activity, how = {}) => {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
 import { hostPortOf, parseCloud, reachableHosts } from "core/teamchat/cloud.ts";
@@ -54,7 +55,7 @@ export async function makeTeamchatRoot(
       TEAMS_CLOUD: cloud,
       TEAMS_LISTEN: "127.0.0.1:0",
       TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
-      ...(fileOrigin === undefined ? {} : { TEAMS_FILE_HOSTS: fileOrigin }),
+      ...defined({ TEAMS_FILE_HOSTS: fileOrigin }),
     },
     register: async (gateway, frame = {}) => await agentOf(await dial(gateway, key), "bea", frame),
   };
@@ -103,7 +104,9 @@ async function writePermissions(
   return path;
 }
 
-/** How a program is started: its entry, and its permission set where it is not to have every right. */
+/**
+ * How a program is started: its entry, and its permission set where it is not to have every right.
+ */
 export interface TeamchatStart {
   readonly entry?: string;
   readonly set?: { readonly name: string; readonly file: string };

@@ -1,6 +1,6 @@
 /**
- * Both halves of a team-chat gateway as processes under one root, each with the permission set that a
- * host has: started, killed and asked by tests.
+ * Both halves of a team-chat gateway as processes under one root, each with the permission set that
+ * a host has: started, killed and asked by tests.
  *
  * @module
  */

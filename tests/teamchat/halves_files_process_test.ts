@@ -1,14 +1,15 @@
 /**
- * Files through both halves of the gateway, as processes under their permission sets, over real sockets:
- * what an owner attaches reaches the agent byte for byte, what the agent offers reaches the place that the
- * platform names after a yes, and a kill between the card and the press loses neither.
+ * Files through both halves of the gateway, as processes under their permission sets, over
+ * real sockets: what an owner attaches reaches the agent byte for byte, what the agent
+ * offers reaches the place that the platform names after a yes, and a kill between the card
+ * and the press loses neither.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { FILE_INFO } from "core/teamchat/file_refs.ts";
-import { FILE_LIMITS } from "core/file_limits.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
 import type { ServedKit } from "tests/teamchat/connector/kit.ts";
 import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import { deliver } from "tests/teamchat/gateway_process.ts";
@@ -85,22 +86,30 @@ halvesTest(
     await agent.next("delivery");
     for (const id of ["f1", "f2"]) {
       agent.send({
-        ...{ type: "owner_file", id, name: "report.pdf", description: "The report" },
-        ...{ size: FILE.length, offset: 0, data: FILE.toBase64() },
+        type: "owner_file",
+        id,
+        name: "report.pdf",
+        description: "The report",
+        size: FILE.length,
+        offset: 0,
+        data: FILE.toBase64(),
       });
       assert.equal((await agent.next("owner_message_result")).outcome, "delivered");
       const context = cardsOf(served, "file.consent").at(-1)?.content.acceptContext;
       const { uploadUrl, session } = kit.files.openUpload(FILE.length);
       const press = messageOf(kit, {
-        ...{ type: "invoke", name: "fileConsent/invoke" },
+        type: "invoke",
+        name: "fileConsent/invoke",
         value: {
-          ...{ type: "fileUpload", action: "accept", context },
+          type: "fileUpload",
+          action: "accept",
+          context,
           uploadInfo: {
-            ...{
-              uploadUrl: files.at(uploadUrl),
-              contentUrl: `${files.origin}/personal/report.pdf`,
-            },
-            ...{ name: "report.pdf", uniqueId: "u1", fileType: "pdf" },
+            uploadUrl: files.at(uploadUrl),
+            contentUrl: `${files.origin}/personal/report.pdf`,
+            name: "report.pdf",
+            uniqueId: "u1",
+            fileType: "pdf",
           },
         },
       });

@@ -1,13 +1,14 @@
 /**
- * The gateway in two processes: the receiving half takes and keeps, the sending half holds the secret.
- * Either may be away or killed at any point: what was acknowledged reaches the agent once, and its answer
- * comes back once. Each runs with the permission set that a host has. `FLEETCTL_ROUNDS` sets how often they are killed.
+ * The gateway in two processes: the receiving half takes and keeps, the sending half holds the
+ * secret. Either may be away or killed at any point: what was acknowledged reaches the agent once,
+ * and its answer comes back once. Each runs with the permission set that a host has.
+ * `FLEETCTL_ROUNDS` sets how often they are killed.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
@@ -135,7 +136,8 @@ test("both halves go by a new list of owners, and neither is restarted", async (
   const agent = await halves.register();
   const from = (owner: string, text: string) =>
     messageOf(kit, {
-      ...{ text, from: { id: `29:${owner}`, aadObjectId: owner } },
+      text,
+      from: { id: `29:${owner}`, aadObjectId: owner },
       conversation: { id: `a:${owner}`, conversationType: "personal" },
     });
   await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
@@ -173,7 +175,8 @@ test(
     const first = await Promise.race(presses);
     assert.equal(first, 429, "more of one owner are under way than may be");
     const other = messageOf(kit, {
-      ...{ text: "cal's", from: { id: "29:cal", aadObjectId: CAL_OWNER } },
+      text: "cal's",
+      from: { id: "29:cal", aadObjectId: CAL_OWNER },
       conversation: { id: "a:cal", conversationType: "personal" },
     });
     assert.equal(await deliver(halves.url, other, kit), 202);
@@ -257,7 +260,8 @@ class Rounds {
   async run(round: number, victim: Victim, place: typeof PLACES[number]): Promise<void> {
     const [halves, kit] = [this.#halves, this.#kit];
     const where = `round ${round}: ${victim} killed, ${place}`;
-    // Each in a chat of its own: a stream whose opening was killed bars the next one for two minutes.
+    // Each in a chat of its own: a stream whose opening was killed bars the next one for
+    // two minutes.
     const room = `a:bea-${round}`;
     const text = `turn ${round}`;
     const conversation = { id: room, conversationType: "personal" };

@@ -1,11 +1,12 @@
 /**
- * Invokes of an owner: names that nobody knows, and presses of an approval's buttons that come again.
+ * Invokes of an owner: names that nobody knows, and presses of an approval's buttons
+ * that come again.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { approvalCard } from "core/teamchat/approval_card.ts";
+import { approvalCard } from "teamchat/approval_card.ts";
 import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 
 const NAMES: readonly (readonly [string | undefined, number])[] = [
@@ -27,7 +28,7 @@ test("an invoke is known by its name alone, and so is its repetition", async (at
   }
 });
 
-test("a press while the agent is away is not swallowed: the next one reaches the agent", async (at) => {
+test("a press while the agent is away is kept: the next one reaches the agent", async (at) => {
   const first = pressOf(at);
   // The platform repeats what got no answer; neither it nor the owner is told of a decision.
   for (const press of [first, first, pressOf(at)]) {
@@ -38,7 +39,7 @@ test("a press while the agent is away is not swallowed: the next one reaches the
   assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
 });
 
-test("a press that comes again reaches the agent again, which settles what was first", async (at) => {
+test("a press that comes again reaches the agent, which settles the first", async (at) => {
   const agent = await at.agent();
   const press = pressOf(at);
   for (const each of [press, press, pressOf(at)]) {
@@ -50,7 +51,11 @@ test("a press that comes again reaches the agent again, which settles what was f
 /** A press of the button that approves, each under an id of its own. */
 function pressOf(at: TestTeamchat): Record<string, unknown> {
   const card = approvalCard({
-    ...{ id: "a1", digest: "d1", mcp: "git", tool: "git_reset", arguments: {} },
+    id: "a1",
+    digest: "d1",
+    mcp: "git",
+    tool: "git_reset",
+    arguments: {},
     isDestructive: false,
   });
   const [{ verb, data }] = card.actions as [{ verb: string; data: unknown }];

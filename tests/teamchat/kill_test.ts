@@ -1,6 +1,7 @@
 /**
- * `kill -9` of the team-chat gateway between accept, hand-off and send, again and again: no accepted
- * turn is lost, none runs twice, and each answer is in the conversation once. `FLEETCTL_ROUNDS` sets how often.
+ * `kill -9` of the team-chat gateway between accept, hand-off and send, again and again: no
+ * accepted turn is lost, none runs twice, and each answer is in the conversation once.
+ * `FLEETCTL_ROUNDS` sets how often.
  *
  * @module
  */
@@ -20,8 +21,9 @@ import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 12);
 /**
- * Where the kill falls: after the answer 202, after the turn was handed out, after the answer began,
- * after it was there; and while a request is at the platform, which took it ("after") or not.
+ * Where the kill falls: after the answer 202, after the turn was handed out, after the
+ * answer began, after it was there; and while a request is at the platform, which took
+ * it ("after") or not.
  */
 const PLACES = [
   ...["accepted", "handed", "begun", "answered"] as const,
@@ -59,7 +61,8 @@ async function runRounds(root: TeamchatRoot, { kit }: ServedKit): Promise<void> 
     root.register(String(gateway.ready.register), { open_turns: [...memory.ran.keys()] });
   for (let round = 0; round < ROUNDS; round++) {
     const place = PLACES[round % PLACES.length] ?? "accepted";
-    // Each in a chat of its own: a stream whose opening was killed bars the next one for two minutes.
+    // Each in a chat of its own: a stream whose opening was killed bars the next one for
+    // two minutes.
     const room = `a:bea-${round}`;
     const conversation = { id: room, conversationType: "personal" };
     const message = messageOf(kit, { text: `turn ${round}`, conversation });

@@ -1,9 +1,11 @@
 /**
- * A machine whose requests reach the kit instead of a network, and whose disk may be full or broken.
+ * A machine whose requests reach the kit instead of a network, and whose disk may be
+ * full or broken.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { type DiskFaults, faultyDisk } from "tests/fakes/disk_faults.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { KitRules } from "tests/teamchat/connector/conversation.ts";
@@ -18,7 +20,10 @@ export interface KitHost extends DiskFaults {
 /** How to make them. */
 export interface KitHostOptions {
   readonly rules?: Partial<KitRules>;
-  /** The platform's clock: the machine's, one that nobody sets when the machine's is set, or the real one. */
+  /**
+   * The platform's clock: the machine's, one that nobody sets when the machine's is set,
+   * or the real one.
+   */
   readonly platformClock?: "machine" | "own" | "real";
 }
 
@@ -38,7 +43,7 @@ export async function kitHost(options: KitHostOptions = {}): Promise<KitHost> {
   const { rules, platformClock = "machine" } = options;
   const kit = wired.kit = await createConnectorKit({
     now: nows[platformClock],
-    ...(rules === undefined ? {} : { rules }),
+    ...defined({ rules }),
   });
   const { databases, fill, spoil } = faultyDisk(host.databases);
   return { host: { ...host, databases }, kit, fill, spoil };

@@ -1,6 +1,6 @@
 /**
- * Local mode checks no token, so who asks is judged by the name that it is asked under: a page that led its
- * own name to this machine, or that asks across origins, is not let near an agent.
+ * Local mode checks no token, so who asks is judged by the name that it is asked under: a page that
+ * led its own name to this machine, or that asks across origins, is not let near an agent.
  *
  * @module
  */

@@ -69,7 +69,7 @@ test("a reaction reaches the agent, and so does its end", async (at) => {
   assert.deepEqual(last.payload, { added: [], removed: ["like"] });
 });
 
-test("an agent that was away is told, again until it has taken it, and not after that", async (at) => {
+test("an agent that was away is told until it has taken it, and no longer", async (at) => {
   const agent = await at.agent();
   const { replyToId } = await answered(at, agent);
   agent.connection.terminate();

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { AGENTS, CAL_OWNER, teamchatTest, type TestTeamchat } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
 

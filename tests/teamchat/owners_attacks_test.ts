@@ -1,13 +1,14 @@
 /**
- * Owners who are taken away at the worst moment: between a message and the disk, between the gate and the
- * registration, while a question waits at the platform, and in a file behind a link. What was theirs goes
- * nowhere, and nobody else gets it.
+ * Owners who are taken away at the worst moment: between a message and the disk, between the gate
+ * and the registration, while a question waits at the platform, and in a file behind a link. What
+ * was theirs goes nowhere, and nobody else gets it.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { DIAL_LIMITS, TEAMCHAT_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import {
@@ -24,7 +25,9 @@ import {
   WITHOUT_BEA,
 } from "tests/teamchat/owner_file.ts";
 
-/** By then, whatever failed once would have been asked again: no pause between two tries is longer. */
+/**
+ * By then, whatever failed once would have been asked again: no pause between two tries is longer.
+ */
 const REPEATED_MS = TEAMCHAT_LIMITS.retryAfterMsMax;
 
 function test(name: string, fn: (at: OwnedTeamchat) => Promise<void>, isLink = false): void {
@@ -102,8 +105,15 @@ test("a question that waits at the platform is not asked of a former owner", asy
     effect: { answer: error(429, "TooManyRequests", "slow down", { "retry-after": "5" }) },
   });
   agent.event("approval_asked", turnId, {
-    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
-    ...{ arguments: { path: "a secret" }, origin: "direct", is_destructive: true, expires: 1 },
+    approval_id: "a1",
+    mcp: "git",
+    version: "1",
+    tool: "git_reset",
+    digest: "d1",
+    arguments: { path: "a secret" },
+    origin: "direct",
+    is_destructive: true,
+    expires: 1,
   });
   const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
   await at.until(() => asked().length === 1, 50);
@@ -127,8 +137,13 @@ async function offer(at: TestTeamchat): Promise<TestAgent> {
 
 function sendReport(agent: TestAgent): void {
   agent.send({
-    ...{ type: "owner_file", id: "f1", name: "report.pdf", description: "The report" },
-    ...{ size: REPORT.length, offset: 0, data: REPORT.toBase64() },
+    type: "owner_file",
+    id: "f1",
+    name: "report.pdf",
+    description: "The report",
+    size: REPORT.length,
+    offset: 0,
+    data: REPORT.toBase64(),
   });
 }
 
@@ -154,8 +169,11 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   const busy = () => new Response(null, { status: 503 });
   at.kit.files.failUploads(busy(), busy());
   const uploadInfo = {
-    ...{ uploadUrl, contentUrl: `https://${FILE_HOST}/personal/report.pdf`, name: "report.pdf" },
-    ...{ uniqueId: "u1", fileType: "pdf" },
+    uploadUrl,
+    contentUrl: `https://${FILE_HOST}/personal/report.pdf`,
+    name: "report.pdf",
+    uniqueId: "u1",
+    fileType: "pdf",
   };
   const context = consents()[0]?.content.acceptContext;
   const value = { type: "fileUpload", action: "accept", context, uploadInfo };

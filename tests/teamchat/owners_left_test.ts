@@ -1,6 +1,7 @@
 /**
- * What a former owner left behind: what was said about answers is told to that owner's agent alone, and a
- * disk that gives nothing at the moment of the change delays the end, and ends nobody else's work.
+ * What a former owner left behind: what was said about answers is told to that owner's
+ * agent alone, and a disk that gives nothing at the moment of the change delays the end,
+ * and ends nobody else's work.
  *
  * @module
  */
@@ -30,9 +31,7 @@ async function thumbWhileAway(at: TestTeamchat): Promise<void> {
   const feedback = JSON.stringify({ feedbackText: SECRET });
   const value = { actionName: "feedback", actionValue: { reaction: "dislike", feedback } };
   const [{ id: replyToId } = { id: "" }] = room.messages;
-  await at.post(at.message("", {
-    ...{ type: "invoke", name: "message/submitAction", replyToId, value },
-  }));
+  await at.post(at.message("", { type: "invoke", name: "message/submitAction", replyToId, value }));
 }
 
 /** The agent of the new owner. */
@@ -55,7 +54,7 @@ async function problems(at: TestTeamchat): Promise<readonly string[]> {
 
 const test = (name: string, fn: (at: OwnedTeamchat) => Promise<void>) => ownersTest(name, fn);
 
-test("what a former owner said about answers is not told to the agent of the next one", async (at) => {
+test("what a former owner said about answers is not for the next one's agent", async (at) => {
   await thumbWhileAway(at);
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
@@ -97,7 +96,7 @@ test("a turn whose confirmation meets a bad disk is not the last one of its agen
   assert.equal((await at.still(again.next("turn"))).text, "second");
 });
 
-test("a disk that gives nothing ends the agent's connection all the same, and is asked again", async (at) => {
+test("a disk that gives nothing ends the agent's connection, and is asked again", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("a secret"));
   await at.still(agent.begin());

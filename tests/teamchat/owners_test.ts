@@ -1,6 +1,6 @@
 /**
- * Owners who come, go and change agents while the gateway runs: who is new is heard at once, who is gone
- * is heard no more, nothing of one person reaches another, and nobody else loses anything.
+ * Owners who come, go and change agents while the gateway runs: who is new is heard at once, who is
+ * gone is heard no more, nothing of one person reaches another, and nobody else loses anything.
  *
  * @module
  */
@@ -96,7 +96,7 @@ test("an answer under way to a removed owner stops, its turn is cancelled", asyn
   assert.deepEqual([told.turn_id, told.outcome], [turnId, "cancelled"]);
 });
 
-test("an answer that is being delivered to a removed owner stops between its messages", async (at) => {
+test("an answer to an owner who is removed stops between its messages", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("all of it"));
   const { turnId } = await at.still(agent.begin());
@@ -178,7 +178,7 @@ for (
   });
 }
 
-test("a file that is taken away changes nothing; one that names nobody ends everybody", async (at) => {
+test("a file that is taken away changes nothing; one without owners ends all", async (at) => {
   const agent = await at.agent();
   await at.host.files.remove(FILE);
   await at.clock.advance(LOOK_MS);

@@ -49,7 +49,9 @@ async function meet(at: TestTeamchat, agent: TestAgent): Promise<void> {
 const busy = error(503, "Busy", "");
 const tooBig = error(413, "MessageSizeTooBig", "");
 const throttle = error(429, "TooManyRequests", "", { "retry-after": "60" });
-/** Faults on the line ("message") and on the text ("edit"), the outcome, and how often it is read. */
+/**
+ * Faults on the line ("message") and on the text ("edit"), the outcome, and how often it is read.
+ */
 const OUTCOMES: readonly (readonly [string, readonly Fault[], string, number])[] = [
   ["no fault", [], "delivered", 1],
   ["429 once", [{ kind: "message", effect: { answer: throttle } }], "delivered", 1],
@@ -112,7 +114,7 @@ test("it goes to nobody before the owner wrote, and to no other owner", async (a
   assert.deepEqual([texts("a:bea"), texts("a:cal")], [["hi"], ["for cal's owner"]]);
 });
 
-test("a conversation that took the bot out is not written to until its owner writes", async (at) => {
+test("a conversation that took the bot out waits until its owner writes", async (at) => {
   const agent = await at.agent();
   await meet(at, agent);
   await at.post(at.message("", UNINSTALLED));

@@ -1,16 +1,17 @@
 /**
- * `/register`, one bad token a test: nobody gets in who is not an owner's agent with its own enrolled
- * key, at this gateway, once; and a key that is taken away ends its connection.
+ * `/register`, one bad token a test: nobody gets in who is not an owner's agent with its own
+ * enrolled key, at this gateway, once; and a key that is taken away ends its connection.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import { pathsUnder } from "core/paths.ts";
 import { type Registration, signRegistration } from "core/teamchat/registration.ts";
 import { refusalReason } from "core/teamchat/refused_registration.ts";
-import { UpgradeFault } from "core/upgrade_fault.ts";
+import { UpgradeFault } from "core/net/upgrade_fault.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
 import {
   BEA_OWNER,
@@ -63,12 +64,15 @@ async function dial(at: TestTeamchat, given: Given) {
   const key = await given.key?.() ?? at.keys.bea;
   assert.ok(key !== undefined);
   const stated = {
-    ...{ agent: "bea", owner: BEA_OWNER, gateway, nonce: crypto.randomUUID() },
+    agent: "bea",
+    owner: BEA_OWNER,
+    gateway,
+    nonce: crypto.randomUUID(),
     ...given.stated,
   };
   const token = await signRegistration(stated, key, at.clock.now() + (given.offsetMs ?? 0));
   const header = given.header === undefined ? `Bearer ${token}` : given.header(token);
-  const headers = { ...given.more, ...(header === undefined ? {} : { authorization: header }) };
+  const headers = { ...given.more, ...defined({ authorization: header }) };
   const connect = () =>
     at.still(connectBare(`ws://${gateway}${given.path ?? "/register"}`, { headers }));
   return { connect };

@@ -27,7 +27,7 @@ const PASSES: Readonly<Record<string, GatePass>> = {
 };
 
 for (const [how, pass] of Object.entries(PASSES)) {
-  Deno.test(`an agent that registers with ${how} while its owner is removed does not stay`, async () => {
+  Deno.test(`an agent that registers with ${how} during a removal does not stay`, async () => {
     let left = 0;
     for (const offset of offsets(ROUNDS)) {
       const clock = fakeClock();
@@ -35,7 +35,10 @@ for (const [how, pass] of Object.entries(PASSES)) {
       const registry = createSessionRegistry(clock);
       const peer = fakePeer();
       serveAgent(peer.connection, { pass, onSettled: () => {} }, {
-        ...{ agents, clock, log: recordingLog(), random: seededRandom() },
+        agents,
+        clock,
+        log: recordingLog(),
+        random: seededRandom(),
         metrics: createMetrics(),
         version: "1.2.3",
         router: {

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { timeUuid } from "core/time_uuid.ts";
+import { timeUuid } from "teamchat/time_uuid.ts";
 
 const RANDOM = "0b0b0b0b-1c1c-4d1d-8e1e-0f0f0f0f0f0f";
 

@@ -56,7 +56,7 @@ test("another owner's message never reaches this agent", async (at) => {
   assert.deepEqual(bea.frames.filter(({ type }) => type === "turn").length, 1);
 });
 
-test("an agent that is away gets its turns when it comes, in order, and its owner one notice", async (at) => {
+test("an agent that is away gets its turns in order, and its owner one notice", async (at) => {
   await at.post(at.message("first"));
   await at.post(at.message("second"));
   const room = at.kit.conversation("a:bea");
@@ -217,8 +217,15 @@ test("a call that asks is a card, and only its owner's press reaches the agent",
   await at.post(at.message("delete it"));
   const { turnId } = await at.still(bea.begin());
   bea.event("approval_asked", turnId, {
-    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
-    ...{ arguments: { hard: true }, origin: "direct", is_destructive: true, expires: 1 },
+    approval_id: "a1",
+    mcp: "git",
+    version: "1",
+    tool: "git_reset",
+    digest: "d1",
+    arguments: { hard: true },
+    origin: "direct",
+    is_destructive: true,
+    expires: 1,
   });
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);

@@ -1,7 +1,7 @@
 /**
- * What a flood of guessed passwords does to others, for `./dev bench login`: a program of its own guesses,
- * and others are asked for at a steady pace meanwhile. Beside it the same clients at the same pace without a
- * password, each refused at once: what is more than that comes of the hashes.
+ * What a flood of guessed passwords does to others, for `./dev bench login`: a program of its own
+ * guesses, and others are asked for at a steady pace meanwhile. Beside it the same clients at the
+ * same pace without a password, each refused at once: what is more than that comes of the hashes.
  *
  * @module
  */
@@ -15,7 +15,9 @@ const FLOOD_MS = 4_500;
 /** The passwords that wait when a flood has ended are checked for so long. */
 const DRAIN_MS = 4_000;
 
-/** Wrong passwords as fast as they are refused, each from another address, for some milliseconds. */
+/**
+ * Wrong passwords as fast as they are refused, each from another address, for some milliseconds.
+ */
 const FLOOD = `
 const [port, ms, first] = Deno.args.map(Number);
 const header = Deno.args[3];

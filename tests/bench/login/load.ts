@@ -1,8 +1,9 @@
 /**
- * Load for `./dev bench login`: keep-alive connections that ask one after the other, and the CPU time that
- * a set of processes used meanwhile, which is steady on a busy machine where requests per second are not;
- * and requests at fixed times, whether those before them were answered or not, each measured from the time
- * at which it was due. So nobody's slowness keeps a request from being counted.
+ * Load for `./dev bench login`: keep-alive connections that ask one after the other, and the
+ * CPU time that a set of processes used meanwhile, which is steady on a busy machine where
+ * requests per second are not; and requests at fixed times, whether those before them were
+ * answered or not, each measured from the time at which it was due. So nobody's slowness keeps
+ * a request from being counted.
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
- * `./dev bench login`: CPU time per request of the login proxy and of its peers, one after the other in
- * turn, over one upstream; latency at a steady pace; the first byte of a stream; and what slow
- * connections and a flood of passwords do to others. Load, upstream and proxy share the machine, so each
- * latency stands beside that of the upstream asked directly, in the same round: what a proxy adds is the
- * difference, and the median of the rounds is what counts.
+ * `./dev bench login`: CPU time per request of the login proxy and of its peers, one after the
+ * other in turn, over one upstream; latency at a steady pace; the first byte of a stream; and what
+ * slow connections and a flood of passwords do to others. Load, upstream and proxy share the
+ * machine, so each latency stands beside that of the upstream asked directly, in the same round:
+ * what a proxy adds is the difference, and the median of the rounds is what counts.
  *
  * @module
  */
@@ -11,8 +11,8 @@
 import { quantile } from "tests/bench/measure.ts";
 import { measureFlood } from "tests/bench/login/flood.ts";
 import { firstByte, type Round, runLoad, runPaced } from "tests/bench/login/load.ts";
+import { freePort } from "tests/support/free_port.ts";
 import {
-  freePort,
   type Ground,
   installPeers,
   type Peer,
@@ -210,7 +210,10 @@ async function measureCpu(peers: readonly Peer[]): Promise<void> {
   }
 }
 
-/** Prints quantiles over all rounds, and the median of what each round has added to the first subject. */
+/**
+ * Prints quantiles over all rounds, and the median of what each round has added to the
+ * first subject.
+ */
 function printAdded(
   title: string,
   rounds: ReadonlyMap<string, readonly (readonly number[])[]>,

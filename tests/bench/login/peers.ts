@@ -1,11 +1,13 @@
 /**
- * The peers of `./dev bench login`: proxies of Debian and npm in front of one upstream, each logged in the way
- * its users are. They are installed when the bench is run, never by a test.
+ * The peers of `./dev bench login`: proxies of Debian and npm in front of one upstream, each logged
+ * in the way its users are. They are installed when the bench is run, never by a test.
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { programPath } from "tests/support/machine.ts";
+import { freePort } from "tests/support/free_port.ts";
 
 /** A running peer. */
 export interface Peer {
@@ -54,14 +56,6 @@ export async function installPeers(): Promise<void> {
   if (!success) console.error(`not installed: ${missing.join(" ")}`);
 }
 
-/** Picks a port that is free now. */
-export function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
-}
-
 /** Starts a program and waits until its port answers. */
 export async function start(
   command: string,
@@ -75,7 +69,7 @@ export async function start(
   const child = new Deno.Command(command, {
     args: [...args],
     cwd: of.ground.folder,
-    ...(of.env === undefined ? {} : { env: of.env }),
+    ...defined({ env: of.env }),
     stdin: "null",
     stdout: "null",
     stderr: "null",
@@ -152,7 +146,8 @@ http {
     location / {
       ${
       isGuarded
-        ? "auth_request /verify; auth_request_set $who $upstream_http_x_user_email; proxy_set_header X-User-Email $who;"
+        ? "auth_request /verify; auth_request_set $who $upstream_http_x_user_email; " +
+          "proxy_set_header X-User-Email $who;"
         : ""
     }
       proxy_pass http://cockpit;

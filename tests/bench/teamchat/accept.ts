@@ -1,6 +1,7 @@
 /**
- * The first part of the team-chat bench: messages that are taken and nothing else. No agent is there, and
- * the peer's bot says nothing. Loaded by `autocannon` over 32 connections, which is how the goal was set.
+ * The first part of the team-chat bench: messages that are taken and nothing else. No agent
+ * is there, and the peer's bot says nothing. Loaded by `autocannon` over 32 connections,
+ * which is how the goal was set.
  *
  * @module
  */
@@ -8,14 +9,9 @@
 import { cpuMicros } from "tests/bench/login/load.ts";
 import { PEER, PEER_NODES, type Round, tellRounds } from "tests/bench/teamchat/rounds.ts";
 import { messageText, ownersOf, tokenOf } from "tests/bench/teamchat/requests.ts";
-import {
-  installLoad,
-  LOAD_FOLDER,
-  startOwn,
-  startSdk,
-  type Subject,
-} from "tests/bench/teamchat/subjects.ts";
-import type { World } from "tests/bench/teamchat/world.ts";
+import { installLoad, LOAD_FOLDER } from "tests/bench/teamchat/load.ts";
+import { startOwn, startSdk, type Subject } from "tests/teamchat/sdks/subjects.ts";
+import type { World } from "tests/teamchat/sdks/world.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { NODE } from "tests/support/conformance/suite.ts";
 
@@ -24,7 +20,9 @@ const CONNECTIONS = 32;
 const OWNERS = 5_000;
 /** More than the tokens that a gateway remembers, so that asking in turn never finds one. */
 const TOKENS = 4_500;
-/** A round ends with the first of these: the receiving half keeps seventy thousand for the other. */
+/**
+ * A round ends with the first of these: the receiving half keeps seventy thousand for the other.
+ */
 const WARM_UP = { seconds: 5, most: 15_000, first: 1_700_000_000_000 };
 const COUNTED = { seconds: 10, most: 45_000, first: 1_700_001_000_000 };
 
@@ -42,7 +40,9 @@ export async function accepting(world: World): Promise<void> {
   const owners = ownersOf(OWNERS);
   const ways: readonly Way[] = [
     ...PEER_NODES.map(({ name, node }) => ({
-      ...{ name, tokens: one, start: () => startSdk(PEER, world, { isEcho: false, node }) },
+      name,
+      tokens: one,
+      start: () => startSdk(PEER, world, { isEcho: false, node }),
     })),
     { name: "fleetctl-teamchat", start: () => startOwn(world, owners), tokens: one },
     {
@@ -104,9 +104,17 @@ async function load(
     stderr: "inherit",
   }).spawn();
   const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(JSON.stringify({
-    ...{ ...of, port, connections: CONNECTIONS, owners: OWNERS, message: template(world) },
-  })));
+  await writer.write(
+    new TextEncoder().encode(
+      JSON.stringify({
+        ...of,
+        port,
+        connections: CONNECTIONS,
+        owners: OWNERS,
+        message: template(world),
+      }),
+    ),
+  );
   await writer.close();
   const { success, stdout } = await child.output();
   if (!success) throw new Error("the load ended with a fault");

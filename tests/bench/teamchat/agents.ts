@@ -1,6 +1,6 @@
 /**
- * Many agents of one process that answer every turn with its own words, for the team-chat bench. Bare
- * WebSockets: what is weighed is the gateway.
+ * Many agents of one process that answer every turn with its own words, for the team-chat bench.
+ * Bare WebSockets: what is weighed is the gateway.
  *
  * @module
  */
@@ -8,9 +8,9 @@
 import { stderrLog } from "core/os/log.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
-import type { FrameConnection } from "core/ports.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
-import type { OwnSubject } from "tests/bench/teamchat/subjects.ts";
+import type { OwnSubject } from "tests/teamchat/sdks/subjects.ts";
 
 /** The agents. */
 export interface EchoAgents {
@@ -37,7 +37,8 @@ export async function connectAgents(
     const nonce = crypto.randomUUID();
     const token = await signRegistration({ ...statement, nonce }, key, Date.now());
     const socket = await network.connectFrames(`ws://${own.register}/register`, {
-      ...{ frameBytesMax: 65_536, timeoutMs: 30_000 },
+      frameBytesMax: 65_536,
+      timeoutMs: 30_000,
       headers: { authorization: `Bearer ${token}` },
     });
     sockets.push(socket);

@@ -1,8 +1,8 @@
 /**
- * The second part of the team-chat bench: every message is answered with its own words in one message, and
- * a conversation waits for its answer. The peer does it in its own process with one request. Ours asks an
- * agent over a WebSocket, stores each step, and shows a line of progress which the answer then takes the
- * place of: two requests.
+ * The second part of the team-chat bench: every message is answered with its own words in one
+ * message, and a conversation waits for its answer. The peer does it in its own process with one
+ * request. Ours asks an agent over a WebSocket, stores each step, and shows a line of progress
+ * which the answer then takes the place of: two requests.
  *
  * @module
  */
@@ -19,11 +19,14 @@ import {
   tokenOf,
 } from "tests/bench/teamchat/requests.ts";
 import { PEER, PEER_NODES, type Round, tellRounds } from "tests/bench/teamchat/rounds.ts";
-import { installLoad, startOwn, startSdk, type Subject } from "tests/bench/teamchat/subjects.ts";
-import type { World } from "tests/bench/teamchat/world.ts";
+import { installLoad } from "tests/bench/teamchat/load.ts";
+import { startOwn, startSdk, type Subject } from "tests/teamchat/sdks/subjects.ts";
+import type { World } from "tests/teamchat/sdks/world.ts";
 
 const ROUNDS = 3;
-/** Conversations at once: so many that the platform's pace for one, which ours keeps, is no bound. */
+/**
+ * Conversations at once: so many that the platform's pace for one, which ours keeps, is no bound.
+ */
 const CONVERSATIONS = 400;
 const WARM_UP_MS = 5_000;
 const COUNTED_MS = 10_000;

@@ -1,7 +1,7 @@
 /**
  * Load of the team-chat bench: `autocannon`, each message new. Takes its orders as JSON on standard
- * input, says what came of them as JSON on standard output. The package is looked for in the folder that
- * is the first argument.
+ * input, says what came of them as JSON on standard output. The package is looked for in the folder
+ * that is the first argument.
  *
  * @module
  */
@@ -38,8 +38,11 @@ async function main() {
     if (fault) throw fault;
     const { non2xx, errors, duration, latency } = result;
     process.stdout.write(JSON.stringify({
-      ...{ answered: result["2xx"], refused: non2xx + errors, seconds: duration },
-      ...{ p50: latency.p50, p99: latency.p99 },
+      answered: result["2xx"],
+      refused: non2xx + errors,
+      seconds: duration,
+      p50: latency.p50,
+      p99: latency.p99,
     }));
   });
   instance.on("response", () => {

@@ -1,7 +1,8 @@
 /**
  * `./dev bench teamchat`: our gateway beside the vendor's own host, `@microsoft/agents-hosting` on
- * Express, in one run: accepting, echoing through the connector, relaying to WebSocket agents at a steady
- * pace, and the memory of 5,000 agents. Ours writes to the disk before it accepts; the peer writes nothing.
+ * Express, in one run: accepting, echoing through the connector, relaying to WebSocket agents
+ * at a steady pace, and the memory of 5,000 agents. Ours writes to the disk before it
+ * accepts; the peer writes nothing.
  *
  * @module
  */
@@ -10,8 +11,8 @@ import { accepting } from "tests/bench/teamchat/accept.ts";
 import { echoing } from "tests/bench/teamchat/echo.ts";
 import { registering } from "tests/bench/teamchat/memory.ts";
 import { relaying } from "tests/bench/teamchat/relay.ts";
-import { installSdks } from "tests/bench/teamchat/subjects.ts";
-import { startWorld, type World } from "tests/bench/teamchat/world.ts";
+import { installSdks } from "tests/teamchat/sdks/subjects.ts";
+import { startWorld, type World } from "tests/teamchat/sdks/world.ts";
 
 type Part = (world: World) => Promise<void>;
 

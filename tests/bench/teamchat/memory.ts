@@ -7,8 +7,8 @@
 import { cpuMicros } from "tests/bench/login/load.ts";
 import { connectAgents } from "tests/bench/teamchat/agents.ts";
 import { ownerOf, ownersOf } from "tests/bench/teamchat/requests.ts";
-import { startOwn } from "tests/bench/teamchat/subjects.ts";
-import type { World } from "tests/bench/teamchat/world.ts";
+import { startOwn } from "tests/teamchat/sdks/subjects.ts";
+import type { World } from "tests/teamchat/sdks/world.ts";
 
 const AGENTS = 5_000;
 

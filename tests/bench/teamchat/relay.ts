@@ -1,6 +1,7 @@
 /**
- * The third part of the team-chat bench: a steady number of turns a second, how soon each is acknowledged
- * and how soon its answer is at the platform. The peer answers out of its own process and stores nothing.
+ * The third part of the team-chat bench: a steady number of turns a second, how soon each is
+ * acknowledged and how soon its answer is at the platform. The peer answers out of its own
+ * process and stores nothing.
  *
  * @module
  */
@@ -17,8 +18,9 @@ import {
   tokenOf,
 } from "tests/bench/teamchat/requests.ts";
 import { PEER, PEER_NODES } from "tests/bench/teamchat/rounds.ts";
-import { installLoad, startOwn, startSdk, type Subject } from "tests/bench/teamchat/subjects.ts";
-import type { World } from "tests/bench/teamchat/world.ts";
+import { installLoad } from "tests/bench/teamchat/load.ts";
+import { startOwn, startSdk, type Subject } from "tests/teamchat/sdks/subjects.ts";
+import type { World } from "tests/teamchat/sdks/world.ts";
 
 const PER_SECOND = 200;
 const SECONDS = 15;
@@ -84,8 +86,8 @@ async function relay(world: World, subject: Subject, token: string): Promise<voi
 }
 
 /**
- * Writes a page to the same disk twenty times a second and waits for it: no acknowledgement of what is
- * stored can be quicker than that.
+ * Writes a page to the same disk twenty times a second and waits for it: no acknowledgement of what
+ * is stored can be quicker than that.
  */
 function probeDisk(): { stop(): Promise<readonly number[]> } {
   const took: number[] = [];

@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { Subject } from "tests/bench/teamchat/subjects.ts";
-import { PUBLIC_ISSUER, type World } from "tests/bench/teamchat/world.ts";
+import type { Subject } from "tests/teamchat/sdks/subjects.ts";
+import { PUBLIC_ISSUER, type World } from "tests/teamchat/sdks/world.ts";
 import { TENANT } from "tests/teamchat/connector/keys.ts";
 import { messageOf } from "tests/teamchat/fixture.ts";
 
@@ -40,8 +40,11 @@ export function messageText(world: World, n: number, text = "hello"): string {
     from: { id: `29:owner-${n}`, name: "Owner", aadObjectId: ownerOf(n) },
     conversation: { id: conversationOf(n), conversationType: "personal", tenantId: TENANT },
     entities: [{
-      ...{ type: "clientInfo", locale: "en-US", country: "US" },
-      ...{ platform: "Windows", timezone: "Europe/Berlin" },
+      type: "clientInfo",
+      locale: "en-US",
+      country: "US",
+      platform: "Windows",
+      timezone: "Europe/Berlin",
     }],
     channelData: { tenant: { id: TENANT } },
     locale: "en-US",

@@ -5,7 +5,7 @@
  */
 
 import { quantile } from "tests/bench/measure.ts";
-import { NODE_20 } from "tests/bench/teamchat/subjects.ts";
+import { NODE_20 } from "tests/bench/teamchat/load.ts";
 import { NODE } from "tests/support/conformance/suite.ts";
 
 /** The vendor's own host. */
@@ -23,7 +23,10 @@ export interface Round {
   readonly cpu: number;
 }
 
-/** Prints medians, and for all but the peers how many times less processor time that is than each of theirs. */
+/**
+ * Prints medians, and for all but the peers how many times less processor time that is
+ * than each of theirs.
+ */
 export function tellRounds(
   title: string,
   what: string,

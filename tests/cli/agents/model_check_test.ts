@@ -14,7 +14,7 @@ import {
   listRequest,
   modelNames,
   tokenRequest,
-} from "core/runtimes/model_check.ts";
+} from "cli/agents/model_check.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { type ModelReply, startFakeModel } from "tests/fakes/model_endpoint.ts";
 
@@ -41,6 +41,19 @@ Deno.test("listRequest() asks a provider for the one model, with its key in a he
   assert.equal(listRequest(LOCAL).url, "http://127.0.0.1:1/v1/models");
   assert.equal(listRequest(LOCAL).headers.authorization, undefined);
   assert.match(tokenRequest(LOCAL).body ?? "", /"max_tokens":1/);
+});
+
+Deno.test("a place that speaks a provider's API is asked for a token where it has no list", () => {
+  const mirror = { ...OPENAI, baseUrl: "https://mirror/v1" };
+  assert.equal(judgeList(mirror, { status: 404, body: "" }), undefined);
+  assert.equal(judgeList(OPENAI, { status: 404, body: "" })?.ok, false);
+  const openai = tokenRequest(mirror);
+  assert.equal(openai.url, "https://mirror/v1/responses");
+  assert.match(openai.body ?? "", /"max_output_tokens":16,"input":\[/);
+  const anthropic = tokenRequest({ ...mirror, provider: "anthropic" });
+  assert.equal(anthropic.url, "https://mirror/v1/messages");
+  assert.match(anthropic.body ?? "", /"max_tokens":1,"messages":\[/);
+  assert.equal(anthropic.headers["x-api-key"], "k");
 });
 
 const STATUS: readonly [status: number, code: string][] = [

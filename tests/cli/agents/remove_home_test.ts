@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { denoFiles } from "core/os/files.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { Processes } from "core/ports.ts";
+import type { Processes } from "core/ports/processes.ts";
 import { runFleetctl } from "tests/support/script.ts";
 
 const HOLE_BYTES = 8 * 2 ** 40;
@@ -109,8 +109,11 @@ Deno.test("other verbs go on while a home is archived, and it is removed once", 
     const meanwhile: [number, string][] = [];
     const slow = programs("nice tar", async () => {
       const others = [["agents", "add", "bea", "--channel", "webview"], ARCHIVE, [
-        ...["agents", "add", "ada"],
-        ...["--channel", "webview"],
+        "agents",
+        "add",
+        "ada",
+        "--channel",
+        "webview",
       ]];
       for (const argv of others) {
         const { code, stderr } = await run(argv);

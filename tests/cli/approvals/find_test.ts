@@ -16,8 +16,17 @@ const PATHS = pathsUnder("/root");
 
 function approval(agent: string): ApprovalView {
   return {
-    ...{ id: `of-${agent}`, agent, mcp: "files", version: "1.0.0", tool: "write", arguments: {} },
-    ...{ origin: "direct", digest: "d", is_destructive: true, asked: 1, expires: 2 },
+    id: `of-${agent}`,
+    agent,
+    mcp: "files",
+    version: "1.0.0",
+    tool: "write",
+    arguments: {},
+    origin: "direct",
+    digest: "d",
+    is_destructive: true,
+    asked: 1,
+    expires: 2,
     state: "asked",
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Each soft setting of decision 37 is listed while it is soft, and not any more when it is hard.
+ * Each soft setting is listed while it is soft, and not any more when it is hard.
  *
  * @module
  */

@@ -42,7 +42,7 @@ Deno.test("doomedLogs() takes old logs of units that are gone and what was rotat
   );
 });
 
-Deno.test("doomedTrees() takes old trees that nobody has, and caches of what the catalog lost", () => {
+Deno.test("doomedTrees() takes old trees without agents, and caches of lost entries", () => {
   const trees = (mcp: string, ageDays: number) => ({
     mcp,
     folder: file(mcp, ageDays, "directory"),
@@ -73,8 +73,8 @@ async function withEvents(
     prepareSchema(db, "e1");
     for (const state of ["open", "ended"]) {
       db.prepare(
-        "insert into turns (turn_id, agent, text, origin, hops, asker, idempotency_key, state, created, seq)" +
-          " values (?, 'ada', '', 'cockpit', 0, 'a', ?, ?, 0, 0)",
+        "insert into turns (turn_id, agent, text, origin, hops, asker, idempotency_key, state, " +
+          "created, seq) values (?, 'ada', '', 'cockpit', 0, 'a', ?, ?, 0, 0)",
       ).run(state, state, state === "open" ? "started" : "ended");
     }
     db.transaction(() => {
@@ -99,7 +99,7 @@ async function withEvents(
 const ports = { files: denoFiles(), databases: sqliteDatabases() };
 const options = { beforeMs: NOW - 30 * DAY, nowMs: NOW, isDryRun: false };
 
-Deno.test("expireEvents() takes from the old end, whatever the clocks of other hosts said", async () => {
+Deno.test("expireEvents() takes from the old end, whatever other clocks said", async () => {
   // The third comes from a host whose clock stood at 1970, the fifth from one far ahead.
   const ages = [[90], [80, "ended"], [20_000], [5], [-900], [60], [1]] as const;
   await withEvents(ages, async (path, seqs) => {

@@ -49,7 +49,7 @@ Deno.test({
   },
 });
 
-Deno.test("readLogs() asks the journal for every instance of a template, and for nothing by shell", async () => {
+Deno.test("readLogs() asks the journal for a template's instances, without a shell", async () => {
   const asked: (readonly string[])[] = [];
   const processes = fakeProcesses({
     "/usr/bin/journalctl": async (call) => {

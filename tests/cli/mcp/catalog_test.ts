@@ -12,7 +12,7 @@ import { catalogHost } from "tests/support/catalog_host.ts";
 const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
 const WIKI = serverPackage({ name: "@acme/wiki", version: "1.0.0", tools: [READ] });
 
-Deno.test("mcp catalog add pins into the overlay, in one commit, and the entry can be wired", async () => {
+Deno.test("mcp catalog add pins into the overlay in one commit, ready to wire", async () => {
   await using host = await catalogHost([WIKI]);
   const added = await host.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.deepEqual([added["layer"], added["tools"]], ["overlay", ["read_page"]]);
@@ -34,7 +34,7 @@ Deno.test("mcp catalog add pins into the overlay, in one commit, and the entry c
   assert.equal(wired.code, 0, wired.stderr);
 });
 
-Deno.test("mcp catalog add refuses ranges, tags, unknown packages and taken names, and changes nothing", async () => {
+Deno.test("mcp catalog add refuses ranges, tags, unknown packages and taken names", async () => {
   await using host = await catalogHost([WIKI]);
   for (
     const [argv, code, exit] of [
@@ -66,7 +66,7 @@ Deno.test("mcp catalog add refuses ranges, tags, unknown packages and taken name
   assert.deepEqual(left, [], "nothing is left of what was refused");
 });
 
-Deno.test("mcp catalog add writes the runtime catalog where there is no repo, and the overlay wins", async () => {
+Deno.test("mcp catalog add writes the runtime catalog without a repo", async () => {
   await using bare = await catalogHost([WIKI], { ledger: false });
   const added = await bare.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added["layer"], "runtime");
@@ -92,7 +92,7 @@ Deno.test("mcp catalog add writes the runtime catalog where there is no repo, an
   assert.match(shown.stdout, /The overlay's own/);
 });
 
-Deno.test("mcp catalog remove refuses what ships and what is wired, naming the agents", async () => {
+Deno.test("mcp catalog remove refuses what ships or is wired, naming the agents", async () => {
   await using host = await catalogHost([WIKI]);
   await host.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
@@ -121,7 +121,7 @@ Deno.test("two adds at once: one adds, the other is told that the name is taken"
   assert.equal(JSON.parse(refused?.stdout ?? "").error.code, "mcp-exists");
 });
 
-Deno.test("mcp catalog add proposes the permissions that the server asked for, and grants none", async () => {
+Deno.test("mcp catalog add proposes the permissions that were asked for, grants none", async () => {
   const asking = serverPackage({
     name: "@acme/asking",
     version: "1.0.0",
@@ -159,7 +159,7 @@ try { readFileSync("/etc/shadow"); } catch { /* denied */ }`,
   assert.match((await host.run(...review)).stdout, /nothing waits/);
 });
 
-Deno.test("mcp catalog import adds what a server.json describes, from a file or a URL", async () => {
+Deno.test("mcp catalog import adds what a server.json describes, of a file or a URL", async () => {
   await using host = await catalogHost([WIKI]);
   const document = {
     name: "io.github.acme/wiki-server",
@@ -174,7 +174,17 @@ Deno.test("mcp catalog import adds what a server.json describes, from a file or 
     }],
   };
   await Deno.writeTextFile(`${host.root}/server.json`, JSON.stringify(document));
-  const added = await host.json("mcp", "catalog", "import", `${host.root}/server.json`);
+  const words = ["mcp", "catalog", "import", `${host.root}/server.json`];
+  const asked = await host.run(...words, "--risk", "*=ask");
+  assert.equal(asked.code, 1, asked.stdout);
+  assert.match(asked.stderr, /asks for keys that were not accepted \(WIKI_TOKEN\)/);
+  assert.match(asked.stderr, /^ {2}sees {3}WIKI_TOKEN: a secret of its agent, required$/m);
+  const hint = /^hint: fleetctl (.*)$/m.exec(asked.stderr)?.[1] ?? "";
+  assert.equal(hint, `${words.join(" ")} --risk '*=ask' --env WIKI_TOKEN`);
+  const keys = ["--env", "WIKI_TOKEN"];
+  const other = await host.run(...words, ...keys, "--env", "OTHER_KEY", "--json");
+  assert.deepEqual([other.code, JSON.parse(other.stdout).error.code], [1, "keys-unaccepted"]);
+  const added = await host.json(...words, ...keys);
   assert.deepEqual([added["mcp"], added["tools"]], ["wiki-server", ["read_page"]]);
   const manifest = await Deno.readTextFile(`${host.paths.overlayCatalog}/wiki-server/mcp.yaml`);
   assert.match(manifest, /required_env:\n {2}- WIKI_TOKEN/);
@@ -188,7 +198,12 @@ Deno.test("mcp catalog import adds what a server.json describes, from a file or 
         : Response.json({ server: document }),
   );
   const at = `http://127.0.0.1:${web.addr.port}`;
-  await host.json("mcp", "catalog", "import", `${at}/server.json`, "--name", "wiki-two");
+  const from = ["mcp", "catalog", "import", `${at}/server.json`];
+  await host.json(...from, ...keys, "--name", "wiki-two");
+  const model = { name: "OPENAI_API_KEY", isSecret: true };
+  Object.assign(document.packages[0] ?? {}, { environmentVariables: [model] });
+  const closed = await host.run(...from, "--name", "wiki-three", "--json");
+  assert.deepEqual([closed.code, JSON.parse(closed.stdout).error.code], [2, "key-closed"]);
   for (const from of [`${at}/moved`, "http://example.org/server.json", "/etc", "/nowhere"]) {
     const refused = await host.run("mcp", "catalog", "import", from, "--json");
     const { error } = JSON.parse(refused.stdout);

@@ -10,10 +10,12 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { deniedIn } from "core/catalog/denied.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
 import { proxyBench } from "tests/support/mcp_proxy.ts";
+import { shippedDefinitions } from "core/runtimes/definitions.ts";
+import { closedPaths } from "units/render/mcp/closed_paths.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
 
 const ADA = "ada" as AgentName;
@@ -36,7 +38,13 @@ async function call(host: CatalogHost, name: string, text: string) {
   const manifest = catalog.value.entries.get("reach" as McpName);
   assert.ok(manifest !== undefined);
   const place = { paths: host.paths, agent: ADA, workdir: host.root };
-  const [command = "", ...args] = serverCommand(manifest, place).slice(2);
+  const closed = closedPaths(manifest, {
+    paths: host.paths,
+    agent: ADA,
+    runtimes: shippedDefinitions().values(),
+    providers: [],
+  });
+  const [command = "", ...args] = serverCommand(manifest, { ...place, closed }).slice(2);
   await Deno.mkdir(host.paths.home(ADA), { recursive: true });
   const client = systemMcpClient(openHost({ log: { program: "t", level: "error" } }));
   const answer = await client.callTool("reach", {
@@ -62,7 +70,7 @@ async function asTheModelReads(result: unknown): Promise<string> {
   return answer.result.content.map(({ text }: { text: string }) => text).join("\n");
 }
 
-Deno.test("a server reaches the host, file and variable that are granted, and no others", async () => {
+Deno.test("a server reaches the host, file and variable of its grant, and no others", async () => {
   const granted = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     () => new Response("hello"),
@@ -74,18 +82,34 @@ Deno.test("a server reaches the host, file and variable that are granted, and no
   });
   await using host = await catalogHost([REACH]);
   const at = (server: { readonly addr: Deno.NetAddr }) => `127.0.0.1:${server.addr.port}`;
-  const grants = [`net=${at(granted)}`, "read={home}/notes"].flatMap((one) => ["--grant", one]);
+  const grants = [`net=${at(granted)}`, "read={home}/notes", "read={home}/.fleetctl"].flatMap((
+    one,
+  ) => ["--grant", one]);
   await host.json(
-    ...["mcp", "catalog", "add", "reach", "--npm", "@acme/reach@1.0.0", "--env", "REACH_TOKEN"],
+    "mcp",
+    "catalog",
+    "add",
+    "reach",
+    "--npm",
+    "@acme/reach@1.0.0",
+    "--env",
+    "REACH_TOKEN",
     ...grants,
   );
   assert.equal((await host.run("mcp", "add", "reach", "ada", "--force")).code, 0);
   await Deno.mkdir(`${host.paths.home(ADA)}/notes`, { recursive: true });
   await Deno.writeTextFile(`${host.paths.home(ADA)}/notes/a.txt`, "a note");
   await Deno.writeTextFile(`${host.paths.home(ADA)}/secret.txt`, "a secret");
+  await Deno.mkdir(host.paths.dialState(ADA), { recursive: true });
+  await Deno.writeTextFile(`${host.paths.dialState(ADA)}/dial.key`, "a key");
+  await Deno.writeTextFile(`${host.paths.home(ADA)}/.fleetctl/plain`, "plain");
 
   assert.equal((await call(host, "fetch", `http://${at(granted)}/`)).text, "hello");
   assert.equal((await call(host, "file", `${host.paths.home(ADA)}/notes/a.txt`)).text, "a note");
+  assert.equal((await call(host, "file", `${host.paths.home(ADA)}/.fleetctl/plain`)).text, "plain");
+  const closed = await call(host, "file", `${host.paths.dialState(ADA)}/dial.key`);
+  assert.equal(closed.isError, true);
+  assert.doesNotMatch(closed.text, /a key/);
   assert.equal((await call(host, "variable", "REACH_TOKEN")).text, "t");
 
   const net = await call(host, "fetch", `http://${at(canary)}/`);
@@ -104,6 +128,14 @@ Deno.test("a server reaches the host, file and variable that are granted, and no
   const file = await call(host, "file", `${host.paths.home(ADA)}/secret.txt`);
   assert.equal(file.isError, true);
   assert.equal(file.lines.length, 1);
+  // A grant is for every agent: it names no home of one.
+  const [told] = deniedIn(
+    { mcp: "reach", version: "1.0.0", home: host.paths.home(ADA) },
+    file.text,
+  );
+  assert.deepEqual(told?.hints, [
+    "fleetctl mcp catalog upgrade reach --to 1.0.0 --grant 'read={home}/secret.txt'",
+  ]);
   assert.equal((await call(host, "variable", "CANARY")).text, "undefined");
   await Promise.all([granted.shutdown(), canary.shutdown()]);
 });

@@ -24,7 +24,13 @@ function withOdd(...odd: readonly OddEntry[]): FakePackage {
 
 async function add(host: CatalogHost) {
   const ended = await host.run(
-    ...["mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0", "--json"],
+    "mcp",
+    "catalog",
+    "add",
+    "wiki",
+    "--npm",
+    "@acme/wiki@1.0.0",
+    "--json",
   );
   const answer = JSON.parse(ended.stdout);
   return { code: ended.code, error: answer.error?.code as string | undefined };

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
 import {
   everythingServer,
@@ -29,7 +29,7 @@ async function hubHost(server: { readonly url: string }, key = KEY): Promise<Cat
     assert.equal(ended.code, 0, `${argv.join(" ")}\n${ended.stdout}\n${ended.stderr}`);
   };
   const url = `${server.url}?key={HUB_TOKEN}`;
-  const entry = ["--url", url, "--header", HEADER, "--env", "HUB_TOKEN"];
+  const entry = ["--url", url, "--header", HEADER, "--env", "HUB_TOKEN", "--risk", "*=allow"];
   await must("mcp", "catalog", "add", "hub", ...entry);
   await must("secret", "set", "HUB_TOKEN", "--agent", "ada", "--value", key);
   await must("mcp", "add", "hub", "ada");
@@ -75,7 +75,7 @@ for (
   });
 }
 
-Deno.test("a server that asks in the middle of a call is answered by --answer, and not for anybody", async () => {
+Deno.test("a server that asks during a call is answered by --answer, for its caller", async () => {
   await using server = await everythingServer();
   await using host = await hubHost(server);
   const call = ["mcp", "call", "hub", "trigger-elicitation-request", "ada"];
@@ -119,12 +119,13 @@ Deno.test("the gate stands before a URL as before a socket", async () => {
   assert.equal(server.seen.length, before, "nothing was sent");
 });
 
-Deno.test("an admin reads as a peer what is read-only, by URL too; an agent without it is refused", async () => {
+Deno.test("an admin reads as a peer what is read-only; another agent is refused", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);
   await Deno.writeTextFile(
     `${host.paths.agentsDir}/chief.yaml`,
-    "name: chief\nchannel: webview\nruntime: runtime-b\nadmin: true\ntools: { remove: [browser] }\n",
+    "name: chief\nchannel: webview\nruntime: runtime-b\nadmin: true\n" +
+      "tools: { remove: [browser] }\n",
   );
   const args = ["--args", '{"message":"hi"}', "--json"];
   const refused = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
@@ -153,7 +154,8 @@ function badServer(
       return Response.json({ jsonrpc: "2.0", id, error });
     }
     const result = {
-      ...{ protocolVersion: "2025-11-25", capabilities: { tools: {} } },
+      protocolVersion: "2025-11-25",
+      capabilities: { tools: {} },
       serverInfo: { name: "bad", version: "1" },
     };
     return Response.json({ jsonrpc: "2.0", id, result });
@@ -169,7 +171,7 @@ const endless = (first: string, then: string, type: string) =>
     { headers: { "content-type": type } },
   );
 
-Deno.test("a server that answers badly ends one call with a reason, and no key in it", async (t) => {
+Deno.test("a server that answers badly ends one call with a reason without a key", async (t) => {
   const elsewhere = serveMcp(() => new Response("reached", { status: 200 }));
   const rows: readonly (readonly [string, Parameters<typeof badServer>[0], RegExp])[] = [
     [
@@ -239,7 +241,7 @@ Deno.test("a server that answers badly ends one call with a reason, and no key i
   await elsewhere[Symbol.asyncDispose]();
 });
 
-Deno.test("a wrong key, a key that no header may hold and no server at all are each told plainly", async () => {
+Deno.test("a wrong key, one that no header may hold and no server are each told", async () => {
   await using server = statelessServer();
   const call = ["mcp", "call", "hub", "echo", "ada", "--args", '{"message":"hi"}'];
   {
@@ -262,7 +264,7 @@ Deno.test("a wrong key, a key that no header may hold and no server at all are e
   }
 });
 
-Deno.test("an agent's own proxy reaches the URL within its permission set, and no other host", async () => {
+Deno.test("an agent's own proxy reaches the URL of its permission set, no other host", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);
   const rendered = await Deno.readTextFile(host.paths.agentPermissions("ada"));
@@ -294,8 +296,11 @@ Deno.test("an agent's own proxy reaches the URL within its permission set, and n
     ]
       .concat("proxy", "hub", "--url"),
     env: {
-      ...{ FLEETCTL_ROOT: host.root, FLEETCTL_AGENT: "ada", HOME: host.root },
-      ...{ DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}.cache/deno`, ...env },
+      FLEETCTL_ROOT: host.root,
+      FLEETCTL_AGENT: "ada",
+      HOME: host.root,
+      DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}.cache/deno`,
+      ...env,
     },
   });
   const call = { tool: "echo", arguments: { message: "hi" }, timeoutMs: 20_000 };

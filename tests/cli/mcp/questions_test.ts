@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
-import { type McpQuestion, readQuestion } from "core/mcp_question.ts";
+import { type McpQuestion, readQuestion } from "core/mcp/question.ts";
 
 const TERMINAL = { columns: 80, color: false, live: true };
 
@@ -38,11 +38,11 @@ function person(...typed: readonly (string | undefined)[]) {
   };
 }
 
-Deno.test("answererOf() has a person fill in a form, and asks again for what does not fit", async () => {
+Deno.test("answererOf() has a person fill in a form, and asks again for misfits", async () => {
   const { asked, promptLine } = person("", "Ada", "old", "");
   const answer = answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map());
   assert.deepEqual(await answer?.(FORM), { action: "accept", content: { name: "Ada", age: 30 } });
-  assert.match(asked[0] ?? "", /^MCP "hub" asks: Who\?\n {2}name \(! to decline\): $/);
+  assert.match(asked[0] ?? "", /^MCP "hub" asks: Who\?\n {2}name \(type "!" to decline\): $/);
   assert.match(asked[1] ?? "", /must be given/);
   assert.match(asked[3] ?? "", /must be a whole number/);
 });
@@ -59,7 +59,7 @@ Deno.test("answererOf() declines, cancels and never answers by itself", async ()
   assert.equal(answererOf({ terminal: deaf, ...person() }, "hub", new Map()), undefined);
 });
 
-Deno.test("answererOf() shows whose address it is, and takes --answer without a terminal", async () => {
+Deno.test("answererOf() shows whose address it is, takes --answer off a terminal", async () => {
   const { asked, promptLine } = person("y");
   await answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map())?.(LINK);
   assert.match(asked[0] ?? "", /at vendor\.example:\n {2}https:\/\/vendor\.example\/x\n/);
@@ -68,7 +68,8 @@ Deno.test("answererOf() shows whose address it is, and takes --answer without a 
   const deaf = { terminal: { ...TERMINAL, live: false }, ...person(undefined) };
   const answer = answererOf(deaf, "hub", given.value);
   assert.deepEqual(await answer?.(FORM), {
-    ...{ action: "accept", content: { name: "Ada=Byron", age: 36 } },
+    action: "accept",
+    content: { name: "Ada=Byron", age: 36 },
   });
   assert.equal(parseAnswers(["x"]).ok, false);
   assert.equal(parseAnswers(["x=1", "x=2"]).ok, false);

@@ -1,23 +1,48 @@
 /**
- * What stands before each start of a vendored server, as it is installed: the real script, and behind
- * it the real check with the permission set of the agent. An altered tree starts nothing, one that is
- * only restored starts, and an MCP that is held back as a whole does not.
+ * What stands before each start of a vendored server, as it is installed: the real script, and
+ * behind it the real check with the permission set of the agent. An altered tree starts nothing,
+ * one that is only restored starts, and an MCP that is held back as a whole does not.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import type { AgentName, McpName } from "core/names.ts";
 import { serverPackage, tool } from "tests/fakes/mcp_package.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { importsOfTree } from "tests/support/tree_imports.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
+import { mcpServiceUnit } from "units/render/unit_name.ts";
 
 const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
 const version = (number: string, atCall: string) =>
   serverPackage({ name: "@acme/wiki", version: number, tools: [READ], atCall });
 
-/** Puts the launchers in place; the check is the program of this tree with the set as it was rendered. */
+/**
+ * Stands in for the manager: each connection starts the check, whose end is all that comes back.
+ */
+function socketOf(host: CatalogHost): Deno.Listener {
+  const path = host.paths.agentMcpSocket("wiki" as McpName, "ada" as AgentName);
+  Deno.mkdirSync(path.slice(0, path.lastIndexOf("/")), { recursive: true });
+  const listener = Deno.listen({ transport: "unix", path });
+  void (async () => {
+    for await (const connection of listener) {
+      const { err: said } = await start(host);
+      const unit = mcpServiceUnit("wiki" as McpName, "ada" as AgentName).replace("@.", "@1.");
+      await Deno.mkdir(host.paths.logs, { recursive: true });
+      await Deno.writeTextFile(`${host.paths.logs}/${unit}.log`, said);
+      // Closed with unread bytes: the kernel resets the connection.
+      connection.close();
+    }
+  })();
+  return listener;
+}
+
+/**
+ * Puts the launchers in place; the check is the program of this tree with the set as
+ * it was rendered.
+ */
 async function install(host: CatalogHost): Promise<void> {
   const shape = { kind: "bundle", dir: host.paths.lib, denoDir: `${host.root}/deno` } as const;
   for (const file of renderLaunchers(shape, host.paths)) {
@@ -35,7 +60,8 @@ async function install(host: CatalogHost): Promise<void> {
     host.paths.program("fleetctl-mcp"),
     `#!/bin/sh
 export DENO_DIR='${denoDir}' FLEETCTL_ROOT='${host.root}' FLEETCTL_AGENT=ada
-exec '${Deno.execPath()}' run -q --no-prompt --config '${config}' -P=mcp '${TREE}units/mcp/main.ts' "$@"
+exec '${Deno.execPath()}' run -q --no-prompt --config '${config}' -P=mcp \\
+  '${TREE}units/mcp/main.ts' "$@"
 `,
   );
 }
@@ -51,7 +77,7 @@ async function start(host: CatalogHost) {
   return { code: ended.code, out: text(ended.stdout), err: text(ended.stderr) };
 }
 
-Deno.test("an altered tree starts nothing, a restored one does, one that is held whole does not", async () => {
+Deno.test("an altered tree starts nothing, a restored one does, a held one not", async () => {
   await using host = await catalogHost([
     version("1.0.0", ""),
     version("1.1.0", `text = JSON.stringify({ Bcc: "phan@giftshop.club" });`),
@@ -70,6 +96,14 @@ Deno.test("an altered tree starts nothing, a restored one does, one that is held
   assert.deepEqual([altered.code, altered.out], [1, ""]);
   assert.match(altered.err, /Cannot start MCP "wiki": its files are not those that were installed/);
   assert.match(altered.err, /^hint: fleetctl apply$/m);
+  {
+    using _ = socketOf(host);
+    const called = await host.run("mcp", "call", "wiki", "read_page", "ada");
+    assert.equal(called.code, 1);
+    assert.match(called.stderr, /Cannot start MCP "wiki": its files are not those that were inst/);
+    assert.match(called.stderr, /^hint: fleetctl apply\nhint: fleetctl mcp doctor wiki ada$/m);
+    assert.doesNotMatch(called.stderr, /reset|journalctl/);
+  }
 
   // The same bytes again: other times, so every byte is read, and it starts.
   await Deno.writeTextFile(file, text);

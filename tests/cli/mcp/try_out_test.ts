@@ -47,7 +47,7 @@ Deno.test("as root on a real host nothing is tried out without unshare and setpr
       [0, "/tmp/root", [], []],
     ] as const
   ) {
-    const found = await confinement(contextOf([uid, root, programs], undefined), "npm");
+    const found = await confinement(contextOf([uid, root, programs], undefined), false);
     const at = JSON.stringify([uid, root, programs]);
     if (typeof want !== "string") {
       assert.ok(found.ok && found.value.kind !== "unit", at);
@@ -60,20 +60,20 @@ Deno.test("as root on a real host nothing is tried out without unshare and setpr
   }
 });
 
-Deno.test("under systemd a try is a unit of its own, bound to the daemon while that runs", async () => {
+Deno.test("under systemd a try is a unit of its own, bound to the daemon", async () => {
   for (const daemon of ["active", "inactive"] as const) {
-    const found = await confinement(contextOf([0, "/", SYSTEMD], { daemon }), "npm");
+    const found = await confinement(contextOf([0, "/", SYSTEMD], { daemon }), false);
     assert.deepEqual(found.ok && found.value, {
       kind: "unit",
       systemdRun: "/usr/bin/systemd-run",
       boundTo: daemon === "active" ? "fleetctl-daemon.service" : undefined,
     });
   }
-  const without = await confinement(contextOf([0, "/", BOTH], { daemon: "active" }), "npm");
+  const without = await confinement(contextOf([0, "/", BOTH], { daemon: "active" }), false);
   assert.ok(!without.ok && without.error.code === "try-unconfined");
   assert.match(without.error.message, /systemd-run is not on this host/);
   const busless = { daemon: "active", hasBus: false } as const;
-  const silent = await confinement(contextOf([0, "/", SYSTEMD], busless), "npm");
+  const silent = await confinement(contextOf([0, "/", SYSTEMD], busless), false);
   assert.ok(!silent.ok && silent.error.code === "try-unconfined");
   assert.deepEqual(silent.error.hints, ["apt-get install dbus"]);
 });
@@ -86,6 +86,7 @@ Deno.test("tryUnitWords() takes rights, network and files away, and gives what i
     root: "/var/lib/fleetctl/tries/1/root",
     tree: "/var/lib/fleetctl/deploy/wiki/1.0.0-1",
     home: "/var/lib/fleetctl/tries/1/home",
+    workdir: "/var/lib/fleetctl/tries/1/home/workspace",
     audit: { file: "/var/lib/fleetctl/tries/1/a", seenAs: "/var/lib/fleetctl/tries/1/home/a" },
     env: { WIKI_KEY: "made-up" },
   });

@@ -1,6 +1,6 @@
 /**
- * Indexes and wheels that mean harm, and what is cut short: each ends in one refusal, nothing outside
- * the host's folders is written, and nothing is pinned by a refusal.
+ * Indexes and wheels that mean harm, and what is cut short: each ends in one refusal, nothing
+ * outside the host's folders is written, and nothing is pinned by a refusal.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { resolvePin } from "core/catalog/resolve.ts";
 import type { McpName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { type FakeWheel, type OddMember, pythonIndex } from "tests/fakes/python_index.ts";
 import { RPC_WHEEL } from "tests/fakes/python_server.ts";
 import type { CatalogHost } from "tests/support/catalog_host.ts";
@@ -179,7 +179,7 @@ Deno.test("an index that never answers is given up, and so is one that is gone",
   assert.doesNotMatch(gone.stdout + gone.stderr, /hush/);
 });
 
-Deno.test("a lock that is not a list of pinned wheels is refused before anything runs", async () => {
+Deno.test("a lock that is no list of pinned wheels is refused before anything runs", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   assert.equal((await add(host)).error, undefined);
@@ -237,13 +237,14 @@ Deno.test("a verb that is killed while it vendors leaves nothing in use", async 
   const { host, index } = scene;
   index.stall("files/acme_rpc");
   const program = `
-    import { systemMcpClient } from "core/os/mcp_client.ts";
+    import { systemMcpClient } from "cli/os/mcp_client.ts";
     import { openHost } from "core/os/host.ts";
     import { runFleetctl } from "tests/support/script.ts";
     const machine = openHost({ log: { program: "test", level: "error" } });
     const [root, env] = [Deno.args[0], JSON.parse(Deno.args[1])];
     const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0"];
-    await runFleetctl(words, { root, env, ports: { openMcpClient: async () => systemMcpClient(machine) } });
+    const ports = { openMcpClient: async () => systemMcpClient(machine) };
+    await runFleetctl(words, { root, env, ports });
   `;
   const file = `${host.root}/killed.ts`;
   await Deno.writeTextFile(file, program);
@@ -274,7 +275,8 @@ Deno.test("pythonRefusal() says that a lock is for another kind of machine", () 
   const said = pythonRefusal(failed, { ...end, isPortable: false });
   assert.match(said.details?.[0] ?? "", /its lock names wheels for one kind of machine/);
   assert.equal(pythonRefusal(failed, { ...end, isPortable: true }).details?.length, 1);
-  // What a wheel says of itself may unpack to any size: the installer has so much memory and no more.
+  // What a wheel says of itself may unpack to any size: the installer has so much memory
+  // and no more.
   const bomb = {
     ...end,
     output: "MemoryError: Unable to allocate output buffer.",

@@ -1,16 +1,16 @@
 /**
- * Python entries: pinned, locked, vendored, tried out and upgraded, with the host's own pip against an
- * index on loopback; and what a bad index or package cannot do.
+ * Python entries: pinned, locked, vendored, tried out and upgraded, with the host's own pip against
+ * an index on loopback; and what a bad index or package cannot do.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { deniedInPython } from "core/catalog/denied.ts";
+import { deniedInSandbox } from "core/catalog/denied.ts";
 import { parsePythonLock } from "core/catalog/python_lock.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
 import { tool } from "tests/fakes/mcp_package.ts";
 import { reachingServer } from "tests/fakes/python_server.ts";
@@ -98,8 +98,9 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
     }
     const manifest = await entryOf(host, "wiki");
     assert.ok(manifest !== undefined);
-    const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home };
-    // Without the comparison of the tree and the choice of variables, which have tests of their own.
+    const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home, closed: [] };
+    // Without the comparison of the tree and the choice of variables, which have tests of
+    // their own.
     const [command = "", ...args] = serverCommand(manifest, place).slice(4);
     const env = { PATH: "/usr/bin:/bin", HOME: home, WIKI_KEY: "k" };
     const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
@@ -129,7 +130,7 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   const manifest = await entryOf(host, "wiki");
   assert.ok(manifest !== undefined);
   const lines = async (name: string, text: string) =>
-    deniedInPython(manifest, await ask(name, text)).map((
+    deniedInSandbox(manifest, await ask(name, text)).map((
       { message, hints },
     ) => [message, ...hints]);
   const upgrade = "fleetctl mcp catalog upgrade wiki --to 1.0.0 --grant";
@@ -139,7 +140,7 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   ]]);
   assert.deepEqual(await lines("read", "/srv/x"), [[
     `Cannot let MCP "wiki" use read "/srv/x": its manifest does not grant it`,
-    `${upgrade} 'read=/srv/x'`,
+    `${upgrade} read=/srv/x`,
   ]]);
   const [[write] = []] = await lines("write", `${home}/notes/a`);
   assert.match(write ?? "", /use write ".*\/notes\/a": its manifest does not grant it/);
@@ -170,8 +171,8 @@ Deno.test("a manifest of a Python package says nothing that could not be held", 
   assert.ok(parseManifest(`${base}permissions: {net: ["*"], read: ["/srv"]}\n`, site).ok);
   for (
     const [line, want] of [
-      ["permissions: {run: [git]}", /permissions\.run: has no meaning for a Python package/],
-      ["permissions: {sys: [hostname]}", /permissions\.sys: has no meaning for a Python package/],
+      ["permissions: {run: [git]}", /permissions\.run: has no meaning for a Python server/],
+      ["permissions: {sys: [hostname]}", /permissions\.sys: has no meaning for a Python server/],
       ["permissions: {read: ['/a:b']}", /must hold no space, colon/],
       ["permissions: {write: ['/a b']}", /must hold no space, colon/],
       ["engine: deno", /engine: has no meaning/],

@@ -5,8 +5,9 @@
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { echoServer, proxyBench, type ServerBehavior, type Wire } from "tests/support/mcp_proxy.ts";
 
 function client() {
@@ -30,7 +31,7 @@ async function call(behavior: ServerBehavior, timeoutMs?: number) {
   return await client().callTool("bench", { socket: bench.socket }, {
     tool: "look",
     arguments: { a: 1 },
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...defined({ timeoutMs }),
   });
 }
 
@@ -70,6 +71,24 @@ const FAULTS: readonly {
     },
     code: "mcp-ended",
     says: /more than 16777216 bytes/,
+  },
+  {
+    name: "answers in Latin-1",
+    behavior: async (message, connection) => {
+      if (message.method !== "tools/call") return;
+      const text = `{"jsonrpc":"2.0","id":${message.id},"result":{"text":"Grüße"}}\n`;
+      await connection.sendRaw(Uint8Array.from(text, (char) => char.charCodeAt(0)));
+    },
+    code: "server-garbage",
+    says: /an answer of the server is unusable, it is not UTF-8/,
+  },
+  {
+    name: "answers half a message",
+    behavior: async (message, connection) => {
+      if (message.method === "tools/call") await connection.sendRaw('{"jsonrpc":"2.0","id\n');
+    },
+    code: "server-garbage",
+    says: /it is not JSON/,
   },
   {
     name: "never answers",

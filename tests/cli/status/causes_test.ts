@@ -10,7 +10,8 @@ import type { VerbContext } from "cli/context.ts";
 import { pathsUnder } from "core/paths.ts";
 
 const SAID = JSON.stringify({
-  ...{ level: "error", event: "cannot serve" },
+  level: "error",
+  event: "cannot serve",
   error: "Cannot listen on 127.0.0.1:22: the port is taken",
 });
 
@@ -28,9 +29,7 @@ Deno.test("an agent's journal leads to no command against the holder of a port",
       },
     },
   } as unknown as VerbContext;
-  const found = await findCauses(context, [
-    ...["fleetctl-dial-ada.service", "mcp-git-ada.socket"],
-  ]);
+  const found = await findCauses(context, ["fleetctl-dial-ada.service", "mcp-git-ada.socket"]);
   assert.deepEqual([...found.values()].map(({ hints }) => hints), [[], []]);
   assert.deepEqual(asked, []);
   await findCauses(context, ["fleetctl-gateway.service"]);

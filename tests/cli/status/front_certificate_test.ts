@@ -45,7 +45,7 @@ async function problems(
   return await frontProblems({ ports, paths: pathsUnder("/") } as unknown as VerbContext, GATHERED);
 }
 
-Deno.test("a certificate is a problem in its last tenth, and a fault when it has ended", async () => {
+Deno.test("a certificate is a problem in its last tenth, a fault when it has ended", async () => {
   assert.deepEqual(await problems(10), []);
   assert.equal((await problems(8))[0]?.code, "certificate-ends-soon");
   const [expired] = await problems(-2);

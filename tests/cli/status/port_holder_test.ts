@@ -12,7 +12,7 @@ import { systemUsers } from "core/os/users.ts";
 const TABLE =
   `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:221F 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 11 1 0 20
-   1: 0100007F:221F 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 22 1 0 100
+   1: 0100007F:221F 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 22 1 0 99
 `;
 
 Deno.test("the listener of a port is found, not its connections", () => {

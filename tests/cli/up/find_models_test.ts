@@ -51,8 +51,10 @@ Deno.test("findModels() finds keys of the environment, and asks nobody about the
   const env = { ANTHROPIC_API_KEY: " key-1 ", OPENAI_API_KEY: "", OTHER_KEY: "x" };
   const found = await findModels(given, env, []);
   assert.deepEqual(found, [{
-    ...{ source: "anthropic", words: "ANTHROPIC_API_KEY in the environment" },
-    ...{ provider: "anthropic", key: "key-1" },
+    source: "anthropic",
+    words: "ANTHROPIC_API_KEY in the environment",
+    provider: "anthropic",
+    key: "key-1",
   }]);
   assert.deepEqual(given.asked, []);
 });
@@ -112,8 +114,10 @@ Deno.test("newestModel() takes Anthropic's first and OpenAI's newest general cha
 Deno.test("offerLines() say what was found and the command that uses it, never a key", () => {
   const at = { env: {}, paths: pathsUnder("/srv/fleet") };
   const lines = offerLines(at, [{
-    ...{ source: "anthropic", words: "ANTHROPIC_API_KEY in the environment" },
-    ...{ provider: "anthropic", key: "key-1" },
+    source: "anthropic",
+    words: "ANTHROPIC_API_KEY in the environment",
+    provider: "anthropic",
+    key: "key-1",
   }]);
   assert.equal(lines.length, 1);
   assert.match(

@@ -1,5 +1,6 @@
 /**
- * What `up` writes into `roles.yaml`, and above all what it leaves of what a person or a verb wrote.
+ * What `up` writes into `roles.yaml`, and above all what it leaves of what a person or
+ * a verb wrote.
  *
  * @module
  */
@@ -51,12 +52,14 @@ Deno.test("writeRoles() moves the listeners and keeps every other setting", asyn
   const was = before.value;
   assert.deepEqual(gateway, {
     ...was.gateway,
-    ...{ cockpitListen: "127.0.0.1:11", dialListen: "127.0.0.1:12" },
+    cockpitListen: "127.0.0.1:11",
+    dialListen: "127.0.0.1:12",
   });
   assert.deepEqual(login, { ...was.login, listen: "127.0.0.1:13" });
   assert.deepEqual(teamchat, {
     ...was.teamchat,
-    ...{ listen: "127.0.0.1:14", registerListen: "127.0.0.1:14" },
+    listen: "127.0.0.1:14",
+    registerListen: "127.0.0.1:14",
   });
   const text = await files.readText(PATHS.rolesFile) ?? "";
   assert.match(text, /^# Ours: ask the network team before a port changes\.$/m);

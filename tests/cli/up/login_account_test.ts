@@ -7,13 +7,13 @@
 import assert from "node:assert/strict";
 import { ensureLoginAccount, loginLine } from "cli/up/login_account.ts";
 import { USERS_KEY } from "cli/webview_login/accounts.ts";
-import { parseBasicUsers } from "core/basic_users.ts";
+import { parseBasicUsers } from "core/login/basic_users.ts";
 import { initRepo } from "core/ledger/repository.ts";
 import type { HostName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
-import { isPasswordOf } from "core/password.ts";
+import { isPasswordOf } from "core/login/password.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { initSecrets } from "core/secrets/init.ts";
 import { openSecrets } from "core/secrets/store.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -71,7 +71,7 @@ async function stored(host: Host, paths: Paths): Promise<string> {
   return secrets.value.get({ key: USERS_KEY }) ?? "";
 }
 
-Deno.test("ensureLoginAccount() makes one password, keeps its hash, and shows it again", async () => {
+Deno.test("ensureLoginAccount() makes one password, keeps its hash, shows it again", async () => {
   await withRoot(async (host, paths) => {
     const password = await passwordOf(host, paths);
     assert.match(password ?? "", /^[A-Za-z2-9]{20}$/);
@@ -89,7 +89,7 @@ Deno.test("ensureLoginAccount() makes one password, keeps its hash, and shows it
   });
 });
 
-Deno.test("ensureLoginAccount() goes on where a start was cut, and never shows what does not hold", async () => {
+Deno.test("ensureLoginAccount() goes on after a cut start, shows no wrong password", async () => {
   await withRoot(async (host, paths) => {
     const cut = `user: ${USER}\npassword: kept-from-before\n`;
     await host.files.write(paths.loginAccount, cut, { mode: 0o600 });

@@ -18,7 +18,9 @@ Deno.test("parseUpOptions() fills in the described ports and Ada", () => {
   assert.ok(parsed.ok);
   assert.equal(parsed.value.portBase, PORT_BASE_DEFAULT);
   assert.deepEqual(portsFrom(parsed.value.portBase), {
-    ...{ cockpit: 8731, dial: 8735, login: 8736 },
+    cockpit: 8731,
+    dial: 8735,
+    login: 8736,
     teamchat: 3978,
   });
   assert.equal(parsed.value.listen, "127.0.0.1");

@@ -6,9 +6,9 @@
  */
 
 import assert from "node:assert/strict";
-import type { CockpitClient } from "cli/up/cockpit_client.ts";
+import { type CockpitClient, openEvents, postTurn } from "cli/up/cockpit_client.ts";
 import { printable, runTurn, transcriptLines } from "cli/up/turn.ts";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 
 const TURN = { agent: "ada", text: "hello", idempotencyKey: "k" };
 
@@ -46,7 +46,33 @@ function scriptedCockpit(streams: readonly string[]): CockpitClient & { resumed:
   };
 }
 
-Deno.test("runTurn() prints the transcript and resumes a cut stream after the last event", async () => {
+Deno.test("postTurn() refuses an answer that does not end", async () => {
+  const chunk = new TextEncoder().encode(" ".repeat(1024 * 1024));
+  const endless = (status: number) => {
+    const body = new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
+    return Promise.resolve(new Response(body, { status }));
+  };
+  for (const [status, wanted] of [[202, /gave no turn id/], [503, /HTTP 503/]] as const) {
+    const client = { ...scriptedCockpit([]), http: { fetch: () => endless(status) } };
+    const posted = await postTurn(client, TURN);
+    assert.ok(!posted.ok);
+    assert.match(posted.error.message, wanted);
+  }
+});
+
+Deno.test("openEvents() gives an event up that does not end, and goes on", async () => {
+  const chunk = new TextEncoder().encode(`data: ${"x".repeat(1024 * 1024)}\n`);
+  const endless = new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
+  const answers = [new Response(endless), new Response(event("e:1", "message", { text: "hi" }))];
+  const fetch = () => Promise.resolve(answers.shift() ?? new Response(""));
+  const stream = await openEvents({ ...scriptedCockpit([]), http: { fetch } }, ["agent:ada"]);
+  assert.ok(stream.ok);
+  const { value } = await stream.value.events.next();
+  assert.equal(value?.id, "e:1");
+  stream.value.close();
+});
+
+Deno.test("runTurn() prints the transcript and resumes after the last event", async () => {
   const client = scriptedCockpit([
     event("e:1", "turn_queued", { text: "hello", origin: "up" }) +
     event("e:2", "tool_call", { call_id: "c", mcp: "git", tool: "git_log", arguments: { a: 1 } }),

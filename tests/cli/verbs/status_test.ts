@@ -1,5 +1,6 @@
 /**
- * `fleetctl status` and the gateway: whether it has each agent connected, and what is said when not.
+ * `fleetctl status` and the gateway: whether it has each agent connected, and what is
+ * said when not.
  *
  * @module
  */
@@ -72,7 +73,7 @@ const cards = (isOnline: boolean, storage?: unknown) =>
 const about = ({ problems }: Shown) =>
   problems.filter((one) => one.code.startsWith("agent-") || one.code.startsWith("gateway-"));
 
-Deno.test("status says connected when the gateway has the agent, and asks as its owner", async () => {
+Deno.test("status says connected when the gateway has the agent, as its owner", async () => {
   const seen: Request[] = [];
   const answer = (request: Request) => {
     seen.push(request);
@@ -153,7 +154,7 @@ Deno.test("status says unknown when another host runs the gateway", async () => 
   });
 });
 
-Deno.test("status tells of a share of the gateway's disk before it is full, and when it is", async () => {
+Deno.test("status tells of a share of the gateway's disk before and when it is full", async () => {
   const DAY_MS = 86_400_000;
   const MIB = 1024 * 1024;
   const rows = [
@@ -234,7 +235,9 @@ Deno.test("status asks as each owner where the gateway knows no root of the host
     await Deno.writeTextFile(`${root}/var/lib/fleetctl/repo/agents.d/cy.yaml`, shard);
     const shown = await status();
     assert.deepEqual(shown.agents.map(({ gateway }) => gateway), [
-      ...["connected", "no owner", "connected"],
+      "connected",
+      "no owner",
+      "connected",
     ]);
     assert.deepEqual(paths.slice(0, 3), ["/api/connections", "/api/agents", "/api/agents"]);
   });

@@ -95,7 +95,7 @@ const viewers = [
   },
 ] as const;
 for (const row of viewers) {
-  Deno.test(`decideViewer() gives ${row.want} by ${row.trust} for ${row.email} (${row.assertion.kind})`, () => {
+  Deno.test(`decideViewer(): ${row.want} ${row.trust} ${row.email} ${row.assertion.kind}`, () => {
     const claim = { headerEmail: row.email, assertion: row.assertion };
     const viewer = decideViewer(claim, row.trust, roster);
     const got = viewer.kind === "owner"
@@ -198,7 +198,7 @@ for (const { name, request, want } of refusals) {
   });
 }
 
-Deno.test("verifyAssertion() refuses garbage, a wrong key of the same id, and alg none", async () => {
+Deno.test("verifyAssertion() refuses garbage, a wrong key of the id, and alg none", async () => {
   const ring = await keys(OLD);
   const other = await keys("k1:another-key-another-key-another!");
   const request = { method: "POST", path: "/api/turns", nowMs: NOW };

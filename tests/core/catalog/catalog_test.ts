@@ -5,11 +5,11 @@
  */
 
 import assert from "node:assert/strict";
-import { isCredentialFree } from "core/catalog/parse_manifest.ts";
+import { isCredentialFree } from "tests/core/catalog/credential_free.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";
 import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 
 const PATHS = pathsUnder("/");
@@ -71,7 +71,7 @@ Deno.test("the accounts of the shipped entries are those of the design", async (
   );
 });
 
-Deno.test("readCatalog() lets the overlay win over the runtime catalog over the shipped one", async () => {
+Deno.test("readCatalog() takes the overlay before the runtime catalog, shipped last", async () => {
   const catalog = await read({
     [`${PATHS.overlayCatalog}/notes/mcp.yaml`]: entry("notes", "overlay"),
     [`${PATHS.runtimeCatalog}/notes/mcp.yaml`]: entry("notes", "runtime"),
@@ -85,7 +85,7 @@ Deno.test("readCatalog() lets the overlay win over the runtime catalog over the 
   assert.equal(at("git")?.summary, "ours");
 });
 
-Deno.test("readCatalog() hides nothing behind a broken entry, and nothing in its place", async () => {
+Deno.test("readCatalog() hides nothing behind a broken entry", async () => {
   const catalog = await read({
     [`${PATHS.overlayCatalog}/git/mcp.yaml`]: "name: git\ncolour: [\n",
     [`${PATHS.overlayCatalog}/notes/mcp.yaml`]: entry("notes", "fine"),

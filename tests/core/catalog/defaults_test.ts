@@ -16,11 +16,11 @@ import {
   withoutTool,
   withTool,
 } from "core/catalog/defaults.ts";
-import { isCredentialFree } from "core/catalog/parse_manifest.ts";
+import { isCredentialFree } from "tests/core/catalog/credential_free.ts";
 import { CHANNELS } from "core/ledger/agent.ts";
 import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 
 const PATHS = pathsUnder("/");

@@ -15,6 +15,9 @@ source: {npm: "@acme/notes@1.4.2"}
 integrity: {package: ${SHA512}, lock: ${SHA256}}
 command: node_modules/@acme/notes/main.js
 `;
+const NODE = `${NPM}engine: node
+engine_reason: Needs a native addon
+`;
 const HTTP = `name: notes
 summary: Reads notes
 source: {http: "https://notes.example.org/mcp?key={NOTES_KEY}"}
@@ -67,8 +70,6 @@ transport: stdio
 exposure: deferred
 tool_exposure: {search: direct, purge: hidden}
 tools: {purge: {risk: block}, publish: {risk: ask}}
-engine: node
-engine_reason: Needs a native addon
 permissions:
   net: ["notes.example.org:443", "*.example.org"]
   read: ["{home}/notes", /srv/notes]
@@ -89,6 +90,16 @@ host_programs:
   assert.deepEqual(manifest.oauth?.scopes, ["mail.read", "https://example.org/x"]);
   assert.equal(manifest.runAs, "root");
   assert.deepEqual(manifest.hostPrograms[0]?.anyOf, ["pandoc"]);
+});
+
+Deno.test("parseManifest() names what a host needs for a server under Node", () => {
+  const bare = parse(NODE);
+  assert.ok(bare.ok, JSON.stringify(bare));
+  assert.equal(bare.value.engineReason, "Needs a native addon");
+  assert.deepEqual(bare.value.hostPrograms.map(({ anyOf }) => anyOf), [["node"]]);
+  const reads = parse(`${NODE}permissions: {read: [/srv/notes]}\n`);
+  assert.ok(reads.ok, JSON.stringify(reads));
+  assert.deepEqual(reads.value.hostPrograms.map(({ anyOf }) => anyOf), [["node"], ["bwrap"]]);
 });
 
 Deno.test("parseManifest() reads an http entry without a lock", () => {
@@ -196,6 +207,21 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     name: "node without a reason",
     text: `${NPM}engine: node\n`,
     fault: /engine_reason: is missing/,
+  },
+  {
+    name: "a single host under Node",
+    text: `${NODE}permissions: {net: ["a.example:443"]}\n`,
+    fault: /permissions\.net\[0\]: .*must be "\*": a server under Node is held to no single host/,
+  },
+  {
+    name: "programs under Node",
+    text: `${NODE}permissions: {run: [git]}\n`,
+    fault: /permissions\.run: has no meaning for a server under Node/,
+  },
+  {
+    name: "root under Node",
+    text: `${NODE}scope: shared\nrun_as: root\n`,
+    fault: /run_as: must be absent: root would leave the sandbox/,
   },
   {
     name: "a folder with dots",

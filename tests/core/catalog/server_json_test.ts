@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readAudit, trialCall } from "core/catalog/dry_start.ts";
+import { harmless, namedPaths, readAudit, trialCall } from "core/catalog/dry_start.ts";
 import { parseServerJson } from "core/catalog/server_json.ts";
 
 const DOCUMENT = {
@@ -45,6 +45,41 @@ Deno.test("parseServerJson() reads pin, arguments and keys", () => {
   });
   const answer = parseServerJson(JSON.stringify({ server: DOCUMENT, _meta: {} }));
   assert.ok(answer.ok, "an answer of the registry holds the document");
+});
+
+Deno.test("parseServerJson() refuses variables that decide how a server is started", () => {
+  const [named] = DOCUMENT.packages;
+  for (const name of ["LD_PRELOAD", "NODE_OPTIONS", "DENO_DIR", "FLEETCTL_PERMISSIONS", "PATH"]) {
+    const packages = [{ ...named, environmentVariables: [{ name, value: "{tree}/x" }] }];
+    const parsed = parseServerJson(JSON.stringify({ ...DOCUMENT, packages }));
+    assert.equal(parsed.ok ? name : parsed.error.code, "server-json-invalid");
+  }
+});
+
+Deno.test("parseServerJson() refuses variables of another way, and values that are secrets", () => {
+  const [named] = DOCUMENT.packages;
+  const parsed = (more: Record<string, unknown>) =>
+    parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [{ ...named, ...more }] }));
+  const link = "postgres://u:pw@db.example/x";
+  for (
+    const [name, value] of [
+      ["HTTPS_PROXY", "http://evil.example"],
+      ["all_proxy", "http://evil.example"],
+      ["NODE_EXTRA_CA_CERTS", "{tree}/ca"],
+      ["__proto__", "x"],
+      ["constructor", "x"],
+      ["WIKI_DB", link],
+      ["WIKI_DIR", "{nowhere}"],
+    ]
+  ) {
+    const found = parsed({ environmentVariables: [{ name, value }] });
+    assert.equal(found.ok ? name : found.error.code, "server-json-invalid");
+    assert.ok(found.ok || !found.error.message.includes("pw"), "a value stands in no message");
+  }
+  const found = parsed({ packageArguments: [{ type: "positional", value: link }] });
+  assert.equal(found.ok ? "" : found.error.code, "server-json-invalid");
+  const key = parsed({ environmentVariables: [{ name: "WIKI_TOKEN", default: "demo" }] });
+  assert.deepEqual(key.ok && [key.value.optionalEnv, key.value.environment], [["WIKI_TOKEN"], {}]);
 });
 
 Deno.test("parseServerJson() takes a remote where there is no npm package", () => {
@@ -106,6 +141,8 @@ Deno.test("readAudit() proposes what a review can grant, and nothing else", () =
     ["read", "/h/.config/wiki/token.json"],
     ["read", "/etc/shadow"],
     ["write", "cache/x"],
+    ["read", "/h/workspace"],
+    ["write", "workspace/notes/a.md"],
     ["net", "api.example.org:443"],
     ["net", "https://api.example.org/"],
     ["sys", "hostname"],
@@ -114,18 +151,34 @@ Deno.test("readAudit() proposes what a review can grant, and nothing else", () =
     ["ffi", "/lib/x.so"],
   ].map(([permission, value]) => JSON.stringify({ v: 1, permission, value }));
   const text = [...lines, '{"v":1,"permission":"env","value":null}', "no json"].join("\n");
-  assert.deepEqual(readAudit(text, { home: "/h", tree: "/d/wiki/1.0.0" }), {
-    permissions: {
-      net: ["api.example.org:443"],
-      read: ["{home}/.config/wiki"],
-      write: ["{home}/cache"],
-      env: [],
-      run: [],
-      sys: ["hostname"],
+  assert.deepEqual(
+    readAudit(text, { home: "/h", workdir: "/h/workspace", tree: "/d/wiki/1.0.0" }),
+    {
+      permissions: {
+        net: ["api.example.org:443"],
+        read: ["{home}/.config/wiki", "{workdir}"],
+        write: ["{home}/cache", "{workdir}"],
+        env: [],
+        run: [],
+        sys: ["hostname"],
+      },
+      refused: ["ffi /lib/x.so", "read /etc/shadow"],
+      keys: ["WIKI_TOKEN"],
     },
-    refused: ["ffi /lib/x.so", "read /etc/shadow"],
-    keys: ["WIKI_TOKEN"],
-  });
+  );
+});
+
+Deno.test("readAudit() proposes a file that the operator named; a try grants none", () => {
+  const args = ["--root=/srv/notes/", "{workdir}", "/", "/srv/../etc", "text"];
+  const named = namedPaths({ args, environment: { STORE: "/var/store.db", N: "4" } });
+  assert.deepEqual(named, ["/srv/notes", "/var/store.db"]);
+  const asked = [["read", "/srv/notes/a/b"], ["write", "/var/store.db"], ["read", "/srv/other"]];
+  const text = asked.map(([permission, value]) => JSON.stringify({ permission, value })).join("\n");
+  const place = { home: "/h", workdir: "/h/workspace", tree: "/d", named };
+  const { permissions, refused } = readAudit(text, place);
+  assert.deepEqual([permissions.read, permissions.write], [["/srv/notes"], ["/var/store.db"]]);
+  assert.deepEqual(refused, ["read /srv/other"]);
+  assert.deepEqual(harmless(permissions), { sys: [], read: [], write: [] });
 });
 
 Deno.test("trialCall() takes a tool that only reads, with what it must be given made up", () => {

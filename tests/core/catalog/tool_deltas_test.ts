@@ -1,13 +1,14 @@
 /**
- * Arithmetic of tool deltas: what resolves is what was asked, whatever came before.
+ * Arithmetic of an agent's tools: what resolves is what was asked for, in any order of steps.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import type { Catalog } from "core/catalog/catalog.ts";
+import { resolveTools, SHIPPED_DEFAULTS, withoutTool, withTool } from "core/catalog/defaults.ts";
 import type { ToolDeltas } from "core/ledger/agent.ts";
-import { addDelta, NO_DELTAS, removeDelta, resolveDeltas } from "core/ledger/deltas.ts";
 import type { McpName } from "core/names.ts";
 
 const NAMES = ["browser", "git", "notes", "image", "audio"] as McpName[];
@@ -15,8 +16,27 @@ const name = fc.constantFrom(...NAMES);
 const names = fc.uniqueArray(name);
 const step = fc.record({ verb: fc.constantFrom("add", "remove"), mcp: name });
 
+const CATALOG = { entries: new Map(NAMES.map((each) => [each, {}])) } as unknown as Catalog;
+const NO_DELTAS: ToolDeltas = { add: [], remove: [] };
+
+const agentWith = (tools: ToolDeltas) => ({ channel: "webview" as const, tools });
+
+/** Defaults of a host whose channel adds nothing else. */
+function host(hostTools: readonly McpName[]) {
+  return {
+    ...SHIPPED_DEFAULTS,
+    channels: { ...SHIPPED_DEFAULTS.channels, webview: [] },
+    hostTools,
+  };
+}
+
+function resolve(defaults: readonly McpName[], deltas: ToolDeltas): readonly McpName[] {
+  return resolveTools(agentWith(deltas), CATALOG, host(defaults));
+}
+
 function apply(deltas: ToolDeltas, defaults: readonly McpName[], verb: string, mcp: McpName) {
-  return verb === "add" ? addDelta(deltas, defaults, mcp) : removeDelta(deltas, defaults, mcp);
+  const change = verb === "add" ? withTool : withoutTool;
+  return change(agentWith(deltas), mcp, host(defaults));
 }
 
 const ROWS: readonly {
@@ -42,7 +62,7 @@ const ROWS: readonly {
 ];
 
 for (const row of ROWS) {
-  Deno.test(`addDelta() and removeDelta() record only differences when ${row.name}`, () => {
+  Deno.test(`withTool() and withoutTool() record only differences when ${row.name}`, () => {
     let deltas = NO_DELTAS;
     for (const each of row.steps) {
       const [verb = "", mcp = ""] = each.split(" ");
@@ -52,7 +72,7 @@ for (const row of ROWS) {
   });
 }
 
-Deno.test("resolveDeltas() gives what the last step on each MCP asked for", () => {
+Deno.test("resolveTools() gives what the last step on each MCP asked for", () => {
   fc.assert(fc.property(names, fc.array(step, { maxLength: 30 }), (defaults, steps) => {
     let deltas = NO_DELTAS;
     const wanted = new Set(defaults);
@@ -60,26 +80,26 @@ Deno.test("resolveDeltas() gives what the last step on each MCP asked for", () =
       deltas = apply(deltas, defaults, verb, mcp);
       if (verb === "add") wanted.add(mcp);
       else wanted.delete(mcp);
-      assert.deepEqual(new Set(resolveDeltas(defaults, deltas)), wanted);
+      assert.deepEqual(new Set(resolve(defaults, deltas)), wanted);
       assert(deltas.add.every((each) => !deltas.remove.includes(each)), "in both lists");
       assert(deltas.add.every((each) => !defaults.includes(each)), "a default was added");
     }
   }));
 });
 
-Deno.test("addDelta() and removeDelta() hold for hand-written deltas and changed defaults", () => {
+Deno.test("withTool() and withoutTool() hold for hand-written deltas and changed defaults", () => {
   const deltas = fc.record({ add: names, remove: names });
   fc.assert(fc.property(deltas, names, step, (given, defaults, { verb, mcp }) => {
-    const before = resolveDeltas(defaults, given);
-    const after = resolveDeltas(defaults, apply(given, defaults, verb, mcp));
+    const before = resolve(defaults, given);
+    const after = resolve(defaults, apply(given, defaults, verb, mcp));
     assert.equal(after.includes(mcp), verb === "add");
     const others = (all: readonly McpName[]) => all.filter((each) => each !== mcp);
     assert.deepEqual(others(after), others(before), "another MCP changed");
   }));
 });
 
-Deno.test("resolveDeltas() keeps the order of defaults and adds", () => {
+Deno.test("resolveTools() keeps the order of defaults and adds", () => {
   const deltas = { add: ["notes", "git"], remove: ["image"] } as unknown as ToolDeltas;
   const defaults = ["browser", "image"] as McpName[];
-  assert.deepEqual(resolveDeltas(defaults, deltas), ["browser", "notes", "git"]);
+  assert.deepEqual(resolve(defaults, deltas), ["browser", "notes", "git"]);
 });

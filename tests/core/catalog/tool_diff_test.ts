@@ -141,7 +141,7 @@ Deno.test("lockTools() refuses a server that lists a name twice", async () => {
   assert.ok(!twice.ok && twice.error.code === "tools-ambiguous");
 });
 
-Deno.test("a tool lock is the same after printing and parsing, and its review hash covers all of it", async () => {
+Deno.test("a tool lock prints and parses back, and its review hash covers all", async () => {
   const tools = await locked(SEND);
   const extra = await locked({ name: "erase", description: "Erases" });
   const erase = extra.get("erase");
@@ -179,11 +179,13 @@ for (
     ["an unknown key", '{"version":"1","tools":{},"more":1}'],
     [
       "a tool without a hash",
-      '{"version":"1","tools":{"a":{"definition":{}}},"held_tools":{},"held_permissions":{},"held_findings":[]}',
+      '{"version":"1","tools":{"a":{"definition":{}}},"held_tools":{},"held_permissions":{},' +
+      '"held_findings":[]}',
     ],
     [
       "a held permission of no kind",
-      '{"version":"1","tools":{},"held_tools":{},"held_permissions":{"ffi":["x"]},"held_findings":[]}',
+      '{"version":"1","tools":{},"held_tools":{},"held_permissions":{"ffi":["x"]},' +
+      '"held_findings":[]}',
     ],
     [
       "findings that are no texts",
@@ -197,12 +199,13 @@ for (
   });
 }
 
-Deno.test("only what was accepted counts as read-only, and only when its definition says so", async () => {
+Deno.test("only what was accepted is read-only, and only if its definition says so", async () => {
   const says = (name: string, hint: unknown) => ({ name, annotations: { readOnlyHint: hint } });
   const held = (await locked(says("late", true))).get("late");
   assert.ok(held !== undefined);
   const lock = {
-    ...{ version: "1.0.0", tools: await locked(says("list", true), says("put", "true"), SEND) },
+    version: "1.0.0",
+    tools: await locked(says("list", true), says("put", "true"), SEND),
     held: { ...NOTHING_HELD, tools: new Map([["late", { ...held, why: ["new-tool: is new"] }]]) },
   };
   assert.deepEqual(readOnlyTools(lock), ["list"]);

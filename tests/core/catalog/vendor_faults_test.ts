@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { hashText } from "core/catalog/lock.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, treePath, vendorEntry } from "core/catalog/vendor.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { bench, CHECKS, DENO, leftovers, serverText } from "tests/core/catalog/vendor_scene.ts";
 
 Deno.test(
@@ -95,7 +95,8 @@ Deno.test(
     const deno = `${b.root}/slow-deno`;
     await Deno.writeTextFile(
       deno,
-      `#!/bin/sh\nmkdir node_modules\necho \$\$ >"${b.root}/begun.pid"\nmv "${b.root}/begun.pid" "${b.root}/begun"\nexec sleep 60\n`,
+      `#!/bin/sh\nmkdir node_modules\necho \$\$ >"${b.root}/begun.pid"\n` +
+        `mv "${b.root}/begun.pid" "${b.root}/begun"\nexec sleep 60\n`,
     );
     await Deno.chmod(deno, 0o755);
     const script = `${b.root}/run.ts`;
@@ -113,7 +114,8 @@ Deno.test(
     import { openHost } from "core/os/host.ts";
     import { denoTrees } from "core/os/vendor.ts";
     import { pathsUnder } from "core/paths.ts";
-    const manifest = Object.fromEntries(JSON.parse(Deno.readTextFileSync(Deno.args[0] + "/two.json")));
+    const two = Deno.readTextFileSync(Deno.args[0] + "/two.json");
+    const manifest = Object.fromEntries(JSON.parse(two));
     const host = openHost({ log: { program: "test" } });
     await vendorEntry(manifest, { ...host, trees: denoTrees() }, pathsUnder(Deno.args[0]), {
       deno: Deno.args[1], env: { PATH: "/usr/bin:/bin" },

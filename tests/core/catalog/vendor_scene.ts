@@ -13,7 +13,7 @@ import { treePath, vendorEntry } from "core/catalog/vendor.ts";
 import { openHost } from "core/os/host.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { ProcessSpec } from "core/ports.ts";
+import type { ProcessSpec } from "core/ports/processes.ts";
 import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
 
 /** Nothing stays open after a test. */

@@ -1,6 +1,6 @@
 /**
- * Vendoring that works: by lock, from the cache, to the next version and back; and what it says when it
- * cannot begin.
+ * Vendoring that works: by lock, from the cache, to the next version and back; and what it says
+ * when it cannot begin.
  *
  * @module
  */

@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { createPace } from "core/teamchat/pace.ts";
-import { createTurnstile, type TurnstileParts } from "core/turnstile.ts";
+import { createPace } from "teamchat/reply/pace.ts";
+import { createTurnstile, type TurnstileParts } from "core/concurrency/turnstile.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 
 function turnstile(parts: Partial<TurnstileParts> = {}) {

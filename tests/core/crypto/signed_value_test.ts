@@ -4,18 +4,18 @@
  * @module
  */
 
+import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import assert from "node:assert/strict";
 import { createHmac, hkdfSync } from "node:crypto";
 import fc from "fast-check";
 import {
   fromBase64Url,
-  isEqualInConstantTime,
   type KeyRing,
   openSigner,
   parseKeyRing,
   type SignedFault,
   toBase64Url,
-} from "core/signed_value.ts";
+} from "core/crypto/signed_value.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const KEY = "0123456789abcdef0123456789abcdef";

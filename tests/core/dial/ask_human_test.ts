@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { listApprovals, sendDecision, type ShortQuestion } from "core/dial/ask_human.ts";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import type { Result } from "core/result.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { answeringStream } from "tests/support/line_stream.ts";

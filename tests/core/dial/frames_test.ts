@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
-import { byteLength, cutText, fitPayload } from "core/dial/fit_event.ts";
+import { byteLength, cutText } from "core/text/cut_text.ts";
+import { fitPayload } from "units/dial/fit_event.ts";
 import { decodeClientFrame, decodeServerFrame } from "core/dial/frames.ts";
-import { DIAL_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import fc from "fast-check";
 
 const garbage = ["", "x", "1", "null", "[]", "{}", '{"type":1}', '{"type":"register"}'];

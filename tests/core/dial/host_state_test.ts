@@ -15,7 +15,7 @@ import {
   stateOnHost,
   type ToldState,
 } from "core/dial/host_state.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 const NOW = 1_000_000;
 const UNIT: UnitStatus = {

@@ -1,14 +1,15 @@
 /**
- * The list of dial keys: read once for each version of its file, and never a key that was taken away.
+ * The list of dial keys: read once for each version of its file, and never a key that
+ * was taken away.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { openKeyList } from "core/dial/key_list.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { denoFiles } from "core/os/files.ts";
-import type { Files } from "core/ports.ts";
+import type { Files } from "core/ports/files.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 const OLD = "A".repeat(43);
@@ -31,7 +32,7 @@ function counted(files: Pick<Files, "readText" | "stat">) {
   };
 }
 
-Deno.test("many registrations read a file that is left alone once, and share their looks", async () => {
+Deno.test("many registrations read an unchanged file once, and share their looks", async () => {
   const { files, clock } = memoryHost();
   await files.write("/keys", JSON.stringify({ mia: [OLD] }));
   await clock.advance(SETTLED);
@@ -45,7 +46,7 @@ Deno.test("many registrations read a file that is left alone once, and share the
   assert.equal(await list.generation(), 1);
 });
 
-Deno.test("a key that was taken out is never found again, however soon it is asked for", async () => {
+Deno.test("a key that was taken out is not found again, however soon one asks", async () => {
   const { files, clock } = memoryHost();
   const list = openKeyList(files, "/keys", clock);
   assert.equal(await list.listed("mia"), undefined);
@@ -92,7 +93,7 @@ Deno.test("who asks while a look is under way waits for the next one", async () 
   assert.deepEqual([await early, await late], [[OLD], []]);
 });
 
-Deno.test("a damaged list is nobody's until it is mended, also for those who come together", async () => {
+Deno.test("a damaged list lets none in until it is mended, also all at once", async () => {
   const { files, clock } = memoryHost();
   const text = JSON.stringify({ mia: [OLD] });
   await files.write("/keys", text);

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { createDialPace } from "core/dial/pace.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 const { burst, perSecond, bytesBurst, bytesPerSecond } = EVENT_LIMITS;
 

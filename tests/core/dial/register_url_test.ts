@@ -1,4 +1,4 @@
-/** Tests of the register URL (spec "Dial-in listener"). @module */
+/** Tests of the register URL. @module */
 
 import assert from "node:assert/strict";
 import { parseRegisterUrl, registerUrl } from "core/dial/register_url.ts";

@@ -1,6 +1,7 @@
 /**
  * One served connection with a clock and a peer in the hands of the test: a peer that will not take
- * part in closing, one that leaves early, one that is looked up too late, one that ignores the window.
+ * part in closing, one that leaves early, one that is looked up too late, one that
+ * ignores the window.
  *
  * @module
  */
@@ -11,12 +12,12 @@ import { createInboxes } from "core/dial/inbox.ts";
 import { type Admission, serveSession } from "core/dial/serve_session.ts";
 import { createSessionRegistry, type DialSession } from "core/dial/sessions.ts";
 import { refusal } from "core/errors.ts";
-import { EVENT_LIMITS } from "core/event_limits.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { createMetricSet } from "core/metrics.ts";
 import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { fakePeer } from "tests/fakes/frame_peer.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -42,7 +43,11 @@ function serve(admit: () => Promise<Admission>, receive = () => {}) {
       detach: (session, code) => void registry.remove(session, code),
     },
     ackedSeq: () => 7,
-    ...{ metrics, clock, log, random: seededRandom(), version: "1.2.3" },
+    metrics,
+    clock,
+    log,
+    random: seededRandom(),
+    version: "1.2.3",
   });
   return { clock, log, registry, metrics, peer, told };
 }
@@ -109,7 +114,7 @@ Deno.test("serveSession() turns away whoever cannot be looked up", async () => {
   assert.equal(log.of("register check failed")[0]?.fields.error, "disk");
 });
 
-Deno.test("serveSession() ends a connection whose frame cannot be taken, and nothing else", async () => {
+Deno.test("serveSession() ends only the connection whose frame cannot be taken", async () => {
   const { clock, log, registry, peer } = serve(accept, () => {
     throw new FileFault("EIO", "/r/x.db", "disk I/O error");
   });
@@ -135,8 +140,14 @@ function inboxes(append: () => Result<typeof STORED>) {
   const clock = fakeClock();
   const pauses: number[] = [];
   const session: DialSession = {
-    ...{ agent: "mia", host: undefined, version: undefined, protocol: undefined, epoch: "e" },
-    ...{ provenKey: undefined, peer: "p", since: 0 },
+    agent: "mia",
+    host: undefined,
+    version: undefined,
+    protocol: undefined,
+    epoch: "e",
+    provenKey: undefined,
+    peer: "p",
+    since: 0,
     send: (frame) => said.push(frame) > 0,
     pauseReading: (ms) => void pauses.push(ms),
     close: (code, reason) => void said.push([code, reason]),
@@ -151,12 +162,14 @@ function inboxes(append: () => Result<typeof STORED>) {
     },
     onStored: () => said.push("stored"),
     run: (_agent, write) => void writes.push(write),
-    ...{ metrics, clock, log },
+    metrics,
+    clock,
+    log,
   });
   return { log, clock, metrics, pauses, said, session, writes, batches, take };
 }
 
-Deno.test("createInboxes() writes together what came together, and acknowledges it after that", async () => {
+Deno.test("createInboxes() writes at once what came at once, then acknowledges it", async () => {
   const { said, session, writes, batches, take } = inboxes(() => ok(STORED));
   take(session, EVENT);
   take(session, { ...EVENT, seq: 2 });
@@ -187,7 +200,7 @@ Deno.test("createInboxes() sends away whoever ignores the window", () => {
   assert.equal(writes.length, 1);
 });
 
-Deno.test("createInboxes() reads more slowly from an agent over its pace, and takes what came", async () => {
+Deno.test("createInboxes() reads slowly from an agent over its pace, and takes all", async () => {
   const { log, metrics, clock, pauses, session, writes, take } = inboxes(() => ok(STORED));
   const text = "x".repeat(1024 * 1024);
   const large = { ...EVENT, payload: { text } };
@@ -213,7 +226,7 @@ Deno.test("createInboxes() reads more slowly from an agent over its pace, and ta
   assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 2);
 });
 
-Deno.test("serveSession() pauses its connection for a time, the longest that was asked for last", async () => {
+Deno.test("serveSession() pauses its connection for the longest time asked for", async () => {
   const { clock, registry, peer } = serve(accept);
   peer.say(REGISTER);
   await settle();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ClientInput, type ClientState, stepClient } from "core/dial/client_session.ts";
+import { type ClientInput, type ClientState, stepClient } from "units/dial/client_session.ts";
 import { CLOSE, DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { type ServerInput, type ServerState, stepServer } from "core/dial/server_session.ts";
 

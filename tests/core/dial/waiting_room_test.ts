@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { createWaitingRoom } from "core/dial/waiting_room.ts";
 import { connectBare, registerBare, startTestGateway } from "tests/support/gateway_fixture.ts";
 

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { answerHelp } from "cli/help/answer.ts";
-import { editHint } from "core/edit_hint.ts";
-import { withLocalCommand, withLocalHints } from "core/local_hints.ts";
+import { editHint } from "core/hints/edit_hint.ts";
+import { withLocalCommand, withLocalHints } from "core/hints/local_hints.ts";
 import { refusal } from "core/errors.ts";
 import { runFleetctl } from "tests/support/script.ts";
 

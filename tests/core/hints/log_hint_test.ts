@@ -1,7 +1,7 @@
 /** Tests of the command that shows what a unit said last. @module */
 
 import assert from "node:assert/strict";
-import { logHint } from "core/log_hint.ts";
+import { logHint } from "core/hints/log_hint.ts";
 import { pathsUnder } from "core/paths.ts";
 
 Deno.test("logHint() names the journal on a host of its own", () => {

@@ -16,8 +16,11 @@ import {
 Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
   const roles: HostRoles = {
     gateway: {
-      ...{ cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735", trust: "header" },
-      ...{ agentStorageMib: 512, eventsDays: 90 },
+      cockpitListen: "127.0.0.1:8731",
+      dialListen: "0.0.0.0:8735",
+      trust: "header",
+      agentStorageMib: 512,
+      eventsDays: 90,
     },
     login: { listen: "[::1]:8736", driver: "basic" },
     isDaemonHere: false,
@@ -41,7 +44,9 @@ Deno.test("parseHostRoles() means the defaults when the file is absent or empty"
 
 Deno.test("parseHostRoles() reports every fault with its line", () => {
   const read = parseHostRoles(
-    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\n  events_days: 0\ndaemon: 3\nworkdir: here\nextra: 1\nlimits:\n  agent: { memory_max: 2 }\n  each: {}\n",
+    "gateway:\n  cockpit_listen: nowhere\n  trust: maybe\n  agent_storage_mib: 1\n" +
+      "  events_days: 0\ndaemon: 3\nworkdir: here\nextra: 1\nlimits:\n" +
+      "  agent: { memory_max: 2 }\n  each: {}\n",
     "roles.yaml",
   );
   assert.ok(!read.ok);

@@ -44,7 +44,10 @@ repoTest("a broken shard counts as it was committed last, and its fault says so"
   );
   assert.equal(findAgent(ledger, "ada").ok, true);
   const edited = await changeAgent(host, paths, {
-    ...{ agent: ADA.name, verb: "agents set", caller: "root", summary: "x" },
+    agent: ADA.name,
+    verb: "agents set",
+    caller: "root",
+    summary: "x",
     decide: () => ok({ model: "m" }),
   });
   assert.equal(edited.ok ? "" : edited.error.code, "shard-invalid");

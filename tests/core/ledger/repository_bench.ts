@@ -10,7 +10,7 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { initRepo } from "core/ledger/repository.ts";
 import type { AgentName, Email } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import { type Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
 /** An agent of these tests. */

@@ -1,6 +1,6 @@
 /**
- * What `repository_faults_test.ts` runs as a process of its own, to be one of several writers, to die at
- * a chosen step, or to run out of disk. Prints one line of JSON per finished change.
+ * What `repository_faults_test.ts` runs as a process of its own, to be one of several writers, to
+ * die at a chosen step, or to run out of disk. Prints one line of JSON per finished change.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The ledger's repository in trouble: two writers, a disk that fills up at each step, a process that
- * is killed, a small file system that is full.
+ * The ledger's repository in trouble: two writers, a disk that fills up at each step, a process
+ * that is killed, a small file system that is full.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { commitChange } from "core/ledger/repository.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { type ChildOrder, pairChange, pairOf } from "tests/core/ledger/repository_child.ts";
 import { assertSound, repoTest, ROOT } from "tests/core/ledger/repository_bench.ts";
 

@@ -106,7 +106,8 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, workspace, admin, tools, limits, created, stopped, dial_keys",
+      "owner_email, runtime, provider, model, run_on, workspace, admin, tools, limits, " +
+      "created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],
   },
@@ -118,10 +119,10 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     want: [
       `${FILE}:3: user_email: is "nobody", must have the form name@domain`,
       `${FILE}:4: owner_aad: is the number 7, must be a string (put it in quotes)`,
-      `${FILE}:5: run_on: is "10.0.0.7", must be a hostname, not an IP address`,
-      `${FILE}:7: model: is "a b", must be a model name`,
-      `${FILE}:9: created: is "yesterday", must be a UTC time such as 2026-01-31T08:00:00Z`,
       `${FILE}:8: runtime: is "Runtime", must be a runtime name`,
+      `${FILE}:7: model: is "a b", must be a model name`,
+      `${FILE}:5: run_on: is "10.0.0.7", must be a hostname, not an IP address`,
+      `${FILE}:9: created: is "yesterday", must be a UTC time such as 2026-01-31T08:00:00Z`,
       `${FILE}:6: admin: must be true or false`,
       `${FILE}:11: tools.add[0]: is "Git", must start with a lowercase letter and hold at most ` +
       "31 of a-z, 0-9 and -",

@@ -1,5 +1,6 @@
 /**
- * Limits of agents: the defaults of small and large hosts, their stability, and the texts of limits.
+ * Limits of agents: the defaults of small and large hosts, their stability, and the
+ * texts of limits.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import {
   limitsFault,
   parseLimit,
   printLimit,
-} from "core/agent_limits.ts";
+} from "core/limits/agent.ts";
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -35,8 +36,10 @@ Deno.test("defaults follow from the memory of the host and the number of agents"
   for (const [memory, agents, all, allTasks, agent, tasks] of HOSTS) {
     const limits = defaultLimits({ memoryBytes: memory * MIB, agents });
     const seen = [
-      ...[limits.all.memoryMaxBytes / MIB, limits.all.tasksMax],
-      ...[limits.agent.memoryMaxBytes / MIB, limits.agent.tasksMax],
+      limits.all.memoryMaxBytes / MIB,
+      limits.all.tasksMax,
+      limits.agent.memoryMaxBytes / MIB,
+      limits.agent.tasksMax,
     ];
     assert.deepEqual(seen, [all, allTasks, agent, tasks], `${memory} MiB, ${agents} agents`);
   }
@@ -105,7 +108,7 @@ Deno.test("sizes and counts are read, bounded and printed as they can be given a
   }
 });
 
-Deno.test("a record's limits go before the host's, and the threshold stays below the ceiling", () => {
+Deno.test("a record's limits go before the host's; the threshold is below the ceiling", () => {
   const { agent } = defaultLimits({ memoryBytes: 8 * GIB, agents: 2 });
   assert.deepEqual(fillLimits({}, agent), agent);
   const more = fillLimits({ memoryMaxBytes: 6 * GIB, cpuWeight: 20 }, agent);

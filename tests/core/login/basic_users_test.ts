@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseBasicUsers, printBasicUsers } from "core/basic_users.ts";
-import { hashPassword, isHashed } from "core/password.ts";
+import { parseBasicUsers, printBasicUsers } from "core/login/basic_users.ts";
+import { hashPassword, isHashed } from "core/login/password.ts";
 
 function parsed(text: string): Readonly<Record<string, string>> {
   const users = parseBasicUsers(text);

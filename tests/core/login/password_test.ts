@@ -1,11 +1,17 @@
 /**
- * Stored passwords: a hash fits its password alone, and a damaged one is refused.
+ * Stored passwords: a hash matches only its password, and a damaged hash is refused.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { costOf, hashPassword, isHashed, isPasswordOf, parsePasswordHash } from "core/password.ts";
+import {
+  costOf,
+  hashPassword,
+  isHashed,
+  isPasswordOf,
+  parsePasswordHash,
+} from "core/login/password.ts";
 
 const SALT = new Uint8Array(16).fill(9);
 
@@ -64,7 +70,8 @@ const KNOWN: readonly (readonly [string, string])[] = [
   ["U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"],
   [
     "pleaseletmein",
-    "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw",
+    "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT4" +
+    "4+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw",
   ],
 ];
 for (const [password, stored] of KNOWN) {

@@ -1,5 +1,5 @@
 /**
- * The store of the login proxy: what a rotation does to a reference that is not there to be used.
+ * The store of the login proxy: rotating a reference that is missing or already used.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import {
   openLoginStore,
   type RefreshRow,
   type SessionRow,
-} from "core/login_store.ts";
+} from "core/login/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 const row = (digest: string): RefreshRow => ({
@@ -23,8 +23,15 @@ const row = (digest: string): RefreshRow => ({
 });
 
 const session = (id: string, family = "family"): SessionRow => ({
-  ...{ id, principal: "ada@example.org", fingerprint: "f", created: 1, expires: 1_000 },
-  ...{ client: "c", agent: "a", family, seen: 1 },
+  id,
+  principal: "ada@example.org",
+  fingerprint: "f",
+  created: 1,
+  expires: 1_000,
+  client: "c",
+  agent: "a",
+  family,
+  seen: 1,
 });
 
 const ROTATIONS: readonly (readonly [string, (store: LoginStore) => unknown, boolean])[] = [
@@ -54,7 +61,7 @@ for (const [name, before, isRotated] of ROTATIONS) {
   });
 }
 
-Deno.test("endFamily() ends the references and the sessions of one family, and no other", async () => {
+Deno.test("endFamily() ends references and sessions of one family, no other", async () => {
   const store = await openLoginStore(memoryHost().databases, "/r/login.db");
   store.refreshes.add(row("first"));
   for (const [id, family] of [["one", "family"], ["two", "family"], ["other", "else"]] as const) {
@@ -66,7 +73,7 @@ Deno.test("endFamily() ends the references and the sessions of one family, and n
   store.close();
 });
 
-Deno.test("openLoginStore() brings a file of an older version up to date, and loses no session", async () => {
+Deno.test("openLoginStore() upgrades an older file, and loses no session", async () => {
   const { databases } = memoryHost();
   const old = await databases.open("/r/login.db");
   old.exec(`create table sessions (id text primary key, principal text not null,

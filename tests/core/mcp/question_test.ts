@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { parseReply, type QuestionField, readQuestion } from "core/mcp_question.ts";
+import { parseReply, type QuestionField, readQuestion } from "core/mcp/question.ts";
 
 function fieldOf(property: unknown, required: readonly string[] = []): QuestionField {
   const read = readQuestion({

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkFileUrl, checkInlineUrl, fileOrigin } from "core/file_url.ts";
+import { checkFileUrl, checkInlineUrl, fileOrigin } from "core/net/file_url.ts";
 import { parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
 
 Deno.test("fileOrigin() takes host names, and plain http of this machine alone", () => {
@@ -13,8 +13,19 @@ Deno.test("fileOrigin() takes host names, and plain http of this machine alone",
   assert.equal(fileOrigin("http://127.0.0.1:8080"), "http://127.0.0.1:8080");
   for (
     const host of [
-      ...["", "*", "*.sharepoint.com", ".sharepoint.com", "localhost", "10.0.0.1", "[::1]"],
-      ...["https://a.test", "http://a.test", "a.test/", "a.test:443", "a..test", "user@a.test"],
+      "",
+      "*",
+      "*.sharepoint.com",
+      ".sharepoint.com",
+      "localhost",
+      "10.0.0.1",
+      "[::1]",
+      "https://a.test",
+      "http://a.test",
+      "a.test/",
+      "a.test:443",
+      "a..test",
+      "user@a.test",
     ]
   ) assert.equal(fileOrigin(host), undefined, host);
 });
@@ -26,10 +37,22 @@ Deno.test("checkFileUrl() compares whole origins, however an address is spelled"
   }
   for (
     const url of [
-      ...["http://a.test/", "https://a.test:8443/", "https://b.a.test/", "https://a.test.b.test/"],
-      ...["https://a.test./", "https://a.test@b.test/", "https://b.test@a.test/", "//a.test/", ""],
-      ...["https://a.test\\@b.test/", "https:/a.test/", "https://\u0430.test/", "ftp://a.test/"],
-      ...[" https://a.test/", "https://a.test/\n", `https://a.test/${"x".repeat(9_000)}`],
+      "http://a.test/",
+      "https://a.test:8443/",
+      "https://b.a.test/",
+      "https://a.test.b.test/",
+      "https://a.test./",
+      "https://a.test@b.test/",
+      "https://b.test@a.test/",
+      "//a.test/",
+      "",
+      "https://a.test\\@b.test/",
+      "https:/a.test/",
+      "https://\u0430.test/",
+      "ftp://a.test/",
+      " https://a.test/",
+      "https://a.test/\n",
+      `https://a.test/${"x".repeat(9_000)}`,
     ]
   ) assert.equal(checkFileUrl(url, origins).ok, false, url);
 });
@@ -40,15 +63,20 @@ Deno.test("checkInlineUrl() takes what is below the conversation's attachments",
   assert.ok(is("/emea/v3/attachments/0-weu/views/original"));
   for (
     const path of [
-      ...["/v3/attachments/x", "/emea/v3/conversations/x", "/amer/v3/attachments/x"],
-      ...["/emea/v3/attachments/../conversations", "/emea/v3/attachments/%2e%2e/x"],
-      ...["/emea/v3/attachments/x?y", "/emea/v3/attachments/a%2fb", "/emea/v3/attachments/x#y"],
+      "/v3/attachments/x",
+      "/emea/v3/conversations/x",
+      "/amer/v3/attachments/x",
+      "/emea/v3/attachments/../conversations",
+      "/emea/v3/attachments/%2e%2e/x",
+      "/emea/v3/attachments/x?y",
+      "/emea/v3/attachments/a%2fb",
+      "/emea/v3/attachments/x#y",
     ]
   ) assert.ok(!is(path), path);
   assert.ok(!checkInlineUrl("https://evil.test/emea/v3/attachments/x", base).ok);
 });
 
-Deno.test("file_hosts of roles.yaml are kept, and what is no host name is refused by its line", () => {
+Deno.test("file_hosts of roles.yaml are kept; what is no host name is refused", () => {
   const text = "teamchat:\n  listen: 127.0.0.1:3978\n  file_hosts: a.test,b.test\n";
   const roles = parseHostRoles(text, "roles.yaml");
   assert.ok(roles.ok);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { isForProxy, PROXY_VARIABLES } from "core/proxy_env.ts";
+import { isForProxy, PROXY_VARIABLES } from "core/net/proxy_env.ts";
 import projectConfig from "deno.json" with { type: "json" };
 
 const PROXY = "http://proxy.test:8080";

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { denoFiles } from "core/os/files.ts";
 
 const isRoot = Deno.uid() === 0;

@@ -30,7 +30,7 @@ async function withOpen(
   }
 }
 
-Deno.test("syncFolder() shares the call that begins after it was asked for, and no earlier one", async () => {
+Deno.test("syncFolder() shares only a call that begins after it was asked for", async () => {
   const folder = await Deno.makeTempDir();
   try {
     await withOpen(async ({ opened, release }) => {

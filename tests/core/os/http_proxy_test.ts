@@ -1,13 +1,13 @@
 /**
  * A proxy of the environment, with a process that was started with it: each request is the proxy's,
- * nothing goes round it, and what it does not carry was never sent. The rights are those of a gateway: to
- * the host that is asked, not to the proxy.
+ * nothing goes round it, and what it does not carry was never sent. The rights are those of a
+ * gateway: to the host that is asked, not to the proxy.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { PROXY_VARIABLES } from "core/proxy_env.ts";
+import { PROXY_VARIABLES } from "core/net/proxy_env.ts";
 
 const CHILD = new URL("../../support/proxied_call_child.ts", import.meta.url).pathname;
 const CONFIG = new URL("../../../deno.json", import.meta.url).pathname;
@@ -39,10 +39,15 @@ function listen(answer: string) {
 async function ask(url: string, env: Readonly<Record<string, string>>): Promise<string> {
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
-      ...["run", "--no-prompt", "--no-check", "--cached-only", `--config=${CONFIG}`],
+      "run",
+      "--no-prompt",
+      "--no-check",
+      "--cached-only",
+      `--config=${CONFIG}`,
       `--allow-net=${new URL(url).host}`,
       `--allow-env=${PROXY_VARIABLES.join(",")}`,
-      ...[CHILD, url],
+      CHILD,
+      url,
     ],
     env: { DENO_DIR: Deno.env.get("DENO_DIR") ?? "", HOME: Deno.env.get("HOME") ?? "", ...env },
     clearEnv: true,

@@ -6,9 +6,9 @@
 
 import assert from "node:assert/strict";
 import { serveHttp } from "core/os/http_server.ts";
-import { HTTP_LIMITS } from "core/limits.ts";
+import { HTTP_LIMITS } from "core/limits/http.ts";
 import type { HttpHandler, ServerTimes } from "core/os/node_server.ts";
-import type { Listener } from "core/ports.ts";
+import type { Listener } from "core/ports/sockets.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
@@ -27,7 +27,9 @@ function test(
     fn: () =>
       fn((handler) =>
         serveHttp({ hostname: "127.0.0.1", port: 0 }, handler, {
-          ...{ processes: fakeProcesses(), log: recordingLog(), times: TIMES },
+          processes: fakeProcesses(),
+          log: recordingLog(),
+          times: TIMES,
         })
       ),
   });

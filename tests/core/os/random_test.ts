@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Random } from "core/ports.ts";
+import type { Random } from "core/ports/random.ts";
 import { systemRandom } from "core/os/random.ts";
 import { seededRandom } from "tests/fakes/random.ts";
 

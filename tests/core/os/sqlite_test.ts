@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { type Database, type Databases, FileFault } from "core/ports.ts";
+import type { Database, Databases } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { sqliteDatabases } from "core/os/sqlite.ts";
 
 const isRoot = Deno.uid() === 0;

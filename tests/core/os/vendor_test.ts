@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { denoTrees } from "core/os/vendor.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 
 /** Links by place, and whether the tree may be taken. `a/b/c` and `a/file` are there. */
 const TREES: readonly {

@@ -1,12 +1,12 @@
 /**
- * Short frames that are written in one piece, read by the platform's own client, which shares no line of
- * code with the sender: lengths around each bound, in order among long ones.
+ * Short frames that are written in one piece, read by the platform's own client, which shares no
+ * line of code with the sender: lengths around each bound, in order among long ones.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { FrameConnection } from "core/ports.ts";
+import type { FrameConnection } from "core/ports/sockets.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { recordingLog } from "tests/fakes/log.ts";

@@ -5,9 +5,9 @@
  */
 
 import assert from "node:assert/strict";
-import { type CallOrigin, readOrigin } from "core/call_origin.ts";
+import { type CallOrigin, readOrigin } from "core/mcp/call_origin.ts";
 import type { McpName } from "core/names.ts";
-import type { McpClient } from "core/mcp_port.ts";
+import type { McpClient } from "core/ports/mcp_client.ts";
 import { ok } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
@@ -38,16 +38,17 @@ function bench(gate = GATE) {
     origin?: CallOrigin,
   ) =>
     callAdmitted(gate, {
-      ...{ agent: "ada", mcp: "notes", version: "1", tool, arguments: given },
+      agent: "ada",
+      mcp: "notes",
+      version: "1",
+      tool,
+      arguments: given,
       origin: origin ?? { kind: "verb", verb: "mcp call" },
-    }, {
-      ...{ client, at },
-      ...(ask === undefined ? {} : { ask: async () => (ask(), ok(undefined)) }),
-    });
+    }, { client, at, ...(ask === undefined ? {} : { ask: async () => (ask(), ok(undefined)) }) });
   return { called, admit };
 }
 
-Deno.test("callAdmitted() judges tools and argument keys, and calls nothing it refused", async () => {
+Deno.test("callAdmitted() judges tools and argument keys, calls nothing it refused", async () => {
   for (
     const [tool, args, want] of [
       ["list", {}, undefined],
@@ -89,7 +90,7 @@ Deno.test("callAdmitted() asks for an asking tool only, and never for a blocked 
   assert.deepEqual(called, ["publish", "list"]);
 });
 
-Deno.test("an admin reads as another agent only what the reviewed catalog calls read-only", async () => {
+Deno.test("an admin reads as another agent only what the catalog calls read-only", async () => {
   const gate = { ...GATE, reads: new Set(["list", "publish", "purge"]) };
   const relayed = { kind: "relayed", verb: "mcp read", by: 'admin agent "chief"' } as const;
   for (

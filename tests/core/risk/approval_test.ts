@@ -6,9 +6,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { CallOrigin } from "core/call_origin.ts";
-import { readOrigin } from "core/call_origin.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import type { CallOrigin } from "core/mcp/call_origin.ts";
+import { readOrigin } from "core/mcp/call_origin.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { McpName } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import {
@@ -25,17 +25,21 @@ import type { Gate } from "core/risk/rules.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const CALL: ToolCall = {
-  ...{ agent: "mia", mcp: "git", version: "1.0.0", tool: "git_push" },
+  agent: "mia",
+  mcp: "git",
+  version: "1.0.0",
+  tool: "git_push",
   arguments: { remote: "origin", options: { force: false, tags: ["v1"] } },
   origin: { kind: "direct" },
 };
 const GATE: Gate = {
-  ...{ mcp: "git" as McpName, version: "1.0.0", reads: new Set(), idleStopSeconds: undefined },
+  mcp: "git" as McpName,
+  version: "1.0.0",
+  reads: new Set(),
+  idleStopSeconds: undefined,
   rules: new Map([["git_push", "ask"]]),
 };
-const BASE = askFor(CALL, {
-  ...{ id: "a1", digest: "d1", isDestructive: true, turnId: "t1", now: NOW },
-});
+const BASE = askFor(CALL, { id: "a1", digest: "d1", isDestructive: true, turnId: "t1", now: NOW });
 const YES = { decision: "approved", by: "owner:mia", surface: "page", digest: "d1" } as const;
 
 function valueOf<T>(result: Result<T>): T {
@@ -145,8 +149,14 @@ Deno.test("readOrigin() takes what our programs say and calls everything else di
   for (const origin of origins) assert.deepEqual(readOrigin(origin), origin);
   for (
     const wrong of [
-      ...[undefined, null, 7, "script", {}, { kind: "script", script: "", call: 1 }],
-      ...[{ kind: "script", script: "a", call: 0 }, { kind: "verb", verb: "rm" }],
+      undefined,
+      null,
+      7,
+      "script",
+      {},
+      { kind: "script", script: "", call: 1 },
+      { kind: "script", script: "a", call: 0 },
+      { kind: "verb", verb: "rm" },
       { kind: "relayed", verb: "mcp read", by: "x".repeat(1_000) },
     ]
   ) assert.deepEqual(readOrigin(wrong), { kind: "direct" });

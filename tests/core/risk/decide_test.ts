@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { McpName } from "core/names.ts";
-import { commandBlocked, decideCommand, ruledCommand } from "core/risk/command.ts";
+import { commandBlocked, ruledCommand } from "core/risk/command.ts";
 import { decideCall, decideTool, nobodyToAsk, strongest } from "core/risk/decide.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 
@@ -64,7 +64,9 @@ const GATE: Gate = {
   idleStopSeconds: undefined,
 };
 
-Deno.test("decideCommand() finds calls of ruled tools in a shell command", () => {
+const decisionOf = (command: string) => ruledCommand([GATE], command)?.decision ?? "allow";
+
+Deno.test("ruledCommand() finds calls of ruled tools in a shell command", () => {
   for (
     const [command, want] of [
       ["ls -la", "allow"],
@@ -79,13 +81,17 @@ Deno.test("decideCommand() finds calls of ruled tools in a shell command", () =>
       ["fleetctl mcp add git self", "allow"],
     ] as const
   ) {
-    assert.equal(decideCommand([GATE], command), want, command);
+    assert.equal(decisionOf(command), want, command);
   }
 });
 
 Deno.test("decideCall() says why it blocks, and what an ask needs when there is nobody", () => {
   const call = {
-    ...{ agent: "ada", mcp: "git", version: "1", tool: "git_clean", arguments: {} },
+    agent: "ada",
+    mcp: "git",
+    version: "1",
+    tool: "git_clean",
+    arguments: {},
     origin: { kind: "direct" },
   } as const;
   const blocked = decideCall(GATE, call);
@@ -109,6 +115,6 @@ Deno.test("ruledCommand() names the rule that a command meets", () => {
   assert.equal(met?.tool, "git_clean");
   assert.ok(met !== undefined && commandBlocked(met).code === "command-blocked");
   // What the gate does not match: the same thing by other means.
-  assert.equal(decideCommand([GATE], "git push --force"), "allow");
-  assert.equal(decideCommand([GATE], "v=git_clean; fleetctl mcp call git $v"), "allow");
+  assert.equal(decisionOf("git push --force"), "allow");
+  assert.equal(decisionOf("v=git_clean; fleetctl mcp call git $v"), "allow");
 });

@@ -1,22 +1,22 @@
 /**
  * One decision for every door: 10,000 generated calls, and the runtime, the proxy, `mcp read` and
- * `mcp call` on a socket and by URL, and relayed calls say the same about each. Scripts come through the
- * same function.
+ * `mcp call` on a socket and by URL, and relayed calls say the same about each. Scripts come
+ * through the same function.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { CallOrigin, CallVerb } from "core/call_origin.ts";
-import type { McpClient, McpEndpoint } from "core/mcp_port.ts";
+import type { CallOrigin, CallVerb } from "core/mcp/call_origin.ts";
+import type { McpClient, McpEndpoint } from "core/ports/mcp_client.ts";
 import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { err, ok } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { refusedKey } from "core/risk/argument_keys.ts";
-import { decideCommand } from "core/risk/command.ts";
+import { ruledCommand } from "core/risk/command.ts";
 import { decideCall, type Decision, strongest } from "core/risk/decide.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 import { refusal } from "core/errors.ts";
@@ -44,8 +44,11 @@ const gates = fc.record({
   ),
   reads: fc.array(fc.constantFrom(...NAMES), { maxLength: 4 }),
 }).map(({ rows, reads }): Gate => ({
-  ...{ mcp: "bench" as McpName, version: "1.0.0", rules: new Map(rows) },
-  ...{ reads: new Set(reads), idleStopSeconds: undefined },
+  mcp: "bench" as McpName,
+  version: "1.0.0",
+  rules: new Map(rows),
+  reads: new Set(reads),
+  idleStopSeconds: undefined,
 }));
 const values = fc.oneof(
   fc.string({ maxLength: 8 }),
@@ -99,7 +102,8 @@ async function atVerb(
     },
   };
   await callAdmitted(of.gate, callOf(of, origin), {
-    ...{ client, at },
+    client,
+    at,
     ask: () => {
       seen = "ask";
       return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
@@ -115,20 +119,31 @@ async function atRuntime(of: Case): Promise<Decision> {
   await files.ensureDir("/etc/fleetctl/gate", { mode: 0o755 });
   const { mcp, version, rules, reads } = of.gate;
   const text = JSON.stringify({
-    ...{ mcp, version, rules: Object.fromEntries(rules), reads: [...reads] },
+    mcp,
+    version,
+    rules: Object.fromEntries(rules),
+    reads: [...reads],
   });
   await files.write(paths.gate("bench"), text, { mode: 0o644 });
   let seen: Decision = "block";
   const tool: Tool = {
-    ...{ name: of.tool, tool: of.tool, mcp: "bench", kind: "other", isConcurrent: false },
-    ...{ description: "", inputSchema: { type: "object" } },
+    name: of.tool,
+    tool: of.tool,
+    mcp: "bench",
+    kind: "other",
+    isConcurrent: false,
+    description: "",
+    inputSchema: { type: "object" },
     run: () => {
       seen = "allow";
       return Promise.resolve({ status: "completed", text: "" });
     },
   };
   const gated = toolGate({
-    ...{ agent: "ada", paths, files, byUrl: new Set(["bench"]) },
+    agent: "ada",
+    paths,
+    files,
+    byUrl: new Set(["bench"]),
     ask: () => {
       seen = "ask";
       return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
@@ -173,9 +188,11 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
   );
 });
 
-Deno.test("an MCP that is held whole answers no tool at any door, whatever it is called", async () => {
+Deno.test("an MCP that is held whole answers no tool at any door", async () => {
   const gate: Gate = {
-    ...{ mcp: "bench" as McpName, version: "1.0.0", rules: new Map([["*", "block"]]) },
+    mcp: "bench" as McpName,
+    version: "1.0.0",
+    rules: new Map([["*", "block"]]),
     reads: new Set(),
     idleStopSeconds: undefined,
   };
@@ -188,12 +205,14 @@ Deno.test("an MCP that is held whole answers no tool at any door, whatever it is
     assert.equal(await atRuntime(of), "block", tool);
     assert.equal(await atVerb(of, { kind: "verb", verb: "mcp call" }), "block", tool);
   }
-  assert.equal(decideCommand([gate], "fleetctl mcp call bench never-listed"), "block");
+  assert.equal(ruledCommand([gate], "fleetctl mcp call bench never-listed")?.decision, "block");
 });
 
 Deno.test("a call that names another version than the gate's is blocked at every door", () => {
   const gate: Gate = {
-    ...{ mcp: "bench" as McpName, version: "2.0.0", rules: new Map() },
+    mcp: "bench" as McpName,
+    version: "2.0.0",
+    rules: new Map(),
     reads: new Set(),
     idleStopSeconds: undefined,
   };

@@ -11,7 +11,7 @@ import { gateOf, parseGate } from "core/risk/rules.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 
 const GOOD = { mcp: "git", version: "1.0.0", rules: { git_clean: "block", git_push: "ask" } };
 
@@ -86,7 +86,7 @@ Deno.test("GateReader.current() refuses when the file may not be read", async ()
   assert.ok(!read.ok && /cannot be read \(EACCES\)/.test(read.error.message));
 });
 
-Deno.test("createGateReader() with a clock looks again soon, and never makes up for a missing file", async () => {
+Deno.test("createGateReader() with a clock looks again soon, and needs the file", async () => {
   const files = memoryFiles({ "/gate.json": JSON.stringify(GOOD) });
   let now = 0;
   const reader = createGateReader(files, "/gate.json", "git", { monotonic: () => now });

@@ -40,7 +40,7 @@ async function bench(rules?: unknown) {
   return { gate, write, files };
 }
 
-Deno.test("toolGate() refuses a command that reaches a blocked tool, and nothing else", async () => {
+Deno.test("toolGate() refuses a command that reaches a blocked tool, no other", async () => {
   const { gate } = await bench({ git_clean: "block", git_push: "ask" });
   const bash = tool({ mcp: undefined, tool: "bash", kind: "execute" });
   const run = (command: unknown) => gate(bash).run({ command }, SIGNAL);
@@ -63,7 +63,7 @@ Deno.test("toolGate() reads the rules again when they changed", async () => {
   assert.equal((await gated.run(command, SIGNAL)).status, "denied");
 });
 
-Deno.test("toolGate() decides about tools reached by URL and leaves others to the proxy", async () => {
+Deno.test("toolGate() decides about tools by URL and leaves others to the proxy", async () => {
   const { gate, write } = await bench({ git_clean: "block", git_push: "ask" });
   for (
     const [name, mcp, want] of [
@@ -90,11 +90,14 @@ Deno.test("toolGate() refuses a tool reached by URL while its gate file is missi
   assert.equal(each.runs.length, 0);
 });
 
-Deno.test("toolGate() ends a wait for approval when the turn is cancelled, and makes no call", async () => {
+Deno.test("toolGate() ends a wait for approval when the turn is cancelled", async () => {
   const { files } = await bench({ git_push: "ask" });
   const asked = Promise.withResolvers<void>();
   const gate = toolGate({
-    ...{ agent: "ada", paths: PATHS, files, byUrl: new Set(["git"]) },
+    agent: "ada",
+    paths: PATHS,
+    files,
+    byUrl: new Set(["git"]),
     ask: (_call, { signal }) =>
       new Promise((resolve) => {
         asked.resolve();

@@ -21,9 +21,17 @@ const WHOLE = [
   "  shape: runtime-b",
 ].join("\n");
 
-Deno.test("shippedDefinitions() are the two runtimes of the spec", () => {
+Deno.test("shippedDefinitions() are the built-in runtimes and the programs that people run", () => {
   const shipped = shippedDefinitions();
-  assert.deepEqual([...shipped.keys()], ["runtime-a", "runtime-b"]);
+  assert.deepEqual([...shipped.keys()], [
+    "runtime-a",
+    "runtime-b",
+    "claude-code",
+    "codex",
+    "pi",
+    "opencode",
+    "claude-agent-acp",
+  ]);
   assert.deepEqual(shipped.get("runtime-b"), {
     name: "runtime-b",
     summary: "Built-in agent loop over any model endpoint",
@@ -32,6 +40,8 @@ Deno.test("shippedDefinitions() are the two runtimes of the spec", () => {
     protocol: "acp",
     clientConfig: { path: "{home}/.runtime-b/agent/mcp.json", shape: "runtime-b" },
     login: "none",
+    env: {},
+    state: ["{home}/.runtime-b"],
   });
   assert.deepEqual(shipped.get("runtime-a")?.clientConfig, {
     path: "{home}/.runtime-a.json",
@@ -40,7 +50,7 @@ Deno.test("shippedDefinitions() are the two runtimes of the spec", () => {
   assert.equal(shipped.get("runtime-a")?.login, "pasted_code");
 });
 
-Deno.test("readDefinitions() lays a host's file over the shipped one and adds its own", async () => {
+Deno.test("readDefinitions() lays a host's file over the shipped one, adds its own", async () => {
   const files = memoryFiles({
     [`${PATHS.runtimesDir}/runtime-a.yaml`]: "command: /opt/a/run\nprotocol: stream_json\n",
     [`${PATHS.runtimesDir}/mine.yaml`]: WHOLE,
@@ -49,7 +59,7 @@ Deno.test("readDefinitions() lays a host's file over the shipped one and adds it
   });
   const { byName, faults } = await readDefinitions(files, PATHS);
   assert.deepEqual(faults, []);
-  assert.deepEqual([...byName.keys()].sort(), ["mine", "runtime-a", "runtime-b"]);
+  assert.deepEqual(new Set(byName.keys()), new Set([...shippedDefinitions().keys(), "mine"]));
   assert.equal(byName.get("runtime-a")?.command, "/opt/a/run");
   assert.equal(byName.get("runtime-a")?.protocol, "stream_json");
   assert.equal(byName.get("runtime-a")?.login, "pasted_code");
@@ -72,7 +82,7 @@ Deno.test("readDefinitions() reports a broken file and keeps the shipped definit
 Deno.test("readDefinitions() says so when the folder cannot be read", async () => {
   const files = memoryFiles({ [PATHS.runtimesDir]: "a file" });
   const { byName, faults } = await readDefinitions(files, PATHS);
-  assert.equal(byName.size, 2);
+  assert.equal(byName.size, shippedDefinitions().size);
   assert.equal(faults[0]?.code, "runtime-unreadable");
 });
 
@@ -96,6 +106,11 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
     /client_config\.path is not set/,
   ],
   ["an empty file", "", /must be a mapping/],
+  ["a variable of fleetctl", `${WHOLE}\nenv: { FLEETCTL_ROOT: x }`, /:8: env must map names/],
+  ["a variable that is no text", `${WHOLE}\nenv: { PORT: 80 }`, /:8: env must map names/],
+  ["state elsewhere", `${WHOLE}\nstate: ["/srv/mine"]`, /:8: state must be a list of paths below/],
+  ["state that climbs", `${WHOLE}\nstate: ["{home}/../bob"]`, /:8: state must be a list/],
+  ["the whole home as state", `${WHOLE}\nstate: ["{home}/"]`, /:8: state must be a list/],
   ["a bad login", `${WHOLE}\nlogin: magic`, /login must be one of none, pasted_code/],
 ];
 for (const [what, text, fault] of BAD) {
@@ -120,7 +135,10 @@ Deno.test("findDefinition() names what there is", async () => {
   const found = findDefinition(definitions, "runtime-z");
   assert.ok(!found.ok);
   assert.equal(found.error.code, "runtime-unknown");
-  assert.match(found.error.message, /must be one of "runtime-a", "runtime-b"/);
+  assert.match(
+    found.error.message,
+    /must be one of "claude-agent-acp", "claude-code", .*"runtime-a", "runtime-b"/,
+  );
 });
 
 Deno.test("fillPlaceholders() replaces each and keeps what it does not know", () => {

@@ -99,8 +99,12 @@ const REFUSED: readonly [choice: ModelChoice, details: readonly RegExp[]][] = [
   [{ provider: "openai", model: "a b", key: "x\ny" }, [/^model: must/, /^key: must/]],
   [{ provider: "openai", model: "m".repeat(201), key: "k" }, [/^model: must/]],
   [
-    { provider: "openai", model: "m", key: "k", baseUrl: "https://other/v1" },
-    [/^base_url: is set, and provider "openai"/],
+    { provider: "openai", model: "m", key: "k", baseUrl: "http://other/v1" },
+    [/^base_url: must begin with https:\/\/ \(http:\/\/ only to loopback\)/],
+  ],
+  [
+    { provider: "anthropic", model: "m", baseUrl: "https://other/v1" },
+    [/^key: is empty, must be a key of anthropic at https:\/\/other\/v1/],
   ],
   [{ provider: "openai-compatible", model: "m" }, [/^base_url: is empty/]],
   [{ provider: "openai-compatible", model: "m", baseUrl: "models" }, [/^base_url: is no address/]],
@@ -120,7 +124,7 @@ for (const [choice, details] of REFUSED) {
   });
 }
 
-Deno.test("decideModel() stores a choice whole, so that nothing of the shared shard mixes in", () => {
+Deno.test("decideModel() stores a choice whole: nothing of the shared shard mixes in", () => {
   const shared = { FLEETCTL_BASE_URL: "http://house/v1", FLEETCTL_MODEL_KEY: "house" };
   const next = after({ provider: "anthropic", model: "m", key: LONG }, shardsOf({}, shared));
   const { baseUrl, key } = storedModel(next, ADA);
@@ -148,7 +152,7 @@ Deno.test("decideModel() goes back to the demo model, and leaves keys that MCPs 
 Deno.test("no sequence of choices sends a key to an endpoint that it was not given for", () => {
   const step = fc.record({
     provider: fc.constantFrom("anthropic", "openai", "openai-compatible", "demo"),
-    baseUrl: fc.constantFrom(undefined, "http://a/v1", "http://b/v1"),
+    baseUrl: fc.constantFrom(undefined, "http://a/v1", "https://b/v1", "http://127.0.0.1:9/v1"),
     hasKey: fc.boolean(),
   });
   const house = fc.constantFrom({}, { FLEETCTL_MODEL_KEY: "house-key" });
@@ -162,7 +166,8 @@ Deno.test("no sequence of choices sends a key to an endpoint that it was not giv
       shards = after(choice, shards);
       const now = storedModel(shards, ADA);
       if (now.key === undefined) return;
-      const place = now.provider === "openai-compatible" ? now.baseUrl : now.provider;
+      const isVendor = /\/\/api\.(anthropic|openai)\.com\//.test(now.baseUrl ?? "");
+      const place = isVendor ? now.provider : now.baseUrl;
       assert.ok(now.key.endsWith(`-for-${place}`), `${now.key} at ${place}`);
     });
   }));

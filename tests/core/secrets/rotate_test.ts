@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { KeyName } from "core/names.ts";
 import { nextRing } from "core/secrets/rotate.ts";
-import { openSigner, parseKeyRing } from "core/signed_value.ts";
+import { openSigner, parseKeyRing } from "core/crypto/signed_value.ts";
 
 const KEY = "WEBVIEW_HMAC_KEY" as KeyName;
 const strong = (letter: string) => letter.repeat(43);
@@ -19,7 +19,7 @@ async function signerOf(text: string) {
   return await openSigner(ring.value, "session");
 }
 
-Deno.test("nextRing() signs with the new key, and what the one before signed stays good", async () => {
+Deno.test("nextRing() signs with the new key; what the old one signed stays good", async () => {
   let text = strong("a");
   const values: string[] = [];
   for (const kid of ["b", "c", "d"]) {

@@ -1,6 +1,6 @@
 /**
- * A sealed copy is opened by its recovery key alone, and one that names a place outside of a fleet is
- * refused as a whole: whoever knows the public key can write one.
+ * A sealed copy is opened by its recovery key alone, and one that names a place outside of a fleet
+ * is refused as a whole: whoever knows the public key can write one.
  *
  * @module
  */
@@ -27,7 +27,7 @@ Deno.test("openCopy() gives back what was sealed, to the recovery key alone", as
   assert.equal(!refused.ok && refused.error.code, "sealed-copy-unreadable");
 });
 
-Deno.test("openCopy() refuses a copy that names another place, twice the same, or is none", async () => {
+Deno.test("openCopy() refuses a copy of another place, a double, or none", async () => {
   const recovery = await freshHostKey();
   const forged = (path: string) => ({ version: 1, ...COPY, files: [{ path, text: "x" }] });
   const rows: readonly unknown[] = [

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseEnvFile } from "core/env_file.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import type { AgentName, HostName, KeyName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { decidePlacement, decideReading, type SecretCaller } from "core/secrets/placement.ts";
@@ -152,14 +152,17 @@ Deno.test("checkSecretKey() refuses names that steer programs", () => {
   const bad =
     "PATH HOME LD_PRELOAD DENO_DIR NODE_OPTIONS BASH_ENV FLEETCTL_PERMISSIONS FLEETCTL_ROOT " +
     "FLEETCTL_AGENT FLEETCTL_RUNTIME FLEETCTL_PROJECT FLEETCTL_WORKSPACE FLEETCTL_BASE_URL_ " +
-    "CHANNEL_USER_EMAIL PYTHONPATH GIT_CONFIG_COUNT LISTEN_FDS";
+    "CHANNEL_USER_EMAIL PYTHONPATH GIT_CONFIG_COUNT LISTEN_FDS OPENCODE_PERMISSION " +
+    "OPENCODE_CONFIG_CONTENT CLAUDE_CONFIG_DIR CLAUDE_CODE_SIMPLE CODEX_HOME " +
+    "PI_CODING_AGENT_DIR";
   for (const name of bad.split(" ")) {
     const checked = checkSecretKey(name);
     assert.equal(checked.ok ? name : checked.error.code, "key-reserved");
   }
   const good =
     "CODEHOST_TOKEN NODE_AUTH_TOKEN DENO_DEPLOY_TOKEN PATHOLOGY FLEETCTL_HOST_OP_SECRET " +
-    "FLEETCTL_MODEL_BASE_URL OPENAI_API_KEY GIT_TOKEN WEBVIEW_HMAC_KEY TEAMS_APP_ID HOMEPAGE_URL";
+    "FLEETCTL_MODEL_BASE_URL OPENAI_API_KEY GIT_TOKEN WEBVIEW_HMAC_KEY TEAMS_APP_ID HOMEPAGE_URL " +
+    "CLAUDE_CODE_OAUTH_TOKEN CODEX_API_KEY OPENCODE_API_KEY ANTHROPIC_BASE_URL";
   for (const name of good.split(" ")) assert(checkSecretKey(name).ok, name);
   // Whatever the built-in runtime reads about its model can be set where its keys are set.
   for (const { name } of Object.values(RUNTIME_SETTINGS)) {

@@ -5,9 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import type { HostName } from "core/names.ts";
 import { createIdentity, recipientOf, unseal } from "core/secrets/envelope.ts";
-import { enrollHost, initSecrets } from "core/secrets/init.ts";
+import { createHostKey } from "core/secrets/host_key.ts";
+import { initSecrets } from "core/secrets/init.ts";
+import { addRecipient } from "core/secrets/recipients.ts";
 import { openSecrets, rewrapSecrets } from "core/secrets/store.ts";
 import { parseStore } from "core/secrets/shards.ts";
 import { AUTHOR, INIT, key, reopened, storeTest } from "tests/core/secrets/store_scene.ts";
@@ -18,8 +19,10 @@ storeTest("a second host reads the store only after a re-wrap by the first", asy
   const firstKey = await Deno.readTextFile(paths.hostKey);
   // The second host shares the ledger and has a key of its own.
   await Deno.remove(paths.hostKey);
-  const enrolled = await enrollHost(host, paths, { ...INIT, hostname: "boreas" as HostName });
-  assert(enrolled.ok);
+  const { recipient } = await createHostKey(host.files, paths, host.clock.now());
+  const listed = await Deno.readTextFile(paths.recipientsFile);
+  const line = { recipient, label: "host boreas" };
+  await Deno.writeTextFile(paths.recipientsFile, addRecipient(listed, line));
   const secondKey = await Deno.readTextFile(paths.hostKey);
   const early = await openSecrets(host, paths);
   assert.equal(early.ok ? "" : early.error.code, "store-unreadable");

@@ -9,7 +9,7 @@ import { openHost } from "core/os/host.ts";
 import { initRepo } from "core/ledger/repository.ts";
 import type { AgentName, HostName, KeyName } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { initSecrets } from "core/secrets/init.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
 import type { StoreOrder } from "tests/core/secrets/store_child.ts";

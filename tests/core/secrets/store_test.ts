@@ -1,6 +1,6 @@
 /**
- * The secret store with real age, real git, real files and real processes: what it is made with, what is
- * set, and who writes at once.
+ * The secret store with real age, real git, real files and real processes: what it is made with,
+ * what is set, and who writes at once.
  *
  * @module
  */

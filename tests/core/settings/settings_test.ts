@@ -19,7 +19,7 @@ import {
   type SettingType,
   text,
   url,
-} from "core/setting_types.ts";
+} from "core/settings/setting_types.ts";
 import {
   defaulted,
   optional,
@@ -27,7 +27,7 @@ import {
   printSettingsHelp,
   readSettings,
   required,
-} from "core/settings.ts";
+} from "core/settings/settings.ts";
 
 const isOidc = (env: Readonly<Record<string, string | undefined>>) =>
   env.WEBVIEW_AUTH_DRIVER !== "basic";

@@ -1,6 +1,6 @@
 /**
- * The key under which a repeated invoke is recognized: the same for the same press, another for another, and
- * short whatever was pressed.
+ * The key under which a repeated invoke is recognized: the same for the same press, another for
+ * another, and short whatever was pressed.
  *
  * @module
  */
@@ -10,9 +10,15 @@ import { invokeKey, parseActivity } from "core/teamchat/activity.ts";
 
 function key(value: unknown, more: Readonly<Record<string, unknown>> = {}): string {
   const parsed = parseActivity(JSON.stringify({
-    ...{ type: "invoke", id: "f:1", channelId: "msteams", serviceUrl: "https://smba.test/" },
-    ...{ from: { id: "29:1" }, conversation: { id: "a:1" }, name: "adaptiveCard/action" },
-    ...{ value, ...more },
+    type: "invoke",
+    id: "f:1",
+    channelId: "msteams",
+    serviceUrl: "https://smba.test/",
+    from: { id: "29:1" },
+    conversation: { id: "a:1" },
+    name: "adaptiveCard/action",
+    value,
+    ...more,
   }));
   assert.ok(parsed.ok);
   return invokeKey(parsed.value);
@@ -25,7 +31,7 @@ Deno.test("invokeKey() of a short value is the value itself", () => {
   assert.equal(key({ a: 1 }, { id: "f:2" }), key({ a: 1 }));
 });
 
-Deno.test("invokeKey() of a long value is short, the same for the same, another for another", () => {
+Deno.test("invokeKey() of a long value is short, and the same for the same alone", () => {
   assert.equal(key(long("a")), key(long("a")));
   assert.ok(key(long("a")).length < 128);
   const others = [long("b"), { data: "x".repeat(200_000) }, [long("a")]];

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { byteLength, cutMiddle, cutText, splitText } from "core/runtimes/cut_text.ts";
+import { byteLength, cutMiddle, cutText, splitText } from "core/text/cut_text.ts";
 
 const encoder = new TextEncoder();
 const text = fc.string({ unit: "grapheme", maxLength: 200 });

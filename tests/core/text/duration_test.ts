@@ -3,8 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import { parseDuration, printDuration } from "core/duration.ts";
+import { parseDuration } from "core/text/duration.ts";
 
 Deno.test("parseDuration() reads numbers with units", () => {
   const rows: readonly (readonly [text: string, ms: number])[] = [
@@ -44,15 +43,4 @@ Deno.test("parseDuration() refuses duration-invalid text", () => {
     assert.equal(result.error.code, "duration-invalid");
     assert.equal(result.error.kind, "usage");
   }
-});
-
-Deno.test("printDuration() is read back as it was", () => {
-  assert.equal(printDuration(5_400_000), "1h30m");
-  assert.equal(printDuration(2_592_000_000), "30d");
-  assert.equal(printDuration(0), "0s");
-  fc.assert(
-    fc.property(fc.nat({ max: 10 ** 13 }), (ms) => {
-      assert.deepEqual(parseDuration(printDuration(ms)), { ok: true, value: ms });
-    }),
-  );
 });

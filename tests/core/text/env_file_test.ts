@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseEnvFile, printEnvFile } from "core/env_file.ts";
+import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 
 function printed(entries: readonly (readonly [string, string])[]): string {
   const result = printEnvFile(entries);

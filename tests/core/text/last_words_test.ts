@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { tellingLine } from "core/runtimes/drivers/last_words.ts";
+import { tellingLine } from "core/text/last_words.ts";
 
 const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["error: no such socket", "error: no such socket"],
@@ -13,6 +13,14 @@ const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["    at main (file:///x.js:1:1)", undefined],
   ["\u001b[0m    at \u001b[36mfile:///x.js\u001b[0m:1", undefined],
   ["        ^^^", undefined],
+  ["Node.js v22.23.3", undefined],
+  ["}", undefined],
+  ["Stack backtrace:", undefined],
+  ["   7: <unknown>", undefined],
+  ["  12: core::ops::function::FnOnce::call_once", undefined],
+  ["   3:     0x55d1c2 - <T as std::fmt::Display>::fmt", undefined],
+  ["   9: main", undefined],
+  ["    0: the disk is full", "0: the disk is full"],
   ["", undefined],
   ["x".repeat(900), "x".repeat(500)],
   ["a\u0007b", "a b"],

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { printExec, printShell, quoteAssignment, quoteExec, quoteShell } from "core/quote.ts";
+import { printExec, printShell, quoteAssignment, quoteExec, quoteShell } from "core/text/quote.ts";
 
 Deno.test("quoteShell() leaves safe words and quotes the others", () => {
   assert.equal(quoteShell("pkg@1.2.3"), "pkg@1.2.3");

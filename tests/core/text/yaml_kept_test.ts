@@ -3,8 +3,8 @@
  */
 
 import assert from "node:assert/strict";
-import { parseYaml } from "core/yaml.ts";
-import { closeKept, type KeptYaml, openKept, parseKeptYaml } from "core/yaml_kept.ts";
+import { parseYaml } from "core/text/yaml.ts";
+import { closeKept, type KeptYaml, openKept, parseKeptYaml } from "core/text/yaml_kept.ts";
 
 const TEXT = "name: ada\n# a comment\ntools:\n  add: [git]\n";
 

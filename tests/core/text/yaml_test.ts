@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { editYaml, parseYaml, printYaml, YAML_BYTES_MAX } from "core/yaml.ts";
+import { editYaml, parseYaml, printYaml, YAML_BYTES_MAX } from "core/text/yaml.ts";
 
 const SHARD = `# The agent of the front desk
 name: ada

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { sqliteDatabases } from "core/os/sqlite.ts";
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import {
   AUDIT_ROWS_MAX,
   auditedWords,
@@ -54,7 +54,7 @@ Deno.test("openAudit() reads back what was decided and how it ended", async () =
   });
 });
 
-Deno.test("openAudit() filters by caller, verb, answer and time, and keeps the newest", async () => {
+Deno.test("openAudit() filters by caller, verb, answer and time, keeps the newest", async () => {
   await withDatabase((database) => {
     const audit = openAudit(database);
     audit.decided(ROW);
@@ -84,8 +84,8 @@ Deno.test("openAudit() forgets the oldest rows, never the newest", async () => {
     const last = Math.ceil(AUDIT_ROWS_MAX / 256) * 256 - 1;
     database.prepare(
       "INSERT INTO audit (id, at_ms, uid, pid, caller, verb, target, words, allowed," +
-        " code, reason) VALUES (1, 0, 0, 0, '', '', '', '', 0, '', ''), (?, 0, 0, 0, '', '', '', ''," +
-        " 0, '', '')",
+        " code, reason) VALUES (1, 0, 0, 0, '', '', '', '', 0, '', ''), (?, 0, 0, 0, '', '', " +
+        "'', '', 0, '', '')",
     ).run(last);
     audit.decided(ROW);
     assert.deepEqual(

@@ -39,7 +39,8 @@ const DENIALS: readonly {
     argv: ["secret", "set", "NOTES_TOKEN", "--value", "hunter2"],
     code: "shared-shard-denied",
     message:
-      'Cannot set "NOTES_TOKEN" for the whole host as agent "ada": shared and host secrets are operator-only',
+      'Cannot set "NOTES_TOKEN" for the whole host as agent "ada": shared and host secrets are ' +
+      "operator-only",
     hints: ["fleetctl secret set NOTES_TOKEN --agent self"],
   },
   {
@@ -47,7 +48,8 @@ const DENIALS: readonly {
     argv: ["secret", "set", "NOTES_TOKEN", "--value", "hunter2", "--agent", "bea"],
     code: "self-target-only",
     message:
-      'Cannot run "secret set" for agent "bea" as agent "ada": the target must be the caller, or the caller an admin',
+      'Cannot run "secret set" for agent "bea" as agent "ada": the target must be the caller, ' +
+      "or the caller an admin",
     hints: ["fleetctl secret set NOTES_TOKEN --agent self"],
   },
   {
@@ -55,7 +57,8 @@ const DENIALS: readonly {
     argv: ["mcp", "add", "git", "bea"],
     code: "self-target-only",
     message:
-      'Cannot run "mcp add" for agent "bea" as agent "ada": the target must be the caller, or the caller an admin',
+      'Cannot run "mcp add" for agent "bea" as agent "ada": the target must be the caller, or ' +
+      "the caller an admin",
     hints: ["fleetctl mcp add git self"],
   },
   {
@@ -63,7 +66,8 @@ const DENIALS: readonly {
     argv: ["agents", "add", "x", "--channel", "webview"],
     code: "operator-only",
     message:
-      'Cannot run "agents add" as agent "ada": it is operator-only, must be root or an agent with admin: true',
+      'Cannot run "agents add" as agent "ada": it is operator-only, must be root or an agent ' +
+      "with admin: true",
     hints: [],
   },
   {
@@ -71,7 +75,8 @@ const DENIALS: readonly {
     argv: ["apply"],
     code: "operator-only",
     message:
-      'Cannot run "apply" as agent "ada": it is operator-only, must be root or an agent with admin: true',
+      'Cannot run "apply" as agent "ada": it is operator-only, must be root or an agent with ' +
+      "admin: true",
     hints: ["fleetctl apply self"],
   },
   {
@@ -79,7 +84,8 @@ const DENIALS: readonly {
     argv: ["agents", "key", "revoke", "ada"],
     code: "caller-unknown",
     message:
-      'Cannot run "agents key revoke": the caller is the gateway, must be root or an agent of this host',
+      'Cannot run "agents key revoke": the caller is the gateway, must be root or an agent of ' +
+      "this host",
     hints: [],
   },
   {
@@ -87,7 +93,8 @@ const DENIALS: readonly {
     argv: ["agents", "key", "enroll", "ada", "A".repeat(43)],
     code: "operator-only",
     message:
-      'Cannot run "agents key enroll" as agent "ada": it is operator-only, must be root or an agent with admin: true',
+      'Cannot run "agents key enroll" as agent "ada": it is operator-only, must be root or an ' +
+      "agent with admin: true",
     hints: [],
   },
   {
@@ -95,7 +102,8 @@ const DENIALS: readonly {
     argv: ["status"],
     code: "caller-unknown",
     message:
-      'Cannot run "status": the caller is uid 1009, which is no agent of this host, must be root or an agent of this host',
+      'Cannot run "status": the caller is uid 1009, which is no agent of this host, must be ' +
+      "root or an agent of this host",
     hints: [],
   },
 ];

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 
 /** A daemon that answers with these bytes and closes; `sent` is what it was told. */
 function daemonThatSays(...parts: readonly string[]) {

@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { defined } from "core/defined.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import {
   type DaemonFrame,
   frameLine,
@@ -88,8 +89,7 @@ Deno.test("requestText() is what parseVerbRequest() reads, whatever the words ar
     (argv, as, stdin) => {
       const request = {
         argv,
-        ...(as === undefined ? {} : { as }),
-        ...(stdin === undefined ? {} : { stdin }),
+        ...defined({ as, stdin }),
         tty: { columns: 80, color: true, live: false, tree: "/src" },
       };
       assert.deepEqual(parse(requestText(request)), { ok: true, value: request });

@@ -1,7 +1,8 @@
 /** Tests of the cockpit's answers: problems, input, turns, published description. @module */
 
 import assert from "node:assert/strict";
-import { STREAM_LIMITS, TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import {
   gatewayTest as test,
   registerBare,
@@ -37,7 +38,7 @@ function post(running: TestGateway, body: unknown, headers: Record<string, strin
 }
 const turn = { agent: "mia", text: "hi" };
 
-test("a person at an address where nothing is gets a page, a program the problem", async (running) => {
+test("a person at an address without a page gets one, a program the problem", async (running) => {
   const { host } = running;
   const accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
   const unbuilt = await call(running, "/foo", { headers: { accept } });
@@ -54,7 +55,7 @@ test("a person at an address where nothing is gets a page, a program the problem
   const { answer, text } = await at("/foo", "GET", { accept });
   assert.equal(answer.status, 404);
   assert.match(answer.headers.get("content-security-policy") ?? "", /default-src 'none'/);
-  assert.match(text, /<h1>Nothing is here<\/h1>.*href="\/"/);
+  assert.match(text, /<h1>Not found<\/h1>.*href="\/"/);
   assert.doesNotMatch(text, /script|foo/);
   for (
     const [path, method, headers] of [
@@ -65,7 +66,7 @@ test("a person at an address where nothing is gets a page, a program the problem
   ) assert.match((await at(path, method, headers)).text, /route-unknown/, `${method} ${path}`);
 });
 
-test("a page that was made for another viewer gets nothing, and its turn is not taken", async (running) => {
+test("a page of another viewer gets nothing, and its turn is not taken", async (running) => {
   const of = (email: string) => ({ "fleetctl-page-viewer": encodeURIComponent(email) });
   for (const path of ["/api/agents", "/api/transcript?agent=mia", "/events?topics=agents"]) {
     const other = await call(running, path, { headers: of("kai@example.org") });
@@ -152,7 +153,7 @@ test("a turn needs an idempotency key", async (running) => {
   assert.match(await response.text(), /idempotency-key/);
 });
 
-test("the same key with the same text is the same turn, with another text a conflict", async (running) => {
+test("the same key with the same text is the same turn, else a conflict", async (running) => {
   const first = await post(running, turn);
   const second = await post(running, turn);
   assert.equal(first.status, 202);
@@ -217,7 +218,7 @@ test("a turn of another agent cannot be cancelled through one's own", async (run
   assert.equal(answer.body.code, "turn-unknown");
 });
 
-test("a card shows the state while the agent is connected, and offline afterwards", async (running) => {
+test("a card shows the state while the agent is connected, then offline", async (running) => {
   const offline = (await call(running, "/api/agents")).body.agents[0];
   assert.equal(offline.state, "offline");
   const client = await registerBare(running.dialUrl, { host: "atlas", version: "9.9", epoch: "e" });
@@ -257,7 +258,14 @@ test("the published description is made from the table", async (running) => {
   assert.deepEqual(post.requestBody.content["application/json"].schema.required, ["agent", "text"]);
   assert.equal(post.parameters[0].name, "idempotency-key");
   assert.equal(post.parameters[0].required, true);
-  assert.ok(body.paths["/api/transcript"].get.responses["200"].content["text/event-stream"]);
+  const { parameters, responses } = body.paths["/api/transcript"].get;
+  assert.ok(responses["200"].content["text/event-stream"]);
+  const page = responses["200"].content["application/json"].schema;
+  assert.deepEqual(page.required, ["events", "before", "cursor"], "cuts are of pages by turns");
+  assert.ok(page.properties.cuts);
+  const optional = parameters.filter(({ required }: { required: boolean }) => !required);
+  const names = optional.map(({ name }: { name: string }) => name);
+  assert.deepEqual(["turns", "turn"].filter((name) => !names.includes(name)), []);
 });
 
 test("metrics count without naming anybody", async (running) => {

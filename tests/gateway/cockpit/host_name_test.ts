@@ -1,6 +1,6 @@
 /**
- * Under which host names the cockpit answers, byte by byte: a page elsewhere that DNS rebinding leads
- * here has a name of its own in `Host`.
+ * Under which host names the cockpit answers, byte by byte: a page elsewhere that DNS rebinding
+ * leads here has a name of its own in `Host`.
  *
  * @module
  */
@@ -42,7 +42,8 @@ for (const [name, env, host, answers] of ROWS) {
       using connection = await Deno.connect({ hostname, port: Number(port) });
       await say(
         connection,
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nX-User-Email: mia@example.org\r\nConnection: close\r\n\r\n`,
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nX-User-Email: mia@example.org\r\n` +
+          `Connection: close\r\n\r\n`,
       );
       const text = await hear(connection);
       assert.equal(/^HTTP\/1\.1 421 /.test(text), !answers, `${path}: ${text.slice(0, 80)}`);

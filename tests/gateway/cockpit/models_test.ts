@@ -16,8 +16,12 @@ import { connectBare, startTestGateway, type TestGateway } from "tests/support/g
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const KEY = "sk-0123456789abcdefghijWXYZ";
 const CARD = {
-  ...{ agent: "mia", provider: "anthropic", model: "big-1" },
-  ...{ base_url: "https://api.anthropic.com/v1", key: "set", key_ends_with: "WXYZ" },
+  agent: "mia",
+  provider: "anthropic",
+  model: "big-1",
+  base_url: "https://api.anthropic.com/v1",
+  key: "set",
+  key_ends_with: "WXYZ",
 };
 
 async function withDesk(
@@ -82,8 +86,15 @@ Deno.test({
       assert.equal(said.status, 200);
       await said.body?.cancel();
       assert.deepEqual(calls[0]?.argv.slice(3), [
-        ...["--json", "--provider", "openai-compatible", "--model=m"],
-        ...["--base-url=http://127.0.0.1:1/v1", "--no-check", "--no-key", "--", "mia"],
+        "--json",
+        "--provider",
+        "openai-compatible",
+        "--model=m",
+        "--base-url=http://127.0.0.1:1/v1",
+        "--no-check",
+        "--no-key",
+        "--",
+        "mia",
       ]);
       assert.equal(calls[0]?.stdin, undefined);
     }),
@@ -153,7 +164,8 @@ Deno.test({
         const turn = await fetch(`${running.cockpitUrl}/api/turns`, {
           method: "POST",
           headers: {
-            ...{ "x-user-email": "mia@example.org", "content-type": "application/json" },
+            "x-user-email": "mia@example.org",
+            "content-type": "application/json",
             "idempotency-key": "one",
           },
           body: JSON.stringify({ agent: "mia", text: "work" }),

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { STREAM_LIMITS } from "core/limits.ts";
+import { STREAM_LIMITS } from "gateway/limits.ts";
 import { openEventStream } from "gateway/cockpit/event_stream.ts";
 import { createStreamSet } from "gateway/cockpit/streams.ts";
 import { createMetrics } from "gateway/metrics.ts";
@@ -240,6 +240,70 @@ test("pages go back to the beginning without loss or doubles", async (running) =
   assert.equal((await stream.until("notice")).data.payload.text, "n26");
   await stream.cancel();
 });
+
+interface TurnsPage {
+  readonly events: readonly { readonly id: string; readonly kind: string }[];
+  readonly before: string | null;
+  readonly cuts?: readonly {
+    readonly turn_id: string;
+    readonly before: string;
+    readonly counts: Readonly<Record<string, number>>;
+  }[];
+}
+
+async function askPage(running: TestGateway, query: string): Promise<TurnsPage> {
+  const response = await fetch(`${running.cockpitUrl}/api/transcript?agent=mia${query}`, {
+    headers: { "x-user-email": "mia@example.org", accept: "application/json" },
+  });
+  assert.equal(response.status, 200);
+  return await response.json();
+}
+
+test("a page by turns has the question of a long turn, and its parts have the rest", async (of) => {
+  const agent = await registerBare(of.dialUrl, { epoch: "e" });
+  const calls = Array.from({ length: 8 }, () => ["tool_call", "tool_result"]).flat();
+  const kinds = ["turn_asked", "turn_started", ...calls, "message"];
+  const payloads: Readonly<Record<string, unknown>> = {
+    turn_asked: { text: "Do it", by: "root" },
+    tool_call: { call_id: "c", mcp: null, tool: "bash", arguments: {} },
+    tool_result: { call_id: "c", status: "completed", text: "", cut_bytes: 0, duration_ms: 1 },
+    message: { message_id: "m", role: "assistant", text: "done" },
+  };
+  for (const [index, kind] of kinds.entries()) {
+    const event = { seq: index + 1, at: 1, kind, turn_id: "t1", payload: payloads[kind] ?? {} };
+    agent.send({ type: "event", event });
+  }
+  while ((await agent.next("ack")).seq !== kinds.length);
+  const page = await askPage(of, "&turns=5&limit=3");
+  const shown = page.events.map(({ kind }) => kind);
+  assert.deepEqual(shown, ["turn_asked", "tool_call", "tool_result", "message"]);
+  assert.equal(page.before, null);
+  const [cut] = page.cuts ?? [];
+  assert.deepEqual(cut, {
+    turn_id: "t1",
+    before: page.events[1]?.id,
+    counts: { events: 15, calls: 7, messages: 0, notices: 0, failed: 0 },
+  });
+  const part = await askPage(of, `&turn=t1&limit=8&before=${cut?.before}`);
+  assert.deepEqual(part.events.map(({ kind }) => kind), calls.slice(0, 8));
+  const rest = await askPage(of, `&turn=t1&limit=8&before=${part.before}`);
+  assert.deepEqual([rest.events.length, rest.before, rest.cuts], [8, null, []]);
+  const whole = await askPage(of, "&turn=t1&limit=3");
+  assert.deepEqual([whole.events, whole.cuts], [page.events, page.cuts]);
+  const unknown = await askPage(of, "&turn=t2&turns=5");
+  assert.deepEqual([unknown.events, unknown.before, unknown.cuts], [[], null, []]);
+  assert.equal((await askPage(of, "")).cuts, undefined, "a page of events is as it was");
+});
+
+for (const query of ["turns=0", "turns=51", "turn="]) {
+  test(`a page with ${query} is refused`, async (running) => {
+    const response = await fetch(`${running.cockpitUrl}/api/transcript?agent=mia&${query}`, {
+      headers: { "x-user-email": "mia@example.org", accept: "application/json" },
+    });
+    assert.equal(response.status, 400);
+    await response.body?.cancel();
+  });
+}
 
 /** A store and a hub without a gateway around them. */
 async function bareParts() {

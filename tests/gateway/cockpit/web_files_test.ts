@@ -61,7 +61,9 @@ Deno.test("page() names the viewer's own agent and revalidates", async () => {
   assert.ok(other.ok);
   assert.equal(other.value.status, 200, "another viewer has another page");
   const admin = await web.page(asked({ "if-none-match": etag }), {
-    ...{ ...MIA, isAdmin: true, canLogOut: true },
+    ...MIA,
+    isAdmin: true,
+    canLogOut: true,
   });
   assert.ok(admin.ok);
   assert.match(await admin.value.text(), /data-fleet="yes" data-logout="yes"/);
@@ -78,7 +80,7 @@ Deno.test("page() never lets a name become markup", async () => {
   );
 });
 
-Deno.test("file() answers the form that the browser takes, each with a tag of its own", async () => {
+Deno.test("file() answers the form that the browser takes, each with its own tag", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
   const tags = new Set<string>();
   for (

@@ -1,6 +1,6 @@
 /**
- * Events of an agent, on real sockets: stored in order and once, acknowledged when they are, and never another
- * agent's.
+ * Events of an agent, on real sockets: stored in order and once, acknowledged when they are, and
+ * never another agent's.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture
 import { faultyDisk } from "tests/fakes/disk_faults.ts";
 import { BOB, notice, postTurn, transcript } from "tests/gateway/dial/router_scene.ts";
 
-test("an event is acknowledged once it is stored, and a resend changes nothing", async (running) => {
+test("an event is acknowledged when it is stored; a resend changes nothing", async (running) => {
   const first = await registerBare(running.dialUrl, { epoch: "e1" });
   first.send(notice(1));
   assert.equal((await first.next("ack")).seq, 1);

@@ -1,5 +1,6 @@
 /**
- * A host asks a gateway which agents are connected from it: what its dial key opens, and nothing else.
+ * A host asks a gateway which agents are connected from it: what its dial key opens,
+ * and nothing else.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import { askElsewhere } from "cli/gateway_elsewhere.ts";
 import type { VerbContext } from "cli/context.ts";
 import { HOST_AGENTS_PATH, printStatement, statementText } from "core/dial/host_agents.ts";
 import { type DialKey, generateDialKey, signProof } from "core/dial/proof.ts";
-import { ownNames } from "core/host_name.ts";
+import { ownNames } from "core/net/host_name.ts";
 import type { HostName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { answerHost } from "gateway/dial/host_agents.ts";
@@ -99,6 +100,14 @@ Deno.test("status asks as its host, and tells a refusal from silence", async () 
   assert.deepEqual(await from("boreas", heard), { kind: "told", connected: new Set(["ada"]) });
   const refused = await from("elsewhere", heard);
   assert.ok(refused?.kind === "silent" && refused.refusedKey !== undefined);
+  const endless = await from("boreas", async () => {
+    const chunk = new TextEncoder().encode(" ".repeat(1024 * 1024));
+    return new Response(
+      new ReadableStream({ pull: (controller) => controller.enqueue(chunk) }),
+    );
+  });
+  assert.ok(endless?.kind === "silent");
+  assert.match(endless.fault, /another form/);
   const older = await from("boreas", async () => new Response("not found\n", { status: 404 }));
   assert.ok(older?.kind === "silent" && older.refusedKey === undefined);
   assert.match(older.fault, /answered 404/);

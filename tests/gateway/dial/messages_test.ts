@@ -1,11 +1,12 @@
 /**
- * Messages from agent to agent, on real sockets: each becomes a turn once, with bounds on size, pace and hops.
+ * Messages from agent to agent, on real sockets: each becomes a turn once, with bounds
+ * on size, pace and hops.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { MESSAGE_LIMITS } from "core/limits.ts";
+import { MESSAGE_LIMITS } from "core/limits/message.ts";
 import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 import { BOB, transcript } from "tests/gateway/dial/router_scene.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A key that is revoked while its agent registers: the agent does not stay connected, whichever comes
- * first. 400 races; `FLEETCTL_ROUNDS` sets another number.
+ * A key that is revoked while its agent registers: the agent does not stay connected, whichever
+ * comes first. 400 races; `FLEETCTL_ROUNDS` sets another number.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { serveSession } from "core/dial/serve_session.ts";
 import { createSessionRegistry } from "core/dial/sessions.ts";
 import { createMetricSet } from "core/metrics.ts";
 import { DIAL_COUNTERS, DIAL_GAUGES } from "core/dial/counts.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { fakePeer } from "tests/fakes/frame_peer.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -52,7 +52,10 @@ Deno.test("an agent that registers while its key is revoked does not stay", asyn
       },
       ackedSeq: () => eventLoopTurn().then(() => 0),
       metrics: createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES }),
-      ...{ clock, log, random: seededRandom(), version: "1.2.3" },
+      clock,
+      log,
+      random: seededRandom(),
+      version: "1.2.3",
     });
     const look = async () => {
       await clock.advance(DIAL_LIMITS.keyFileLookMs);

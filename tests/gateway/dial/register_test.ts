@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { CLOSE, DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
 import { generateDialKey, signProof } from "core/dial/proof.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { decideRegister, type RegisterFacts, rejectedLine } from "gateway/dial/register.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import {
@@ -78,7 +78,7 @@ for (const { name, frame, line } of rejections) {
   });
 }
 
-test("register is accepted on the ledger check alone when the agent has no key", async (running) => {
+test("register needs the ledger check alone when the agent has no key", async (running) => {
   const client = await connectBare(running.dialUrl);
   client.send({ type: "register", user_email: " MIA@example.org ", agent: "mia", extra: 1 });
   const registered = await client.next("registered");

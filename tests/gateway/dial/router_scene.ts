@@ -1,5 +1,6 @@
 /**
- * What the tests of agents that are connected have in common: turns of an owner, the transcript, and notices.
+ * What the tests of agents that are connected have in common: turns of an owner, the
+ * transcript, and notices.
  *
  * @module
  */

@@ -1,13 +1,13 @@
 /**
- * What becomes of a connection after registration, on real sockets: unknown frames and broken ones, the newer
- * connection, heartbeats, the end.
+ * What becomes of a connection after registration, on real sockets: unknown frames and broken ones,
+ * the newer connection, heartbeats, the end.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { CLOSE } from "core/dial/frames.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 import { notice, postTurn } from "tests/gateway/dial/router_scene.ts";

@@ -1,6 +1,6 @@
 /**
- * Turns on their way to an agent, on real sockets: in order, confirmed once, again after a reconnect, and
- * cancelled.
+ * Turns on their way to an agent, on real sockets: in order, confirmed once, again after a
+ * reconnect, and cancelled.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 import { MIA, notice, postTurn, transcript } from "tests/gateway/dial/router_scene.ts";
 
-test("a turn waits for its agent, is handed out in order, and is confirmed once", async (running) => {
+test("a turn waits for its agent, goes out in order, and is confirmed once", async (running) => {
   const first = await postTurn(running, "one");
   assert.equal(first.state, "queued");
   await postTurn(running, "two");

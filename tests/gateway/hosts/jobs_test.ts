@@ -1,13 +1,13 @@
 /**
- * Jobs of hosts through the cockpit of a real gateway: begun by one request, told by the stream, kept
- * for those who look later, and never more than there is room for.
+ * Jobs of hosts through the cockpit of a real gateway: begun by one request, told by the stream,
+ * kept for those who look later, and never more than there is room for.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { ok } from "core/result.ts";
 import { openJobBook, PROGRESS_MS } from "gateway/hosts/job_book.ts";
 import { createHostDesk } from "gateway/hosts/desk.ts";
@@ -51,7 +51,10 @@ function test(name: string, tell: (scene: Scene) => Promise<void>): void {
         return { status: answer.status, body: await answer.json() };
       };
       await tell({
-        ...{ running, own, keys, atlas },
+        running,
+        own,
+        keys,
+        atlas,
         get: (path, email = ADMIN) => call(path, email),
         begin: (body, email = ADMIN) =>
           call("/api/host/jobs", email, { method: "POST", body: JSON.stringify(body) }),
@@ -148,7 +151,7 @@ test("a host that comes and goes is told, and its job ends with it", async (scen
   let card = await stream.until("host");
   while (card.is_online) card = await stream.until("host");
   assert.equal(card.jobs[0].code, "host-lost");
-  assert.match(card.jobs[0].message, /the job goes on there/);
+  assert.match(card.jobs[0].message, /the job may still be running there/);
   assert.match(card.jobs[0].hints[0], /fleetctl audit list/);
   assert.equal((await scene.begin({ host: "atlas", job: "apply" })).body.code, "host-offline");
   const again = await keys.connect(running.dialUrl, "atlas", { version: "1.3.0" });
@@ -165,7 +168,7 @@ test("the same job runs once on a host, whoever asks, and another one beside it"
   const second = await scene.begin(apply);
   assert.equal(second.status, 409);
   assert.equal(second.body.code, "host-job-running");
-  assert.match(second.body.detail, /asked for by ada@example\.org/);
+  assert.match(second.body.detail, /requested by ada@example\.org/);
   assert.equal((await scene.begin({ host: "atlas", job: "restart", agent: "mia" })).status, 202);
   assert.equal((await scene.begin({ host: "atlas", job: "restart", agent: "bob" })).status, 202);
   const job = await atlas.take();
@@ -221,7 +224,10 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   const sent: unknown[] = [];
   const told: unknown[] = [];
   const desk = createHostDesk({
-    ...{ registry, clock, log: recordingLog(), random: memoryHost().random },
+    registry,
+    clock,
+    log: recordingLog(),
+    random: memoryHost().random,
     keys: { agents: () => Promise.resolve(new Set()), listed: () => Promise.resolve([]) },
     hub: { publish: (items) => told.push(...items) },
     agents: { attach: () => {}, detach: () => {}, receive: () => {} },
@@ -240,7 +246,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   await clock.advance(1);
   const [job] = desk.jobs("atlas");
   assert.deepEqual([job?.id, job?.code, job?.exit], [begun.value.id, "host-late", null]);
-  assert.match(job?.message ?? "", /no answer within 600 s, the job goes on there/);
+  assert.match(job?.message ?? "", /no answer within 600 s; the job may still be running there/);
   assert.equal(sent.length, 1);
   assert.equal(told.length, 3, "it came, the job began, the job ended");
   assert.equal(clock.pending(), 0);

@@ -28,8 +28,14 @@ async function gc(host: Host, days: number, isDryRun = false) {
 
 async function queue({ turns }: Store, name: string, at: number): Promise<boolean> {
   const queued = await turns.queue({
-    ...{ turnId: name, agent: "mia", text: "go", origin: "owner:m@example.org", hops: 0, at },
-    ...{ asker: "owner:m@example.org", idempotencyKey: name },
+    turnId: name,
+    agent: "mia",
+    text: "go",
+    origin: "owner:m@example.org",
+    hops: 0,
+    at,
+    asker: "owner:m@example.org",
+    idempotencyKey: name,
   });
   assert.ok(queued.ok);
   return queued.value.isNew;
@@ -55,7 +61,7 @@ async function turnsOf(host: Host): Promise<readonly string[]> {
   );
 }
 
-Deno.test("gc takes a turn with its last event, and leaves every turn that is still needed", async () => {
+Deno.test("gc takes a turn with its last event, and leaves what is still needed", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);
@@ -135,7 +141,7 @@ Deno.test("gc takes the turns of a store that noted no ends, and the store goes 
   assert.ok(Number(end?.end_seq) > Number(end?.seq));
 });
 
-Deno.test("the gateway takes old rows some at a time, each hour, and never before it is asked", async () => {
+Deno.test("the gateway takes old rows some at a time, each hour, when it is due", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const db = await host.databases.open("/g.db");

@@ -1,12 +1,12 @@
 /**
- * What one agent may have stored at the gateway: counted as it comes and goes, by whichever program,
- * refused at the bound, and nobody else's affair.
+ * What one agent may have stored at the gateway: counted as it comes and goes, by whichever
+ * program, refused at the bound, and nobody else's affair.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { EVENT_LIMITS } from "core/event_limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
 import { expireEvents } from "cli/gc/events.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
@@ -14,9 +14,10 @@ import { memoryHost } from "tests/fakes/host.ts";
 const BIG = 1_000_000;
 
 function notices(from: number, count: number, text: string, at = 1) {
-  return Array.from({ length: count }, (_, index) => ({
-    ...{ seq: from + index, at, kind: "notice", payload: { text } },
-  }));
+  return Array.from(
+    { length: count },
+    (_, index) => ({ seq: from + index, at, kind: "notice", payload: { text } }),
+  );
 }
 
 async function usedBy(host: ReturnType<typeof memoryHost>): Promise<Record<string, number>> {
@@ -25,7 +26,7 @@ async function usedBy(host: ReturnType<typeof memoryHost>): Promise<Record<strin
   return Object.fromEntries(rows.map((row) => [String(row.agent), Number(row.bytes)]));
 }
 
-Deno.test("a gateway refuses the events of an agent at its bound, and takes another's", async () => {
+Deno.test("a gateway refuses events of an agent at its bound, and takes another's", async () => {
   const host = memoryHost();
   const store = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   const { events } = store;
@@ -50,7 +51,7 @@ Deno.test("a gateway refuses the events of an agent at its bound, and takes anot
   });
 });
 
-Deno.test("usage says what an agent has, since when, and how full the fullest share is", async () => {
+Deno.test("usage says what an agent has, since when, and the fullest share", async () => {
   const host = memoryHost();
   const { events, usage } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   assert.equal(usage.fullest(), 0);
@@ -63,7 +64,7 @@ Deno.test("usage says what an agent has, since when, and how full the fullest sh
   assert.equal(usage.fullest(), bytes / BIG);
 });
 
-Deno.test("an agent pays for the messages that it writes to others, an owner for none", async () => {
+Deno.test("an agent pays for messages that it writes to others, an owner for none", async () => {
   const host = memoryHost();
   const { turns } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   const turn = { agent: "bob", text: "hello", hops: 0, at: 1 };
@@ -71,7 +72,10 @@ Deno.test("an agent pays for the messages that it writes to others, an owner for
   for (const origin of ["agent:mia", owner]) {
     const queued = await turns.queue({
       ...turn,
-      ...{ turnId: `t-${origin}`, origin, asker: origin, idempotencyKey: "k" },
+      turnId: `t-${origin}`,
+      origin,
+      asker: origin,
+      idempotencyKey: "k",
     });
     assert.ok(queued.ok);
   }
@@ -80,7 +84,7 @@ Deno.test("an agent pays for the messages that it writes to others, an owner for
   assert.ok((used.mia ?? 0) > EVENT_LIMITS.rowBytes);
 });
 
-Deno.test("gc gives an agent its room back while the gateway runs, and the agent goes on", async () => {
+Deno.test("gc gives an agent its room back while the gateway runs", async () => {
   const host = memoryHost();
   const { events } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   await events.appendFromAgent("mia", "e", notices(1, 2, "x".repeat(600_000), 1_000));

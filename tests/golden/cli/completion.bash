@@ -56,12 +56,12 @@ _fleetctl_at() {
     "mcp add") next=""; options="--force --dry-run --json --as --help" ;;
     "mcp call") next=""; options="--args --out --timeout --answer --json --as --help" ;;
     "mcp catalog") next="add browse import list remove review rollback upgrade"; options="--json --as --help" ;;
-    "mcp catalog add") next=""; options="--npm --uvx --url --into --program --arg --env --header --grant --shared --summary --json --as --help" ;;
+    "mcp catalog add") next=""; options="--npm --uvx --url --into --program --engine --arg --env --header --set-env --grant --risk --shared --summary --json --as --help" ;;
     "mcp catalog browse") next=""; options="--json --as --help" ;;
-    "mcp catalog import") next=""; options="--name --into --program --grant --json --as --help" ;;
+    "mcp catalog import") next=""; options="--name --into --program --env --grant --risk --json --as --help" ;;
     "mcp catalog list") next=""; options="--json --as --help" ;;
     "mcp catalog remove") next=""; options="--json --as --help" ;;
-    "mcp catalog review") next=""; options="--accept --from --json --as --help" ;;
+    "mcp catalog review") next=""; options="--accept --from --risk --json --as --help" ;;
     "mcp catalog rollback") next=""; options="--json --as --help" ;;
     "mcp catalog upgrade") next=""; options="--to --grant --into --json --as --help" ;;
     "mcp doctor") next=""; options="--json --as --help" ;;
@@ -125,6 +125,7 @@ _fleetctl() {
     --provider) words="anthropic openai openai-compatible demo" ;;
     --home) words="keep archive" ;;
     --secrets) words="remove keep" ;;
+    --engine) words="deno node" ;;
     --trust) words="assertion header" ;;
     --driver) words="basic oidc" ;;
     --front) words="nginx caddy" ;;

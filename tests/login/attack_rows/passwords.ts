@@ -40,7 +40,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
     ATTEMPTS,
     "an account has a limit for strangers",
     "a name that is no account is limited as one is",
-  ], [FORM, "a success between failures takes nothing off the count"]],
+  ], [FORM, "a success takes nothing off the count"]],
   ["F73", "addresses of one network, in every spelling", [
     ATTEMPTS,
     "the networks around an IPv6 client have rising limits",
@@ -50,7 +50,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
     "a peer that lies",
     "a client that lies to a proxy",
     "bounds the hops",
-  ], [FORM, "nobody else can name another"]],
+  ], [FORM, "others can name none"]],
   ["F75", "names in every spelling", [ATTACKS, "F75:"]],
   ["F76", "a million bogus names", [`${LOGIN}/memory_process_test.ts`, "bogus names cost at most"]],
   ["F77", "time that tells names from one another", [ATTACKS, "F77:"], [
@@ -58,9 +58,12 @@ export const PASSWORD_ROWS: readonly Row[] = [
     "a wrong name and a wrong password look alike",
   ]],
   ["F78", "passwords with separators, of any length, and those that a hash would cut", [
-    "tests/core/password_test.ts",
+    "tests/core/login/password_test.ts",
     "takes no password that bcrypt would cut",
-  ], ["tests/core/basic_users_test.ts", "parseBasicUsers() reads what printBasicUsers() wrote"]],
+  ], [
+    "tests/core/login/basic_users_test.ts",
+    "parseBasicUsers() reads what printBasicUsers() wrote",
+  ]],
   ["F79", "Basic headers that are not exactly one", [SESSIONS, "a Basic header opens nothing"], [
     APP,
     "a script with a password",

@@ -120,7 +120,8 @@ export const PROVIDER_ROWS: readonly Row[] = [
     PRINCIPAL,
     "everybody's provider, a name that looks like an address",
   ]],
-  // A provider that ignores the verifier cannot be found out without a login; the nonce holds there.
+  // A provider that ignores the verifier cannot be found out without a login; the nonce
+  // holds there.
   ["E60", "a provider without PKCE, or one that does not look", [
     LIES,
     "no PKCE",
@@ -133,7 +134,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "tokens by redirect",
     "tokens as a page",
     "tokens of 10 MB",
-    "tokens that never end",
+    "whose tokens never end",
     "an error with a script in it",
   ]],
   ["E64", "metadata that are another's, plain or redirected", [

@@ -31,6 +31,6 @@ export const REFRESH = `${LOGIN}/oidc/refresh_test.ts`;
 export const RETURN = `${LOGIN}/return_path_test.ts`;
 export const REVOKE = `${LOGIN}/revoke_process_test.ts`;
 export const SESSIONS = `${LOGIN}/session/sessions_test.ts`;
-export const SIGNED = "tests/core/signed_value_test.ts";
+export const SIGNED = "tests/core/crypto/signed_value_test.ts";
 export const SIGN_IN = `${LOGIN}/oidc/sign_in_test.ts`;
 export const TOKENS = `${LOGIN}/session/token_attacks_test.ts`;

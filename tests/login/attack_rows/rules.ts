@@ -35,11 +35,14 @@ export const RULE_ROWS: readonly Row[] = [
     "tests/core/access/access_test.ts",
     "verifyAssertion",
   ]],
-  ["L2", "sessions that a logout cannot end", [LOGOUT, "cuts what is open"], [IDLE, "has ended"], [
+  ["L2", "sessions that a logout cannot end", [LOGOUT, "cuts what is open"], [
+    IDLE,
+    "and ends with it",
+  ], [
     REVOKE,
     "Deno.test",
   ]],
-  ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key in front of the ring"]],
+  ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key at the front"]],
   ["L4", "a token with two readings", [SIGNED, "sign() refuses", "padding"], [TOKENS, "spelling"]],
   ["L5", "exempt paths with two readings", [APP, "in exactly one spelling"], [
     FUZZ,

@@ -32,7 +32,7 @@ export const SESSION_ROWS: readonly Row[] = [
   ]],
   ["A4", "a signature that is empty, short, long or twice", [
     TOKENS,
-    "whose signature has another length, or is not there",
+    "whose signature has another length, or none",
   ]],
   ["A5", "a value of one purpose as another's", [ATTACKS, "A5:"], [
     FORM,
@@ -53,7 +53,7 @@ export const SESSION_ROWS: readonly Row[] = [
   ]],
   ["A8", "keys of a ring, old, new and unknown", [SIGNED, "accepts each key of a ring"], [
     SESSIONS,
-    "a new key in front of the ring ends no session",
+    "a new key at the front ends no session",
   ]],
   [
     "A9",

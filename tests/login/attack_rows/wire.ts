@@ -12,11 +12,11 @@ export const WIRE_ROWS: readonly Row[] = [
   ["W2", "chunks that are none", [RAW, "a body that is no chunks is a 400"]],
   ["W3", "heads that are not all ASCII", [RAW, "bytes that are no ASCII"]],
   ["W4", "connections without number", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
-    "tests/core/os/http1_crowd_test.ts",
+    "tests/core/http1/os/connection_limits_test.ts",
     "a client whose every connection is at work is turned away",
   ], [`${LOGIN}/descriptors_process_test.ts`, "who waits makes room for who asks"]],
   ["W5", "a refusal that a reset takes away", [
-    "tests/core/os/http1_attacks_test.ts",
+    "tests/login/http1/os/attacks_test.ts",
     "a refused upgrade is read by a client",
   ]],
 ];

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import { clientKeys, parseIp } from "core/ip.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { clientKeys, parseIp } from "core/net/ip.ts";
 import { createAttempts } from "login/basic/attempts.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 

@@ -1,16 +1,16 @@
 /**
- * Checks of passwords beside the thread that serves: the same answers as on it, a bound on what runs and
- * what waits, and nobody else kept waiting.
+ * Password checks on worker threads: equal results, limits on running and waiting checks, and no
+ * delay of other requests.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { parseBasicUsers } from "core/basic_users.ts";
-import { LOGIN_LIMITS } from "core/limits.ts";
-import { systemHashThreads } from "core/os/slow_hashes.ts";
-import { isPasswordOf, parsePasswordHash } from "core/password.ts";
-import { BUSY, createPasswords, type HashWork } from "login/basic/passwords.ts";
+import { parseBasicUsers } from "core/login/basic_users.ts";
+import { LOGIN_LIMITS } from "core/limits/login.ts";
+import { systemHashThreads } from "login/os/slow_hashes.ts";
+import { isPasswordOf, parsePasswordHash } from "core/login/password.ts";
+import { BUSY, createPasswords, type HashPool } from "login/basic/passwords.ts";
 import { BOB, createLoginRig, MIA, NAVIGATION } from "tests/support/login_fixture.ts";
 
 /** Answers of the reference programs. */
@@ -22,12 +22,13 @@ const KNOWN: readonly (readonly [string, string])[] = [
   ["U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"],
   [
     "pleaseletmein",
-    "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw",
+    "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT4" +
+    "4+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw",
   ],
 ];
 
 /** Hashes that take until a test lets them. */
-function heldHashes(atOnce: number): HashWork & { readonly begun: () => number; letGo(): void } {
+function heldHashes(atOnce: number): HashPool & { readonly begun: () => number; letGo(): void } {
   let begun = 0;
   const held = Promise.withResolvers<void>();
   const wait = async () => {
@@ -139,14 +140,18 @@ Deno.test("a thread whose hashes have taken 128 MiB gives them back: it is repla
   }
 });
 
-Deno.test("a thread that fails takes its own hash with it, and the next one starts anew", async () => {
+Deno.test("a thread that fails takes its own hash with it; the next starts anew", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
   await assert.rejects(threads.argon2id({ ...job, parallelism: 1, hashLength: 32 }));
   assert.equal(
     (await threads.scrypt({
-      ...{ password: "x", salt: new Uint8Array(8), costFactor: 16, blockSize: 8 },
-      ...{ parallelism: 1, hashLength: 32 },
+      password: "x",
+      salt: new Uint8Array(8),
+      costFactor: 16,
+      blockSize: 8,
+      parallelism: 1,
+      hashLength: 32,
     })).length,
     32,
   );
@@ -172,7 +177,7 @@ Deno.test("check() runs few at once, lets few wait, and tells the rest at once",
   assert.equal(work.begun(), taken.length);
 });
 
-Deno.test("who is not looked at gets 503, is not counted, and nothing reaches the cockpit", async () => {
+Deno.test("who is turned away gets 503, is not counted, and reaches no cockpit", async () => {
   const work = heldHashes(1);
   const rig = await createLoginRig({
     env: { WEBVIEW_BASIC_USERS: `${MIA.name}:${ARGON},${BOB.name}:${BOB.password}` },

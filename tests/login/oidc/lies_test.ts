@@ -1,6 +1,7 @@
 /**
- * A provider that lies: every lie is refused with one neutral page, nothing of it is shown, nobody is
- * logged in and the cockpit sees nothing. Names in brackets are those of the OpenID conformance suite.
+ * A provider that lies: every lie is refused with one neutral page, nothing of it is shown,
+ * nobody is logged in and the cockpit sees nothing. Names in brackets are those of the
+ * OpenID conformance suite.
  *
  * @module
  */
@@ -203,7 +204,7 @@ function huge(): Response {
 }
 
 for (const [name, lies, status] of AWAY) {
-  Deno.test(`a provider that gives ${name} logs nobody in, and nothing of it is shown`, async () => {
+  Deno.test(`a provider that gives ${name} logs nobody in, and is not shown`, async () => {
     const rig = await createOidcRig({ lies });
     const browser = rig.browser();
     const begun = await browser.ask("/auth/login");
@@ -219,13 +220,14 @@ for (const [name, lies, status] of AWAY) {
   });
 }
 
-Deno.test("a provider that gives tokens that never end logs nobody in, after its time", async () => {
+Deno.test("a provider whose tokens never end logs nobody in, after its time", async () => {
   const begun = Promise.withResolvers<void>();
   const endless = () => {
     begun.resolve();
     return new Response(
       new ReadableStream<Uint8Array<ArrayBuffer>>({
-        start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+        // Whole as it stands: only its missing end makes it no answer.
+        start: (controller) => controller.enqueue(new TextEncoder().encode("{}")),
       }),
       { headers: { "content-type": "application/json" } },
     );
@@ -277,7 +279,7 @@ Deno.test("a code with another flow's verifier logs nobody in", async () => {
   assert.equal((await browser.ask(third.pathname + third.search)).status, 403);
 });
 
-Deno.test("new keys are fetched once when one is unknown, and not on every stranger's wish", async () => {
+Deno.test("new keys are fetched once when one is unknown, not for each stranger", async () => {
   const rig = await createOidcRig();
   assert.equal((await rig.browser().signIn()).status, 303);
   const fetched = () => rig.provider.asked.filter((one) => one === "GET /keys").length;
@@ -294,12 +296,12 @@ Deno.test("new keys are fetched once when one is unknown, and not on every stran
   assert.equal((await rig.browser().signIn()).status, 303, "the keys we had are kept");
 });
 
-Deno.test("keys without a kid are fine when there is one (rp-id_token-kid-absent-single-jwks)", async () => {
+Deno.test("one key may lack a kid (rp-id_token-kid-absent-single-jwks)", async () => {
   const rig = await createOidcRig({ lies: { header: (all) => ({ ...all, kid: undefined }) } });
   assert.equal((await rig.browser().signIn()).status, 303);
 });
 
-Deno.test("user info gives the address that the ID token leaves out (rp-scope-userinfo-claims)", async () => {
+Deno.test("user info gives the address (rp-scope-userinfo-claims)", async () => {
   const rig = await createOidcRig({
     lies: {
       claims: ({ email: _, email_verified: __, ...rest }) => rest,
@@ -334,7 +336,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`a provider for everybody that gives ${name} ${status === 303 ? "logs in" : "does not"}`, async () => {
+  Deno.test(`a provider for all, with ${name}, ${status === 303 ? "works" : "fails"}`, async () => {
     const rig = await createOidcRig({
       env: { WEBVIEW_OIDC_TENANTS: "other.example" },
       lies: {

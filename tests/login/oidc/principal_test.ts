@@ -1,5 +1,5 @@
 /**
- * Who somebody is by their claims, and whom an address belongs to (decision 21).
+ * Who somebody is by their claims, and whom an address belongs to.
  *
  * @module
  */
@@ -119,7 +119,7 @@ Deno.test("an address belongs to who was first seen with it", async () => {
   assert.equal((await rig.browser().signIn()).status, 303, "the first one still may");
 });
 
-Deno.test("a pin that is cleared ends the sessions of its address, and the next one is pinned", async () => {
+Deno.test("a cleared pin ends the sessions of its address; the next is pinned", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   await browser.signIn();

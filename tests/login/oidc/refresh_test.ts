@@ -1,6 +1,6 @@
 /**
- * The inline refresh: a session that ran out comes back as long as the provider agrees, and a reference
- * is worth nothing to whoever copies it.
+ * The inline refresh: a session that ran out comes back as long as the provider agrees, and a
+ * reference is worth nothing to whoever copies it.
  *
  * @module
  */
@@ -188,7 +188,7 @@ for (const [name, answer] of AWAY) {
   });
 }
 
-Deno.test("a logout ends the refresh references of its session, whatever the browser sends", async () => {
+Deno.test("a logout ends the refresh references of its session in any case", async () => {
   for (
     const [name, refreshCookies] of [
       ["without the refresh cookie", () => []],

@@ -1,19 +1,20 @@
 /**
- * Refreshes under way: who comes with the same reference meets the same outcome, however long it takes.
+ * Refreshes under way: who comes with the same reference meets the same outcome,
+ * however long it takes.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { createRefreshing, type Refreshed } from "login/oidc/refreshing.ts";
+import { createSharedRefreshes, type RefreshOutcome } from "login/oidc/shared_refreshes.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 
-const REFUSED: Refreshed = { kind: "refused" };
+const REFUSED: RefreshOutcome = { kind: "refused" };
 
 Deno.test("share() runs a slow refresh once, and remembers it from its end on", async () => {
   const clock = fakeClock();
-  const { share } = createRefreshing(clock);
-  const gate = Promise.withResolvers<Refreshed>();
+  const { share } = createSharedRefreshes(clock);
+  const gate = Promise.withResolvers<RefreshOutcome>();
   let runs = 0;
   const work = () => {
     runs++;
@@ -26,7 +27,7 @@ Deno.test("share() runs a slow refresh once, and remembers it from its end on", 
     ["a little before it is forgotten", () => clock.advance(9_999), 1],
     ["when it is forgotten", () => clock.advance(1), 2],
   ];
-  const outcomes: Promise<Refreshed>[] = [];
+  const outcomes: Promise<RefreshOutcome>[] = [];
   for (const [when, wait, wanted] of rows) {
     await wait();
     outcomes.push(share("reference", work));
@@ -36,7 +37,7 @@ Deno.test("share() runs a slow refresh once, and remembers it from its end on", 
 });
 
 Deno.test("share() keeps other references apart, and one that failed fails for all", async () => {
-  const { share } = createRefreshing(fakeClock());
+  const { share } = createSharedRefreshes(fakeClock());
   const broken = () => Promise.reject(new Error("broken"));
   const both = [share("a", broken), share("a", () => Promise.resolve(REFUSED))];
   for (const one of both) await assert.rejects(one, /broken/);

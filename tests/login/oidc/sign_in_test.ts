@@ -1,6 +1,6 @@
 /**
- * Signing in by an OpenID provider that tells the truth: from the first page to the cockpit, in many tabs
- * and for many people at once, and what becomes of every used, foreign and stale sign-in.
+ * Signing in by an OpenID provider that tells the truth: from the first page to the cockpit, in
+ * many tabs and for many people at once, and what becomes of every used, foreign and stale sign-in.
  *
  * @module
  */
@@ -240,7 +240,7 @@ test("a logout ends session and refresh, and does not lead straight back in", as
   assert.equal(copied.cookies.has("wv_session"), false);
 });
 
-test("the flows that are kept are bounded, and a flood of one client spoils no other's", async () => {
+test("kept flows are bounded, and a flood of one client spoils no other's", async () => {
   const rig = await createOidcRig();
   const mine = rig.browser();
   const back = rig.provider.signIn(await mine.begin(), ADA);
@@ -251,6 +251,6 @@ test("the flows that are kept are bounded, and a flood of one client spoils no o
     });
   }
   assert.equal((await mine.ask(back.pathname + back.search)).status, 303);
-  const { driver } = rig.parts;
+  const { driver } = rig.deps;
   assert.ok(driver.kind === "oidc" && driver.flows.size() <= 256);
 });

@@ -1,5 +1,5 @@
 /**
- * Assertions: good for exactly one request of one principal, and never older than they may be.
+ * Assertions: valid for exactly one request of one principal, and never reused too long.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { fakeClock } from "tests/fakes/clock.ts";
 
 const REQUEST = { subject: "mia@example.org", method: "GET", path: "/api/agents" };
 
-Deno.test("createAssertions() hands one out again for the same request, for ten seconds", async () => {
+Deno.test("createAssertions() hands one out again for ten seconds", async () => {
   const keys = await parseAssertionKeys("an-assertion-key-of-the-tests");
   assert.ok(keys.ok);
   const clock = fakeClock();

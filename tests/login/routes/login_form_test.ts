@@ -1,10 +1,11 @@
 /**
- * The login form: what a good one leaves, and every way in which a bad one is refused.
+ * The login form: the result of a valid post, and every refusal of an invalid one.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import {
   basicHeader,
   cookieOf,
@@ -27,7 +28,7 @@ interface Form {
 async function loadForm(rig: LoginRig, peer?: string): Promise<Form> {
   const answer = await rig.ask("/auth/login", {
     headers: NAVIGATION,
-    ...(peer === undefined ? {} : { peer }),
+    ...defined({ peer }),
   });
   assert.equal(answer.status, 200);
   return {
@@ -53,15 +54,15 @@ function post(
       ...NAVIGATION,
       "sec-fetch-site": "same-origin",
       origin: ORIGIN,
-      ...(form.cookie === undefined ? {} : { cookie: form.cookie }),
+      ...defined({ cookie: form.cookie }),
       ...headers,
     },
     body: new URLSearchParams({
-      ...(form.csrf === undefined ? {} : { csrf: form.csrf }),
+      ...defined({ csrf: form.csrf }),
       user,
       password,
     }),
-    ...(peer === undefined ? {} : { peer }),
+    ...defined({ peer }),
   });
 }
 
@@ -199,7 +200,7 @@ test("a post without fetch metadata needs the origin of this site", async () => 
     const form = await loadForm(rig);
     const answer = await rig.ask("/auth/login", {
       method: "POST",
-      headers: { cookie: form.cookie, ...(origin === undefined ? {} : { origin }) },
+      headers: { cookie: form.cookie, ...defined({ origin }) },
       body: new URLSearchParams({ csrf: form.csrf, user: MIA.name, password: MIA.password }),
     });
     assert.equal(answer.status, status, String(origin));
@@ -221,7 +222,7 @@ test("a body of another type or size is refused", async () => {
   assert.deepEqual([method.status, method.headers.get("allow")], [405, "GET, HEAD, POST"]);
 });
 
-test("the ninth attempt in a minute is refused, form and header together, right or wrong", async () => {
+test("the ninth attempt in a minute is refused, by form or header, right or wrong", async () => {
   const rig = await createLoginRig();
   const wrong = { authorization: basicHeader({ name: MIA.name, password: "no" }) };
   for (let round = 0; round < 4; round++) {
@@ -241,7 +242,7 @@ test("the ninth attempt in a minute is refused, form and header together, right 
   assert.equal((await rig.logIn()).status, 303);
 });
 
-test("a success between failures takes nothing off the count, and a header known to be right is no way around", async () => {
+test("a success takes nothing off the count, and a known header is no way around", async () => {
   const rig = await createLoginRig();
   const right = { authorization: basicHeader(MIA) };
   for (let round = 0; round < 8; round++) {
@@ -262,7 +263,7 @@ test("a burst of parallel guesses gets eight checks", async () => {
   assert.equal(answers.filter(({ status }) => status === 429).length, 92);
 });
 
-test("the client of a trusted proxy is the one that is counted, and nobody else can name another", async () => {
+test("the client of a trusted proxy is counted, and others can name none", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_TRUSTED_PROXIES: "10.0.0.1,192.168.0.0/16" } });
   const guess = (peer: string, forwarded: string) =>
     rig.ask("/api/x", {

@@ -1,5 +1,5 @@
 /**
- * The log-out: what ends a session, and what another site cannot do.
+ * The logout: what ends a session, and what other sites cannot do.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * One's own sessions: what is listed, who may end what, and what is cut then.
+ * The user's own sessions: which are listed, who may end them, and which leases are aborted.
  *
  * @module
  */
@@ -25,11 +25,13 @@ const DEVICES: readonly (readonly [string, string])[] = [
   [FIREFOX, "Firefox on Linux"],
   [PHONE, "Safari on iPhone"],
   [
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36 Edg/150.0.0.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) " +
+    "Chrome/150.0.0.0 Safari/537.36 Edg/150.0.0.0",
     "Edge on Windows",
   ],
   [
-    "Mozilla/5.0 (Linux; Android 15; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Linux; Android 15; K) AppleWebKit/537.36 (KHTML, like Gecko) " +
+    "Chrome/150.0.0.0 Mobile Safari/537.36",
     "Chrome on Android",
   ],
   ["curl/8.14.1", "curl"],
@@ -106,7 +108,7 @@ Deno.test("ending one ends that one, and what is open for it", async () => {
   assert.deepEqual([await statusOf(rig, mine), await statusOf(rig, other)], [200, 401]);
 });
 
-Deno.test("ending all ends this one too, streams of a Basic header as well, and nobody else's", async () => {
+Deno.test("ending all ends this one too, its Basic streams, and no other's", async () => {
   const rig = await createLoginRig({
     cockpit: ({ url }) => new Response(url.endsWith("/events") ? new ReadableStream({}) : "ok"),
   });

@@ -1,13 +1,13 @@
 /**
- * Sessions that end while the proxy remembers them or is looking them up: none is taken again, for a
- * lease that is taken afterwards would never be cut.
+ * Sessions that end while the proxy has them cached or looks them up: none is accepted again,
+ * because a later lease would never be aborted.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { openSigner } from "core/signed_value.ts";
-import { createDiskReserve } from "core/disk_reserve.ts";
+import { openSigner } from "core/crypto/signed_value.ts";
+import { createDiskReserve } from "login/disk_reserve.ts";
 import { createLeases } from "login/session/leases.ts";
 import { createSessions, SESSION_PURPOSE, type Sessions } from "login/session/sessions.ts";
 import { createLoginRig, MIA } from "tests/support/login_fixture.ts";
@@ -61,11 +61,11 @@ async function sceneOf(): Promise<Scene> {
   };
 }
 
-Deno.test("a session that is remembered is unknown after the look that another process's end causes", async () => {
+Deno.test("a remembered session is unknown after another process's end", async () => {
   const { sessions, token, endElsewhere } = await sceneOf();
   assert.equal((await sessions.read(token)).ok, true);
   endElsewhere();
-  sessions.look();
+  sessions.syncWithStore();
   assert.deepEqual(await sessions.read(token), { ok: false, error: "unknown" });
 });
 
@@ -73,7 +73,7 @@ const ENDS: readonly (readonly [string, (scene: Scene) => unknown])[] = [
   ["by another process, before a look", ({ endElsewhere }) => endElsewhere()],
   ["by another process, with a look", ({ endElsewhere, sessions }) => {
     endElsewhere();
-    sessions.look();
+    sessions.syncWithStore();
   }],
   ["by its own logout", async ({ sessions, id }) => {
     assert.equal((await sessions.end({ id, principal: MIA.name, expires: 0 })).ok, true);

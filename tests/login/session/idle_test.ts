@@ -1,5 +1,6 @@
 /**
- * The idle time of a session: requests keep it, what is open does not, and a restart forgets nothing.
+ * The idle timeout of a session: requests extend it, open streams do not, and it survives a
+ * restart.
  *
  * @module
  */
@@ -25,7 +26,7 @@ async function idleRig() {
   return { rig, cookie, status };
 }
 
-Deno.test("a session that is used lasts, and one that is not has ended, the cockpit seeing nothing", async () => {
+Deno.test("a session that is used lasts, another ends; the cockpit sees nothing", async () => {
   const { rig, status } = await idleRig();
   for (let step = 0; step < 24; step += 8) {
     await rig.host.clock.advance(8 * STEP);

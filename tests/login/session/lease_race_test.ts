@@ -1,6 +1,6 @@
 /**
- * A session that ends while a request, a stream or a socket opens for it: whichever comes first,
- * nothing stays open afterwards. 400 races each; `FLEETCTL_ROUNDS` sets another number.
+ * A session ends while a request, a stream or a socket opens: in any order, nothing stays open
+ * afterwards. 400 races each; `FLEETCTL_ROUNDS` sets another number.
  *
  * @module
  */
@@ -27,7 +27,7 @@ interface Opened {
 }
 
 async function open(rig: LoginRig): Promise<Opened> {
-  const opened = await rig.parts.sessions.open(MIA.name, { client: "127.0.0.1", agent: "" });
+  const opened = await rig.deps.sessions.open(MIA.name, { client: "127.0.0.1", agent: "" });
   assert.ok(opened.ok);
   return { token: opened.value.token, cookie: `wv_session=${opened.value.token}` };
 }
@@ -62,8 +62,11 @@ const OPENINGS: Readonly<
   },
   "a socket": async (rig, cookie) => {
     const headers = {
-      ...{ cookie, origin: ORIGIN, host: new URL(ORIGIN).host },
-      ...{ upgrade: "websocket", connection: "Upgrade" },
+      cookie,
+      origin: ORIGIN,
+      host: new URL(ORIGIN).host,
+      upgrade: "websocket",
+      connection: "Upgrade",
     };
     const request = new Request(`${ORIGIN}/terminal/socket`, { headers });
     const decided = await rig.app.upgrade(proxyRequestOf(request), PEER);
@@ -92,9 +95,9 @@ const ENDS: Readonly<Record<string, (rig: LoginRig, opened: Opened) => Promise<v
     assert.equal(answer.status, 303);
   },
   "the end of all sessions by the operator": async (rig, { token }) => {
-    const read = await rig.parts.sessions.read(token);
+    const read = await rig.deps.sessions.read(token);
     rig.store.endAll(MIA.name);
-    rig.parts.sessions.ended(read.ok ? [read.value.id] : []);
+    rig.deps.sessions.ended(read.ok ? [read.value.id] : []);
   },
 };
 
@@ -109,7 +112,7 @@ for (const [what, opening] of Object.entries(OPENINGS)) {
       for (const offset of offsets(ROUNDS)) {
         const opened = await open(rig);
         // The signature is remembered, as that of every session that is in use.
-        await rig.parts.sessions.read(opened.token);
+        await rig.deps.sessions.read(opened.token);
         const isOpen = await interleave(
           offset,
           () => opening(rig, opened.cookie),

@@ -1,6 +1,6 @@
 /**
- * A session token in hands that change it: every bit, every length of its signature, every other spelling
- * of the same bytes. None is a session, none fails otherwise, and the cockpit sees nothing.
+ * Modified session tokens: every bit, every length of the signature, every other encoding of the
+ * same bytes. None is a session, none causes an error, and the cockpit sees nothing.
  *
  * @module
  */
@@ -44,7 +44,7 @@ Deno.test("a token with any one bit of it turned is no session", async () => {
   }
 });
 
-Deno.test("a token whose signature has another length, or is not there, is no session", async () => {
+Deno.test("a token whose signature has another length, or none, is no session", async () => {
   const rig = await createLoginRig();
   const { body, mac } = await goodToken(rig);
   const bytes = Uint8Array.fromBase64(mac, URL_SAFE);

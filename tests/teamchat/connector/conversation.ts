@@ -6,6 +6,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { contentFault } from "tests/teamchat/connector/content_rules.ts";
 
 /** A message as people see it. */
@@ -209,8 +210,14 @@ export class KitConversation {
     }
     const id = `s${this.#next++}`;
     this.#streams.set(id, {
-      ...{ id, begun: now, sequence: 1, text: "", chunks: [], last: now },
-      ...{ isOver: false, isCancelled: false },
+      id,
+      begun: now,
+      sequence: 1,
+      text: "",
+      chunks: [],
+      last: now,
+      isOver: false,
+      isCancelled: false,
     });
     return { status: 201, body: { id } };
   }
@@ -244,6 +251,6 @@ export function error(
   return {
     status,
     body: { error: { code, message } },
-    ...(headers === undefined ? {} : { headers }),
+    ...defined({ headers }),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Where the tenant keeps files, in the kit: pre-authenticated downloads, upload sessions, and the
- * images of messages at the connector. Enforces who must and who must not show a token, sizes, ranges,
- * and that a session takes one file once. Pure but for what it holds.
+ * images of messages at the connector. Enforces who must and who must not show a token, sizes,
+ * ranges, and that a session takes one file once. Pure but for what it holds.
  *
  * @module
  */

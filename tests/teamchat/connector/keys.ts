@@ -1,11 +1,12 @@
 /**
- * Signing keys of the kit: makes tokens as the platform's connector does, or spoiled in one way, and
- * publishes the key set. Keys rotate, are endorsed or not.
+ * Signing keys of the kit: makes tokens as the platform's connector does, or spoiled in one way,
+ * and publishes the key set. Keys rotate, are endorsed or not.
  *
  * @module
  */
 
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+import { defined } from "core/defined.ts";
 
 /** Application id of every test. */
 export const APP_ID = "11111111-2222-4333-8444-555555555555";
@@ -82,7 +83,7 @@ export async function createKitKeys(now: () => number): Promise<KitKeys> {
         ...publicJwk,
         kid,
         use: "sig",
-        ...(endorsements === undefined ? {} : { endorsements }),
+        ...defined({ endorsements }),
       })),
     }),
     rotate: async (kid) => {

@@ -7,7 +7,8 @@
  * @module
  */
 
-import { printYaml } from "core/yaml.ts";
+import { defined } from "core/defined.ts";
+import { printYaml } from "core/text/yaml.ts";
 import {
   error,
   KIT_RULES,
@@ -328,7 +329,7 @@ export async function serveKit(
   const origin = `http://127.0.0.1:${server.addr.port}`;
   const kit = await createConnectorKit({
     origin,
-    ...(options.rules === undefined ? {} : { rules: options.rules }),
+    ...defined({ rules: options.rules }),
   });
   ready.resolve(kit);
   return { kit, origin, [Symbol.asyncDispose]: () => server.shutdown() };

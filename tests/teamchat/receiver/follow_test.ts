@@ -1,12 +1,12 @@
 /**
- * A receiving half that somebody took over asks without an end: what it asks is taken as fast as it can be
- * answered, and no faster.
+ * A receiving half that somebody took over asks without an end: what it asks is taken as fast as it
+ * can be answered, and no faster.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
 import { LINE_BYTES_MAX } from "teamchat/handover/frames.ts";
 import { messageOf } from "tests/teamchat/fixture.ts";
@@ -39,7 +39,10 @@ Deno.test("questions without an end wait where they are asked", async () => {
   const free: (() => void)[] = [];
   const clock = fakeClock();
   const following = followReceiver({
-    ...{ path: "/r/x.sock", clock, log: recordingLog(), metrics: () => "" },
+    path: "/r/x.sock",
+    clock,
+    log: recordingLog(),
+    metrics: () => "",
     sockets: { connectUnix: () => Promise.resolve(stream) },
     take: async () => {
       await new Promise<void>((resolve) => free.push(resolve));

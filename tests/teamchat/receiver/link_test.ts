@@ -1,12 +1,13 @@
 /**
- * A sending half that is there and reads nothing: whoever presses buttons meanwhile does not fill the memory
- * of the half that strangers speak to, and what was taken is handed over to the next one.
+ * A sending half that is there and reads nothing: whoever presses buttons meanwhile
+ * does not fill the memory of the half that strangers speak to, and what was taken is
+ * handed over to the next one.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { ByteStream } from "core/ports.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { ok } from "core/result.ts";
 import { createSenderLink } from "teamchat/receiver/link.ts";
 import type { SpoolItem } from "teamchat/receiver/spool.ts";

@@ -1,13 +1,16 @@
 /**
- * What the receiving half keeps, and how it hands it over: bounded for each agent and in all, in order for
- * each agent, one agent's full queue in nobody else's way, and nothing kept that the disk did not take.
+ * What the receiving half keeps, and how it hands it over: bounded for each agent and in
+ * all, in order for each agent, one agent's full queue in nobody else's way, and nothing
+ * kept that the disk did not take.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { type ByteStream, type Database, FileFault } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
 import { createSenderLink } from "teamchat/receiver/link.ts";
 import { openSpool, type Spool, type SpoolItem } from "teamchat/receiver/spool.ts";
 import { type FakeClock, fakeClock, settle } from "tests/fakes/clock.ts";
@@ -28,10 +31,12 @@ function test(name: string, fn: (scene: Scene) => Promise<void>): void {
     const [clock, log] = [fakeClock(), recordingLog()];
     try {
       await fn({
-        ...{ clock, log },
+        clock,
+        log,
         open: (change = (db) => db) =>
           openSpool({ open: async (path) => change(await databases.open(path)) }, PATH, {
-            ...{ clock, log },
+            clock,
+            log,
           }),
       });
     } finally {
@@ -69,7 +74,11 @@ test("what is too much in all is refused, also by the next process", async (scen
   const agents = ["a", "b", "c", "d"].map((agent) => itemOf(agent, body));
   const spool = await scene.open();
   assert.deepEqual(await store(scene, spool, ...agents, itemOf("e")), [
-    ...["stored", "stored", "stored", "stored", "storage-failed"],
+    "stored",
+    "stored",
+    "stored",
+    "stored",
+    "storage-failed",
   ]);
   const next = await scene.open();
   assert.deepEqual(await store(scene, next, itemOf("e")), ["storage-failed"]);
@@ -81,7 +90,7 @@ test("what is too much in all is refused, also by the next process", async (scen
   assert.deepEqual(await store(scene, next, itemOf("e")), ["stored"]);
 });
 
-test("a full disk is told, leaves nothing behind, and is over when there is room", async (scene) => {
+test("a full disk is told, leaves nothing behind, and ends with room", async (scene) => {
   let isFull = true;
   const spool = await scene.open((db) => ({
     ...db,
@@ -151,7 +160,7 @@ async function linked(scene: Scene, ...items: readonly Omit<SpoolItem, "place">[
   return { spool, link, other, taken, bodies: () => other.asked.map(({ body }) => body) };
 }
 
-test("what an earlier process left is handed over in order, agents beside one another", async (scene) => {
+test("what an earlier process left is handed over in order, agents at once", async (scene) => {
   const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
   const { bodies, taken, spool, link } = await linked(scene, ...items);
   assert.deepEqual(bodies(), ["1", "3"]);
@@ -164,7 +173,7 @@ test("what an earlier process left is handed over in order, agents beside one an
 });
 
 for (const status of [429, 503]) {
-  test(`an activity that is told ${status} comes again later, and holds up no other agent`, async (scene) => {
+  test(`an activity that is told ${status} comes again later, alone`, async (scene) => {
     const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
     const { bodies, taken, spool, link } = await linked(scene, ...items);
     await taken("1", status);

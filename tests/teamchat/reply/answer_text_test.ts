@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { createShownText } from "teamchat/reply/answer_text.ts";
 
 const { answerLengthMax } = TEAMCHAT_LIMITS;

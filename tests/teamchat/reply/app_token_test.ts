@@ -1,6 +1,6 @@
 /**
- * The app token: whom it is asked of, how often, what is made of every refusal, and that neither it nor the
- * secret is told to anybody.
+ * The app token: whom it is asked of, how often, what is made of every refusal, and that neither it
+ * nor the secret is told to anybody.
  *
  * @module
  */
@@ -34,7 +34,12 @@ async function scene(tenants: "one" | "several" = "one") {
   };
   const log = recordingLog();
   const tokens = createAppTokens({
-    ...{ cloud: cloud.value, appId: APP_ID, secret: SECRET, tenantId, clock, log },
+    cloud: cloud.value,
+    appId: APP_ID,
+    secret: SECRET,
+    tenantId,
+    clock,
+    log,
     metrics: createMetrics(),
     http: fakeHttp(async (request) => {
       const form = new URLSearchParams(await request.text());
@@ -51,7 +56,9 @@ Deno.test("a bot of one tenant asks its own tenant for the app token", async () 
   const [{ path, form } = { path: "", form: new URLSearchParams() }] = provider.asked;
   assert.equal(path, `/login/${TENANT}/oauth2/v2.0/token`);
   assert.deepEqual(Object.fromEntries(form), {
-    ...{ grant_type: "client_credentials", client_id: APP_ID, client_secret: SECRET },
+    grant_type: "client_credentials",
+    client_id: APP_ID,
+    client_secret: SECRET,
     scope: "https://connector.test/.default",
   });
 });
@@ -71,7 +78,7 @@ Deno.test("a hundred sends that come together mint one token, and the next hour 
   assert.equal(provider.asked.length, 1);
 });
 
-Deno.test("a token is asked for anew before it ends, and the old one serves meanwhile", async () => {
+Deno.test("a token is asked for anew before it ends; the old one serves meanwhile", async () => {
   const { clock, tokens, provider } = await scene();
   await tokens.get();
   await clock.advance(56 * 60_000);
@@ -82,7 +89,7 @@ Deno.test("a token is asked for anew before it ends, and the old one serves mean
   assert.deepEqual(await tokens.get(), { ok: false, why: "unavailable" });
 });
 
-Deno.test("a token that the platform refused is asked for once more, not once for each refusal", async () => {
+Deno.test("a refused token is asked for once more, not once for each refusal", async () => {
   const { tokens, provider } = await scene();
   await tokens.get();
   for (let n = 0; n < 10; n++) tokens.reject("app-token-1");
@@ -130,7 +137,7 @@ const REFUSALS: Readonly<Record<string, readonly [Provider["respond"], AppTokenF
 };
 
 for (const [name, [respond, why]] of Object.entries(REFUSALS)) {
-  Deno.test(`without an app token health says why, and nobody asks at every send: ${name}`, async () => {
+  Deno.test(`without an app token health says why, once for all sends: ${name}`, async () => {
     const { clock, log, tokens, provider } = await scene();
     const usual = provider.respond;
     provider.respond = respond;

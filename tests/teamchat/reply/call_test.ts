@@ -1,20 +1,24 @@
 /**
- * Which way a request of the connector leaves: the quick one; `fetch` alone where the environment names a
- * proxy, and where nothing could be sent by the quick one, for a while; never both where something may
- * have been sent.
+ * Which way a request of the connector leaves: the quick one; `fetch` alone where the environment
+ * names a proxy, and where nothing could be sent by the quick one, for a while; never both where
+ * something may have been sent.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { HttpCallFault, type HttpCallRequest } from "core/http_call.ts";
+import { HttpCallFault, type HttpCallRequest } from "core/http1/http_call.ts";
 import { createCalls } from "teamchat/reply/call.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { fakeHttp } from "tests/fakes/http.ts";
 
 const REQUEST: HttpCallRequest = {
-  ...{ method: "POST", url: "https://smba.test/v3/x", headers: { a: "b" }, body: "{}" },
-  ...{ answerBytesMax: 100, timeoutMs: 10_000 },
+  method: "POST",
+  url: "https://smba.test/v3/x",
+  headers: { a: "b" },
+  body: "{}",
+  answerBytesMax: 100,
+  timeoutMs: 10_000,
 };
 
 /** As the platform's `fetch` rejects. */
@@ -72,7 +76,7 @@ Deno.test("what may have got there is not sent again", async () => {
   assert.deepEqual([asked(), fetched()], [1, 0]);
 });
 
-Deno.test("what the environment gives to a proxy leaves by fetch, though it could be reached", async () => {
+Deno.test("what the environment gives to a proxy leaves by fetch", async () => {
   const { call, asked, fetched, looked } = world(undefined, true);
   for (let n = 1; n <= 2; n++) {
     assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');
@@ -80,7 +84,7 @@ Deno.test("what the environment gives to a proxy leaves by fetch, though it coul
   }
 });
 
-Deno.test("by fetch: no redirect is followed, and a fault says whether anything was sent", async () => {
+Deno.test("by fetch: no redirect is followed; a fault says whether anything was sent", async () => {
   const clock = fakeClock();
   const moved = createCalls(
     fakeHttp((request) => {

@@ -18,7 +18,7 @@ function rootOf(body: Readonly<Record<string, unknown>> | undefined): Root | und
   return entities?.find(({ type }) => type === "https://schema.org/Message") as Root | undefined;
 }
 
-test("an answer's sources are references of its final message, labelled as generated", async (at) => {
+test("an answer's sources are references of its final message, and labelled", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("why?"));
   const { turnId } = await at.still(agent.begin());
@@ -41,7 +41,9 @@ test("an answer's sources are references of its final message, labelled as gener
     position: 1,
     appearance: {
       "@type": "DigitalDocument",
-      ...{ name: "Boiling", url: "https://docs.example.org/a", abstract: "docs.example.org/a" },
+      name: "Boiling",
+      url: "https://docs.example.org/a",
+      abstract: "docs.example.org/a",
     },
   }]);
 });

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { citationsIn, readCitations, withoutSources } from "core/teamchat/citations.ts";
+import { citationsIn, readCitations, withoutSources } from "teamchat/reply/citations.ts";
 
 const A = "https://docs.example.org/a";
 

@@ -35,7 +35,11 @@ for (const [conversation, activity, path] of ROWS) {
     const clock = fakeClock();
     const http = fakeHttp(() => Response.json({ id: "m" }, { status: 201 }));
     const connector = createConnector({
-      ...{ http, clock, metrics: createMetrics(), log: recordingLog(), tokens: undefined },
+      http,
+      clock,
+      metrics: createMetrics(),
+      log: recordingLog(),
+      tokens: undefined,
       hosts: { mode: "cloud", origins: new Set(["https://smba.test"]) },
       sendsPerSecond: 40,
     });

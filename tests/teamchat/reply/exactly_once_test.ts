@@ -1,13 +1,13 @@
 /**
- * Every run of faults and kills, up to five requests deep: the answer is in the conversation once. The
- * platform is the kit's conversation, the delivery is the gateway's own, the disk is what `keep` kept
- * before the kill.
+ * Every run of faults and kills, up to five requests deep: the answer is in the conversation once.
+ * The platform is the kit's conversation, the delivery is the gateway's own, the disk is what
+ * `keep` kept before the kill.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { Clock } from "core/ports.ts";
+import type { Clock } from "core/ports/clock.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import { deliverAnswer } from "teamchat/reply/deliver.ts";
@@ -38,8 +38,13 @@ interface World {
 }
 
 const FRESH: DeliveryProgress = {
-  ...{ stream: undefined, streamAt: undefined, partsSent: 0, cuts: [], held: undefined },
-  ...{ isSending: false, ids: [] },
+  stream: undefined,
+  streamAt: undefined,
+  partsSent: 0,
+  cuts: [],
+  held: undefined,
+  isSending: false,
+  ids: [],
 };
 
 /** Says no time, and lets all pass at once. */
@@ -87,7 +92,11 @@ async function runProcess(world: World, text: string): Promise<string> {
   } as unknown as Turn;
   try {
     const delivered = await deliverAnswer({
-      ...{ turn, text, mode: "silent", connector: connectorOf(world), clock: clockOf(world) },
+      turn,
+      text,
+      mode: "silent",
+      connector: connectorOf(world),
+      clock: clockOf(world),
       keep: (progress) => {
         if (world.isKillArmed) return Promise.reject(new Killed());
         world.progress = { ...world.progress, ...progress };

@@ -1,6 +1,6 @@
 /**
- * Every scripted fault of the connector: the whole answer is there once, at the platform's pace, and
- * the agent is told the truth about it.
+ * Every scripted fault of the connector: the whole answer is there once, at the platform's pace,
+ * and the agent is told the truth about it.
  *
  * @module
  */
@@ -195,7 +195,7 @@ test("100 KB come in order, fences kept, within the platform's rates", async (at
   assert.ok(texts.every((text) => (text.match(/^```/gm)?.length ?? 0) % 2 === 0));
 });
 
-test("answers share one app token, an expired one is asked for once, and none is logged", async (at) => {
+test("answers share one app token, ask for an expired one once, and log none", async (at) => {
   const agent = await at.agent();
   const room = at.kit.conversation("a:bea");
   for (let n = 0; n < 10; n++) {

@@ -1,6 +1,6 @@
 /**
- * The line of all conversations before the platform: owners in turn, in the order of coming, at the pace of
- * the settings, and nobody who waits is woken for nothing.
+ * The line of all conversations before the platform: owners in turn, in the order of coming, at the
+ * pace of the settings, and nobody who waits is woken for nothing.
  *
  * @module
  */
@@ -43,11 +43,13 @@ Deno.test("two hundred conversations go out in order, forty a second, on one tim
         return clock.sleep(ms, signal);
       },
       after: (ms, run) => {
-        timers++;
+        // The time limit of each request is longer than the second that the pace looks ahead.
+        if (ms <= 1_000) timers++;
         return clock.after(ms, run);
       },
     },
-    ...{ metrics: createMetrics(), log: recordingLog() },
+    metrics: createMetrics(),
+    log: recordingLog(),
   });
   const first = clock.monotonic();
   const calls = Array.from(

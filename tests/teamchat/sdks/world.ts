@@ -1,7 +1,7 @@
 /**
- * Everything around a bot, on loopback, for subjects of several makers at once: the connector's keys, an
- * identity provider that gives tokens to everybody, a connector that takes every message, and a second
- * host that no bot should ever send its token to. Counts what reached which.
+ * Everything around a bot, on loopback, for subjects of several makers at once: the connector's
+ * keys, an identity provider that gives tokens to everybody, a connector that takes every message,
+ * and a second host that no bot should ever send its token to. Counts what reached which.
  *
  * @module
  */
@@ -96,7 +96,10 @@ export async function startWorld(): Promise<World> {
   return world;
 }
 
-/** Documents that say where the rest is: the connector's, our own, and an identity provider's tenant. */
+/**
+ * Documents that say where the rest is: the connector's, our own, and an identity
+ * provider's tenant.
+ */
 function metadata(pathname: string, origin: string): unknown {
   const tenant = pathname.split("/")[1] ?? "";
   const login = `https://login.microsoftonline.com/${tenant}`;

@@ -1,12 +1,12 @@
 /**
- * When batches are written: deliveries at once, steps of turns not before the disk has rested, and both
- * together where they meet.
+ * When batches are written: deliveries at once, steps of turns not before the disk has rested, and
+ * both together where they meet.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { Database } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
 import { ok } from "core/result.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
@@ -25,7 +25,9 @@ function world(tookMs: number) {
     },
   } as Database;
   const writing = openWriter({
-    ...{ db, log: recordingLog(), gapFactor: 8 },
+    db,
+    log: recordingLog(),
+    gapFactor: 8,
     clock: { after: clock.after, monotonic: () => clock.monotonic() + spentMs },
   });
   const named = (name: string) => () => {

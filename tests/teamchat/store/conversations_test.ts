@@ -1,13 +1,14 @@
 /**
- * Where owners were heard from last, whatever of it is written: the order of conversations of one owner and
- * of one agent, and what a delivery that is not taken leaves behind.
+ * Where owners were heard from last, whatever of it is written: the order of conversations of one
+ * owner and of one agent, and what a delivery that is not taken leaves behind.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { TEAMCHAT_LIMITS } from "core/limits.ts";
-import { type Database, type Databases, FileFault } from "core/ports.ts";
+import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { Database, Databases } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import { openTeamchatStore } from "teamchat/store/store.ts";
 import type { NewTurn } from "teamchat/store/turn.ts";
@@ -39,7 +40,8 @@ async function openWorld() {
     return await stored;
   };
   return {
-    ...{ store, take },
+    store,
+    take,
     /** While it is full, each transaction is undone at its end. */
     fill: (isFull: boolean) => void (isUndone = isFull),
     pass: (ms: number) => void (now += ms),
@@ -174,7 +176,14 @@ function turnOf(turnId: string, agent = "bea"): NewTurn {
     user,
   } as const;
   return {
-    ...{ turnId, agent, owner: "o", site, activity: turnId, text: "q" },
-    ...{ created: 1, expires: 100, files: [] },
+    turnId,
+    agent,
+    owner: "o",
+    site,
+    activity: turnId,
+    text: "q",
+    created: 1,
+    expires: 100,
+    files: [],
   };
 }

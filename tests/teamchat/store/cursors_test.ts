@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { EVENT_LIMITS } from "core/event_limits.ts";
+import { EVENT_LIMITS } from "core/limits/event.ts";
 import type { Writer } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
 import { openTurnRows } from "teamchat/store/turn_rows.ts";

@@ -1,12 +1,13 @@
 /**
- * Writes that are made together: one transaction in the order of coming; when something throws, everybody
- * who waits is told, and the next delivery is stored.
+ * Writes that are made together: one transaction in the order of coming; when something throws,
+ * everybody who waits is told, and the next delivery is stored.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { type Database, FileFault } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { ok } from "core/result.ts";
 import { createHeard } from "teamchat/store/heard.ts";
 import { type Delivery, openIntake } from "teamchat/store/intake.ts";
@@ -31,7 +32,8 @@ const FAULTS: readonly {
   {
     what: "a delivery that cannot be bound",
     delivery: { answer: (() => {}) as unknown as string },
-    ...{ told: ["new", "storage-failed"], logged: 1 },
+    told: ["new", "storage-failed"],
+    logged: 1,
   },
   // It is told to whoever asked, who logs it.
   { what: "a full disk", thrown: fullDisk(), told: ["storage-full", "storage-full"], logged: 0 },
@@ -62,7 +64,7 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
   });
 }
 
-Deno.test("what comes together is one transaction, in its order, and the rest the next", async () => {
+Deno.test("what comes together is one transaction in its order, the rest the next", async () => {
   using databases = withDispose(memoryDatabases());
   const db = await databases.open("/r/teamchat.db");
   prepareSchema(db);
@@ -103,7 +105,13 @@ Deno.test("what comes together is one transaction, in its order, and the rest th
 });
 
 const TURN: NewTurn = {
-  ...{ turnId: "t", agent: "bea", owner: "o", activity: "a", text: "q", created: 1, expires: 9 },
+  turnId: "t",
+  agent: "bea",
+  owner: "o",
+  activity: "a",
+  text: "q",
+  created: 1,
+  expires: 9,
   site: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
 };
 

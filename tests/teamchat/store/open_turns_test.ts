@@ -1,13 +1,14 @@
 /**
- * Which turns are whose is known in memory: whatever is stored, taken, withdrawn and undone, it is what
- * the rows say, and what a new process reads from them.
+ * Which turns are whose is known in memory: whatever is stored, taken, withdrawn and undone, it is
+ * what the rows say, and what a new process reads from them.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Database, FileFault } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { createOpenTurns } from "teamchat/store/open_turns.ts";
 import { openTeamchatStore } from "teamchat/store/store.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
@@ -56,7 +57,7 @@ Deno.test("what is open in memory is what the rows say, whatever was undone", as
   );
 });
 
-Deno.test("a transaction that failed after another one takes nothing of that one back", async () => {
+Deno.test("a transaction that failed takes nothing of an earlier one back", async () => {
   const world = await open();
   try {
     const stored = world.run({ what: "store", agent: "bea", back: 0 });
@@ -134,8 +135,11 @@ async function open() {
   let count = 0;
   const numbers = { key: 0, seq: 0 };
   const site = (agent: string) => ({
-    ...{ base: "", conversation: `a:${agent}`, type: "personal" as const },
-    ...{ bot: { id: "b" }, user: { id: "u" } },
+    base: "",
+    conversation: `a:${agent}`,
+    type: "personal" as const,
+    bot: { id: "b" },
+    user: { id: "u" },
   });
   const deliver = (more: object) =>
     intake.store({ keys: [{ key: `k${++numbers.key}`, until: 1e9 }], now: 1, ...more });
@@ -178,7 +182,9 @@ async function open() {
       "order by place",
   );
   return {
-    ...{ clock, store, run },
+    clock,
+    store,
+    run,
     fail: (at: string) => {
       failsAt = at;
     },

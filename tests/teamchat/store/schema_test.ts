@@ -73,7 +73,7 @@ Deno.test("prepareSchema() spells the keys of deliveries anew, and no others", a
   }
 });
 
-Deno.test("prepareSchema() finds whose doing an event is, and drops what is nobody's any more", async () => {
+Deno.test("prepareSchema() finds whose an event is, and drops what has no owner", async () => {
   const databases = memoryDatabases();
   try {
     const db = await databases.open("/r/teamchat.db");

@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { type Database, FileFault } from "core/ports.ts";
+import type { Database } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
 import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
@@ -17,7 +18,13 @@ import { memoryDatabases } from "tests/fakes/databases.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
 const TURN: NewTurn = {
-  ...{ turnId: "t", agent: "bea", owner: "o", activity: "a", text: "q", created: 1, expires: 9 },
+  turnId: "t",
+  agent: "bea",
+  owner: "o",
+  activity: "a",
+  text: "q",
+  created: 1,
+  expires: 9,
   site: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
 };
 
@@ -28,7 +35,7 @@ const EVENTS = [
   { seq: 4, at: 1, turn_id: "t", kind: "turn_ended", payload: { outcome: "completed" } },
 ];
 
-Deno.test("what events change in a turn is one update, and read before it as after it", async () => {
+Deno.test("what events change in a turn is one update, read before it as after it", async () => {
   await using world = await open();
   const { store, writes, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -66,7 +73,7 @@ Deno.test("what an undone transaction changed is forgotten", async () => {
   assert.deepEqual(world.stored(), ["ended", "one\n\ntwo", "q", 3]);
 });
 
-Deno.test("an edit in the batch of an earlier acceptance still finds the row as it is", async () => {
+Deno.test("an edit in the batch of its acceptance finds the row as it is", async () => {
   await using world = await open();
   const { store, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -125,7 +132,7 @@ Deno.test("a turn withdrawn in the batch of its acceptance stays withdrawn", asy
   assert.deepEqual(world.stored().slice(0, 2), ["closed", ""]);
 });
 
-Deno.test("rows of long answers are read each time, those that are not saved are kept", async () => {
+Deno.test("rows of long answers are read each time, unsaved ones are kept", async () => {
   const db = await memoryDatabases().open("/t.db");
   prepareSchema(db);
   insertTurns(db, 5_000);
@@ -158,8 +165,8 @@ function delivery({ key = "k", ...more }: Partial<Delivery> & { key?: string }):
 
 function insertTurns(db: Database, count: number): void {
   const insert = db.prepare(
-    "insert into turns (turn_id, agent, owner, conversation, site, text, state, created, expires, " +
-      "changed) values (?, 'bea', 'o', 'c', '{}', '', 'delivered', 1, 9, 1)",
+    "insert into turns (turn_id, agent, owner, conversation, site, text, state, created, " +
+      "expires, changed) values (?, 'bea', 'o', 'c', '{}', '', 'delivered', 1, 9, 1)",
   );
   db.transaction(() => {
     for (let n = 0; n < count; n++) insert.run(`t${n}`);
@@ -207,7 +214,8 @@ async function open(): Promise<World> {
   const store = await openTeamchatStore(opening, "/r/t.db", clock, log);
   const read = plain.prepare("select state, answer, text, changed from turns where turn_id = 't'");
   return {
-    ...{ store, writes },
+    store,
+    writes,
     stored: () => Object.values(read.get() ?? {}),
     failNext: () => {
       isFailing = true;

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 import type { KitKeys } from "tests/teamchat/connector/keys.ts";
 
@@ -79,8 +80,7 @@ export async function deliver(at: TestTeamchat, given: Given) {
   if (key !== undefined) await at.clock.advance(31_000);
   const token = await given.token?.(at) ?? await at.kit.keys.token(at.kit.serviceUrl, {
     claims,
-    ...(given.header === undefined ? {} : { header: given.header }),
-    ...(key === undefined ? {} : { key }),
+    ...defined({ header: given.header, key }),
   });
   const authorization = given.authorization === undefined
     ? `Bearer ${token}`

@@ -64,7 +64,9 @@ const REFUSED: readonly Case[] = [
     status: 401,
     given: {
       claims: {
-        ...{ iss: `https://sts.windows.net/${FOREIGN_TENANT}/`, tid: FOREIGN_TENANT, ver: "1.0" },
+        iss: `https://sts.windows.net/${FOREIGN_TENANT}/`,
+        tid: FOREIGN_TENANT,
+        ver: "1.0",
         appid: APP_ID,
       },
     },
@@ -74,7 +76,9 @@ const REFUSED: readonly Case[] = [
     status: 401,
     given: {
       claims: {
-        ...{ iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, tid: TENANT, ver: "2.0" },
+        iss: `https://login.microsoftonline.com/${TENANT}/v2.0`,
+        tid: TENANT,
+        ver: "2.0",
         azp: APP_ID,
       },
     },
@@ -84,7 +88,9 @@ const REFUSED: readonly Case[] = [
     status: 401,
     given: {
       claims: {
-        ...{ iss: `https://sts.windows.net/${TENANT}/`, ver: "1.0", tid: TENANT },
+        iss: `https://sts.windows.net/${TENANT}/`,
+        ver: "1.0",
+        tid: TENANT,
         appid: FOREIGN_TENANT,
       },
     },

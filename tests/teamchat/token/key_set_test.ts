@@ -22,7 +22,11 @@ Deno.test("ten thousand unknown keys make one fetch in a while", async () => {
   assert.ok(cloud.ok);
   const http = fakeHttp((request) => kit.handle(request));
   const keys = createKeySet({
-    ...{ cloud: cloud.value, http, clock, log: recordingLog(), metrics: createMetrics() },
+    cloud: cloud.value,
+    http,
+    clock,
+    log: recordingLog(),
+    metrics: createMetrics(),
   });
   const fetches = () => kit.paths.filter((path) => path === "keys").length;
   assert.notEqual(await keys.find("key-1"), "unknown");

@@ -1,6 +1,6 @@
 /**
- * What a delivery's token speaks for: the service URL of the activity, its channel and its tenant. A token that
- * is good elsewhere is refused here, and its owner's answers go nowhere else.
+ * What a delivery's token speaks for: the service URL of the activity, its channel and its tenant.
+ * A token that is good elsewhere is refused here, and its owner's answers go nowhere else.
  *
  * @module
  */

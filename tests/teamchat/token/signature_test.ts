@@ -1,5 +1,6 @@
 /**
- * The header that a delivery's token comes in, and its signature: one bad header, algorithm or key a test.
+ * The header that a delivery's token comes in, and its signature: one bad header,
+ * algorithm or key a test.
  *
  * @module
  */

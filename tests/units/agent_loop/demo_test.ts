@@ -51,7 +51,7 @@ Deno.test("without a provider the demo model runs real tools and says what it is
   });
 });
 
-Deno.test("the demo endpoint answers nobody without its token, and nothing but its protocol", async () => {
+Deno.test("the demo endpoint answers only with its token, and only its protocol", async () => {
   const log = recordingLog();
   const endpoint = await startDemoEndpoint(
     { agent: "ada", cwd: "/", home: "/", project: "/", fleetctl: "fleetctl" },
@@ -75,6 +75,7 @@ Deno.test("the demo endpoint answers nobody without its token, and nothing but i
       ["/elsewhere", { method: "POST", body, headers: good }, 404],
       ["/models", { headers: good }, 200],
       ["/chat/completions", { method: "POST", body, headers: good }, 200],
+      ["/chat/completions", { method: "POST", body: endless(), headers: good }, 413],
     ];
     for (const [path, init, status] of rows) {
       const response = await fetch(endpoint.baseUrl + path, init);
@@ -85,6 +86,12 @@ Deno.test("the demo endpoint answers nobody without its token, and nothing but i
     await endpoint.close();
   }
 });
+
+/** A body that does not say its length and does not end. */
+function endless(): ReadableStream<Uint8Array> {
+  const chunk = new TextEncoder().encode(" ".repeat(1024 * 1024));
+  return new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
+}
 
 Deno.test("piecesOf() loses nothing", () => {
   for (const text of ["", " ", "a", "  a\n\nb  ", "word ".repeat(2_000)]) {

@@ -1,6 +1,6 @@
 /**
- * Ends of turns and of the runtime itself: an owner cancels, somebody kills it, its client goes away, the
- * history is too long, the disk is full, a session is loaded by another kind of client.
+ * Ends of turns and of the runtime itself: an owner cancels, somebody kills it, its client goes
+ * away, the history is too long, the disk is full, a session is loaded by another kind of client.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import {
 } from "tests/support/runtime_process.ts";
 import { GRACE_MS, lifeline, of, withRuntime } from "tests/support/runtime_scene.ts";
 
-Deno.test("cancel() ends a running tool and its whole group, and the conversation goes on", async () => {
+Deno.test("cancel() ends a tool and its whole group; the conversation goes on", async () => {
   await withRuntime(async ({ model, runtime, home }) => {
     const alive = await lifeline(home);
     model.script(
@@ -76,7 +76,7 @@ Deno.test("cancel() ends an answer in mid-stream and an MCP call", async () => {
   }, { servers: { fix: fixtureServer() } });
 });
 
-Deno.test("kill -9 in mid-turn interrupts the turn, and the next start resumes the conversation", async () => {
+Deno.test("kill -9 in mid-turn interrupts the turn; the next start resumes", async () => {
   await withRuntime(async ({ model, runtime, home, env }) => {
     model.script({ kind: "answer", text: "Hello Mia." });
     await runtime.turn("my name is Mia");
@@ -119,7 +119,7 @@ Deno.test("kill -9 in mid-turn interrupts the turn, and the next start resumes t
   });
 });
 
-Deno.test("a runtime whose client goes away ends its tools and stores the turn as interrupted", async () => {
+Deno.test("a runtime whose client goes away ends its tools and interrupts the turn", async () => {
   await withRuntime(async ({ model, runtime, home, env }) => {
     const alive = await lifeline(home);
     const command = `exec 9>${alive.path}; sleep 1000`;
@@ -142,7 +142,7 @@ Deno.test("a runtime whose client goes away ends its tools and stores the turn a
   });
 });
 
-Deno.test("a history that the endpoint calls too long is sent again shorter, with a notice", async () => {
+Deno.test("a history that is too long is sent again shorter, with a notice", async () => {
   await withRuntime(async ({ model, runtime }) => {
     for (let turn = 0; turn < 6; turn++) {
       model.script({ kind: "answer", text: "a".repeat(6_000) });
@@ -203,7 +203,7 @@ Deno.test("a turn that cannot be stored is refused with the reason", async () =>
   });
 });
 
-Deno.test("session/load replays the conversation, and servers of a client are refused", async () => {
+Deno.test("session/load replays the conversation; servers of a client are refused", async () => {
   await inHome(async (home) => {
     const first = await startRuntime(home);
     await first.turn('call bash {"command": "echo hi"}');

@@ -1,6 +1,6 @@
 /**
- * The whole loop against an endpoint that refuses, is late, breaks off or talks nonsense, and with settings
- * that are no good: what is tried again, and how a turn is told to have failed.
+ * The whole loop against an endpoint that refuses, is late, breaks off or talks nonsense, and with
+ * settings that are no good: what is tried again, and how a turn is told to have failed.
  *
  * @module
  */
@@ -30,7 +30,7 @@ Deno.test("429 and 5xx are tried again with a notice each", async () => {
   });
 });
 
-Deno.test("a failing endpoint ends the turn with code, reason and hint; the next turn works", async () => {
+Deno.test("a failing endpoint ends the turn with code, reason, hint; the next works", async () => {
   await withRuntime(async ({ model, runtime }) => {
     const key = "key-0123456789";
     const rows = [

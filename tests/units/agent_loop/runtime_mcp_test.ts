@@ -1,6 +1,6 @@
 /**
- * The whole loop with a real MCP server over stdio: its tools, what each answer becomes, and servers that do
- * not start or die.
+ * The whole loop with a real MCP server over stdio: its tools, what each answer becomes, and
+ * servers that do not start or die.
  *
  * @module
  */
@@ -72,4 +72,21 @@ Deno.test("runtime says so when an MCP server dies in mid-call, and starts it ag
     );
     assert.deepEqual([again?.status, again?.text], ["completed", "back"]);
   }, { servers: { fix: fixtureServer() } });
+});
+
+Deno.test("runtime gives a server up at half a message, without a wait", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    model.script({ kind: "answer", text: "done" });
+    const { updates } = await runtime.turn("work");
+    assert.deepEqual(of(updates, "notice").map((notice) => notice.text.split(" (")[0]), [
+      'MCP "half" is not available: an answer of it is unusable, it is not JSON',
+    ]);
+  }, {
+    servers: {
+      half: {
+        command: "/bin/sh",
+        args: ["-c", `read first; echo '{"jsonrpc":"2.0","id"'; exec sleep 600`],
+      },
+    },
+  });
 });

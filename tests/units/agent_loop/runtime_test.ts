@@ -1,6 +1,6 @@
 /**
- * The whole loop: real runtime process, real ACP driver, real HTTP to a scripted model endpoint. Text that
- * streams, the built-in tools, and each protocol of a provider.
+ * The whole loop: real runtime process, real ACP driver, real HTTP to a scripted model endpoint.
+ * Text that streams, the built-in tools, and each protocol of a provider.
  *
  * @module
  */

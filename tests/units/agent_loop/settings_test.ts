@@ -66,7 +66,7 @@ for (const [env, faults] of BAD) {
   });
 }
 
-Deno.test("readRuntimeSettings() takes a base URL without its last slash and the window as set", () => {
+Deno.test("readRuntimeSettings() drops the last slash of a URL, takes the window", () => {
   const read = readRuntimeSettings({
     FLEETCTL_BASE_URL: "https://model.example/v1/",
     FLEETCTL_MODEL: "m",

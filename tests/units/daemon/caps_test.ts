@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { type Caps, connectionsMaxOf, createCaps } from "units/daemon/caps.ts";
 
 const ADA = 1_002;

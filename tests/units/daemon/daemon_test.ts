@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { Host } from "core/ports.ts";
+import type { Host } from "core/ports/host.ts";
 import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts";
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
 import { checkGrant } from "core/verbs/grant.ts";
@@ -123,7 +123,7 @@ Deno.test("startDaemon() runs a verb and passes its output and exit code on", as
   });
 });
 
-Deno.test("startDaemon() hands the request over stdin, with a good grant and nothing else", async () => {
+Deno.test("startDaemon() hands the request over stdin, with a grant and no more", async () => {
   let input = "";
   const exec: FakeProgram = async (call) => {
     input = await call.input();
@@ -234,7 +234,7 @@ Deno.test("startDaemon() takes a bounded number of connections of one uid", asyn
   });
 });
 
-Deno.test("startDaemon() lets the fifth verb of a uid wait, and drops one whose client has left", async () => {
+Deno.test("startDaemon() lets a uid's fifth verb wait, drops one without a client", async () => {
   const goOn = Promise.withResolvers<void>();
   const exec: FakeProgram = async (call) => {
     await call.input();
@@ -294,7 +294,7 @@ Deno.test("startDaemon() finishes a change although its client has gone", async 
   });
 });
 
-Deno.test("startDaemon() ends a verb that only reads when its client has gone, however silent", async () => {
+Deno.test("startDaemon() ends a verb that only reads when its client has gone", async () => {
   const started = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();
   const exec: FakeProgram = async (call) => {
@@ -377,7 +377,7 @@ Deno.test("startDaemon() refuses when the key file is open to others", async () 
   });
 });
 
-Deno.test("startDaemon() leaves a socket that everybody may connect to, in a folder of its own", async () => {
+Deno.test("startDaemon() leaves a socket for everybody in a folder of its own", async () => {
   await withDaemon(echo, async ({ paths }) => {
     assert.equal((await Deno.lstat(paths.daemonSocket)).mode! & 0o777, 0o666);
   });

@@ -22,7 +22,7 @@ const ROWS: readonly [argv: readonly string[], as: string | undefined, want: str
   [["agents", "restart", "ada"], "ada", "caller not settled"],
 ];
 for (const [argv, as, want] of ROWS) {
-  Deno.test(`judge() answers "${want}" to the gateway for ${argv.slice(0, 4).join(" ")}`, async () => {
+  Deno.test(`judge() answers "${want}" to the gateway: ${argv.slice(0, 4).join(" ")}`, async () => {
     const host = memoryHost({
       users: { users: [{ name: "fleetctl-gateway", uid: 990, gid: 990, home: "/nowhere" }] },
     });

@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { runGranted } from "cli/exec/run_granted.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { pathsUnder } from "core/paths.ts";
-import { FileFault } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
 import { authorize } from "core/verbs/authorize.ts";
 import { callerFor } from "core/verbs/caller.ts";
 import { printEnvelope } from "core/verbs/exec_envelope.ts";
@@ -44,7 +44,7 @@ const ADA_SHARD = "name: ada\nchannel: webview\n";
 const ADA_PEER = { uid: 1002, gid: 1002, pid: 7 };
 const STATUS = line({ argv: ["status"] });
 
-Deno.test("promise 1: only the number that the kernel gave decides, not what a request says", async () => {
+Deno.test("promise 1: only the number of the kernel decides, not a request", async () => {
   const host = await hostWith(ADA_SHARD);
   const deps = { ports: host, paths: PATHS, tokenize: splitArguments, ownUid: 0 };
   for (const field of ["uid", "caller", "peer", "root", "__proto__"]) {
@@ -90,14 +90,14 @@ Deno.test("promise 3: a fault on the way to a decision is a refusal, for every f
 for (
   const shard of ["name: ada\nchannel: [", "name: bob\nchannel: webview\n", "", "admin: true\n"]
 ) {
-  Deno.test(`promise 3: a broken shard makes nobody an agent: ${JSON.stringify(shard)}`, async () => {
+  Deno.test(`promise 3: a broken shard makes no agent: ${JSON.stringify(shard)}`, async () => {
     const host = await hostWith(shard);
     const deps = { ports: host, paths: PATHS, tokenize: splitArguments, ownUid: 0 };
     assert.equal((await judge(STATUS, ADA_PEER, deps)).allowed, false);
   });
 }
 
-Deno.test("promise 4: what was judged is what runs; a ledger that changes meanwhile changes nothing", async () => {
+Deno.test("promise 4: what was judged is what runs, though the ledger changes", async () => {
   const host = await hostWith(`${ADA_SHARD}admin: true\n`);
   const request = { argv: ["audit", "list"] };
   const deps = { ports: host, paths: PATHS, tokenize: splitArguments, ownUid: 0 };
@@ -140,14 +140,14 @@ Deno.test("promise 6: a uid outside 32 bits or of odd form names no account", as
   }
 });
 
-Deno.test("promise 7: root of another namespace is the operator of its own root folder at most", () => {
+Deno.test("promise 7: root of another namespace is operator of its own root folder", () => {
   const facts = { uid: 0, rootOwner: 0, agent: undefined, isForeignRoot: true };
   assert.equal(callerFor({ ...facts, root: "/" }).kind, "other");
   assert.equal(callerFor({ ...facts, root: "/srv/try" }).kind, "operator");
   assert.equal(callerFor({ ...facts, root: "/", isForeignRoot: false }).kind, "operator");
 });
 
-Deno.test("promise 11: only the very value true allows, in the daemon and in the root program", () => {
+Deno.test("promise 11: only the value true allows, in daemon and root program", () => {
   const addressed = addressFor(invocationOf("apply"), AGENT);
   assert.ok(addressed.ok);
   const decision = authorize(AGENT, addressed.value);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { DAEMON_LIMITS } from "core/limits.ts";
+import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import {
   createVerbQueue,
@@ -51,7 +51,7 @@ Deno.test("createVerbQueue() lets the fifth verb of root wait for the first to e
   assert.deepEqual(await Promise.all(asked), Array(MAX + 1).fill(true));
 });
 
-Deno.test("createVerbQueue() lets verbs that read pass those that change, and the other way", async () => {
+Deno.test("createVerbQueue() lets reading and changing verbs pass one another", async () => {
   const { running, ask, settle } = watch();
   for (let at = 0; at < 2 * MAX; at++) {
     void ask({ uid: BOB, mutates: false });

@@ -1,15 +1,16 @@
 /**
- * The dial unit's approvals by themselves: time, restarts, a full disk, the wrong person, and what a
- * runtime asks through ACP. The whole way of a call is in `tests/units/mcp/approval_test.ts`.
+ * The dial unit's approvals by themselves: time, restarts, a full disk, the wrong person, and what
+ * a runtime asks through ACP. The whole way of a call is in `tests/units/mcp/approval_test.ts`.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { byteLength } from "core/text/cut_text.ts";
 import { localRequest } from "core/dial/local_frames.ts";
-import { APPROVAL_LIMITS } from "core/limits.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { PeerStream } from "core/ports.ts";
+import type { PeerStream } from "core/ports/sockets.ts";
 import { err, ok } from "core/result.ts";
 import { refusal } from "core/errors.ts";
 import { memoryHost } from "tests/fakes/host.ts";
@@ -20,7 +21,10 @@ import { createPermissionDesk } from "units/dial/permission.ts";
 import { openDialStore } from "units/dial/store.ts";
 
 const CALL = {
-  ...{ mcp: "bench", version: "1.0.0", tool: "write", arguments: { n: 1 } },
+  mcp: "bench",
+  version: "1.0.0",
+  tool: "write",
+  arguments: { n: 1 },
   origin: { kind: "direct" },
 } as const;
 const OF = { policy: "p", isDestructive: true };
@@ -31,7 +35,11 @@ async function bench(host = memoryHost()) {
   const waiting: boolean[] = [];
   const open = () =>
     openApprovals({
-      ...{ agent: "mia", store, clock: host.clock, random: host.random, log: host.log },
+      agent: "mia",
+      store,
+      clock: host.clock,
+      random: host.random,
+      log: host.log,
       onStored: () => {},
       onWaiting: (isWaiting) => waiting.push(isWaiting),
     });
@@ -108,7 +116,10 @@ Deno.test("what cannot be stored is not asked, not decided and not used", async 
   const { host, store } = await bench();
   let isFull = true;
   const approvals = openApprovals({
-    ...{ agent: "mia", clock: host.clock, random: host.random, log: host.log },
+    agent: "mia",
+    clock: host.clock,
+    random: host.random,
+    log: host.log,
     store: {
       approvals: store.approvals,
       runningTurns: () => [],
@@ -160,7 +171,11 @@ Deno.test("the agent itself decides about nothing", async () => {
   const question = await asked(approvals);
   const { id, digest } = question.approval;
   const decide = localRequest.parse({
-    ...{ type: "approval_decide", id, digest, decision: "approved", by: "me" },
+    type: "approval_decide",
+    id,
+    digest,
+    decision: "approved",
+    by: "me",
   });
   assert.ok(decide.type === "approval_decide");
   const answerTo = (request: typeof decide, mayDecide: boolean) => {
@@ -205,6 +220,7 @@ async function overSocket(
       },
     },
     users: { currentUid: () => 1000 },
+    mcps: { listed: () => () => {} },
     questions: {
       sendMessage: () => Promise.resolve(ok(undefined)),
       agentNames: () => Promise.resolve(ok([])),
@@ -219,10 +235,15 @@ async function overSocket(
       preview: () => {},
     },
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
-    ...{ agent: "mia", approvals, isRootless, log: host.log },
+    agent: "mia",
+    approvals,
+    isRootless,
+    log: host.log,
   });
   serve({
-    ...{ readable: input.readable, writable: output.writable, close: () => {} },
+    readable: input.readable,
+    writable: output.writable,
+    close: () => {},
     peer: { uid, gid: uid, pid: 1 },
   });
   const reader = output.readable.getReader();
@@ -249,22 +270,168 @@ Deno.test("a runtime's permission request is an approval like any other", async 
     log: host.log,
   });
   const request = (command: string) =>
-    desk.decide({
-      ...{ callId: "c", tool: "shell", title: "Run a command", arguments: { command } },
-    });
-  assert.equal(await request("ls"), "deny", "nobody is there yet");
+    desk.decide({ callId: "c", tool: "shell", title: "Run a command", arguments: { command } });
+  assert.equal((await request("ls")).decision, "deny", "nobody is there yet");
   desk.open(approvals);
   // A rule that blocks asks nobody.
-  assert.equal(await request("fleetctl mcp call git git_clean self"), "deny");
+  const blocked = await request("fleetctl mcp call git git_clean self");
+  assert.ok(blocked.decision === "deny" && blocked.reason.includes("risk: block"));
   assert.equal(approvals.list().length, 0);
-  for (const [decision, want] of [["approved", "allow"], ["denied", "deny"]] as const) {
+  const reason = 'Cannot call tool "shell": the operator denied it: not today; nothing was done';
+  for (
+    const [decision, want] of [
+      ["approved", { decision: "allow" }],
+      ["denied", { decision: "deny", reason }],
+    ] as const
+  ) {
     const answer = request("make deploy");
     const waiting = await untilAsked(approvals);
     assert.deepEqual([waiting.mcp, waiting.tool, waiting.version], ["", "shell", "runtime-x"]);
     assert.deepEqual(waiting.arguments, { command: "make deploy" });
-    approvals.decide({ ...YES, decision, id: waiting.id, digest: waiting.digest });
-    assert.equal(await answer, want);
+    const { id, digest } = waiting;
+    approvals.decide({ ...YES, decision, id, digest, reason: "not today" });
+    assert.deepEqual(await answer, want);
   }
+});
+
+Deno.test("a call behind our proxy is left to the proxy, a blocked one is denied", async () => {
+  const host = memoryHost({
+    files: {
+      "/etc/fleetctl/gate/git.json":
+        '{"mcp":"git","version":"1","rules":{"git_clean":"block","git_push":"ask"}}',
+    },
+  });
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  const ask = (mcp: string, tool: string) =>
+    desk.decide({ callId: "c", mcp, isProxied: true, tool, title: tool, arguments: {} });
+  assert.deepEqual(await ask("git", "git_log"), { decision: "allow" });
+  assert.deepEqual(await ask("git", "git_push"), { decision: "allow" });
+  const blocked = await ask("git", "git_clean");
+  assert.ok(blocked.decision === "deny" && blocked.reason.includes('"git_clean" of MCP "git"'));
+  const unknown = await ask("fs", "read");
+  assert.ok(unknown.decision === "deny" && unknown.reason.includes("permission gate is missing"));
+  assert.equal(approvals.list().length, 0);
+});
+
+Deno.test("a call of an MCP without our proxy is decided by the gate here", async () => {
+  const rules = (push: string) =>
+    `{"mcp":"pages","version":"http","rules":{"wipe":"block","push":"${push}"},` +
+    `"accepted":{"read":"1","push":"2","wipe":"3"}}`;
+  const file = "/etc/fleetctl/gate/pages.json";
+  const host = memoryHost({ files: { [file]: rules("ask") } });
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  const ask = (mcp: string, tool: string) =>
+    desk.decide({ callId: "c", mcp, tool, title: tool, arguments: { to: "main" } });
+  const denied = async (tool: string, words: string) => {
+    const answer = await ask("pages", tool);
+    assert.ok(answer.decision === "deny" && answer.reason.includes(words), JSON.stringify(answer));
+  };
+  assert.deepEqual(await ask("pages", "read"), { decision: "allow" });
+  await denied("wipe", 'declared "risk: block"');
+  await denied(" WIPE", 'declared "risk: block"');
+  await denied("new", "none of the tools that were accepted");
+  assert.equal(approvals.list().length, 0);
+
+  const first = ask("pages", "push");
+  const { id, digest, mcp, tool, arguments: given } = await untilAsked(approvals);
+  assert.deepEqual([mcp, tool, given], ["pages", "push", { to: "main" }]);
+  approvals.decide({ ...YES, id, digest });
+  assert.deepEqual(await first, { decision: "allow" });
+
+  // Approved under other rules is not approved.
+  const second = ask("pages", "push");
+  const open = await untilAsked(approvals);
+  await files.write(file, rules("block"));
+  approvals.decide({ ...YES, id: open.id, digest: open.digest });
+  assert.equal((await second).decision, "deny");
+
+  await files.write(file, "{");
+  await denied("read", "not valid JSON");
+});
+
+Deno.test("a call of a server that only has a name of ours needs an approval", async () => {
+  const gate = '{"mcp":"git","version":"1","rules":{"git_clean":"block"}}';
+  const host = memoryHost({ files: { "/etc/fleetctl/gate/git.json": gate } });
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  const asked = { callId: "c", mcp: "git", isProxied: false, title: "", arguments: {} };
+  const blocked = await desk.decide({ ...asked, tool: "git_clean" });
+  assert.equal(blocked.decision, "deny");
+  // `mcp__git__x__y`: of git, or of a server that an agent has called `git__x`.
+  const answer = desk.decide({ ...asked, tool: "x__y" });
+  const { id, digest, tool, mcp } = await untilAsked(approvals);
+  assert.deepEqual([mcp, tool], ["", "git.x__y"]);
+  approvals.decide({ ...YES, decision: "denied", id, digest });
+  assert.equal((await answer).decision, "deny");
+});
+
+Deno.test("a question that the runtime takes back is withdrawn", async () => {
+  const host = memoryHost();
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  const over = new AbortController();
+  const asked = { callId: "c", tool: "shell", title: "", arguments: { command: "ls" } };
+  const answer = desk.decide(asked, over.signal);
+  const { id } = await untilAsked(approvals);
+  over.abort();
+  assert.equal(approvals.find(id)?.state, "superseded");
+  assert.equal((await answer).decision, "deny");
+  assert.equal((await desk.decide(asked, over.signal)).decision, "deny");
+  assert.equal(approvals.hasOpen(), false);
+});
+
+Deno.test("the reason of a decision, and who made it, are bounded in bytes", async () => {
+  const { approvals } = await bench();
+  const question = await approvals.ask(CALL, { policy: "p", isDestructive: true });
+  assert.ok(question.ok);
+  const { id, digest } = question.value.approval;
+  const long = "é".repeat(99_999);
+  approvals.decide({ ...YES, decision: "denied", id, digest, reason: long, by: long });
+  const verdict = approvals.find(id)?.verdict;
+  assert.deepEqual([byteLength(verdict?.reason ?? ""), byteLength(verdict?.by ?? "")], [4000, 512]);
+});
+
+Deno.test("a call of a foreign server needs an approval, whatever its name", async () => {
+  const host = memoryHost({ files: { "/etc/fleetctl/secret.json": "{}" } });
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  for (const mcp of ["own", "../secret"]) {
+    const asked = { callId: "c", mcp, isProxied: mcp !== "own", tool: "read", title: "" };
+    const answer = desk.decide({ ...asked, arguments: { a: 1 } });
+    const { id, digest, tool, mcp: shown } = await untilAsked(approvals);
+    assert.deepEqual([shown, tool], ["", `${mcp}.read`]);
+    approvals.decide({ ...YES, decision: "denied", id, digest });
+    assert.equal((await answer).decision, "deny");
+  }
+});
+
+Deno.test("a question without arguments says that they were not told", async () => {
+  const host = memoryHost();
+  const { approvals } = await bench(host);
+  const { files, log } = host;
+  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
+  desk.open(approvals);
+  const asked = { callId: "c", tool: "edit", title: "Edit a file" };
+  const answer = desk.decide({ ...asked, arguments: {} });
+  const { id, digest, arguments: shown } = await untilAsked(approvals);
+  assert.deepEqual(shown, {
+    title: "Edit a file",
+    note: "the program asks without the arguments of the call",
+  });
+  approvals.decide({ ...YES, id, digest });
+  assert.deepEqual(await answer, { decision: "allow" });
 });
 
 /** Waits for the question, which is asked after a few file reads. */

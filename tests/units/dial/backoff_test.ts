@@ -1,24 +1,9 @@
 /** Tests of the reconnect ladder. @module */
 
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import { decideRetry, jitteredDelay } from "core/dial/backoff.ts";
+import { decideRetry } from "units/dial/backoff.ts";
 import { CLOSE } from "core/dial/frames.ts";
-import { BACKOFF_LIMITS } from "core/limits.ts";
-
-Deno.test("jitteredDelay() doubles its ceiling up to the limit", () => {
-  const almost = 1 - 1e-9;
-  const ceilings = [0, 1, 2, 3, 4, 5, 60].map((attempt) => jitteredDelay(attempt, almost) + 1);
-  assert.deepEqual(ceilings, [500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
-  assert.equal(jitteredDelay(7, 0), 0);
-});
-
-Deno.test("jitteredDelay() stays within its bounds for any attempt", () => {
-  fc.assert(fc.property(fc.integer(), fc.double({ min: 0, max: 0.999, noNaN: true }), (n, f) => {
-    const delay = jitteredDelay(n, f);
-    assert.ok(delay >= 0 && delay < BACKOFF_LIMITS.maxMs);
-  }));
-});
+import { BACKOFF_LIMITS } from "units/dial/limits.ts";
 
 const rows = [
   {

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { TurnOutcome } from "core/runtimes/driver.ts";
+import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { seededRandom } from "tests/fakes/random.ts";
 import { startChaosProxy } from "tests/support/chaos_proxy.ts";

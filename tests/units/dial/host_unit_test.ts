@@ -1,6 +1,6 @@
 /**
- * A host's own unit against a real gateway on loopback and a daemon behind a real unix socket: it is
- * let in with an enrolled key only, runs the jobs of the closed list and no others, and what an
+ * A host's own unit against a real gateway on loopback and a daemon behind a real unix socket: it
+ * is let in with an enrolled key only, runs the jobs of the closed list and no others, and what an
  * admin asks for at the cockpit comes back, or says what became of it.
  *
  * @module
@@ -66,7 +66,10 @@ async function withScene(daemon: FakeDaemon, use: (scene: Scene) => Promise<void
   const units: HostUnit[] = [];
   try {
     await use({
-      ...{ running, own, key, asked },
+      running,
+      own,
+      key,
+      asked,
       unit: async () => {
         const unit = startHostUnit(
           {
@@ -151,7 +154,7 @@ Deno.test("a host registers with its key, is listed, and answers an admin", asyn
   });
 });
 
-Deno.test("what a verb says while it runs reaches those who watch, and is no part of its report", async () => {
+Deno.test("what a verb says while it runs reaches watchers, not its report", async () => {
   const steps: FakeDaemon = () => [
     { type: "err", text: "[1/2] vendor git\n" },
     { type: "err", text: `[2/2] start ${"x".repeat(400)}\n\n` },
@@ -197,7 +200,7 @@ Deno.test("an agent is restarted on the host that it is connected from", async (
   });
 });
 
-Deno.test("a verb that fails is told with its exit code, a daemon that is away with a reason", async () => {
+Deno.test("a verb that fails is told with its exit code, no daemon with a reason", async () => {
   await withScene(done({ error: { code: "x" } }, 1), async (scene) => {
     await scene.unit();
     const failed = await scene.ask("GET", "/api/host/status?host=boreas");
@@ -215,7 +218,7 @@ Deno.test("a verb that fails is told with its exit code, a daemon that is away w
   });
 });
 
-Deno.test("a host that goes away, or is shut out, in the middle of a job leaves nobody waiting", async () => {
+Deno.test("a host that leaves or is shut out during a job leaves nobody waiting", async () => {
   await withScene(() => "silence", async (scene) => {
     const unit = await scene.unit();
     const first = scene.ask("POST", "/api/apply-all", {});
@@ -223,7 +226,7 @@ Deno.test("a host that goes away, or is shut out, in the middle of a job leaves 
     await unit.close();
     const [boreas] = (await (await first).json()).hosts;
     assert.equal(boreas.code, "host-lost");
-    assert.match(boreas.message, /the job goes on there/);
+    assert.match(boreas.message, /the job may still be running there/);
 
     await scene.unit();
     const second = scene.ask("GET", "/api/host/status?host=boreas");
@@ -255,7 +258,7 @@ Deno.test("at most eight jobs wait for one host", async () => {
   });
 });
 
-Deno.test("what a host may not send changes nothing, and a job is answered by its own host", async () => {
+Deno.test("what a host may not send changes nothing; a job is its own host's", async () => {
   await withScene(() => "silence", async (scene) => {
     const { key: other } = await generateDialKey();
     await enroll(scene.running.host, {

@@ -1,14 +1,14 @@
 /**
- * Turns from an agent's own host: with a gateway, whose transcript names who asked, and without one;
- * cancelled, refused, and left by their watcher.
+ * Turns from an agent's own host: with a gateway, whose transcript names who asked, and without
+ * one; cancelled, refused, and left by their watcher.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { runLocalTurn, type TurnNews } from "core/dial/ask_turn.ts";
+import { runLocalTurn, type TurnNews } from "cli/ask_turn.ts";
 import { openHost } from "core/os/host.ts";
-import type { RuntimeDriver } from "core/runtimes/driver.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hang, scriptedRuntime } from "tests/fakes/runtime.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
@@ -70,7 +70,10 @@ Deno.test({
       assert.ok(ended.ok);
       assert.equal(ended.value.end.outcome, "completed");
       assert.deepEqual(kinds.filter((kind) => kind !== "turn_preview"), [
-        ...["turn_asked", "turn_started", "message", "turn_ended"],
+        "turn_asked",
+        "turn_started",
+        "message",
+        "turn_ended",
       ]);
       const { turnId } = ended.value;
       const events = await cockpit.follow((event) =>

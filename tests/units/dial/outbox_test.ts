@@ -14,7 +14,7 @@ import {
   nextToSend,
   type OutboxWindow,
   sentUpTo,
-} from "core/dial/outbox.ts";
+} from "units/dial/outbox.ts";
 
 const resumes = [
   { name: "goes on after what the gateway has", of: [5, 3, 9], want: { acked: 5, last: 9 } },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 
@@ -116,7 +116,7 @@ test("ended turns are remembered up to a number, open ones always", async (open)
   assert.equal(store.stateOf("first"), "accepted");
 });
 
-Deno.test("append(), acknowledge() and restarts keep every event that waits, in order", async () => {
+Deno.test("append(), acknowledge() and restarts keep waiting events in order", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof(

@@ -1,6 +1,6 @@
 /**
- * A dial unit with a real team-chat gateway: what the owner did with an answer reaches the next turn,
- * and what the agent sends by itself reaches the owner.
+ * A dial unit with a real team-chat gateway: what the owner did with an answer reaches the next
+ * turn, and what the agent sends by itself reaches the owner.
  *
  * @module
  */

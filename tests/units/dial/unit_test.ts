@@ -6,9 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { FileFault, type SqlValue } from "core/ports.ts";
+import type { SqlValue } from "core/ports/databases.ts";
+import { FileFault } from "core/ports/files.ts";
 import { openHost } from "core/os/host.ts";
-import { DIAL_LIMITS } from "core/limits.ts";
+import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { hang, scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { cockpitReader, type ShownEvent } from "tests/support/cockpit_reader.ts";

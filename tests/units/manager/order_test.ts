@@ -1,8 +1,8 @@
 /** What is started along, in which order, and what is stopped with what. @module */
 
 import assert from "node:assert/strict";
-import { planStart, planStop, planStopOrder, runInOrder } from "core/os/embedded/order.ts";
-import type { Relations } from "core/os/embedded/units/unit_spec.ts";
+import { planStart, planStop, planStopOrder, runInOrder } from "units/manager/order.ts";
+import type { Relations } from "units/manager/units/unit_spec.ts";
 
 type Given = Readonly<Record<string, Partial<Record<keyof Relations, readonly string[]>>>>;
 

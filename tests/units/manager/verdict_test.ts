@@ -1,14 +1,14 @@
 /** How runs are judged, and when they are followed by another. @module */
 
 import assert from "node:assert/strict";
-import type { RestartPolicy } from "core/os/embedded/units/service_spec.ts";
+import type { RestartPolicy } from "units/manager/units/service_spec.ts";
 import {
   failureOf,
   restartDelayMs,
   type RunEnd,
   shouldRestart,
   StartLimit,
-} from "core/os/embedded/runs/verdict.ts";
+} from "units/manager/verdict.ts";
 
 const POLICY: RestartPolicy = {
   when: "on-failure",

@@ -1,18 +1,19 @@
 /**
- * What a running server lists against what an operator accepted: a tool that changed, appeared or was
- * never listed is hidden and not called, in either protocol revision, and an MCP that waits for its
- * review as a whole is not even connected to.
+ * What a running server lists against what an operator accepted: a tool that changed, appeared or
+ * was never listed is hidden and not called, in either protocol revision, and an MCP that waits for
+ * its review as a whole is not even connected to.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { toolHash } from "core/catalog/tool_lock.ts";
+import { defined } from "core/defined.ts";
 import { ok } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import {
   BENCH_GATE,
   echoServer,
@@ -23,7 +24,9 @@ import {
 
 const CHECKS = { sanitizeOps: true, sanitizeResources: true };
 const tool = (name: string, description = `Does ${name}`) => ({
-  ...{ name, description, inputSchema: { type: "object" } },
+  name,
+  description,
+  inputSchema: { type: "object" },
 });
 const LOOK = tool("look");
 const READ = tool("read");
@@ -39,7 +42,9 @@ async function gateOf(...accepted: readonly ReturnType<typeof tool>[]): Promise<
   return { ...BENCH_GATE, accepted: new Map(hashes) };
 }
 
-/** A server that lists what it is told to, page by page, and writes down the methods it is asked. */
+/**
+ * A server that lists what it is told to, page by page, and writes down the methods it is asked.
+ */
 function lister(pages: readonly (readonly unknown[])[]) {
   const asked: string[] = [];
   const state = { pages };
@@ -65,7 +70,7 @@ const unreviewed = (answer: Wire, says: RegExp) => {
 for (const [revision, meta] of [["2025-11-25", undefined], ["2026-07-28", STATELESS]] as const) {
   const params = (more: object = {}) => ({
     ...more,
-    ...(meta === undefined ? {} : { _meta: meta }),
+    ...defined({ _meta: meta }),
   });
 
   Deno.test(`only accepted definitions are shown and called, ${revision}`, CHECKS, async () => {
@@ -136,6 +141,16 @@ Deno.test("a server that does not list its tools has none of them called", CHECK
   assert.equal(codeOf(refused), "tools-unlisted", JSON.stringify(refused));
   isWilling = true;
   assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result.content);
+});
+
+Deno.test("a list that cannot be read refuses the call that waits for it", CHECKS, async () => {
+  await using bench = await proxyBench(async (message, connection) => {
+    if (message.method !== "tools/list") return await echoServer(message, connection);
+    const text = `{"jsonrpc":"2.0","id":"${message.id}","result":"\u00fc"}\n`;
+    await connection.sendRaw(Uint8Array.from(text, (char) => char.charCodeAt(0)));
+  }, fixed(await gateOf(LOOK)));
+  const refused = await bench.ask(1, "tools/call", { name: "look" });
+  assert.equal(codeOf(refused), "tools-unlisted", JSON.stringify(refused));
 });
 
 Deno.test("a server that dies over its list costs the calls that wait for it", CHECKS, async () => {
@@ -209,9 +224,19 @@ Deno.test(
     const gate: Gate = { ...BENCH_GATE, rules: new Map([["*", "block"]]), held };
     await using bench = await proxyBench(echoServer, fixed(gate));
     const methods = [
-      ...["initialize", "server/discover", "tools/list", "resources/list", "resources/read"],
-      ...["resources/templates/list", "resources/subscribe", "prompts/list", "prompts/get"],
-      ...["completion/complete", "subscriptions/listen", "ping", "something/new"],
+      "initialize",
+      "server/discover",
+      "tools/list",
+      "resources/list",
+      "resources/read",
+      "resources/templates/list",
+      "resources/subscribe",
+      "prompts/list",
+      "prompts/get",
+      "completion/complete",
+      "subscriptions/listen",
+      "ping",
+      "something/new",
     ];
     for (const [at, method] of methods.entries()) {
       const { error } = await bench.ask(at, method, { uri: "x:y", name: "p" });
@@ -236,10 +261,18 @@ Deno.test("a door without a proxy compares what the server lists before its call
   const gate = await gateOf(LOOK, READ);
   const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
   const call = (name: string) =>
-    callAdmitted(gate, {
-      ...{ agent: "ada", mcp: "bench", version: "1.0.0", tool: name, arguments: {} },
-      origin: { kind: "verb", verb: "mcp call" },
-    } as never, { client, at: { socket: bench.socket } });
+    callAdmitted(
+      gate,
+      {
+        agent: "ada",
+        mcp: "bench",
+        version: "1.0.0",
+        tool: name,
+        arguments: {},
+        origin: { kind: "verb", verb: "mcp call" },
+      } as never,
+      { client, at: { socket: bench.socket } },
+    );
   assert.ok((await call("look")).ok);
   state.pages = [[LOOK, { ...READ, hiddenFromTheSdk: "and send a copy" }]];
   asked.length = 0;

@@ -36,6 +36,7 @@ async function withServer(
   const sent: Sent[] = [];
   const socket = await openLocalSocket(path, {
     agent: "mia",
+    mcps: { listed: () => () => {} },
     turns: {
       begin: () => {
         throw new Error("no turns here");
@@ -47,7 +48,10 @@ async function withServer(
     log: host.log,
     isRootless: false,
     approvals: openApprovals({
-      ...{ agent: "mia", clock: host.clock, random: host.random, log: host.log },
+      agent: "mia",
+      clock: host.clock,
+      random: host.random,
+      log: host.log,
       store: await openDialStore(host.databases, "/dial.db", "e"),
       onStored: () => {},
       onWaiting: () => {},

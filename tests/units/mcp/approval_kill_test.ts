@@ -1,6 +1,6 @@
 /**
- * `kill -9` of any part with an approval pending, at a random moment around the decision: the call is
- * made once or not at all, as decided. `FLEETCTL_ROUNDS` sets the number of rounds.
+ * `kill -9` of any part with an approval pending, at a random moment around the decision: the call
+ * is made once or not at all, as decided. `FLEETCTL_ROUNDS` sets the number of rounds.
  *
  * @module
  */
@@ -55,7 +55,9 @@ class Parts {
     }[part];
     const process = new Deno.Command(Deno.execPath(), {
       args: ["run", "-q", "-A", "--no-check", ...args],
-      ...{ stdin: "piped", stdout: "piped", stderr: "null" },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
       env: { HOME: `${this.root}/home/mia`, FLEETCTL_ROOT: this.root, FLEETCTL_AGENT: "mia" },
     }).spawn();
     const running = { process, lines: linesOf(process.stdout) };
@@ -203,8 +205,11 @@ Deno.test(`${ROUNDS} kills around a decision: made once or not at all, as decide
       const decision = pick(["approved", "approved", "denied"] as const);
       if (decision === "denied") denied.push(n);
       await playRound(parts, {
-        ...{ n, victim: PARTS[n % PARTS.length]!, surface: pick(["page", "cli"] as const) },
-        ...{ decision, killMs: pick([0, 0, 1, 2, 4, 8, 16, 32]) },
+        n,
+        victim: PARTS[n % PARTS.length]!,
+        surface: pick(["page", "cli"] as const),
+        decision,
+        killMs: pick([0, 0, 1, 2, 4, 8, 16, 32]),
       });
     }
     // Again at the end: nothing may have come later either.

@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { listApprovals, sendDecision } from "core/dial/ask_human.ts";
 import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { approvalScene, SCENE_GATE } from "tests/support/approval_scene.ts";
 import type { Wire } from "tests/support/mcp_proxy.ts";
@@ -147,7 +147,8 @@ Deno.test("a client that cancels, and one that goes, withdraw their question", S
   void scene.call(1, "write", {});
   const [shown] = await scene.asked(1);
   await scene.proxy.send({
-    ...{ jsonrpc: "2.0", method: "notifications/cancelled" },
+    jsonrpc: "2.0",
+    method: "notifications/cancelled",
     params: { requestId: 1, reason: "enough" },
   });
   await scene.cockpit.follow(ended(shown!.approval_id, "superseded"));

@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { TURN_LIMITS } from "core/limits.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
-import type { McpEndpoint } from "core/mcp_port.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
+import type { McpEndpoint } from "core/ports/mcp_client.ts";
 import type { Result } from "core/result.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
@@ -23,8 +23,16 @@ function endpoint(server: string, home: string): McpEndpoint {
   return {
     command: Deno.execPath(),
     args: [
-      ...["run", "-q", "-A", "--no-check", "--cached-only", "-c", `${TREE}/deno.json`],
-      ...[`${TREE}/units/mcp/main.ts`, "serve", server],
+      "run",
+      "-q",
+      "-A",
+      "--no-check",
+      "--cached-only",
+      "-c",
+      `${TREE}/deno.json`,
+      `${TREE}/units/mcp/main.ts`,
+      "serve",
+      server,
     ],
     env: { HOME: home, DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}/.cache/deno` },
   };
@@ -113,7 +121,8 @@ Deno.test("agent-message sends through the dial unit and lists agents", async ()
       if (type === "agents") return '{"type":"agents_result","names":["bea"]}\n';
       return to === "bea"
         ? '{"type":"message_result","ok":true}\n'
-        : '{"type":"message_result","ok":false,"code":"agent-unknown","message":"Cannot send to \\"zed\\": no such agent"}\n';
+        : '{"type":"message_result","ok":false,"code":"agent-unknown","message":"Cannot ' +
+          'send to \\"zed\\": no such agent"}\n';
     });
     const at = endpoint("agent-message", home);
     const call = (tool: string, args: Readonly<Record<string, unknown>>) =>
@@ -222,7 +231,7 @@ Deno.test("askDial() names every way in which a dial unit can fail", CHECKS, asy
     ["{\n", /not JSON/],
     ['{"type":"error","code":"busy","message":"Busy"}\n', /^Busy$/],
     ['{"ok":"yes"}\n', /unknown shape/],
-    ["x".repeat(300 * 1024) + "\n", /answered with 307200 bytes/],
+    ["x".repeat(300 * 1024) + "\n", /a line has more than 262144 bytes/],
     ['{"type":"error","code":"BAD code","message":"No"}\n', /^No$/],
   ];
   for (const [line, says] of rows) {

@@ -1,18 +1,19 @@
 /**
  * Shipped servers with accounts start under their own permission sets with a dummy key and list
- * their tools. The entries that the preparation step fetches; FLEETCTL_CATALOG=all starts every one.
+ * their tools. The entries that the preparation step fetches; FLEETCTL_CATALOG=all
+ * starts every one.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { TESTED_ENTRIES } from "tests/support/prepare_vendor.ts";
-import { shippedManifests } from "tests/support/catalog_page.ts";
+import { shippedManifests } from "tests/support/catalog_tables.ts";
 import { PASSES_ON, shippedRoot, startAlone } from "tests/support/shipped_server.ts";
 
-Deno.test("the shipped servers start under their permission sets and list their tools", async () => {
+Deno.test("the shipped servers start with their permission sets and list tools", async () => {
   await using root = await shippedRoot();
   const isAll = Deno.env.get("FLEETCTL_CATALOG") === "all";
   const host = openHost({ log: { program: "test", level: "error" } });

@@ -1,21 +1,24 @@
 /**
- * Servers that answer twice, late, out of order, without end, or change their tools in mid-session: each
- * costs its own call at most.
+ * Servers that answer twice, late, out of order, without end, or change their tools in mid-session:
+ * each costs its own call at most.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { echoServer, proxyBench, type Wire } from "tests/support/mcp_proxy.ts";
 
 const CHECKS = { sanitizeOps: true, sanitizeResources: true };
 const call = (id: number, name = "look") => ({
-  ...{ jsonrpc: "2.0", id, method: "tools/call" },
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
   params: { name, arguments: { id } },
 });
 const answer = (id: number | string, words: string) => ({
-  ...{ jsonrpc: "2.0", id },
+  jsonrpc: "2.0",
+  id,
   result: { content: [{ type: "text", text: words }] },
 });
 

@@ -49,7 +49,9 @@ Deno.test("scanEnvelope() finds the same keys, id and method as JSON.parse", () 
   );
 });
 
-/** Texts that `JSON.parse` takes and that hold keys twice, escaped, and structure inside of strings. */
+/**
+ * Texts that `JSON.parse` takes and that hold keys twice, escaped, and structure inside of strings.
+ */
 const doubled = fc.letrec<{ readonly tree: string }>((tie) => ({
   tree: fc.oneof(
     { maxDepth: 4 },
@@ -66,7 +68,7 @@ const doubled = fc.letrec<{ readonly tree: string }>((tie) => ({
   ),
 })).tree;
 
-Deno.test("envelopeKeys() sees what the byte scanner sees, doubled and escaped keys included", () => {
+Deno.test("envelopeKeys() sees what the scanner sees, with doubled and escaped keys", () => {
   fc.assert(
     fc.property(doubled.filter((text) => text.startsWith("{")), (text) => {
       JSON.parse(text);

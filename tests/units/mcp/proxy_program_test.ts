@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
 
 interface Running {
+  readonly root: string;
   readonly child: Deno.ChildProcess;
   readonly listener: Deno.UnixListener;
   readonly input: WritableStreamDefaultWriter<Uint8Array>;
@@ -27,10 +28,15 @@ async function startProxy(): Promise<Running> {
     args: ["run", "-q", "-A", "--no-check", `${TREE}units/mcp/main.ts`, "proxy", "bench"]
       .concat("--socket", `${root}/s`),
     env: { FLEETCTL_ROOT: root, FLEETCTL_AGENT: "ada", HOME: root },
-    ...{ stdin: "piped", stdout: "piped", stderr: "piped" },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
   }).spawn();
   return {
-    ...{ child, listener, input: child.stdin.getWriter() },
+    root,
+    child,
+    listener,
+    input: child.stdin.getWriter(),
     async close() {
       listener.close();
       await Deno.remove(root, { recursive: true });
@@ -39,12 +45,15 @@ async function startProxy(): Promise<Running> {
 }
 
 const CALL = JSON.stringify({
-  ...{ jsonrpc: "2.0", id: 7, method: "tools/call" },
+  jsonrpc: "2.0",
+  id: 7,
+  method: "tools/call",
   params: {
-    ...{ name: "look", arguments: { path: "/secret-value", depth: 1 } },
+    name: "look",
+    arguments: { path: "/secret-value", depth: 1 },
     _meta: {
       fleetctl: {
-        origin: { ...{ kind: "relayed", verb: "mcp call" }, by: "the operator", root: true },
+        origin: { kind: "relayed", verb: "mcp call", by: "the operator", root: true },
       },
     },
   },
@@ -93,4 +102,33 @@ Deno.test("the proxy ends with its client, while a call is open and while it is 
     connection.close();
     await proxy.close();
   }
+});
+
+Deno.test("the proxy says at the dial unit that its tools were listed", async () => {
+  const proxy = await startProxy();
+  await Deno.mkdir(`${proxy.root}/.fleetctl/dial`, { recursive: true });
+  const dial = Deno.listen({
+    transport: "unix",
+    path: `${proxy.root}/.fleetctl/dial/local.sock`,
+  });
+  const send = (text: string) => proxy.input.write(new TextEncoder().encode(`${text}\n`));
+  await send('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+  const connection = await proxy.listener.accept();
+  await connection.read(new Uint8Array(4096));
+  await connection.write(
+    new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n'),
+  );
+  const told = await dial.accept();
+  const buffer = new Uint8Array(4096);
+  const count = await told.read(buffer) ?? 0;
+  assert.deepEqual(JSON.parse(new TextDecoder().decode(buffer.subarray(0, count))), {
+    type: "mcp_listed",
+    mcp: "bench",
+  });
+  await proxy.input.close();
+  assert.equal(await told.read(buffer), null, "the connection ends with the proxy");
+  assert.equal((await proxy.child.status).code, 0);
+  await Promise.all([proxy.child.stdout.cancel(), proxy.child.stderr.cancel()]);
+  for (const open of [connection, told, dial]) open.close();
+  await proxy.close();
 });

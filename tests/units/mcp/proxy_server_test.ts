@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { MCP_LIMITS } from "core/limits.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { echoServer, proxyBench, type ServerBehavior } from "tests/support/mcp_proxy.ts";
 import { call, CHECKS, INITIALIZE, received } from "tests/units/mcp/proxy_calls.ts";
 

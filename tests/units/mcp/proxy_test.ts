@@ -79,13 +79,13 @@ const SMUGGLED: readonly { readonly name: string; readonly line: string }[] = [
   },
   {
     name: "params twice",
-    line:
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe"},"params":{"name":"look"}}',
+    line: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe"},' +
+      '"params":{"name":"look"}}',
   },
   {
     name: "the method twice",
-    line:
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"tools/list","params":{"name":"wipe"}}',
+    line: '{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"tools/list",' +
+      '"params":{"name":"wipe"}}',
   },
   {
     name: "the method in another case",

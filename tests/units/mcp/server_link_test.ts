@@ -5,14 +5,14 @@
  */
 
 import assert from "node:assert/strict";
-import { MCP_LIMITS } from "core/limits.ts";
-import { type Wire, wireOf } from "core/wire.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import { type Wire, wireOf } from "units/mcp/wire.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { openLink } from "units/mcp/server_link.ts";
 
 const TARGET = { mcp: "bench", socket: "/run/mcp/bench.sock" };
 
-Deno.test("openLink() gives up a socket that does not accept, and closes it when it does later", async () => {
+Deno.test("openLink() gives up a socket that does not accept, closes it when it does", async () => {
   const clock = fakeClock();
   const accepted = Promise.withResolvers<Wire>();
   const opening = openLink(TARGET, { clock, openServer: () => accepted.promise });

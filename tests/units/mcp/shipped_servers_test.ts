@@ -10,10 +10,10 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { vendorEntry } from "core/catalog/vendor.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { openHost } from "core/os/host.ts";
-import { systemMcpClient } from "core/os/mcp_client.ts";
+import { systemMcpClient } from "cli/os/mcp_client.ts";
 import { denoTrees } from "core/os/vendor.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import type { McpEndpoint } from "core/mcp_port.ts";
+import type { McpEndpoint } from "core/ports/mcp_client.ts";
 import { linkVendorCache } from "tests/support/prepare_vendor.ts";
 import { renderLaunchers } from "units/render/launchers.ts";
 import { expandPlaceholders, serverCommand } from "units/render/mcp/command.ts";
@@ -65,8 +65,18 @@ async function bench(mcp: string, searchPath = "/usr/local/bin:/usr/bin:/bin"): 
     at: {
       command: Deno.execPath(),
       args: [
-        ...["run", "-q", "-A", "--no-check", "--cached-only", "-c", `${TREE}/deno.json`],
-        ...[`${TREE}/units/mcp/main.ts`, "proxy", mcp, "--socket", socket],
+        "run",
+        "-q",
+        "-A",
+        "--no-check",
+        "--cached-only",
+        "-c",
+        `${TREE}/deno.json`,
+        `${TREE}/units/mcp/main.ts`,
+        "proxy",
+        mcp,
+        "--socket",
+        socket,
       ],
       env: { FLEETCTL_ROOT: root, DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}/.cache/deno` },
     },
@@ -81,9 +91,9 @@ function startServer(
   manifest: Manifest,
   place: { readonly paths: Paths; readonly workdir: string; readonly searchPath: string },
 ): Deno.ChildProcess {
-  const site = { ...place, agent: AGENT };
-  // The first two words check the tree before each start; units have them, and vendoring has its own
-  // tests.
+  const site = { ...place, agent: AGENT, closed: [] };
+  // The first two words check the tree before each start; units have them, and vendoring has its
+  // own tests.
   const [command, ...args] = serverCommand(manifest, site).slice(2);
   const fixed = Object.entries(manifest.environment).map(([name, value]) => [
     name,

@@ -11,7 +11,7 @@ import { pathsUnder } from "core/paths.ts";
 import { VERSION } from "core/version.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { makeRoot } from "tests/support/up_process.ts";
-import { agent } from "tests/units/reconcile/fixture.ts";
+import { agent, RUNTIME_B } from "tests/units/reconcile/fixture.ts";
 import { debianArchitecture, MAINTAINER, SCRIPTS } from "units/package/debian.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { renderAgentPermissions } from "units/render/permission_files.ts";
@@ -86,7 +86,7 @@ async function prepareRoot(): Promise<void> {
       shape: { kind: "bundle", dir: `${out}/lib`, denoDir: `${root}/var/cache/fleetctl/deno` },
       roles: {},
     },
-    runtime: { command: "{lib}/fleetctl-runtime" },
+    runtime: RUNTIME_B,
     manifests: [],
     secrets: new Map(),
   });
@@ -102,7 +102,7 @@ function program(name: string, args: readonly string[], env: Record<string, stri
   });
 }
 
-Deno.test("every program has an entry, a permission set and a line in the build's output", async () => {
+Deno.test("every program has an entry, a permission set and a line of the build", async () => {
   const sets = permissionTemplates();
   for (const { name, entry, set } of PROGRAMS) {
     assert.ok((await Deno.stat(TREE + entry)).isFile, entry);
@@ -137,7 +137,7 @@ const STARTS: readonly (readonly [string, string[], Record<string, string>, numb
 ];
 for (const [name, args, env, code, wanted] of STARTS) {
   const given = Object.entries(env).map((pair) => pair.join("=")).join(" ");
-  Deno.test(`${[given, name, ...args].join(" ").trim()} of the build ends with ${code}`, async () => {
+  Deno.test(`${[given, name, ...args].join(" ").trim()} ends with ${code}`, async () => {
     const ended = await program(name, args, env);
     const said = ended.stdout + ended.stderr;
     assert.equal(ended.code, code, said);
@@ -164,7 +164,7 @@ const PLACES: readonly (readonly [string, RegExp])[] = [
 ];
 for (const [place, wanted] of PLACES) {
   for (const args of [["up", "--root", place], ["up", `--root=${place}`]]) {
-    Deno.test(`fleetctl ${args.join(" ").replace(out, "BUILD")} of the build is refused`, async () => {
+    Deno.test(`fleetctl ${args.join(" ").replace(out, "BUILD")} is refused`, async () => {
       const ended = await run(`${out}/fleetctl`, args);
       assert.ok(ended.code !== 0);
       assert.match(ended.stderr, wanted);

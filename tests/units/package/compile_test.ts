@@ -12,7 +12,7 @@ import { PROGRAMS } from "units/render/launchers.ts";
 const TARGET = "x86_64-unknown-linux-gnu";
 const CACHED = `/cache/dl/release/v2.9.6/denort-${TARGET}.zip`;
 
-Deno.test("whyBundled() lets programs with one permission set be compiled where there is a stub", () => {
+Deno.test("whyBundled() lets programs of one permission set be compiled with a stub", () => {
   const compiled = PROGRAMS.filter((program) => whyBundled(program, "/stub") === undefined);
   assert.deepEqual(compiled.map(({ name }) => name), [
     "fleetctld",

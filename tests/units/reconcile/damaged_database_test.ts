@@ -5,7 +5,9 @@ import { pathsUnder } from "core/paths.ts";
 import { mendDatabase } from "units/reconcile/damaged_database.ts";
 
 const GATEWAY = {
-  ...{ unit: "fleetctl-gateway.service", paths: pathsUnder("/r"), start: "fleetctl apply" },
+  unit: "fleetctl-gateway.service",
+  paths: pathsUnder("/r"),
+  start: "fleetctl apply",
 };
 const line = (path: string, state: string) =>
   JSON.stringify({ event: "cannot serve", error: `Cannot open ${JSON.stringify(path)}: ${state}` });
@@ -34,7 +36,7 @@ Deno.test("mendDatabase() moves nothing for other faults and other files", () =>
   assert.equal(mendDatabase([], GATEWAY), undefined);
 });
 
-Deno.test("mendDatabase() believes the journal of an agent's unit about its own database alone", () => {
+Deno.test("mendDatabase() believes an agent's journal about its own database", () => {
   const paths = pathsUnder("/");
   const mend = (unit: string, path: string) =>
     mendDatabase([line(path, "the database is damaged")], { unit, paths, start: "x" });

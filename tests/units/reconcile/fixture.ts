@@ -126,7 +126,12 @@ const RUNTIMES: readonly RuntimeDefinition[] = (["runtime-a", "runtime-b"] as co
     shape: name,
   },
   login: "none",
+  env: {},
+  state: ["{home}/.runtime-b"],
 }));
+
+/** The default runtime. */
+export const RUNTIME_B = RUNTIMES[1]!;
 
 /** Makes facts: who has what, under which root. */
 export function facts(

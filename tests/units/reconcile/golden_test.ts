@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { RenderedFile } from "core/rendered_file.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import { assertGolden } from "tests/support/golden.ts";
 import { facts } from "tests/units/reconcile/fixture.ts";
 import { packageFiles } from "units/package/package_files.ts";

@@ -1,6 +1,6 @@
 /**
- * Files in homes: one suite for the plain port and for the helper that takes an agent's uid. What an
- * agent can try against the helper is in `home_helper_test.ts`.
+ * Files in homes: one suite for the plain port and for the helper that takes an agent's uid. What
+ * an agent can try against the helper is in `home_helper_test.ts`.
  *
  * @module
  */
@@ -59,7 +59,7 @@ const SUBJECTS: readonly Subject[] = [
     : []),
 ];
 for (const { name, uid, with: open } of SUBJECTS) {
-  Deno.test(`${name} writes what it reads back, with mode and owner, and makes folders 0700`, async () => {
+  Deno.test(`${name} reads back what it wrote, mode and owner; folders are 0700`, async () => {
     await withHome(uid, open, async (home, files) => {
       const path = `${home}/.runtime-b/agent/mcp.json`;
       assert.equal(await files.read(path), undefined);

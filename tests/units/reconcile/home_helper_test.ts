@@ -8,7 +8,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "core/os/clock.ts";
 import { systemProcesses } from "core/os/processes.ts";
-import { type Child, FileFault, type Processes, type ProcessSpec } from "core/ports.ts";
+import { FileFault } from "core/ports/files.ts";
+import type { Child, Processes, ProcessSpec } from "core/ports/processes.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 
@@ -160,14 +161,12 @@ attack(
     await scene.asAgent("mkdir -p .runtime-b/agent; echo mine > .runtime-b/agent/mcp.json");
     const turner = new Deno.Command("/usr/bin/setpriv", {
       args: [
-        ...[
-          `--reuid=${NOBODY.uid}`,
-          "--regid=65534",
-          "--clear-groups",
-          "--",
-          "/usr/bin/perl",
-          "-e",
-        ],
+        `--reuid=${NOBODY.uid}`,
+        "--regid=65534",
+        "--clear-groups",
+        "--",
+        "/usr/bin/perl",
+        "-e",
         `for (;;) {
          rename ".runtime-b", ".kept"; symlink "${scene.secret}", ".runtime-b";
          unlink ".runtime-b"; symlink "${scene.other}", ".runtime-b";
@@ -208,7 +207,12 @@ attack("does not wait for the holder of a lease", async (scene) => {
   // F_SETLEASE is 1024 and F_WRLCK 1: who opens the file now waits for 45 s, if it waits.
   const holder = new Deno.Command("/usr/bin/setpriv", {
     args: [
-      ...[`--reuid=${NOBODY.uid}`, "--regid=65534", "--clear-groups", "--", "/usr/bin/perl", "-e"],
+      `--reuid=${NOBODY.uid}`,
+      "--regid=65534",
+      "--clear-groups",
+      "--",
+      "/usr/bin/perl",
+      "-e",
       `$| = 1; $SIG{IO} = sub {}; open F, "+<", "${PATH}" or die; fcntl F, 1024, 1 or die;
        print "held\\n"; select undef, undef, undef, 0.1 while 1`,
     ],

@@ -1,12 +1,13 @@
 /**
- * Units that are slow to stop or start: a run that may not hold its lock for long goes on without them.
+ * Units that are slow to stop or start: a run that may not hold its lock for long goes
+ * on without them.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import type { Refusal } from "core/errors.ts";
-import { ServiceFault } from "core/ports.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { facts } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
@@ -51,7 +52,7 @@ async function slowHost() {
   return { rig, given, turn, late, report: report.value };
 }
 
-Deno.test("reconcile() hands over a unit that is slow, and the next run finds it in order", async () => {
+Deno.test("reconcile() hands a slow unit over, and the next run finds it in order", async () => {
   const { rig, given, turn, late, report } = await slowHost();
   assert.deepEqual(report.units.at(-1), { unit: UNIT, change: "restarted" });
   assert.deepEqual(report.faults, []);
@@ -62,7 +63,7 @@ Deno.test("reconcile() hands over a unit that is slow, and the next run finds it
   assert.deepEqual(next.units, [], "it runs with what was recorded");
 });
 
-Deno.test("reconcile() says later what went wrong with a slow unit, and the next run mends it", async () => {
+Deno.test("reconcile() says later what failed in a slow unit; the next run mends it", async () => {
   const { rig, given, turn, late } = await slowHost();
   await rig.services.stop(UNIT);
   turn.reject(new ServiceFault(UNIT, `Cannot restart ${UNIT}: it ended before it was ready`));

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { FileFault, type Files } from "core/ports.ts";
+import { FileFault, type Files } from "core/ports/files.ts";
 import { type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
 
 /** Opens homes on these files; `onAsk` hears each request and may make it fail. */

@@ -5,13 +5,20 @@
  */
 
 import assert from "node:assert/strict";
-import type { FileStat } from "core/file_stat.ts";
+import type { FileStat } from "core/files/file_stat.ts";
 import { observeSockets, socketFault } from "units/reconcile/observe_sockets.ts";
-import type { UnitStatus } from "core/unit.ts";
+import type { UnitStatus } from "core/ports/unit.ts";
 
 const STAT: FileStat = {
-  ...{ kind: "other", mode: 0o600, uid: 1001, gid: 1001, size: 0, mtimeMs: 0, ctimeMs: 0 },
-  ...{ dev: 1, ino: 1 },
+  kind: "other",
+  mode: 0o600,
+  uid: 1001,
+  gid: 1001,
+  size: 0,
+  mtimeMs: 0,
+  ctimeMs: 0,
+  dev: 1,
+  ino: 1,
 };
 const WANTED = { unit: "a.socket", path: "/a", mode: 0o600, owner: { uid: 1001, gid: 1001 } };
 
@@ -32,8 +39,17 @@ Deno.test("a socket is in order with its file, its owner and one listener", () =
 });
 
 Deno.test("units that are not active, or not ready yet, have no lost socket", async () => {
-  const status = (unit: string, active: UnitStatus["active"]): [string, UnitStatus] => [unit, {
-    ...{ unit, active, load: "loaded", mainPid: 1, since: 1, reason: undefined, restarts: 0 },
+  const status = (
+    unit: string,
+    active: UnitStatus["active"],
+  ): [string, UnitStatus] => [unit, {
+    unit,
+    active,
+    load: "loaded",
+    mainPid: 1,
+    since: 1,
+    reason: undefined,
+    restarts: 0,
   }];
   const wanted = ["down.socket", "starting.service", "lost.service", "lost.socket"];
   const asked: string[] = [];

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import { desire } from "units/reconcile/desired.ts";
 import { facts, MANIFESTS } from "tests/units/reconcile/fixture.ts";
 
@@ -14,10 +15,7 @@ function allowed(project: string | undefined): readonly (string | undefined)[] {
     ...each,
     permissions: { ...each.permissions, read: ["{workdir}", "{project}"], write: ["{workdir}"] },
   }]));
-  const given = facts({ ada: ["git"] }, {
-    ...{ catalog, workspace: "~/work" },
-    ...(project === undefined ? {} : { project }),
-  });
+  const given = facts({ ada: ["git"] }, { catalog, workspace: "~/work", ...defined({ project }) });
   const unit = desire(given).files.find(({ file }) => file.path.endsWith("/mcp-git-ada@.service"));
   const text = unit?.file.content ?? "";
   return ["read", "write"].map((kind) => new RegExp(`--allow-${kind}=(\\S+)`).exec(text)?.[1]);

@@ -59,7 +59,7 @@ Deno.test("reconcile() ends in the same state whatever was there before", async 
   );
 });
 
-Deno.test("reconcile() converges when it is cut at a random step on the way between fleets", async () => {
+Deno.test("reconcile() converges when it is cut at a random step between fleets", async () => {
   await fc.assert(
     fc.asyncProperty(fleet, fleet, fc.nat(60), async (first, last, step) => {
       const rig = createRig();

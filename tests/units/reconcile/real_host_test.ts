@@ -81,7 +81,7 @@ Deno.test("reconcile() reads a home again only when its file is another one", as
   assert.ok(!rig.children.slice(before).some((line) => line.includes("/home/bea")));
 });
 
-Deno.test("reconcile() makes the folders that a server may write to, and leaves their modes", async () => {
+Deno.test("reconcile() makes folders that a server may write to, leaves their modes", async () => {
   const rig = realHost("ada", "bea");
   await rig.done(facts(WIRED, { root: "/" }));
   for (const folder of ["/home/ada/.cache/fleetctl/mcp-git", "/home/ada/repos"]) {
@@ -103,7 +103,7 @@ Deno.test("reconcile() mends an owner and a mode that somebody changed", async (
   assert.deepEqual(changed.map((file) => file.path), ["/etc/fleetctl/env/agent-ada.env"]);
 });
 
-Deno.test("reconcile() holds an agent that has no account and goes on with the others", async () => {
+Deno.test("reconcile() holds an agent without an account, goes on with others", async () => {
   const rig = realHost("bea");
   const report = await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true });
   assert.deepEqual(report.faults.map((fault) => [fault.code, fault.hints]), [[

@@ -73,7 +73,7 @@ test("reconcile() makes up for a bounce that failed", async () => {
   assert.deepEqual(unitChanges(report), ["bounced mcp-git-ada.socket"]);
 });
 
-test("reconcile() bounces the servers of a changed key and states the agent's restart", async () => {
+test("reconcile() bounces servers of a changed key and states the agent's restart", async () => {
   const rig = createRig();
   const before = facts(WIRED);
   await rig.done(before, { restartAgents: true });

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
-import type { User } from "core/ports.ts";
+import type { User } from "core/ports/users.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { type MemoryFiles, memoryFiles } from "tests/fakes/files.ts";

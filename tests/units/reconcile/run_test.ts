@@ -1,5 +1,6 @@
 /**
- * The planner as a whole, on hosts in memory: idempotence, faults at every step, removal, what it prints.
+ * The planner as a whole, on hosts in memory: idempotence, faults at every step,
+ * removal, what it prints.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { agent, facts, manifest } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { ALL_UNITS, test, unitChanges, WIRED } from "tests/units/reconcile/wired_host.ts";
 
-test("reconcile() starts everything on an empty host, and changes nothing the second time", async () => {
+test("reconcile() starts everything on an empty host, then changes nothing", async () => {
   const rig = createRig();
   const first = await rig.done(facts(WIRED), { restartAgents: true });
   assert.deepEqual(first.faults, []);
@@ -188,7 +189,7 @@ test("reconcile() reports each step with its place", async () => {
   assert.ok(seen.includes("write /r/etc/fleetctl/gate/git.json"));
 });
 
-test("reconcile() never restarts the daemon that it runs under, and says so until it was", async () => {
+test("reconcile() never restarts the daemon that it runs under, and says so", async () => {
   const rig = createRig({ files: { "/r/usr/lib/fleetctl/fleetctld.js": "1" } });
   await rig.done(facts(WIRED), { restartAgents: true });
   await rig.files.write("/r/usr/lib/fleetctl/fleetctld.js", "2");

@@ -39,7 +39,7 @@ function isAdas(path: string, mcps: readonly string[]): boolean {
     );
 }
 
-Deno.test("reconcile() with a scope writes what an added MCP of that agent needs, and nothing else", async () => {
+Deno.test("reconcile() with a scope writes only what an agent's added MCP needs", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: [], bea: ["git"] }), APPLY);
   const old = facts({ ada: ["notes"], bea: ["git", "notes", "agent-message"] });
@@ -69,7 +69,7 @@ Deno.test("reconcile() with a scope names no fault of another agent", async () =
   assert.deepEqual(other.report.faults.map((fault) => fault.code), ["mcp-not-catalogued"]);
 });
 
-Deno.test("reconcile() with a scope takes a shared server away with its last agent only", async () => {
+Deno.test("reconcile() with a scope takes a shared server with its last agent only", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: ["notes"], bea: ["notes"] }), APPLY);
   const notes = "notes" as McpName;
@@ -105,7 +105,7 @@ const fleet = fc.dictionary(
   { noNullPrototype: true, minKeys: 1 },
 ).map((wired) => ({ ada: [], ...wired }));
 
-Deno.test("reconcile() with a scope leaves everything else as it is, for any fleet and change", async () => {
+Deno.test("reconcile() with a scope leaves the rest, for any fleet and change", async () => {
   await fc.assert(
     fc.asyncProperty(fleet, fleet, async (first, last) => {
       const rig = createRig();

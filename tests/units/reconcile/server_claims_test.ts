@@ -1,5 +1,6 @@
 /**
- * One socket unit belongs to one MCP of one agent, however the names are joined, and who has it keeps it.
+ * One socket unit belongs to one MCP of one agent, however the names are joined, and
+ * who has it keeps it.
  *
  * @module
  */
@@ -40,7 +41,7 @@ for (
   });
 }
 
-Deno.test("reconcile() takes a unit from one pair alone, and other agents keep both MCPs", async () => {
+Deno.test("reconcile() takes a unit from one pair alone; others keep both MCPs", async () => {
   const rig = createRig();
   const wired = { ada: ["git-x"], "x-ada": ["git"], bea: ["git", "git-x"] };
   const report = await rig.done(facts(wired, { catalog }), APPLY);
@@ -57,7 +58,7 @@ Deno.test("reconcile() frees a unit with the MCP that had it", async () => {
   assert.match(await rig.files.readText(UNIT) ?? "", /home\/ada/);
 });
 
-Deno.test("reconcile() dry-run counts accounts that are to be made, and a real run does not", async () => {
+Deno.test("reconcile() counts accounts to come in a dry run, and in no real one", async () => {
   const rig = createRig({ root: "/", users: { groups: { agents: 900 } } });
   const base = facts({ bea: [] }, { root: "/" });
   const given = { ...base, rootless: false, roles: { dial: base.roles.dial! } };

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { ServiceManager } from "core/ports.ts";
+import type { ServiceManager } from "units/manager/service_manager.ts";
 import { agent, facts } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { test } from "tests/units/reconcile/wired_host.ts";

@@ -21,7 +21,7 @@ function stopped(of: Facts): Facts {
   };
 }
 
-Deno.test("reconcile() stops and disables an agent that is stopped, and leaves the rest", async () => {
+Deno.test("reconcile() stops and disables a stopped agent, and leaves the rest", async () => {
   const rig = createRig();
   const all = facts({ ada: ["git"], bea: ["notes"] });
   await rig.done(all, { restartAgents: true });
@@ -34,7 +34,7 @@ Deno.test("reconcile() stops and disables an agent that is stopped, and leaves t
   assert.ok(isUnchanged(await rig.done(stopped(all), { restartAgents: true })));
 });
 
-Deno.test("reconcile() does not start a stopped agent after a boot or with a new unit", async () => {
+Deno.test("reconcile() starts no stopped agent after a boot or with a new unit", async () => {
   const rig = createRig();
   const all = facts({ ada: ["git"], bea: ["notes"] });
   await rig.done(stopped(all), { restartAgents: true });

@@ -1,6 +1,6 @@
 /**
- * The host in memory that the tests of the whole planner begin with: two agents, what is wired to them,
- * and the units that run there.
+ * The host in memory that the tests of the whole planner begin with: two agents, what is wired to
+ * them, and the units that run there.
  *
  * @module
  */

@@ -8,9 +8,9 @@ import assert from "node:assert/strict";
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentName, KeyName, McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
+import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
 import {
   type ClientConfig,
-  clientEntriesPath,
   editClientConfig,
   renderClientEntry,
 } from "units/render/client_config.ts";
@@ -59,7 +59,7 @@ const ROWS = [
       args: ["proxy", "code-host", "--socket", "/run/mcp/code-host-ada.sock"],
       env: ENV,
       exposure: "deferred",
-      tool_exposure: { open_page: "direct" },
+      toolExposure: { open_page: "direct" },
     },
   },
   {
@@ -91,7 +91,7 @@ const BY_URL: readonly (readonly [string, Partial<Manifest>, boolean])[] = [
   ["an optional key", { optionalEnv: ["KEY" as KeyName] }, true],
 ];
 for (const [name, more, isProxied] of BY_URL) {
-  Deno.test(`renderClientEntry() ${isProxied ? "puts our proxy before" : "leaves direct"} a server by URL with ${name}`, () => {
+  Deno.test(`${isProxied ? "our proxy before" : "direct:"} a server by URL with ${name}`, () => {
     for (const shape of ["runtime-a", "runtime-b"] as const) {
       const entry = renderClientEntry({ ...PLAIN, ...more }, { paths, agent: ada, shape });
       assert.deepEqual(
@@ -115,7 +115,7 @@ function config(shape: "runtime-a" | "runtime-b", ...names: readonly string[]): 
     agent: ada,
     path: "/home/ada/config.json",
     shape,
-    at: clientEntriesPath(shape, "/home/ada"),
+    at: mcpEntriesPath(shape, "/home/ada"),
     entries: new Map(names.map((name) => [name as McpName, entry(name, shape)])),
   };
 }

@@ -38,7 +38,8 @@ const ROWS: readonly {
     path: ["projects", "/home/ada", "mcpServers"],
     changes: { git: 1 },
     want:
-      '{"x": 1,\n  "projects": {\n    "/home/ada": {\n      "mcpServers": {\n        "git": 1\n      }\n    }\n  }}',
+      '{"x": 1,\n  "projects": {\n    "/home/ada": {\n      "mcpServers": {\n        "git": 1\n' +
+      "      }\n    }\n  }}",
   },
   {
     name: "a member exists: only its value changes",

@@ -66,7 +66,7 @@ function variable(ran: Ran, name: string): string | undefined {
   return new RegExp(`^${name}=(.*)$`, "m").exec(ran.out)?.[1];
 }
 
-Deno.test("every program starts with a permission set that exists and an entry of the tree", async () => {
+Deno.test("every program starts with an existing permission set and entry", async () => {
   for (const program of PROGRAMS) {
     assert.ok(permissionTemplates()[program.set] !== undefined, program.set);
     const entry = new URL(`../../../${program.entry}`, import.meta.url);
@@ -74,7 +74,7 @@ Deno.test("every program starts with a permission set that exists and an entry o
   }
 });
 
-Deno.test("a launcher of the tree starts the pinned Deno with set, lock-bearing config and entry", async () => {
+Deno.test("a launcher of the tree starts the pinned Deno with set, config and entry", async () => {
   await withRoot(tree, async (run, root) => {
     const ran = await run("fleetctl-gateway", ["--check-config", "a b"]);
     assert.deepEqual(words(ran), [
@@ -94,7 +94,7 @@ Deno.test("a launcher of the tree starts the pinned Deno with set, lock-bearing 
   });
 });
 
-Deno.test("a launcher of a bundle starts its one file and leaves a cache folder of the unit", async () => {
+Deno.test("a launcher of a bundle starts its one file, leaves a unit's cache folder", async () => {
   await withRoot(bundle, async (run) => {
     const ran = await run("fleetctl-gateway", [], { DENO_DIR: "/var/cache/x" });
     assert.equal(words(ran).at(-1), "/opt/lib/fleetctl-gateway.js");
@@ -102,7 +102,7 @@ Deno.test("a launcher of a bundle starts its one file and leaves a cache folder 
   });
 });
 
-Deno.test("an agent's program takes the sets that its unit names, and no other program does", async () => {
+Deno.test("only an agent's program takes the sets that its unit names", async () => {
   await withRoot(tree, async (run, root) => {
     const mine = `${root}/mine.json`;
     await Deno.writeTextFile(mine, "{}");
@@ -114,7 +114,7 @@ Deno.test("an agent's program takes the sets that its unit names, and no other p
   });
 });
 
-Deno.test("a set that an older version kept beside the programs is taken from where it is now", async () => {
+Deno.test("a set that was kept beside the programs is taken from where it is now", async () => {
   await withRoot(tree, async (run, root) => {
     const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
     await Deno.writeTextFile(sets, "{}");
@@ -126,7 +126,7 @@ Deno.test("a set that an older version kept beside the programs is taken from wh
   });
 });
 
-Deno.test("an agent's program started by hand takes the sets of that agent, or says who is none", async () => {
+Deno.test("an agent's program started by hand takes that agent's sets, or says why", async () => {
   await withRoot(tree, async (run, root) => {
     const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
     await Deno.writeTextFile(sets, "{}");
@@ -180,7 +180,9 @@ interface CheckedTree {
   record(fingerprint?: string): Promise<void>;
 }
 
-/** A tree with its record as vendoring leaves them, and a check that only says that it was asked. */
+/**
+ * A tree with its record as vendoring leaves them, and a check that only says that it was asked.
+ */
 async function checkedTree(root: string): Promise<CheckedTree> {
   const paths = pathsUnder(root);
   const folder = `${paths.deploy("git")}/1.0.0-abc`;
@@ -215,7 +217,7 @@ async function checkedTree(root: string): Promise<CheckedTree> {
   return self;
 }
 
-Deno.test("fleetctl-checked starts a recorded tree at once and asks about every other one", async () => {
+Deno.test("fleetctl-checked starts a recorded tree at once, asks about every other", async () => {
   await withRoot(tree, async (run, root) => {
     const it = await checkedTree(root);
     const start = async () => (await run("fleetctl-checked", ["git", "/bin/echo", "up"])).out;
@@ -268,7 +270,7 @@ Deno.test("fleetctl-checked asks about an MCP that waits for its review as a who
   });
 });
 
-Deno.test("fleetctl-checked starts nothing when the check fails, and keeps stdin for the server", async () => {
+Deno.test("fleetctl-checked starts nothing after a failed check, and keeps stdin", async () => {
   await withRoot(tree, async (run, root) => {
     const mcp = `${root}/usr/lib/fleetctl/fleetctl-mcp`;
     await Deno.writeTextFile(mcp, "#!/bin/sh\necho noise\ncat >/dev/null\nexit ${CHECK:-0}\n");
@@ -290,7 +292,7 @@ Deno.test("fleetctl-checked starts nothing when the check fails, and keeps stdin
   });
 });
 
-Deno.test("the launcher of fleetctl starts the help program when help or the version is asked for", async () => {
+Deno.test("the launcher of fleetctl starts the help program for help and version", async () => {
   await withRoot(tree, async (run) => {
     const rows: readonly (readonly [args: readonly string[], help: boolean])[] = [
       [[], true],

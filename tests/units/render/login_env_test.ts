@@ -1,11 +1,12 @@
 /**
- * Env file of the login proxy: what the role reads is what was rendered, and no file lacks its keys.
+ * Env file of the login proxy: what the role reads is what was rendered, and no file
+ * lacks its keys.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { parseEnvFile } from "core/env_file.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { pathsUnder } from "core/paths.ts";
 import { readLoginConfig } from "login/config.ts";
 import { renderLoginEnv } from "units/render/roles/login_env.ts";

@@ -1,14 +1,14 @@
 /**
- * Maps of the ledger that are too long for one variable: 6,000 owners go into a file, and what reads the
- * setting finds them there.
+ * Maps of the ledger that are too long for one variable: 6,000 owners go into a file, and what
+ * reads the setting finds them there.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { parseEnvFile } from "core/env_file.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import { pathsUnder } from "core/paths.ts";
-import { withSettingFiles } from "core/setting_files.ts";
+import { withSettingFiles } from "core/settings/setting_files.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { readTeamchatConfig } from "teamchat/config.ts";
 import { facts } from "tests/units/reconcile/fixture.ts";
@@ -35,7 +35,7 @@ function rendered(count: number) {
   return { desired, text, agentsJson };
 }
 
-Deno.test("a file holds the owners, both halves are told where, and a change restarts neither", async () => {
+Deno.test("a file holds the owners, both halves know where; a change restarts none", async () => {
   const { text, desired } = rendered(6_000);
   const file = text(paths.teamsAgents);
   assert.deepEqual([file?.mode, file?.owner.user], [0o644, "root"]);

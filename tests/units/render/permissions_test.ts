@@ -6,8 +6,14 @@
  */
 
 import assert from "node:assert/strict";
+import { GATEWAY_SETTINGS } from "gateway/config.ts";
+import { LOGIN_SETTINGS } from "login/config.ts";
+import { TEAMCHAT_SETTINGS } from "teamchat/config.ts";
+import { RECEIVER_SETTINGS } from "teamchat/receiver/config.ts";
+import { DAEMON_SETTINGS } from "units/daemon/settings.ts";
+import { HOST_DIAL_SETTINGS } from "units/dial/host_config.ts";
 import type { AgentName } from "core/names.ts";
-import { agent, facts, manifest } from "tests/units/reconcile/fixture.ts";
+import { agent, facts, manifest, RUNTIME_B } from "tests/units/reconcile/fixture.ts";
 import {
   type AgentSite,
   hostPermissions,
@@ -60,7 +66,7 @@ function listsOf(set: PermissionSet): readonly string[] {
 }
 
 for (const root of ["/", "/home/op/root"]) {
-  Deno.test(`hostPermissions() and renderAgentPermissions() render every template under ${root}`, () => {
+  Deno.test(`both sets of permissions render every template under ${root}`, () => {
     const given = facts({ ada: ["git"] }, { root });
     const sets = hostPermissions(given);
     assert.ok(sets.ok, sets.ok ? "" : sets.error.details.join("\n"));
@@ -121,6 +127,26 @@ Deno.test("hostPermissions() leaves the gateway's set out where no gateway runs"
   assert.ok(sets.ok && sets.value.gateway === undefined && sets.value.daemon !== undefined);
 });
 
+Deno.test("a role may read each of its settings, and those of no other role", () => {
+  const roles = {
+    gateway: GATEWAY_SETTINGS,
+    login: LOGIN_SETTINGS,
+    teamchat: TEAMCHAT_SETTINGS,
+    "teamchat-receiver": RECEIVER_SETTINGS,
+    "host-dial": HOST_DIAL_SETTINGS,
+    daemon: DAEMON_SETTINGS,
+  };
+  const namesOf = (settings: Readonly<Record<string, { readonly name: string }>>) =>
+    Object.values(settings).map(({ name }) => name);
+  const all = new Set(Object.values(roles).flatMap(namesOf));
+  for (const [role, settings] of Object.entries(roles)) {
+    const { env } = permissionTemplates()[role] ?? {};
+    assert.ok(typeof env === "object" && "allow" in env, role);
+    const own = namesOf(settings).toSorted();
+    assert.deepEqual(env.allow.filter((name) => all.has(name)).toSorted(), own, role);
+  }
+});
+
 Deno.test("the roles that listen or run as root name every file and host they touch", () => {
   for (const name of ["gateway", "daemon", "mcp"]) {
     const wide = Object.entries(permissionTemplates()[name] ?? {})
@@ -157,7 +183,7 @@ function site(
         },
       },
     },
-    runtime: { command: "{lib}/fleetctl-runtime" },
+    runtime: RUNTIME_B,
     manifests: [manifest("git"), ...http],
     secrets: new Map(Object.entries(more.secrets ?? {})),
   };
@@ -190,7 +216,7 @@ const HOSTS: readonly {
   { name: "hosts that the facts name", given: { modelHosts: ["x:9"] }, want: ["127.0.0.1", "x:9"] },
 ];
 for (const row of HOSTS) {
-  Deno.test(`renderAgentPermissions() lets the runtime reach ${row.name} and its dial unit, and nothing else`, () => {
+  Deno.test(`renderAgentPermissions() lets the runtime reach ${row.name} and its dial unit`, () => {
     const record = agent("ada", row.provider === undefined ? {} : { provider: row.provider });
     const file = renderAgentPermissions(record, site("ada", row.given));
     assert.ok(file.ok);

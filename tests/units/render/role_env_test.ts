@@ -5,10 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import { parseEnvFile } from "core/env_file.ts";
+import { parseEnvFile } from "core/text/env_file.ts";
 import type { AgentName, Email } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { RenderedFile } from "core/rendered_file.ts";
+import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { Result } from "core/result.ts";
 import { agent } from "tests/units/reconcile/fixture.ts";
 import { renderDialKeys } from "units/render/roles/dial_keys.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { defaultLimits } from "core/agent_limits.ts";
+import { defaultLimits } from "core/limits/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { agent, facts } from "tests/units/reconcile/fixture.ts";
 import { desire } from "units/reconcile/desired.ts";

@@ -6,8 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { readUnitSpec } from "core/os/embedded/units/unit_spec.ts";
-import { parseUnit, printUnit, unitValue, unitValues } from "core/unit_file.ts";
+import { readUnitSpec } from "units/manager/units/unit_spec.ts";
+import { parseUnit, printUnit, unitValue, unitValues } from "core/text/unit_file.ts";
 import { facts, manifest } from "tests/units/reconcile/fixture.ts";
 import { desire } from "units/reconcile/desired.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
@@ -23,9 +23,9 @@ const paths = pathsUnder("/");
 const ada = "ada" as AgentName;
 
 /**
- * Highest exposure of each unit as `systemd-analyze security` computes it; 10 is none at all. None may
- * be above 4.0. Not in the list: a shared server whose manifest says `run_as: root`, which waives the
- * sandbox (decision 26) and is named by `fleetctl doctor`.
+ * Highest exposure of each unit as `systemd-analyze security` computes it; 10 is none at all. None
+ * may be above 4.0. Not in the list: a shared server whose manifest says `run_as: root`, which
+ * waives the sandbox and is named by `fleetctl doctor`.
  */
 const EXPOSURE: Readonly<Record<string, number>> = {
   "fleetctl-gateway.service": 1.7,
@@ -141,7 +141,7 @@ Deno.test("the embedded manager takes every rendered unit", () => {
   }
 });
 
-Deno.test("renderMcpSocket() follows the table of the specification", () => {
+Deno.test("renderMcpSocket() makes a socket for all, or one for an agent", () => {
   const git = renderMcpSocket(manifest("git"), ada, paths);
   const notes = renderMcpSocket(manifest("notes", { sharing: "shared" }), undefined, paths);
   const row = (unit: typeof git) =>
@@ -174,12 +174,13 @@ const ENV_ROWS = [
   { sharing: "shared", auth: "env", want: [SHARED_ENV] },
 ] as const;
 for (const row of ENV_ROWS) {
-  Deno.test(`renderMcpService() reads the env files of a ${row.sharing} MCP with auth ${row.auth}`, () => {
+  Deno.test(`renderMcpService() reads env files: ${row.sharing} MCP, auth ${row.auth}`, () => {
     const agent = row.sharing === "per_user" ? ada : undefined;
     const unit = renderMcpService(manifest("x", { sharing: row.sharing, auth: row.auth }), {
       paths,
       agent,
       workdir: "/",
+      closed: [],
     });
     assert.deepEqual(unitValues(unit, "Service", "EnvironmentFile"), row.want);
     assert.equal(unitValue(unit, "Service", "User"), agent);
@@ -192,13 +193,14 @@ for (const row of ENV_ROWS) {
 
 Deno.test("renderMcpService() runs a shared server as root only when its manifest says so", () => {
   const given = manifest("x", { sharing: "shared", runAs: "root" });
-  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/" });
+  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/", closed: [] });
   assert.equal(unitValue(unit, "Service", "DynamicUser"), undefined);
   assert.equal(unitValue(unit, "Service", "User"), undefined);
   const own = renderMcpService({ ...given, sharing: "per_user" }, {
     paths,
     agent: ada,
     workdir: "/",
+    closed: [],
   });
   assert.equal(unitValue(own, "Service", "User"), "ada");
   assert.equal(unitValue(own, "Service", "ProtectSystem"), "strict");
@@ -206,13 +208,13 @@ Deno.test("renderMcpService() runs a shared server as root only when its manifes
   assert.equal(unitValue(own, "Service", "ProtectHome"), "read-only");
 });
 
-Deno.test("renderMcpService() hands a shared OAuth server its client registration as a credential", () => {
+Deno.test("renderMcpService() hands a shared OAuth server its client as a credential", () => {
   const given = manifest("office-a", {
     sharing: "shared",
     auth: "oauth",
     oauth: { provider: "office-a", scopes: [] },
   });
-  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/" });
+  const unit = renderMcpService(given, { paths, agent: undefined, workdir: "/", closed: [] });
   assert.equal(
     unitValue(unit, "Service", "LoadCredential"),
     "office-a-client.json:/etc/fleetctl/env/office-a-client.json",
@@ -222,7 +224,7 @@ Deno.test("renderMcpService() hands a shared OAuth server its client registratio
 });
 
 Deno.test("serverCommand() grants what the manifest says and nothing else", () => {
-  const place = { paths, agent: ada, workdir: "/srv/work" };
+  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
   const words = serverCommand(
     manifest("x", {
       permissions: {
@@ -241,6 +243,8 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
   assert.deepEqual(words, [
     "/usr/lib/fleetctl/fleetctl-checked",
     "x",
+    "/usr/bin/env",
+    "X_HOME=/home/ada",
     "/usr/lib/fleetctl/deno",
     "run",
     "-q",
@@ -253,7 +257,7 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
     "--allow-read=/var/lib/fleetctl/deploy/x,/srv/work",
     "--allow-write=/home/ada/out",
     "--allow-net",
-    "--allow-env=TZ,X_HOME",
+    "--allow-env=NO_COLOR,TZ,X_HOME",
     "--ignore-env",
     "--allow-sys=cpus",
     "/var/lib/fleetctl/deploy/x/current/node_modules/@example/x/cli.js",
@@ -263,14 +267,64 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
   ]);
 });
 
-Deno.test("serverCommand() drops undeclared variables before whatever Deno does not confine", () => {
-  const place = { paths, agent: ada, workdir: "/" };
+Deno.test("a manifest does not move what fleetctl itself sets", () => {
+  const environment = { FLEETCTL_PERMISSIONS: "{workdir}/p.json", PATH: "{workdir}", X: "1" };
+  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
+  const lines = unitValues(
+    renderMcpService(manifest("x", { environment }), place),
+    "Service",
+    "Environment",
+  );
+  // systemd takes the last assignment of a name.
+  const last = new Map(
+    lines.map((line) => line.replaceAll('"', "").split("=") as [string, string]),
+  );
+  assert.equal(last.get("X"), "1");
+  assert.equal(last.get("PATH"), "/usr/local/bin:/usr/bin:/bin");
+  assert.equal(last.get("FLEETCTL_PERMISSIONS"), "/var/lib/fleetctl/permissions/agent-ada.json");
+});
+
+Deno.test("serverCommand() sets what a secret of the same name would replace", () => {
+  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
+  const environment = { X_SITE: "{home}/a b", PATH: "{workdir}", FLEETCTL_ROOT: "/x", __T__: "1" };
+  for (const more of [{}, { engine: "node", engineReason: "native" } as const]) {
+    const words = serverCommand(manifest("x", { environment, ...more }), place);
+    assert.deepEqual(words.slice(2, 4), ["/usr/bin/env", "X_SITE=/home/ada/a b"]);
+    assert.ok(!words.some((word) => /^(PATH|FLEETCTL_ROOT|__T__)=/.test(word)), words.join(" "));
+  }
+  assert.ok(!serverCommand(manifest("x", {}), place).includes("/usr/bin/env"));
+});
+
+Deno.test("what is closed is denied to a server, and hidden from what it starts", () => {
+  const closed = ["/home/ada/.fleetctl/dial", "/home/ada/.runtime-b"];
+  const place = { paths, agent: ada, workdir: "/srv/work", closed };
+  const permissions = { net: [], read: ["{home}"], write: [], env: [], run: [], sys: [] };
+  const reads = manifest("x", { permissions });
+  const words = serverCommand(reads, place);
+  assert.ok(words.includes(`--deny-read=${closed.join(",")}`), words.join(" "));
+  assert.ok(!words.some((word) => word.startsWith("--deny-write")));
+  const hidden = (given: Parameters<typeof serverCommand>[0]) =>
+    unitValue(renderMcpService(given, place), "Service", "InaccessiblePaths");
+  const all = "-/home/ada/.fleetctl/dial -/home/ada/.runtime-b";
+  assert.equal(hidden(reads), all);
+  assert.equal(hidden(manifest("x", { permissions: { ...permissions, read: [] } })), undefined);
+  const runs = manifest("x", { permissions: { ...permissions, read: [], run: ["git"] } });
+  assert.equal(hidden(runs), all);
+  // Node sees nothing of a home but what it is granted, and then all that is closed is hidden.
+  const node = { engine: "node", engineReason: "native" } as const;
+  assert.equal(hidden(manifest("x", node)), undefined);
+  assert.equal(hidden(manifest("x", { ...node, permissions })), all);
+});
+
+Deno.test("serverCommand() drops undeclared variables where Deno does not confine", () => {
+  const place = { paths, agent: ada, workdir: "/", closed: [] };
   const node = serverCommand(manifest("x", { engine: "node", engineReason: "native" }), place);
-  assert.deepEqual(node.slice(2, 6), [
+  assert.deepEqual(node.slice(2, 7), [
     "/usr/lib/fleetctl/fleetctl-keep-env",
-    "HOME,PATH,LANG,TMPDIR,DENO_DIR,DENO_NO_UPDATE_CHECK",
+    "HOME,PATH,LANG,TMPDIR,DENO_DIR,DENO_NO_UPDATE_CHECK,NO_COLOR",
     "/usr/bin/env",
     "node",
+    "--max-old-space-size=384",
   ]);
   const permissions = { net: [], read: [], write: [], env: ["TZ"], run: ["git"], sys: [] };
   const runs = serverCommand(manifest("x", { permissions }), place);
@@ -287,7 +341,7 @@ Deno.test("printUnit() and parseUnit() are inverse for every rendered unit", () 
   for (const name of ["git", "notes"] as McpName[]) {
     const given = facts(ALL).catalog.get(name)!;
     const agent = given.sharing === "shared" ? undefined : ada;
-    const unit = renderMcpService(given, { paths, agent, workdir: "/srv/a%b" });
+    const unit = renderMcpService(given, { paths, agent, workdir: "/srv/a%b", closed: [] });
     const parsed = parseUnit(unit.name, printUnit(unit));
     assert.ok(parsed.ok);
     assert.deepEqual(parsed.value, unit);

@@ -1,13 +1,14 @@
 /**
- * The HTTPS front of the login proxy: the printed blocks are those of docs/login.md, which real servers are
- * tried with, and the doctor finds what a front does not pass on, in answers of the proxy itself.
+ * The HTTPS front of the login proxy: the printed blocks are those of docs/login.md, which
+ * real servers are tried with, and the doctor finds what a front does not pass on, in
+ * answers of the proxy itself.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { frontProblems } from "cli/webview_login/doctor.ts";
-import { frontUpstream, printFront } from "core/login_front.ts";
+import { frontProblems } from "cli/verbs/webview_login/doctor.ts";
+import { frontUpstream, printFront } from "cli/webview_login/login_front.ts";
 import { createLoginRig } from "tests/support/login_fixture.ts";
 import { TREE } from "tests/support/module_graph.ts";
 

@@ -19,7 +19,10 @@ function asked(id: string, given: object, more: object = {}): ApprovalItem {
   return { ...item, ...more };
 }
 const call = (key: string, given: unknown, more: object = {}): RunningCall => ({
-  ...{ key, mcp: "git", tool: "push", arguments: given },
+  key,
+  mcp: "git",
+  tool: "push",
+  arguments: given,
   ...more,
 });
 const BOTH = [call("1", { to: "a", n: 1 }), call("2", { to: "b", n: 1 })];

@@ -28,13 +28,27 @@ import { APPLIED_PARTLY, ILL, WELL } from "tests/support/hosts_story.ts";
 
 const NOW = 1_000_000;
 const job = (of: Record<string, unknown> = {}) => ({
-  ...{ id: "j", host: "atlas", job: "apply", agent: null, by: "a@example.org", begun: NOW },
-  ...{ ended: null, exit: null, code: null, message: null, hints: [] },
+  id: "j",
+  host: "atlas",
+  job: "apply",
+  agent: null,
+  by: "a@example.org",
+  begun: NOW,
+  ended: null,
+  exit: null,
+  code: null,
+  message: null,
+  hints: [],
   ...of,
 });
 const host = (of: Record<string, unknown> = {}) => ({
-  ...{ host: "atlas", is_online: true, version: "1.2.3", since: NOW - 60_000 },
-  ...{ is_revoked: false, jobs: [], ...of },
+  host: "atlas",
+  is_online: true,
+  version: "1.2.3",
+  since: NOW - 60_000,
+  is_revoked: false,
+  jobs: [],
+  ...of,
 });
 
 function fleet(...hosts: readonly unknown[]): Fleet {
@@ -77,7 +91,7 @@ Deno.test("presenceWords() tells who is there, who was, and who is shut out", ()
   );
   assert.equal(
     words({ ...away, is_revoked: true, since: NOW }),
-    "shut out: its keys are revoked; last seen just now",
+    "blocked: its keys are revoked; last seen just now",
   );
 });
 
@@ -86,10 +100,10 @@ Deno.test("jobState() never says that something is done of which the end is not 
     [{}, "runs"],
     [{ ended: NOW, exit: 0 }, "done"],
     [{ ended: NOW, exit: 3 }, "failed, exit code 3"],
-    [{ ended: NOW, code: "host-lost" }, "end not known"],
-    [{ ended: NOW, code: "host-late" }, "end not known"],
+    [{ ended: NOW, code: "host-lost" }, "result unknown"],
+    [{ ended: NOW, code: "host-late" }, "result unknown"],
     [{ ended: NOW, code: "host-job-failed" }, "not run"],
-    [{ ended: NOW }, "end not known"],
+    [{ ended: NOW }, "result unknown"],
   ];
   for (const [of, words] of rows) assert.equal(jobState(readJob(job(of))).words, words);
   assert.equal(jobName(readJob(job({ job: "restart", agent: "ada" }))), "restart of ada");
@@ -102,8 +116,8 @@ Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one 
   const forgotten = withForgotten(before, fleet(host()), NOW + 5_000);
   const [lost] = only(forgotten).jobs;
   assert.equal(lost?.ended, NOW + 5_000);
-  assert.equal(jobState(lost ?? readJob({})).words, "end not known");
-  assert.match(lost?.message ?? "", /started again/);
+  assert.equal(jobState(lost ?? readJob({})).words, "result unknown");
+  assert.match(lost?.message ?? "", /gateway restarted/);
   const still = only(withForgotten(forgotten, fleet(host()), NOW + 9_000)).jobs;
   assert.deepEqual(still.map(({ ended }) => ended), [NOW + 5_000], "told once, and not anew");
   const newer = fleet(host({ jobs: [job({ id: "k", begun: NOW + 6_000 })] }));
@@ -129,8 +143,8 @@ Deno.test("readReport() counts what changed, and says when nothing had to", () =
   assert.deepEqual(partly.changes, ["2 files changed", "1 unit restarted"]);
   assert.match(partly.faults[0]?.lines[0] ?? "", /WEBVIEW_BASIC_USERS/);
   const same = { ...APPLIED_PARTLY, files: [], units: [], faults: [], restart_pending: ["ada"] };
-  assert.deepEqual(readReport(same, 0).changes, ["nothing had to be changed"]);
-  assert.match(readReport(same, 0).notes[0] ?? "", /^ada runs with its old input/);
+  assert.deepEqual(readReport(same, 0).changes, ["no changes needed"]);
+  assert.match(readReport(same, 0).notes[0] ?? "", /^ada runs with its old configuration/);
   assert.deepEqual(readReport({ agent: "ada", restarted: true }, 0).changes, []);
   assert.match(readReport(null, 2).faults[0]?.message ?? "", /exit code 2/);
 });

@@ -57,8 +57,11 @@ Deno.test("emptyFields() names what must be there", () => {
 
 Deno.test("requestOf() sends what belongs to the provider, and no empty key", () => {
   assert.deepEqual(requestOf("ada", FORM, true), {
-    ...{ agent: "ada", provider: "openai-compatible", model: "m" },
-    ...{ base_url: "http://h/v1/", check: true },
+    agent: "ada",
+    provider: "openai-compatible",
+    model: "m",
+    base_url: "http://h/v1/",
+    check: true,
   });
   const demo = requestOf("ada", { ...FORM, provider: "demo", key: "k" }, false);
   assert.deepEqual(demo, { agent: "ada", provider: "demo", check: false });

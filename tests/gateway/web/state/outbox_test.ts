@@ -16,12 +16,18 @@ import {
 
 function item(key: string, more: Partial<OutboxItem> = {}): OutboxItem {
   return {
-    ...{ key, agent: "ada", text: key, createdAt: key.charCodeAt(0) },
-    ...{ state: "queued", turnId: undefined, reason: undefined, ...more },
+    key,
+    agent: "ada",
+    text: key,
+    createdAt: key.charCodeAt(0),
+    state: "queued",
+    turnId: undefined,
+    reason: undefined,
+    ...more,
   } as OutboxItem;
 }
 
-Deno.test("nextToSend() keeps the order of an agent, and agents do not wait for one another", () => {
+Deno.test("nextToSend() keeps the order of an agent; agents do not wait for others", () => {
   assert.equal(nextToSend([item("b"), item("a")])?.key, "a");
   assert.equal(nextToSend([item("a", { state: "sending" }), item("b")]), undefined);
   assert.equal(nextToSend([item("a", { state: "refused" }), item("b")]), undefined);

@@ -28,6 +28,7 @@ function page(from: number, to: number, head = to) {
     events: range(from, to),
     before: from > 1 ? `e:${from}` : null,
     cursor: `e:${head}`,
+    cuts: [],
   };
 }
 function seqs(state: Transcript): readonly number[] {
@@ -87,7 +88,12 @@ Deno.test("one event too large for the window is still shown", () => {
 });
 
 Deno.test("a new log replaces the window", () => {
-  const state = withNewestPage(ready, { events: range(1, 3), before: null, cursor: "f:3" });
+  const state = withNewestPage(ready, {
+    events: range(1, 3),
+    before: null,
+    cursor: "f:3",
+    cuts: [],
+  });
   assert.deepEqual(seqs(state), [1, 2, 3]);
   assert.equal(state.head, 3);
   const old = withOlderPage(state, page(1, 100));

@@ -68,22 +68,44 @@ Deno.test("three calls in a row fold, two do not, and a message ends a row", () 
   const three = turnsOf([asked(), call("read", "a"), call("bash", "b"), call("bash", "c")]);
   assert.deepEqual(three[0]?.steps.map(({ kind }) => kind), ["fold"]);
   const two = turnsOf([
-    ...[asked(), call("read", "a"), call("bash", "b")],
-    ...[event("message", { text: "x" }), call("bash", "c")],
+    asked(),
+    call("read", "a"),
+    call("bash", "b"),
+    event("message", { text: "x" }),
+    call("bash", "c"),
   ]);
   assert.deepEqual(two[0]?.steps.map(({ kind }) => kind), ["tool", "tool", "message", "tool"]);
 });
 
+Deno.test("a call that is reported again stays one call, with its last arguments", () => {
+  const [turn] = turnsOf([
+    asked(),
+    call("read", "a"),
+    event("message", { text: "x" }),
+    call("bash", "b"),
+    call("read", "a", { arguments: { path: "/x" } }),
+    result("a"),
+  ]);
+  const steps = turn?.steps ?? [];
+  assert.deepEqual(steps.map(({ kind }) => kind), ["tool", "message", "tool"]);
+  const [first] = steps;
+  assert.ok(first?.kind === "tool" && first.status === "completed");
+  assert.deepEqual([first.tool, first.arguments], ["read", { path: "/x" }]);
+});
+
 Deno.test("a call finds its result, and one without is stopped when the turn is over", () => {
   const [turn] = turnsOf([
-    ...[asked(), call("bash", "a"), call("bash", "b"), result("a", "denied")],
+    asked(),
+    call("bash", "a"),
+    call("bash", "b"),
+    result("a", "denied"),
     event("turn_ended", { outcome: "cancelled" }),
   ]);
   const status = turn?.steps.map((step) => step.kind === "tool" ? step.status : "");
   assert.deepEqual(status, ["denied", "stopped"]);
 });
 
-Deno.test("send_message of an MCP is a bubble, of a built-in tool or without a text it is not", () => {
+Deno.test("send_message of an MCP is a bubble; of a built-in tool or empty it is not", () => {
   const said = { arguments: { to: "Mia", text: "hello" } };
   const kinds = turnsOf([
     call("send_message", "a", { mcp: "teams", ...said }),
@@ -131,10 +153,41 @@ Deno.test("the line of a call says what, to what and for how long", () => {
   assert.equal(toolTarget({ arguments: "text" }), "");
   assert.equal(toolTarget({ arguments: { command: "x".repeat(1_000_000) } }).length, 121);
   assert.deepEqual([0, 999, 1_500, 61_000, 7_260_000].map(printDuration), [
-    ...["1 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 1 min"],
+    "1 ms",
+    "999 ms",
+    "1.5 s",
+    "1 min 1 s",
+    "2 h 1 min",
   ]);
   const tools = turnsOf([asked(), call("bash", "a"), call("read", "b"), call("bash", "c")]);
   const fold = tools[0]?.steps[0];
   assert.ok(fold?.kind === "fold");
   assert.equal(foldWords(fold.tools), "Ran 2 commands, read 1 thing");
+});
+
+Deno.test("a cut turn works until its end is seen, and a torn one says nothing of it", () => {
+  const question = event("turn_asked", { text: "go", by: "root" }, "c");
+  const step = event("tool_call", { call_id: "a", mcp: null, tool: "bash", arguments: {} }, "c");
+  const counts = { events: 9, calls: 9, messages: 0, notices: 0, failed: 0 };
+  const cut = { turnId: "c", before: step.seq, counts, phase: "idle" as const };
+  const cuts = new Map([["c", cut]]);
+  const [before] = turnsOf([question, step], [], { cuts });
+  assert.deepEqual([before?.state, before?.cut, before?.ask?.text], ["working", cut, "go"]);
+  const loading = new Map([["c", { ...cut, phase: "loading" as const }]]);
+  const [after] = turnsOf([question, step], before === undefined ? [] : [before], {
+    cuts: loading,
+  });
+  assert.notEqual(after, before, "it is drawn again");
+  const [torn] = turnsOf([question, step], [], { torn: new Set(["c"]) });
+  assert.deepEqual([torn?.state, torn?.outcome], ["ended", undefined]);
+});
+
+Deno.test("a fold is the same one when calls come at either end", () => {
+  const question = asked();
+  const calls = ["a", "b", "c", "d", "e"].map((id) => call("bash", id));
+  const keys = [calls.slice(1), calls, calls.slice(1, 4)].map((some) =>
+    turnsOf([question, ...some])[0]?.steps.map(({ key }) => key)
+  );
+  assert.deepEqual(keys[1], keys[0]);
+  assert.deepEqual(keys[2], keys[0]);
 });

@@ -1,5 +1,6 @@
 /**
- * `@microsoft/agents-hosting` on Express, put together as its own `startServer` does, issuers checked.
+ * `@microsoft/agents-hosting` on Express, put together as its own `startServer` does,
+ * issuers checked.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * Loaded before a vendor's SDK: what it sends to its vendor's hosts goes to the bench's own on loopback
- * (`FLEETCTL_WORLD`), so that it runs unchanged and offline. Everything else goes where it was sent.
+ * Loaded before a vendor's SDK: what it sends to its vendor's hosts goes to the bench's
+ * own on loopback (`FLEETCTL_WORLD`), so that it runs unchanged and offline. Everything
+ * else goes where it was sent.
  *
  * @module
  */

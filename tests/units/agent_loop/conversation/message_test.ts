@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { defined } from "core/defined.ts";
 import {
   callsOf,
   INTERRUPTED_TEXT,
@@ -36,7 +37,7 @@ const end = (reason?: string): SessionRecord => ({
   type: "end",
   at: 1,
   outcome: reason === undefined ? "completed" : "failed",
-  ...(reason === undefined ? {} : { reason }),
+  ...defined({ reason }),
 });
 
 Deno.test("messagesOf() gives a call without result a synthetic one", () => {

@@ -85,7 +85,7 @@ Deno.test("append() that fails leaves the conversation as it was", async () => {
   await conversation.close();
 });
 
-Deno.test("openConversation() rewrites a file that grew too large and counts what it left out", async () => {
+Deno.test("openConversation() rewrites a file that grew too large, counts the rest", async () => {
   const turns = Array.from({ length: 30 }, (_, index) => [
     JSON.stringify({ type: "user", at: 1, text: `${index} ${"x".repeat(600_000)}` }),
     JSON.stringify({ type: "end", at: 1, outcome: "completed" }),

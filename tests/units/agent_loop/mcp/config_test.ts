@@ -72,8 +72,8 @@ Deno.test("parseClientConfig() names what is wrong with an entry and keeps the o
 Deno.test("parseClientConfig() hides tools whose exposure is hidden", () => {
   const { servers } = parse({
     mcpServers: {
-      some: { command: "/bin/x", exposure: "codemode", tool_exposure: { secret: "hidden" } },
-      none: { command: "/bin/x", exposure: "hidden", tool_exposure: { shown: "direct" } },
+      some: { command: "/bin/x", exposure: "codemode", toolExposure: { secret: "hidden" } },
+      none: { command: "/bin/x", exposure: "hidden", toolExposure: { shown: "direct" } },
     },
   });
   const [some, none] = servers;

@@ -1,6 +1,6 @@
 /**
- * One broken, slow or sleeping MCP never hides or delays another: the pool of servers and the lists that
- * are kept from the last time.
+ * One broken, slow or sleeping MCP never hides or delays another: the pool of servers and the lists
+ * that are kept from the last time.
  *
  * @module
  */
@@ -16,7 +16,9 @@ import { type McpServer, unavailable } from "units/agent_loop/mcp/server.ts";
 import { type ServerTool, toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 
 const LOOK: ServerTool = {
-  ...{ name: "look", description: "Looks", isReadOnly: true },
+  name: "look",
+  description: "Looks",
+  isReadOnly: true,
   inputSchema: { type: "object" },
 };
 
@@ -55,7 +57,7 @@ function pool(servers: readonly McpServer[], faults: readonly ServerFault[] = []
   return { clock, told, pool: made, prepare };
 }
 
-Deno.test("a broken MCP is told at once, while another one hangs and a third one works", async () => {
+Deno.test("a broken MCP is told at once, while one hangs and a third one works", async () => {
   const [fine, broken, hanging] = [server("fine"), server("broken"), server("hanging")];
   const { clock, told, pool: made, prepare } = pool(
     [hanging.server, broken.server, fine.server],
@@ -102,8 +104,13 @@ Deno.test("a failure names what to run", () => {
 });
 
 const CONFIG: ServerConfig = {
-  ...{ name: "git", kind: "stdio", command: "/usr/lib/fleetctl/fleetctl-mcp", cwd: undefined },
-  ...{ args: ["proxy", "git"], env: { KEY: "secret" }, isHidden: () => false },
+  name: "git",
+  kind: "stdio",
+  command: "/usr/lib/fleetctl/fleetctl-mcp",
+  cwd: undefined,
+  args: ["proxy", "git"],
+  env: { KEY: "secret" },
+  isHidden: () => false,
 };
 const GATE = '{"mcp":"git","version":"1","rules":{}}';
 
@@ -124,7 +131,7 @@ Deno.test("toolsCache() gives the list of the last time back, and holds no secre
   assert.equal((await host.files.stat(path))?.mode, 0o600);
 });
 
-Deno.test("toolsCache() forgets a list when pin, rules or way changed, and when it is old", async () => {
+Deno.test("toolsCache() forgets an old list, and one of another pin, rules or way", async () => {
   const { host, paths, open } = caches();
   const write = (text: string) => host.files.write(paths.gate("git"), text, { mode: 0o644 });
   await open().save([LOOK]);

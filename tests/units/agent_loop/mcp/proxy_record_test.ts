@@ -11,7 +11,9 @@ Deno.test("proxyRecord() takes the lines of our proxy, and cannot be told anothe
   const line = (more: Readonly<Record<string, unknown>>) =>
     JSON.stringify({ at: "t", level: "info", program: "fleetctl-mcp", event: "call", ...more });
   assert.deepEqual(proxyRecord(line({ tool: "git_log", arguments: "path" })), {
-    ...{ level: "info", event: "call", fields: { tool: "git_log", arguments: "path" } },
+    level: "info",
+    event: "call",
+    fields: { tool: "git_log", arguments: "path" },
   });
   for (
     const other of [

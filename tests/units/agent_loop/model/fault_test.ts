@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { defined } from "core/defined.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import {
   type FaultContext,
@@ -35,7 +36,7 @@ function named(name: string, message: string): Error {
   return Object.assign(new Error(message), { name });
 }
 const message = (text: string, code?: string) => ({
-  error: { message: text, ...(code === undefined ? {} : { code }) },
+  error: { message: text, ...defined({ code }) },
 });
 
 const ROWS: readonly (readonly [unknown, ModelFault["code"], boolean, RegExp])[] = [

@@ -1,18 +1,22 @@
 /**
- * An ACP agent in this process, over the streams of a fake program, and the driver that talks to it.
+ * An ACP agent in this process, over the streams of a fake program, and the driver
+ * that talks to it.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { agent, type AgentApp, methods, ndJsonStream } from "@agentclientprotocol/sdk";
+import { defined } from "core/defined.ts";
+import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
 import type { FakeCall, FakeProgram } from "tests/fakes/processes.ts";
 import {
   type DriverScene,
+  HOME,
   sceneOf,
   type SceneOptions,
-} from "tests/core/runtimes/drivers/driver_scene.ts";
+} from "tests/units/dial/runtimes/driver_scene.ts";
 
 /** Serves an agent app over the streams of a fake program until its input ends. */
 export async function serve(call: FakeCall, app: AgentApp): Promise<void> {
@@ -39,6 +43,33 @@ export function setUp(program: FakeProgram, options: SceneOptions = {}): DriverS
   assert.ok(definition !== undefined);
   const env = { PATH: "/bin", NOTIFY_SOCKET: "/run/x", LISTEN_FDS: "1" };
   return sceneOf(definition, ["fleetctl-runtime", program], { env, ...options });
+}
+
+/** A driver of a program that gets its MCPs with its session. */
+export function setUpInSession(
+  program: FakeProgram,
+  { mcps = {}, sessionMode, ...options }: SceneOptions & {
+    readonly mcps?: Readonly<Record<string, unknown>>;
+    readonly sessionMode?: string;
+  } = {},
+): DriverScene {
+  const definition: RuntimeDefinition = {
+    name: "runtime-x",
+    summary: "",
+    command: "/opt/runtime-x",
+    args: [],
+    protocol: "acp",
+    login: "none",
+    env: {},
+    state: [],
+    clientConfig: { path: "{home}/.fleetctl/mcp.json", shape: "mcp_servers" },
+    ...defined({ sessionMode }),
+  };
+  const files = {
+    [`${HOME}/.fleetctl/mcp.json`]: JSON.stringify({ mcpServers: mcps }),
+    ...options.files,
+  };
+  return sceneOf(definition, [definition.command, program], { ...options, files });
 }
 
 /** A piece of an answer, as an update. */

@@ -7,11 +7,11 @@
 import assert from "node:assert/strict";
 import { agent, methods, RequestError } from "@agentclientprotocol/sdk";
 import { pathsUnder } from "core/paths.ts";
-import { createDriver } from "core/runtimes/create_driver.ts";
+import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { plainAgent, serve, setUp } from "tests/core/runtimes/drivers/acp_scene.ts";
-import { HOME, SESSION_FILE, withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
+import { plainAgent, serve, setUp, setUpInSession } from "tests/units/dial/runtimes/acp_scene.ts";
+import { HOME, SESSION_FILE, withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 
 Deno.test("start() keeps the session id and resumes, loads, or begins anew", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });
@@ -85,7 +85,69 @@ Deno.test("start() begins anew when the stored conversation is gone, and says so
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("start() rejects with the reason: no program, early end, silence, wrong version", async () => {
+Deno.test("a program gets its MCPs and its mode with its session and a resumption", async () => {
+  const mcps = {
+    git: { command: "/usr/lib/fleetctl/fleetctl-mcp", args: ["proxy", "git"], env: { A: "1" } },
+    docs: { type: "http", url: "https://docs.example.org/mcp", headers: { X: "y" } },
+  };
+  const git = {
+    name: "git",
+    command: "/usr/lib/fleetctl/fleetctl-mcp",
+    args: ["proxy", "git"],
+    env: [{ name: "A", value: "1" }],
+  };
+  const docs = {
+    type: "http",
+    name: "docs",
+    url: "https://docs.example.org/mcp",
+    headers: [{ name: "X", value: "y" }],
+  };
+  const stored = { [SESSION_FILE]: '{"runtime":"runtime-x","session_id":"s-old"}' };
+  for (
+    const [files, http, wanted] of [
+      [{}, true, ["new", [git, docs], "mode s-new manual"]],
+      [{}, false, ["new", [git], "mode s-new manual"]],
+      [stored, true, ["resume", [git, docs], "mode s-old manual"]],
+    ] as const
+  ) {
+    const asked: unknown[] = [];
+    const app = agent({ name: "fake" })
+      .onRequest(methods.agent.initialize, () => ({
+        protocolVersion: 1,
+        agentCapabilities: { sessionCapabilities: { resume: {} }, mcpCapabilities: { http } },
+      }))
+      .onRequest(methods.agent.session.new, ({ params }) => {
+        asked.push("new", params.mcpServers);
+        return { sessionId: "s-new" };
+      })
+      .onRequest(methods.agent.session.resume, ({ params }) => {
+        asked.push("resume", params.mcpServers);
+        return {};
+      })
+      .onRequest(methods.agent.session.setMode, ({ params }) => {
+        asked.push(`mode ${params.sessionId} ${params.modeId}`);
+        return {};
+      });
+    const options = { mcps, files, sessionMode: "manual" };
+    const { driver, host } = setUpInSession((call) => serve(call, app), options);
+    const session = await driver.start();
+    assert.deepEqual(asked, wanted);
+    assert.equal(host.log.of("MCP left out").length, http ? 0 : 1);
+    await withTime(host, session.close(1_000));
+  }
+});
+
+Deno.test("a program that does not take its mode is not used", async () => {
+  const { driver, host } = setUpInSession((call) => serve(call, plainAgent()), {
+    sessionMode: "manual",
+  });
+  await assert.rejects(
+    withTime(host, driver.start()),
+    /Cannot start runtime "runtime-x": it does not take the mode "manual"/,
+  );
+});
+
+Deno.test("start() rejects with the reason: no program, early end, silence, version", async () => {
   const missing = memoryHost();
   const definition = shippedDefinitions().get("runtime-b");
   assert.ok(definition !== undefined);
@@ -95,6 +157,7 @@ Deno.test("start() rejects with the reason: no program, early end, silence, wron
     paths: pathsUnder("/"),
     stateDir: HOME,
     env: {},
+    state: [],
   };
   const none = createDriver(definition, missing, context);
   await assert.rejects(none.start(), /Cannot start runtime "runtime-b".*no such program/);
@@ -108,10 +171,16 @@ Deno.test("start() rejects with the reason: no program, early end, silence, wron
     /the runtime ended with exit code 2; last line: "bad settings"/,
   );
 
-  const silent = setUp(() => new Promise(() => {}));
+  const silent = setUp(async (call) => {
+    await call.warn("starting\nopening the store\nError: read-only file system\n  at x\n{\n");
+    await new Promise(() => {});
+  });
   await assert.rejects(
     withTime(silent.host, silent.driver.start()),
-    /Cannot start runtime "runtime-b": it did not answer within 60 s/,
+    {
+      message: 'Cannot start runtime "runtime-b": it did not answer within 90 s; ' +
+        'last lines: "starting" "opening the store" "Error: read-only file system"',
+    },
   );
 
   const future = setUp((call) =>
@@ -134,6 +203,19 @@ Deno.test("close() kills a runtime that does not end by itself", async () => {
   const session = await driver.start();
   await withTime(host, session.close(5_000));
   assert.equal(await session.ended, "the runtime ended with signal SIGKILL");
+});
+
+Deno.test("what a runtime leaves behind in its process group ends with it", async () => {
+  let killed: AbortSignal | undefined;
+  const { driver, host } = setUp(async (call) => {
+    killed = call.killed;
+    await serve(call, plainAgent());
+  });
+  const session = await driver.start();
+  assert.equal(killed?.aborted, false);
+  await withTime(host, session.close(5_000));
+  assert.equal(await session.ended, "the runtime ended with exit code 0");
+  assert.equal(killed?.aborted, true);
 });
 
 Deno.test("the driver skips what is no message on stdout", async () => {

@@ -1,16 +1,16 @@
 /**
- * The turns of the ACP driver with agents that behave in every way: order, back-pressure, cancel, death,
- * faults.
+ * The turns of the ACP driver with agents that behave in every way: order, back-pressure, cancel,
+ * death, faults.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { methods, RequestError } from "@agentclientprotocol/sdk";
-import type { RuntimeUpdate } from "core/runtimes/driver.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { settle } from "tests/fakes/clock.ts";
-import { chunk, plainAgent, serve, setUp } from "tests/core/runtimes/drivers/acp_scene.ts";
-import { withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
+import { chunk, plainAgent, serve, setUp } from "tests/units/dial/runtimes/acp_scene.ts";
+import { withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 
 Deno.test("prompt() delivers every update before its outcome, one at a time", async () => {
   const { driver, host } = setUp((call) =>
@@ -75,7 +75,7 @@ Deno.test("prompt() does not read from the runtime while an update waits", async
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("cancel() gives a cancelled outcome, also when the agent answers with an error", async () => {
+Deno.test("cancel() gives a cancelled outcome, also when the agent answers badly", async () => {
   for (const answer of ["stop", "error"]) {
     const cancelled = Promise.withResolvers<void>();
     const { driver, host } = setUp((call) =>
@@ -112,7 +112,7 @@ Deno.test("cancel() kills a runtime that does not stop", async () => {
   assert.match(outcome.reason ?? "", /signal SIGKILL/);
 });
 
-Deno.test("prompt() is interrupted when the runtime ends, with exit code and last line", async () => {
+Deno.test("prompt() is interrupted when the runtime ends, with code and last line", async () => {
   const { driver, host } = setUp(async (call) => {
     const ended = Promise.withResolvers<number>();
     const app = plainAgent().onRequest(methods.agent.session.prompt, async ({ params, client }) => {

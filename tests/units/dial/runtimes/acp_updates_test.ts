@@ -6,10 +6,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { TURN_LIMITS } from "core/limits.ts";
-import { byteLength } from "core/runtimes/cut_text.ts";
-import type { RuntimeUpdate } from "core/runtimes/driver.ts";
-import { createTranslator } from "core/runtimes/drivers/acp_updates.ts";
+import { defined } from "core/defined.ts";
+import { TURN_LIMITS } from "core/limits/turn.ts";
+import { byteLength } from "core/text/cut_text.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { createTranslator } from "units/dial/runtimes/acp_updates.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 
 function translate(updates: readonly unknown[]): readonly RuntimeUpdate[] {
@@ -19,7 +20,7 @@ function translate(updates: readonly unknown[]): readonly RuntimeUpdate[] {
 const say = (text: string, messageId?: string) => ({
   sessionUpdate: "agent_message_chunk",
   content: { type: "text", text },
-  ...(messageId === undefined ? {} : { messageId }),
+  ...defined({ messageId }),
 });
 
 Deno.test("translate() joins deltas into one message that ends with the turn", () => {
@@ -68,6 +69,83 @@ Deno.test("translate() announces a call once, with its arguments, before its res
       durationMs: 0,
     },
   ]);
+});
+
+const called = (updates: readonly RuntimeUpdate[]) =>
+  updates.flatMap((update) => update.kind === "tool_call" ? [update.arguments] : []);
+const call = (more: Readonly<Record<string, unknown>>) => ({
+  sessionUpdate: "tool_call_update",
+  toolCallId: "c",
+  title: "T",
+  ...more,
+});
+const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknown[]])[] = [
+  [
+    "a first empty input does not win",
+    [
+      call({ sessionUpdate: "tool_call", status: "pending", rawInput: {} }),
+      call({ rawInput: { text: "a" } }),
+      call({ status: "completed" }),
+    ],
+    [{ text: "a" }],
+  ],
+  [
+    "a first part of the input does not win",
+    [
+      call({ sessionUpdate: "tool_call", status: "pending", rawInput: { cwd: "/" } }),
+      call({ status: "in_progress", rawInput: { cwd: "/", command: "ls" } }),
+      call({ status: "completed" }),
+    ],
+    [{ cwd: "/", command: "ls" }],
+  ],
+  [
+    "a call that runs is announced, and again with the input that came later",
+    [
+      call({ status: "in_progress", rawInput: {} }),
+      call({ status: "in_progress", rawInput: { text: "a" } }),
+      call({ status: "completed" }),
+    ],
+    [{}, { text: "a" }],
+  ],
+  [
+    "what is corrected while a call runs is told once, at its end",
+    [
+      call({ status: "in_progress", rawInput: { n: 1 } }),
+      call({ status: "in_progress", rawInput: { n: 2 } }),
+      call({ rawInput: { n: 3 } }),
+      call({ status: "completed", rawInput: {} }),
+    ],
+    [{ n: 1 }, { n: 3 }],
+  ],
+  [
+    "the end may bring the input",
+    [call({ status: "pending" }), call({ status: "failed", rawInput: { text: "a" } })],
+    [{ text: "a" }],
+  ],
+];
+for (const [what, updates, wanted] of ARGUMENTS) {
+  Deno.test(`translate() keeps the arguments: ${what}`, () => {
+    assert.deepEqual(called(translate(updates)), wanted);
+  });
+}
+
+Deno.test("translate() names the MCP of a tool as programs join the names", () => {
+  const translator = createTranslator("t", fakeClock(), ["git", "git-hub"]);
+  const names = ["mcp__git__log", "git_log", "git-hub_list", "github_list", "git_", "bash"];
+  const updates = names.flatMap((title, at) =>
+    translator.translate({ ...call({ status: "in_progress", title }), toolCallId: `c${at}` })
+  );
+  assert.deepEqual(
+    updates.map((update) => update.kind === "tool_call" && [update.mcp, update.tool]),
+    [
+      ["git", "log"],
+      ["git", "log"],
+      ["git-hub", "list"],
+      [undefined, "github_list"],
+      [undefined, "git_"],
+      [undefined, "bash"],
+    ],
+  );
 });
 
 Deno.test("translate() takes MCP, tool, status and duration from our own runtime's meta", () => {
@@ -131,19 +209,22 @@ Deno.test("translate() never throws, and answers each announced call exactly onc
       sessionUpdate: fc.constantFrom("tool_call", "tool_call_update"),
       toolCallId: id,
       status,
+      rawInput: fc.constantFrom(undefined, {}, { n: 1 }, { n: 2 }),
     }),
     fc.string().map((text) => say(text)),
     fc.anything(),
   );
   fc.assert(fc.property(fc.array(update), (list) => {
     const open = new Set<string>();
+    const told = new Map<string, number>();
     for (const each of translate(list)) {
       if (each.kind === "tool_call") {
-        assert.ok(!open.has(each.callId));
         open.add(each.callId);
+        told.set(each.callId, (told.get(each.callId) ?? 0) + 1);
       }
       if (each.kind === "tool_result") assert.ok(open.delete(each.callId));
     }
     assert.equal(open.size, 0);
+    assert.ok([...told.values()].every((times) => times <= 3));
   }));
 });

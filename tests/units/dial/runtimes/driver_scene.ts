@@ -4,11 +4,12 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { pathsUnder } from "core/paths.ts";
-import { createDriver } from "core/runtimes/create_driver.ts";
+import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
-import type { RuntimeDriver } from "core/runtimes/driver.ts";
-import type { PermissionDecider } from "core/runtimes/drivers/acp_permission.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
+import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
 import { settle } from "tests/fakes/clock.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";
@@ -39,9 +40,12 @@ export function sceneOf(
 ): DriverScene {
   const host = memoryHost({ programs: { [name]: program }, files });
   const driver = createDriver(definition, host, {
-    ...{ agent: "ada", home: HOME, paths: pathsUnder("/"), env },
+    agent: "ada",
+    home: HOME,
+    paths: pathsUnder("/"),
+    env,
     stateDir: `${HOME}/.fleetctl/dial`,
-    ...(decidePermission === undefined ? {} : { decidePermission }),
+    ...defined({ decidePermission }),
   });
   return { host, driver };
 }

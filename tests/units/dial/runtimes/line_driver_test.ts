@@ -1,17 +1,17 @@
 /**
- * What holds for every runtime that speaks lines of JSON, whichever words it uses: runtimes that hang,
- * print rubbish, flood, die while a person decides, or are told to stop and do not.
+ * What holds for every runtime that speaks lines of JSON, whichever words it uses: runtimes that
+ * hang, print rubbish, flood, die while a person decides, or are told to stop and do not.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { MCP_LIMITS } from "core/limits.ts";
-import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { settle } from "tests/fakes/clock.ts";
 import type { FakeCall, FakeProgram } from "tests/fakes/processes.ts";
-import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
-import { type DriverScene, withTime } from "tests/core/runtimes/drivers/driver_scene.ts";
+import { openDriver } from "tests/units/dial/runtimes/line_scene.ts";
+import { type DriverScene, withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 /** A protocol in the words that these tests need. */
@@ -50,8 +50,13 @@ const STREAM_JSON: Words = {
     request: { subtype: "can_use_tool", tool_name: "Bash", input: { command: "rm x" } },
   },
   end: [{
-    ...{ type: "result", subtype: "success", is_error: false, result: "", session_id: ID },
-    ...{ stop_reason: "end_turn", num_turns: 1 },
+    type: "result",
+    subtype: "success",
+    is_error: false,
+    result: "",
+    session_id: ID,
+    stop_reason: "end_turn",
+    num_turns: 1,
   }],
 };
 const RPC_JSONL: Words = {
@@ -59,7 +64,7 @@ const RPC_JSONL: Words = {
   isPrompt: (message) => message.type === "prompt",
   greet: async (peer, { id, type }) => {
     if (type !== "get_state") return false;
-    const data = { isStreaming: false, sessionFile: "/s/1.jsonl" };
+    const data = { sessionFile: "/s/1.jsonl" };
     await peer.say({ id, type: "response", command: type, success: true, data });
     return true;
   },
@@ -69,14 +74,13 @@ const RPC_JSONL: Words = {
   ],
   say: (text) => ({
     type: "message_update",
-    message: { role: "assistant", timestamp: 1 },
     assistantMessageEvent: { type: "text_delta", contentIndex: 0, delta: text },
   }),
   ask: { type: "extension_ui_request", id: "d1", method: "confirm", title: "Delete it?" },
   end: [{
     type: "agent_end",
     messages: [{ role: "assistant", content: [], stopReason: "stop" }],
-  }],
+  }, { type: "agent_settled" }],
 };
 
 type OnPrompt = (peer: JsonPeer, call: FakeCall, message: PeerMessage) => Promise<void>;
@@ -133,7 +137,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     assert.deepEqual(seen.flatMap((one) => one.kind === "message" ? [one.text] : []), ["hello"]);
   });
 
-  Deno.test(`${protocol}: a line without end interrupts the turn, and takes no memory`, async () => {
+  Deno.test(`${protocol}: an endless line interrupts the turn, without memory`, async () => {
     const of = open(async (peer, call, message) => {
       await peer.say(...words.begin(message), words.say("half"));
       await call.print(`{"type":"${"x".repeat(MCP_LIMITS.messageBytesMax + 1)}`);
@@ -195,7 +199,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     await withTime(of.host, session.close(1_000));
   });
 
-  Deno.test(`${protocol}: an update that cannot be stored fails the turn and ends it there`, async () => {
+  Deno.test(`${protocol}: an update that cannot be stored fails and ends the turn`, async () => {
     const of = open(async (peer, _call, message) => {
       await peer.say(...words.begin(message), words.say("lost"));
     });
@@ -203,8 +207,8 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     assert.equal(outcome.outcome, "failed", JSON.stringify(outcome));
   });
 
-  Deno.test(`${protocol}: a runtime that dies while a person decides leaves nothing behind`, async () => {
-    const decided = Promise.withResolvers<"allow">();
+  Deno.test(`${protocol}: a runtime that dies during a decision leaves nothing`, async () => {
+    const decided = Promise.withResolvers<{ decision: "allow" }>();
     const asked = Promise.withResolvers<void>();
     const of = openDriver(protocol, async (call) => {
       const peer = jsonPeer(call);
@@ -231,7 +235,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     );
     assert.equal(outcome.outcome, "interrupted");
     // A decision that comes too late is written to nobody, and is no fault.
-    decided.resolve("allow");
+    decided.resolve({ decision: "allow" });
     await settle();
     assert.match(await session.ended, /exit code 9/);
   });

@@ -9,7 +9,7 @@ import {
   type DriverScene,
   sceneOf,
   type SceneOptions,
-} from "tests/core/runtimes/drivers/driver_scene.ts";
+} from "tests/units/dial/runtimes/driver_scene.ts";
 
 /** Creates the driver of `runtime-x`, whose program is a function. */
 export function openDriver(
@@ -18,9 +18,15 @@ export function openDriver(
   options: SceneOptions = {},
 ): DriverScene {
   const definition = {
-    ...{ name: "runtime-x", summary: "", command: "/opt/runtime-x", args: ["-p"], protocol },
+    name: "runtime-x",
+    summary: "",
+    command: "/opt/runtime-x",
+    args: ["-p"],
+    protocol,
     clientConfig: { path: "{home}/x.json", shape: "runtime-a" as const },
     login: "none" as const,
+    env: {},
+    state: [],
   };
   return sceneOf(definition, [definition.command, program], options);
 }

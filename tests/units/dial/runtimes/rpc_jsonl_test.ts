@@ -6,29 +6,40 @@
  */
 
 import assert from "node:assert/strict";
-import type { RuntimeUpdate, TurnOutcome } from "core/runtimes/driver.ts";
-import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
+import { defined } from "core/defined.ts";
+import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { PermissionAsk } from "units/dial/runtimes/acp_permission.ts";
+import { openDriver } from "tests/units/dial/runtimes/line_scene.ts";
 import {
   type DriverScene,
+  HOME,
   SESSION_FILE,
   withTime,
-} from "tests/core/runtimes/drivers/driver_scene.ts";
+} from "tests/units/dial/runtimes/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 const FILE = "/home/ada/sessions/1.jsonl";
 const ok = (command: PeerMessage, data?: unknown) => ({
-  ...{ id: command.id, type: "response", command: command.type, success: true },
-  ...(data === undefined ? {} : { data }),
+  id: command.id,
+  type: "response",
+  command: command.type,
+  success: true,
+  ...defined({ data }),
 });
 const refusal = (command: PeerMessage, error: string) => ({
-  ...{ id: command.id, type: "response", command: command.type, success: false, error },
+  id: command.id,
+  type: "response",
+  command: command.type,
+  success: false,
+  error,
 });
-const delta = (text: string, timestamp = 1) => ({
+const WRITES = { type: "message_start", message: { role: "assistant", content: [] } };
+const delta = (text: string) => ({
   type: "message_update",
-  message: { role: "assistant", timestamp },
   assistantMessageEvent: { type: "text_delta", contentIndex: 0, delta: text },
 });
 const BEGIN = { type: "agent_start" };
+const SETTLED = { type: "agent_settled" };
 const end = (stopReason: string, more: Readonly<Record<string, unknown>> = {}) => ({
   type: "agent_end",
   messages: [{ role: "user" }, { role: "assistant", content: [], stopReason, ...more }, {
@@ -50,16 +61,12 @@ function scene(
   const opened = openDriver("rpc_jsonl", async (call) => {
     const peer = jsonPeer(call);
     peers.push(peer);
-    let isStreaming = false;
     await peer.serve(async (command) => {
       const said = script(peer, command);
-      if (Array.isArray(said)) {
-        isStreaming = true;
-        await peer.say(...said);
-        isStreaming = false;
-      } else if (said !== undefined) return await (said as Promise<void>);
+      if (Array.isArray(said)) await peer.say(...said);
+      else if (said !== undefined) return await (said as Promise<void>);
       else if (command.type === "get_state") {
-        await peer.say(ok(command, { isStreaming, sessionFile: FILE, sessionId: "1" }));
+        await peer.say(ok(command, { sessionFile: FILE, sessionId: "1" }));
       } else if (command.type === "switch_session") {
         await peer.say(ok(command, { cancelled: false }));
       } else await peer.say(ok(command));
@@ -68,9 +75,13 @@ function scene(
   return { ...opened, peers };
 }
 
-/** A peer that answers each prompt with these events. */
-const answering = (...events: readonly unknown[]): Script => (_peer, command) =>
-  command.type === "prompt" ? [ok(command), ...events] : undefined;
+/** A peer that answers each prompt with these events; without any it does it by itself. */
+const answering = (...events: readonly unknown[]): Script => (_peer, command) => {
+  if (command.type !== "prompt") return undefined;
+  return events.length === 0
+    ? [ok(command, { disposition: "handled" })]
+    : [ok(command, { disposition: "started" }), ...events, SETTLED];
+};
 
 async function run(of: DriverScene) {
   const session = await of.driver.start();
@@ -86,18 +97,23 @@ async function run(of: DriverScene) {
   return { seen, outcome };
 }
 
-Deno.test("a turn is text as it comes, the call with its arguments, its result, and the answer", async () => {
+Deno.test("a turn is text as it comes, a call with arguments and result, the answer", async () => {
   const result = { content: [{ type: "text", text: "abc\n" }] };
   const call = { toolCallId: "c1", toolName: "bash" };
   const of = scene(answering(
     BEGIN,
     { type: "turn_start" },
+    WRITES,
     delta("Let me "),
     delta("look."),
     { type: "tool_execution_start", ...call, args: { command: "echo abc" } },
     { type: "tool_execution_update", ...call, args: {}, partialResult: result },
     { type: "tool_execution_end", ...call, result, isError: false },
-    delta("It is abc.", 2),
+    WRITES,
+    delta("It is abc."),
+    delta(" Good."),
+    WRITES,
+    delta("More."),
     end("stop"),
   ));
   const { seen, outcome } = await run(of);
@@ -107,19 +123,29 @@ Deno.test("a turn is text as it comes, the call with its arguments, its result, 
     { kind: "text_delta", messageId: "t-m1", text: "look." },
     { kind: "message", messageId: "t-m1", text: "Let me look." },
     {
-      ...{ kind: "tool_call", callId: "c1", mcp: undefined, tool: "bash" },
+      kind: "tool_call",
+      callId: "c1",
+      mcp: undefined,
+      tool: "bash",
       arguments: { command: "echo abc" },
     },
     {
-      ...{ kind: "tool_result", callId: "c1", status: "completed", text: "abc\n" },
-      ...{ cutBytes: 0, durationMs: 0 },
+      kind: "tool_result",
+      callId: "c1",
+      status: "completed",
+      text: "abc\n",
+      cutBytes: 0,
+      durationMs: 0,
     },
     { kind: "text_delta", messageId: "t-m2", text: "It is abc." },
-    { kind: "message", messageId: "t-m2", text: "It is abc." },
+    { kind: "text_delta", messageId: "t-m2", text: " Good." },
+    { kind: "message", messageId: "t-m2", text: "It is abc. Good." },
+    { kind: "text_delta", messageId: "t-m3", text: "More." },
+    { kind: "message", messageId: "t-m3", text: "More." },
   ]);
   assert.deepEqual(
     of.peers[0]?.seen.map(({ type }) => type),
-    ["get_state", "prompt", "get_state", "get_state"],
+    ["get_state", "prompt"],
   );
 });
 
@@ -187,28 +213,15 @@ for (const [when, events, wanted] of OUTCOMES) {
   });
 }
 
-Deno.test("the turn goes on while the answer to the state says that something runs", async () => {
-  const go = Promise.withResolvers<void>();
-  let probes = 0;
-  const of = scene((peer, command) => {
-    if (command.type === "prompt") return peer.say(ok(command));
-    if (command.type !== "get_state" || ++probes === 1) return undefined;
-    void go.promise.then(() => peer.say(BEGIN, delta("late"), end("stop")));
-    go.resolve();
-    return peer.say(ok(command, { isStreaming: probes === 2 }));
-  });
-  const { seen, outcome } = await run(of);
-  assert.equal(outcome.outcome, "completed");
-  assert.equal(seen.at(-1)?.kind, "message");
-});
-
 Deno.test("a prompt that is not taken fails the turn with the reason", async () => {
   const of = scene((peer, command) =>
     command.type === "prompt" ? peer.say(refusal(command, "already streaming")) : undefined
   );
   const { outcome } = await run(of);
   assert.deepEqual(outcome, {
-    ...{ outcome: "failed", code: "runtime-error", reason: "already streaming" },
+    outcome: "failed",
+    code: "runtime-error",
+    reason: "already streaming",
   });
 });
 
@@ -228,7 +241,12 @@ for (const [event, wanted] of NOTICES) {
 Deno.test("cancel() aborts", async () => {
   const of = scene((peer, command) => {
     if (command.type === "prompt") return peer.say(ok(command), BEGIN, delta("half"));
-    return command.type === "abort" ? peer.say(end("aborted"), ok(command)) : undefined;
+    if (command.type !== "abort") return undefined;
+    return peer.say(
+      end("error", { errorMessage: "This operation was aborted" }),
+      SETTLED,
+      ok(command),
+    );
   });
   const session = await of.driver.start();
   const outcome = await session.prompt({ turnId: "t", text: "go" }, (update) => {
@@ -255,16 +273,104 @@ for (const [method, decision, wanted] of DIALOGS) {
       if (command.type === "prompt") return peer.say(ok(command), BEGIN, question);
       if (command.type !== "extension_ui_response") return undefined;
       assert.deepEqual(command, { type: "extension_ui_response", id: "d1", ...wanted as object });
-      return peer.say(end("stop"));
+      return peer.say(end("stop"), SETTLED);
     }, {
       ...(decision === undefined ? {} : {
         decidePermission: () =>
-          decision === "fails" ? Promise.reject(new Error("x")) : Promise.resolve(decision),
+          decision === "fails"
+            ? Promise.reject(new Error("x"))
+            : Promise.resolve({ decision, reason: "no" }),
       }),
     });
     assert.equal((await run(of)).outcome.outcome, "completed");
   });
 }
+
+const gate = (id: string, asked: unknown) => ({
+  type: "extension_ui_request",
+  id,
+  method: "input",
+  title: "fleetctl.permission",
+  placeholder: typeof asked === "string" ? asked : JSON.stringify(asked),
+});
+const ENTRY = {
+  command: "/usr/lib/fleetctl/fleetctl-mcp",
+  args: ["proxy", "git", "--socket", "/run/mcp/git.sock"],
+  env: {},
+};
+const asking = { callId: "c1", arguments: { command: "rm x" } };
+const QUESTIONS: readonly (readonly [string, unknown, PermissionAsk])[] = [
+  ["a tool of its own", { ...asking, tool: "bash" }, { ...asking, tool: "bash", title: "bash" }],
+  [
+    "an MCP behind our proxy",
+    { ...asking, tool: "mcp__git__push" },
+    { ...asking, mcp: "git", isProxied: true, tool: "push", title: "mcp__git__push" },
+  ],
+  [
+    "an MCP that does not pass our proxy",
+    { ...asking, tool: "mcp__own__push" },
+    { ...asking, mcp: "own", isProxied: false, tool: "push", title: "mcp__own__push" },
+  ],
+  ["nothing", "{", { callId: "", tool: "tool", title: "tool", arguments: undefined }],
+];
+for (const [what, asked, wanted] of QUESTIONS) {
+  Deno.test(`our extension asks about ${what} and hears the reason of a denial`, async () => {
+    const denial = { decision: "deny", reason: "not today" } as const;
+    const asks: PermissionAsk[] = [];
+    const result = { content: [{ type: "text", text: "not today" }] };
+    const of = scene((peer, command) => {
+      if (command.type === "prompt") return peer.say(ok(command), BEGIN, gate("d1", asked));
+      if (command.type !== "extension_ui_response") return undefined;
+      assert.deepEqual(JSON.parse(command.value), denial);
+      return peer.say(
+        { type: "tool_execution_end", toolCallId: "c1", toolName: "bash", result, isError: true },
+        end("stop"),
+        SETTLED,
+      );
+    }, {
+      files: {
+        "/home/ada/x.json": JSON.stringify({
+          projects: { [HOME]: { mcpServers: { git: ENTRY } } },
+        }),
+      },
+      decidePermission: (ask) => {
+        asks.push(ask);
+        return Promise.resolve(denial);
+      },
+    });
+    const { seen } = await run(of);
+    assert.deepEqual(asks, [wanted]);
+    const status = seen.flatMap((update) => update.kind === "tool_result" ? [update.status] : []);
+    assert.deepEqual(status, [wanted.callId === "c1" ? "denied" : "failed"]);
+  });
+}
+
+Deno.test("a cancel denies what is open; a decision that comes later says nothing", async () => {
+  const decided = Promise.withResolvers<{ decision: "allow" }>();
+  const answers: unknown[] = [];
+  const asked = Promise.withResolvers<void>();
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") {
+      return peer.say(ok(command), BEGIN, gate("d1", { callId: "c1", tool: "bash" }));
+    }
+    if (command.type !== "extension_ui_response") return undefined;
+    answers.push(command.value);
+    return peer.say(end("aborted"), SETTLED);
+  }, {
+    decidePermission: () => {
+      asked.resolve();
+      return decided.promise;
+    },
+  });
+  const session = await of.driver.start();
+  const turn = session.prompt({ turnId: "t", text: "go" }, () => Promise.resolve());
+  await asked.promise;
+  await session.cancel();
+  assert.deepEqual(await turn, { outcome: "cancelled" });
+  decided.resolve({ decision: "allow" });
+  await withTime(of.host, session.close(1_000));
+  assert.deepEqual(answers, ['{"decision":"deny","reason":"The turn was cancelled"}']);
+});
 
 Deno.test("the conversation is remembered, resumed, and begun anew when it is gone", async () => {
   const first = scene(answering(BEGIN, end("stop")));

@@ -1,19 +1,22 @@
 /**
- * The driver of streaming JSON runtimes against a scripted peer, written from the published types of
- * the protocol and checked once against a program that speaks it.
+ * The driver of streaming JSON runtimes against a scripted peer, written from the published types
+ * of the protocol and checked once against a program that speaks it.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import type { RuntimeUpdate } from "core/runtimes/driver.ts";
-import { openDriver } from "tests/core/runtimes/drivers/line_scene.ts";
+import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { openDriver } from "tests/units/dial/runtimes/line_scene.ts";
 import {
   type DriverScene,
   HOME,
   SESSION_FILE,
   withTime,
-} from "tests/core/runtimes/drivers/driver_scene.ts";
+} from "tests/units/dial/runtimes/driver_scene.ts";
+import { seededRandom } from "tests/fakes/random.ts";
+import { streamJson } from "units/dial/runtimes/stream_json.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
 const ID = "4d2c1a0e-0000-4000-8000-000000000001";
@@ -23,7 +26,8 @@ const started = (id: string) => event({ type: "message_start", message: { id } }
 const delta = (text: string) =>
   event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
 const whole = (id: string, ...content: readonly unknown[]) => ({
-  ...{ type: "assistant", message: { id, role: "assistant", model: "m", content } },
+  type: "assistant",
+  message: { id, role: "assistant", model: "m", content },
   ...common,
 });
 const text = (text: string) => ({ type: "text", text });
@@ -34,8 +38,14 @@ const toolResult = (tool_use_id: string, content: unknown, is_error = false) => 
   ...common,
 });
 const result = (more: Readonly<Record<string, unknown>> = {}) => ({
-  ...{ type: "result", subtype: "success", is_error: false, result: "", stop_reason: "end_turn" },
-  ...{ num_turns: 1, session_id: ID, ...more },
+  type: "result",
+  subtype: "success",
+  is_error: false,
+  result: "",
+  stop_reason: "end_turn",
+  num_turns: 1,
+  session_id: ID,
+  ...more,
 });
 
 type Turn = (peer: JsonPeer, message: PeerMessage) => Promise<void> | void;
@@ -78,7 +88,7 @@ async function run(of: DriverScene, said = "go") {
   return { seen, outcome };
 }
 
-Deno.test("a turn is text as it comes, the call with its arguments, its result, and the answer", async () => {
+Deno.test("a turn is text as it comes, a call with arguments and result, the answer", async () => {
   const of = scene(async (peer, message) => {
     assert.deepEqual(message.message, { role: "user", content: [text("go")] });
     await peer.say(
@@ -103,13 +113,14 @@ Deno.test("a turn is text as it comes, the call with its arguments, its result, 
       { kind: "text_delta", messageId: "t-m1", text: "Let me " },
       { kind: "text_delta", messageId: "t-m1", text: "look." },
       { kind: "message", messageId: "t-m1", text: "Let me look." },
+      { kind: "tool_call", callId: "c1", mcp: "git", tool: "git_log", arguments: { path: "/srv" } },
       {
-        ...{ kind: "tool_call", callId: "c1", mcp: "git", tool: "git_log" },
-        arguments: { path: "/srv" },
-      },
-      {
-        ...{ kind: "tool_result", callId: "c1", status: "completed", text: "abc" },
-        ...{ cutBytes: 0, durationMs: 0 },
+        kind: "tool_result",
+        callId: "c1",
+        status: "completed",
+        text: "abc",
+        cutBytes: 0,
+        durationMs: 0,
       },
       { kind: "text_delta", messageId: "t-m2", text: "It is abc." },
       { kind: "message", messageId: "t-m2", text: "It is abc." },
@@ -183,31 +194,36 @@ const ask = {
   type: "control_request",
   request_id: "q1",
   request: {
-    ...{ subtype: "can_use_tool", tool_name: "Bash", tool_use_id: "c1", title: "run rm" },
+    subtype: "can_use_tool",
+    tool_name: "Bash",
+    tool_use_id: "c1",
+    title: "run rm",
     input: { command: "rm x" },
   },
 };
-const DECISIONS: readonly (readonly [string, () => Promise<"allow" | "deny">, unknown, string])[] =
+const DECISIONS: readonly (readonly [string, PermissionDecider, unknown, string])[] = [
   [
-    [
-      "allowed",
-      () => Promise.resolve("allow"),
-      { behavior: "allow", updatedInput: { command: "rm x" } },
-      "completed",
-    ],
-    [
-      "denied",
-      () => Promise.resolve("deny"),
-      { behavior: "deny", message: "Not allowed: Bash" },
-      "denied",
-    ],
-    [
-      "denied when deciding fails",
-      () => Promise.reject(new Error("x")),
-      { behavior: "deny", message: "Not allowed: Bash" },
-      "denied",
-    ],
-  ];
+    "allowed",
+    () => Promise.resolve({ decision: "allow" }),
+    { behavior: "allow", updatedInput: { command: "rm x" } },
+    "completed",
+  ],
+  [
+    "denied",
+    () => Promise.resolve({ decision: "deny", reason: "not on a Friday" }),
+    { behavior: "deny", message: "not on a Friday" },
+    "denied",
+  ],
+  [
+    "denied when deciding fails",
+    () => Promise.reject(new Error("x")),
+    {
+      behavior: "deny",
+      message: 'Cannot call tool "Bash": the question could not be decided',
+    },
+    "denied",
+  ],
+];
 for (const [what, decidePermission, wanted, status] of DECISIONS) {
   Deno.test(`a permission request is ${what}, once`, async () => {
     let answer: PeerMessage;
@@ -223,9 +239,7 @@ for (const [what, decidePermission, wanted, status] of DECISIONS) {
       },
     );
     const { seen } = await run(of);
-    assert.deepEqual(answer.response, {
-      ...{ request_id: "q1", subtype: "success", response: wanted },
-    });
+    assert.deepEqual(answer.response, { request_id: "q1", subtype: "success", response: wanted });
     const got = seen.find((update) => update.kind === "tool_result");
     assert.equal(got?.kind === "tool_result" && got.status, status);
   });
@@ -243,8 +257,9 @@ Deno.test("without a decider a permission request is denied", async () => {
   assert.deepEqual(answers, ["deny"]);
 });
 
-Deno.test("a question that was taken back is not answered, and other requests are refused", async () => {
-  const decided = Promise.withResolvers<"allow">();
+Deno.test("a question that was taken back is not answered; others are refused", async () => {
+  const decided = Promise.withResolvers<{ decision: "allow" }>();
+  let withdrawn: AbortSignal | undefined;
   const of = scene(
     (peer) =>
       peer.say(
@@ -253,11 +268,15 @@ Deno.test("a question that was taken back is not answered, and other requests ar
         { type: "control_request", request_id: "q2", request: { subtype: "elicitation" } },
       ),
     {
-      decidePermission: () => decided.promise,
+      decidePermission: (_, signal) => {
+        withdrawn = signal;
+        return decided.promise;
+      },
       other: async (peer, message) => {
         assert.equal(message.response.request_id, "q2");
+        assert.equal(withdrawn?.aborted, true, "nobody is asked any longer");
         assert.equal(message.response.subtype, "error");
-        decided.resolve("allow");
+        decided.resolve({ decision: "allow" });
         await peer.say(result());
       },
     },
@@ -266,7 +285,7 @@ Deno.test("a question that was taken back is not answered, and other requests ar
   assert.equal(of.peers[0]?.seen.filter(({ type }) => type === "control_response").length, 1);
 });
 
-Deno.test("cancel() interrupts, and the turn is cancelled whatever the runtime calls it", async () => {
+Deno.test("cancel() interrupts: the turn is cancelled, whatever the runtime says", async () => {
   const of = scene((peer) => peer.say(started("m"), delta("half")), {
     other: async (peer, message) => {
       assert.equal(message.request.subtype, "interrupt");
@@ -289,6 +308,122 @@ Deno.test("cancel() interrupts, and the turn is cancelled whatever the runtime c
   await withTime(of.host, session.close(1_000));
 });
 
+const MCP_FILE = `${HOME}/.fleetctl/dial/mcp.json`;
+const STRICT = ["--mcp-config", MCP_FILE, "--strict-mcp-config"];
+
+Deno.test("the program gets its MCP entries by a file, lets those of our proxy pass", async () => {
+  const proxy = "/usr/lib/fleetctl/fleetctl-mcp";
+  const git = { command: proxy, args: ["proxy", "git", "--socket", "/run/mcp/git-ada.sock"] };
+  const proxied = (name: string) => ({
+    command: proxy,
+    args: ["proxy", name, "--socket", `/run/mcp/${name}.sock`],
+    env: {
+      FLEETCTL_ROOT: "/",
+      FLEETCTL_AGENT: "ada",
+      FLEETCTL_PERMISSIONS: "/var/lib/fleetctl/permissions/agent-ada.json",
+    },
+  });
+  const config = {
+    mcpServers: { other: { command: "elsewhere" } },
+    projects: {
+      [HOME]: {
+        mcpServers: {
+          git: { ...git, exposure: "direct" },
+          pages: { type: "http", url: "https://pages.example/mcp" },
+          own: { command: "/opt/own", env: { A: "b" } },
+          // Named after one of ours, and no way to ours.
+          tracker: git,
+          // Ours but for what decides which gate it asks.
+          rooted: { ...proxied("rooted"), env: { FLEETCTL_ROOT: "/home/ada/x" } },
+          loaded: { ...proxied("loaded"), env: { LD_PRELOAD: "/home/ada/x.so" } },
+          wired: { command: proxy, args: ["proxy", "wired", "--socket", "/home/ada/x.sock"] },
+          notes: proxied("notes"),
+          // Could pass for tools of git.
+          git__x: { command: "/opt/own" },
+          git_: { command: "/opt/own" },
+          off: { command: "/opt/off", disabled: true },
+          odd: { command: 3 },
+        },
+      },
+    },
+  };
+  const files = { [`${HOME}/x.json`]: JSON.stringify(config) };
+  const other: Turn = (peer, message) => peer.say(accepted(message, { mcpServers: [] }));
+  const of = scene((peer) => peer.say(result()), { files, other });
+  await run(of);
+  assert.deepEqual(of.host.processes.calls.map(({ args }) => args), [
+    ["-p", ...STRICT, "--allowedTools", "mcp__git,mcp__notes"],
+  ]);
+  assert.deepEqual(JSON.parse(await of.host.files.readText(MCP_FILE) ?? ""), {
+    mcpServers: {
+      git: { ...git, env: {} },
+      pages: { type: "http", url: "https://pages.example/mcp", headers: {} },
+      own: { command: "/opt/own", args: [], env: { A: "b" } },
+      tracker: { ...git, env: {} },
+      rooted: { ...proxied("rooted"), env: { FLEETCTL_ROOT: "/home/ada/x" } },
+      loaded: { ...proxied("loaded"), env: { LD_PRELOAD: "/home/ada/x.so" } },
+      wired: { command: proxy, args: ["proxy", "wired", "--socket", "/home/ada/x.sock"], env: {} },
+      notes: proxied("notes"),
+    },
+  });
+});
+
+Deno.test("a program with MCPs of its host's own gets none of ours", () => {
+  const { mcpArgs } = streamJson(seededRandom());
+  assert.ok(mcpArgs !== undefined);
+  for (const args of [["--mcp-config", "/etc/x.json"], ["-p", "--mcp-config=/etc/x.json"]]) {
+    assert.deepEqual(mcpArgs({ args, file: MCP_FILE }, []), []);
+  }
+  assert.deepEqual(mcpArgs({ args: ["--mcp-configured"], file: MCP_FILE }, []), STRICT);
+});
+
+Deno.test("a permission request about a tool names its MCP and who decides", async () => {
+  const proxy = "/usr/lib/fleetctl/fleetctl-mcp";
+  const entries = {
+    git: { command: proxy, args: ["proxy", "git", "--socket", "/run/mcp/git-ada.sock"] },
+    pages: { type: "http", url: "https://pages.example/mcp" },
+  };
+  const asks: unknown[] = [];
+  const asking = (name: string) => ({
+    type: "control_request",
+    request_id: name,
+    request: { subtype: "can_use_tool", tool_name: name, tool_use_id: name, input: {} },
+  });
+  const names = ["mcp__git__git_push", "mcp__pages__wipe", "Bash", "mcp__git__x__y"];
+  const of = scene((peer) => peer.say(...names.map((name) => asking(name))), {
+    files: {
+      [`${HOME}/x.json`]: JSON.stringify({ projects: { [HOME]: { mcpServers: entries } } }),
+    },
+    other: async (peer, message) => {
+      if (message.type === "control_request") {
+        return await peer.say(accepted(message, { mcpServers: [] }));
+      }
+      if (asks.length === names.length) await peer.say(result());
+    },
+    decidePermission: ({ mcp, isProxied, tool }) => {
+      asks.push([mcp, isProxied, tool]);
+      return Promise.resolve({ decision: "allow" });
+    },
+  });
+  await run(of);
+  assert.deepEqual(asks, [
+    ["git", true, "git_push"],
+    ["pages", false, "wipe"],
+    [undefined, undefined, "Bash"],
+    ["git", false, "x__y"],
+  ]);
+});
+
+for (const text of ["[]", "{", '{"projects":{"/home/ada":{"mcpServers":[]}}}']) {
+  Deno.test(`a client config ${text} is logged, and the program has no MCPs`, async () => {
+    const of = scene((peer) => peer.say(result()), { files: { [`${HOME}/x.json`]: text } });
+    await run(of);
+    const file = await of.host.files.readText(MCP_FILE);
+    assert.deepEqual(JSON.parse(file ?? ""), { mcpServers: {} });
+    assert.equal(of.host.log.of("client config not used").length, 1);
+  });
+}
+
 Deno.test("the conversation is remembered, resumed, and begun anew when it is gone", async () => {
   const say = (peer: JsonPeer) => peer.say(result());
   const first = scene(say);
@@ -298,7 +433,9 @@ Deno.test("the conversation is remembered, resumed, and begun anew when it is go
 
   const resumed = scene(say, { files: { [SESSION_FILE]: kept ?? "" } });
   await run(resumed);
-  assert.deepEqual(resumed.host.processes.calls.map(({ args }) => args), [["-p", "--resume", ID]]);
+  assert.deepEqual(resumed.host.processes.calls.map(({ args }) => args), [
+    ["-p", ...STRICT, "--resume", ID],
+  ]);
 
   const gone = scene(say, {
     files: { [SESSION_FILE]: kept ?? "" },
@@ -312,8 +449,8 @@ Deno.test("the conversation is remembered, resumed, and begun anew when it is go
   });
   await run(gone);
   assert.deepEqual(gone.host.processes.calls.map(({ args }) => args), [
-    ["-p", "--resume", ID],
-    ["-p"],
+    ["-p", ...STRICT, "--resume", ID],
+    ["-p", ...STRICT],
   ]);
   assert.ok(gone.host.log.of("conversation lost").length === 1);
 });

@@ -1,10 +1,10 @@
 /** The control socket, from the client's call to the manager's answer. @module */
 
 import assert from "node:assert/strict";
-import { ServiceFault } from "core/ports.ts";
-import { embeddedServices } from "core/os/embedded/client.ts";
-import { CONTROL_LIMITS, parseAnswer, parseRequest } from "core/os/embedded/control_frames.ts";
-import { serveControl } from "core/os/embedded/control_server.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import { embeddedServices } from "units/manager/control/client.ts";
+import { CONTROL_LIMITS, parseAnswer, parseRequest } from "units/manager/control/control_frames.ts";
+import { serveControl } from "units/manager/control/control_server.ts";
 import {
   clock,
   connect,
@@ -17,7 +17,7 @@ import {
   shell,
   sockets,
   startRig,
-} from "tests/core/os/embedded/rig.ts";
+} from "tests/units/manager/os/rig.ts";
 
 leakless(
   "embeddedServices() does what the manager does, with its faults and journals",

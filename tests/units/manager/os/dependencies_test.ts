@@ -1,7 +1,7 @@
 /** Units that need one another, enabled and conditional ones. @module */
 
 import assert from "node:assert/strict";
-import { leakless, shell, startRig } from "tests/core/os/embedded/rig.ts";
+import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 const SLEEP = shell("exec sleep 1000");
 const FAIL = shell("exit 1", "X-FleetctlReady=log");

@@ -7,8 +7,8 @@
  */
 
 import { type Paths, pathsUnder } from "core/paths.ts";
-import { startEmbeddedManager } from "core/os/embedded/start_manager.ts";
-import { realOptions } from "tests/core/os/embedded/rig.ts";
+import { startEmbeddedManager } from "units/manager/os/start_manager.ts";
+import { realOptions } from "tests/units/manager/os/rig.ts";
 
 const MAIN = new URL(import.meta.url).pathname;
 /** Makes a unit one that the manager starts by itself. */

@@ -16,7 +16,7 @@ import {
   read,
   shell,
   startRig,
-} from "tests/core/os/embedded/rig.ts";
+} from "tests/units/manager/os/rig.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 96);
 /** Clients at once. */

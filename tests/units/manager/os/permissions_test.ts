@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { LIBC_PATHS } from "core/os/libc.ts";
-import { ENABLED, startManagerProcess, writeEnabled } from "tests/core/os/embedded/held_root.ts";
+import { ENABLED, startManagerProcess, writeEnabled } from "tests/units/manager/os/held_root.ts";
 import {
   connect,
   hangUp,
@@ -10,7 +10,7 @@ import {
   makeRoot,
   processesOf,
   read,
-} from "tests/core/os/embedded/rig.ts";
+} from "tests/units/manager/os/rig.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 async function enabledRoot() {

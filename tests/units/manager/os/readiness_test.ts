@@ -1,8 +1,8 @@
 /** When a service counts as started. @module */
 
 import assert from "node:assert/strict";
-import { ServiceFault } from "core/ports.ts";
-import { leakless, shell, startRig } from "tests/core/os/embedded/rig.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 const READY_LINE = `echo '{"event":"ready"}' >&2`;
 

@@ -1,7 +1,7 @@
 /** What follows when a service ends by itself. @module */
 
 import assert from "node:assert/strict";
-import { leakless, shell, startRig } from "tests/core/os/embedded/rig.ts";
+import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 leakless("a failing service is started again with a growing delay until the limit", async () => {
   await using rig = await startRig({

@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import net from "node:net";
-import type { EmbeddedManager, UnitEvent } from "core/embedded.ts";
+import type { EmbeddedManager, UnitEvent } from "units/manager/embedded.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import { type EmbeddedOptions, startEmbeddedManager } from "core/os/embedded/start_manager.ts";
-import { openKernel } from "core/os/embedded/processes/kernel.ts";
-import { readTable } from "core/os/embedded/processes/process_table.ts";
+import { type EmbeddedOptions, startEmbeddedManager } from "units/manager/os/start_manager.ts";
+import { openKernel } from "units/manager/os/processes/kernel.ts";
+import { readTable } from "units/manager/os/processes/process_table.ts";
 import { openHost } from "core/os/host.ts";
 import { stderrLog } from "core/os/log.ts";
 import { denoFiles } from "core/os/files.ts";
@@ -35,7 +35,9 @@ export interface Rig extends AsyncDisposable {
   write(units: Readonly<Record<string, string>>): Promise<void>;
   /** Resolves with the first event, past or future, that fits. */
   until(fits: (event: UnitEvent) => boolean): Promise<UnitEvent>;
-  /** Resolves with the first event of a kind for a unit; starts looking after the last one found. */
+  /**
+   * Resolves with the first event of a kind for a unit; starts looking after the last one found.
+   */
   next(kind: UnitEvent["kind"], unit: string): Promise<UnitEvent>;
   path(name: string): string;
 }

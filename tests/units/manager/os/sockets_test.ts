@@ -12,7 +12,7 @@ import {
   type Rig,
   shell,
   startRig,
-} from "tests/core/os/embedded/rig.ts";
+} from "tests/units/manager/os/rig.ts";
 
 function socketUnit(root: string, more = ""): string {
   return `[Socket]\nListenStream=${root}/run/mcp/e.sock\nSocketMode=0600\nAccept=yes\n${more}`;

@@ -1,8 +1,8 @@
 /** How services are ended, with all that they brought along. @module */
 
 import assert from "node:assert/strict";
-import { readProcess, readTable } from "core/os/embedded/processes/process_table.ts";
-import { kernel, leakless, processesOf, shell, startRig } from "tests/core/os/embedded/rig.ts";
+import { readProcess, readTable } from "units/manager/os/processes/process_table.ts";
+import { kernel, leakless, processesOf, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 const READY = `echo '{"event":"ready"}' >&2`;
 const READY_KEY = "X-FleetctlReady=log";

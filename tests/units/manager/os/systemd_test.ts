@@ -3,9 +3,9 @@
  */
 
 import assert from "node:assert/strict";
-import { ServiceFault } from "core/ports.ts";
-import { systemdServices } from "core/os/systemd.ts";
-import { parseUnitStatus } from "core/os/systemd_show.ts";
+import { ServiceFault } from "units/manager/service_manager.ts";
+import { systemdServices } from "units/manager/os/systemd.ts";
+import { parseUnitStatus } from "units/manager/os/systemd_show.ts";
 import { fakeProcesses, type FakeProgram } from "tests/fakes/processes.ts";
 
 const SHOWN = `Id=fleetctl-gateway.service
@@ -149,9 +149,16 @@ Deno.test("status() lists all units once and asks for properties where they matt
       },
     }, [`${folder}/none`, folder]);
     const units = [
-      ...["fleetctl-gateway.service", "mcp-git-ada.socket", "mcp-git-bob.socket"],
-      ...["broken.service", "stopped.service", "masked.service", "none.service"],
-      ...["mcp@0-1-2.service", "alias.service", "stopped.service"],
+      "fleetctl-gateway.service",
+      "mcp-git-ada.socket",
+      "mcp-git-bob.socket",
+      "broken.service",
+      "stopped.service",
+      "masked.service",
+      "none.service",
+      "mcp@0-1-2.service",
+      "alias.service",
+      "stopped.service",
     ];
     const states = await services.status(units);
     assert.deepEqual(states.map(({ unit, load, active }) => `${unit} ${load} ${active}`), [
@@ -191,8 +198,16 @@ Deno.test("status() asks with as many programs for a thousand agents as for one"
   const states = await services.status([...units, "plain.service"]);
   assert.deepEqual(states.map((state) => state.unit), [...units, "plain.service"]);
   assert.deepEqual(processes.calls.map((call) => call.args), [[
-    ...["list-units", "--all", "--full", "--no-pager", "--output=json", "--"],
-    ...["fleetctl-*.service", "mcp-*.socket", "mcp-*.service", "plain.service"],
+    "list-units",
+    "--all",
+    "--full",
+    "--no-pager",
+    "--output=json",
+    "--",
+    "fleetctl-*.service",
+    "mcp-*.socket",
+    "mcp-*.service",
+    "plain.service",
   ]]);
 });
 
@@ -247,9 +262,9 @@ Deno.test("each() needs one program for many units, and reloads nothing", async 
   assert.deepEqual(await services.each("start", []), []);
   assert.deepEqual(
     processes.calls.map((call) => call.args),
-    [["--no-reload", "enable"], ["--no-reload", "disable"], ["start"], ["stop"]].map((words) => [
-      ...["--no-ask-password", ...words, "--", ...units],
-    ]),
+    [["--no-reload", "enable"], ["--no-reload", "disable"], ["start"], ["stop"]].map((
+      words,
+    ) => ["--no-ask-password", ...words, "--", ...units]),
   );
 });
 
@@ -347,7 +362,7 @@ Deno.test("start() waits until the service has said that it is ready", async () 
   ]).start("x.service");
 });
 
-Deno.test("start() gives a service that never is ready as long as its TimeoutStartSec says", async () => {
+Deno.test("start() gives an unready service as long as its TimeoutStartSec says", async () => {
   for (const said of ["waiting\n", "Started x.service.\n"]) {
     const services = readyByLog([["active running r1", said]], "200ms");
     await assert.rejects(

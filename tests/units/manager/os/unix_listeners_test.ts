@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { systemProcesses } from "core/os/processes.ts";
-import { parseUnixListeners, readUnixListeners } from "core/os/unix_listeners.ts";
+import { parseUnixListeners, readUnixListeners } from "units/manager/os/unix_listeners.ts";
 
 const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
 00000000a775e3a8: 00000003 00000000 00000000 0001 03 96331
@@ -38,7 +38,7 @@ Deno.test("a removed file does not end its listener", async () => {
   assert.equal(after?.get(path), undefined);
 });
 
-Deno.test("an abstract name can stand for a listener on any path, so a number above one tells nothing", () => {
+Deno.test("an abstract name can be of any path: a number above one tells nothing", () => {
   const forged = "00000000a775e3a9: 00000002 00000000 00010000 0001 01 7 @\n" +
     "0: 2 0 00010000 1 1 1 /run/mcp/git-ada.sock\n";
   assert.equal(parseUnixListeners(TABLE + forged).get("/run/mcp/git-ada.sock"), 3);

@@ -2,12 +2,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  expandVariables,
-  readAssignments,
-  readExecLine,
-} from "core/os/embedded/units/exec_line.ts";
-import { unescapeInstance } from "core/os/embedded/units/words.ts";
+import { expandVariables, readAssignments, readExecLine } from "units/manager/units/exec_line.ts";
+import { unescapeInstance } from "units/manager/units/words.ts";
 import { printCommand } from "units/render/exec_line.ts";
 
 const SPECIFIERS = new Map([["i", "3-77-1000"], ["n", "x@3-77-1000.service"]]);

@@ -1,9 +1,9 @@
 /** The units that our renderers print are all understood, key by key and value by value. @module */
 
 import assert from "node:assert/strict";
-import { parseUnit } from "core/unit_file.ts";
-import { createUnitReader } from "core/os/embedded/units/unit_reader.ts";
-import { readUnitSpec } from "core/os/embedded/units/unit_spec.ts";
+import { parseUnit } from "core/text/unit_file.ts";
+import { createUnitReader } from "units/manager/units/unit_reader.ts";
+import { readUnitSpec } from "units/manager/units/unit_spec.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const PLACES = { at: (path: string) => path, credentials: (unit: string) => `/c/${unit}` };

@@ -1,9 +1,9 @@
 /** Units read whole: values, defaults, and every fault with unit, section and key. @module */
 
 import assert from "node:assert/strict";
-import { parseUnit } from "core/unit_file.ts";
-import { judgeKey, UNIT_KEYS } from "core/os/embedded/units/unit_keys.ts";
-import { readUnitSpec, specifiersOf, type UnitSpec } from "core/os/embedded/units/unit_spec.ts";
+import { parseUnit } from "core/text/unit_file.ts";
+import { judgeKey, UNIT_KEYS } from "units/manager/units/unit_keys.ts";
+import { readUnitSpec, specifiersOf, type UnitSpec } from "units/manager/units/unit_spec.ts";
 
 const PLACES = {
   at: (path: string) => `/root-of-it${path}`,

@@ -6,15 +6,15 @@
  */
 
 import assert from "node:assert/strict";
-import { connectWire } from "core/os/wires.ts";
-import { wireOf } from "core/wire.ts";
+import { connectWire } from "units/mcp/os/wires.ts";
+import { wireOf } from "units/mcp/wire.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
 const CHECKS = { sanitizeOps: true, sanitizeResources: true };
 
 /** A program that answers each line with its number of bytes, padded to what the line asks for. */
 const ECHO = `
-import { stdioWire } from "core/os/wires.ts";
+import { stdioWire } from "units/mcp/os/wires.ts";
 const wire = stdioWire();
 const encoder = new TextEncoder();
 let rest = "";
@@ -37,7 +37,10 @@ async function startEcho(): Promise<Deno.ChildProcess & AsyncDisposable> {
   await Deno.writeTextFile(program, ECHO);
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-q", "--no-check", "-A", `--config=${TREE}deno.json`, program],
-    ...{ cwd: TREE, stdin: "piped", stdout: "piped", stderr: "inherit" },
+    cwd: TREE,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
   }).spawn();
   return Object.assign(child, {
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),

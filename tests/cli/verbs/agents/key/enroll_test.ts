@@ -1,12 +1,12 @@
 /**
- * Who may add which key to which others (decision 11); the verbs themselves are run by
+ * Who may add which key to which others; the verbs themselves are run by
  * `tests/scripts/agents_key.txtar`.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
-import { isFirstOnly, keysAfterEnroll } from "cli/agents/key/enroll.ts";
+import { isFirstOnly, keysAfterEnroll } from "cli/verbs/agents/key/enroll.ts";
 import { ADMIN, agentNamed, GATEWAY, OPERATOR } from "tests/core/verbs/callers.ts";
 
 const FULL = Array.from({ length: 16 }, (_, at) => String.fromCharCode(65 + at).repeat(43));

@@ -1,11 +1,11 @@
 /** What a killed manager leaves behind, and who may follow it. @module */
 
 import assert from "node:assert/strict";
-import { ENABLED, startManagerProcess, writeEnabled } from "tests/core/os/embedded/held_root.ts";
-import { startEmbeddedManager } from "core/os/embedded/start_manager.ts";
-import { openChildRecords, readChildRecords } from "core/os/embedded/processes/child_records.ts";
-import { endLeftovers } from "core/os/embedded/processes/leftovers.ts";
-import { readBootId, readProcess } from "core/os/embedded/processes/process_table.ts";
+import { ENABLED, startManagerProcess, writeEnabled } from "tests/units/manager/os/held_root.ts";
+import { startEmbeddedManager } from "units/manager/os/start_manager.ts";
+import { openChildRecords, readChildRecords } from "units/manager/os/processes/child_records.ts";
+import { endLeftovers } from "units/manager/os/processes/leftovers.ts";
+import { readBootId, readProcess } from "units/manager/os/processes/process_table.ts";
 import {
   clock,
   connect,
@@ -19,7 +19,7 @@ import {
   realOptions,
   shell,
   startRig,
-} from "tests/core/os/embedded/rig.ts";
+} from "tests/units/manager/os/rig.ts";
 
 leakless("after kill -9 of a manager the next one ends what is left and says what", async () => {
   const { root, paths } = await makeRoot();

@@ -9,8 +9,8 @@ import {
   readProcess,
   readTable,
   readVariable,
-} from "core/os/embedded/processes/process_table.ts";
-import { kernel } from "tests/core/os/embedded/rig.ts";
+} from "units/manager/os/processes/process_table.ts";
+import { kernel } from "tests/units/manager/os/rig.ts";
 
 const TAIL = "-1 4194304 80 0 0 0 0 0 0 0 20 0 1 0 4242 2428928 200";
 

@@ -1,7 +1,7 @@
 /** What a service finds around it, seen from inside. @module */
 
 import assert from "node:assert/strict";
-import { leakless, shell, startRig } from "tests/core/os/embedded/rig.ts";
+import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 /** Runs a one-shot that prints; returns what it printed. */
 async function printed(script: string, more: string, files: Readonly<Record<string, string>> = {}) {
@@ -48,7 +48,8 @@ leakless("folders are made with their modes, and credentials are copied for the 
   const lines = await printed(
     'echo "$STATE_DIRECTORY"; stat -c %a "$STATE_DIRECTORY" "$CREDENTIALS_DIRECTORY" ' +
       '"$CREDENTIALS_DIRECTORY/key"; cat "$CREDENTIALS_DIRECTORY/key"; umask',
-    "StateDirectory=fleetctl/x\nStateDirectoryMode=0750\nLoadCredential=key:{root}/secret\nUMask=0077",
+    "StateDirectory=fleetctl/x\nStateDirectoryMode=0750\nLoadCredential=key:{root}/secret\n" +
+      "UMask=0077",
     { secret: "value\n" },
   );
   assert.deepEqual(lines, ["{root}/var/lib/fleetctl/x", "750", "700", "400", "value", "0077"]);

@@ -1,12 +1,7 @@
 /** Journals: bounded on disk, private, whole when shown. @module */
 
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import {
-  createLineSplitter,
-  openUnitLog,
-  UNIT_LOG_LIMITS,
-} from "core/os/embedded/runs/unit_log.ts";
+import { openUnitLog, UNIT_LOG_LIMITS } from "units/manager/os/runs/unit_log.ts";
 
 const IGNORE = () => {};
 
@@ -62,35 +57,4 @@ Deno.test("tail() takes out what would steer a terminal", async () => {
   assert.deepEqual(log.tail(1), ["red tab\there "]);
   log.close();
   await Deno.remove(folder, { recursive: true });
-});
-
-Deno.test("createLineSplitter() gives the same lines wherever the stream is cut", () => {
-  fc.assert(fc.property(
-    fc.array(fc.string({ unit: "grapheme" }).map((text) => text.replace(/[\r\n]/g, ""))),
-    fc.infiniteStream(fc.integer({ min: 1, max: 7 })),
-    (lines, cuts) => {
-      const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-      const splitter = createLineSplitter();
-      const got: string[] = [];
-      for (let at = 0; at < bytes.length;) {
-        const next = at + (cuts.next().value ?? 1);
-        got.push(...splitter.push(bytes.subarray(at, next)));
-        at = next;
-      }
-      got.push(...splitter.end());
-      assert.deepEqual(got, lines);
-    },
-  ));
-});
-
-Deno.test("createLineSplitter() cuts a line without end and keeps memory bounded", () => {
-  const splitter = createLineSplitter();
-  const chunk = new TextEncoder().encode("y".repeat(UNIT_LOG_LIMITS.lineLengthMax - 1));
-  const lines = Array.from({ length: 10 }, () => splitter.push(chunk)).flat();
-  assert.equal(lines.length, 9);
-  assert(lines.every((line) => line.length === UNIT_LOG_LIMITS.lineLengthMax));
-  assert.equal(
-    splitter.end().join("").length,
-    10 * chunk.length - 9 * UNIT_LOG_LIMITS.lineLengthMax,
-  );
 });

