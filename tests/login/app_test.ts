@@ -246,7 +246,7 @@ test("handle() says that the cockpit is not there, to people and to programs", a
   const person = await rig.ask("/", { headers: { ...NAVIGATION, cookie } });
   assert.equal(person.status, 502);
   assert.match(person.headers.get("content-type") ?? "", /^text\/html/);
-  assert.ok(!(await person.text()).includes("8731"), "what is behind the proxy is not told");
+  assert.ok(!(await person.text()).includes(":8731"), "what is behind the proxy is not told");
   const program = await rig.ask("/api/agents", { headers: { cookie } });
   assert.deepEqual([program.status, await codeOf(program)], [502, "cockpit-unreachable"]);
   assert.ok(rig.host.log.of("cockpit not reachable").length === 2);

@@ -20,7 +20,7 @@ const COPY = { host: "atlas" as HostName, made: 1, files: FILES };
 Deno.test("openCopy() gives back what was sealed, to the recovery key alone", async () => {
   const [recovery, other] = [await freshHostKey(), await freshHostKey()];
   const sealed = await sealCopy(COPY, [recovery.recipient]);
-  assert.doesNotMatch(sealed, /ada/);
+  assert.doesNotMatch(sealed, /[{"_]/, "base64 has none of the characters of a record");
   const opened = await openCopy(sealed, recovery.identities);
   assert.deepEqual(opened.ok && opened.value, COPY);
   const refused = await openCopy(sealed, other.identities);

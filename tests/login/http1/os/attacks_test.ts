@@ -298,7 +298,7 @@ Deno.test("HTTP/1.0: an answer that broke off never looks whole", async () => {
     assert.match(await asked("/whole"), /^HTTP\/1\.1 200 [^]*content-length: 6\r\n[^]*abcdef$/);
     const broken = await asked("/broken");
     assert.match(broken, /^HTTP\/1\.1 502 [^]*content-length: 0\r\n/);
-    assert.ok(!broken.includes("abc"));
+    assert.ok(broken.endsWith("\r\n\r\n"), "nothing of the broken answer is passed on");
     assert.ok((await asked("/long")).endsWith(`\r\n\r\n${LONG}the rest`));
   } finally {
     await listener.close(0);
