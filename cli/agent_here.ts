@@ -1,5 +1,5 @@
 /**
- * The agent that a verb acts on, from the ledger, on this host. Reads only.
+ * Finds the agent that a verb acts on: from the ledger, on this host. Reads only.
  *
  * @module
  */
@@ -12,7 +12,10 @@ import { findAgent, type Ledger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** Returns the record of a target whose shard will be edited; refuses one that cannot be read. */
+/**
+ * Returns the record of a target whose shard the verb will edit. Refuses a shard that cannot be
+ * read.
+ */
 export async function agentToChange(
   context: VerbContext,
   ledger: Ledger,
@@ -22,7 +25,7 @@ export async function agentToChange(
   return fault === undefined ? agent : err(fault);
 }
 
-/** Returns the record of the target; refuses an unknown agent and one that runs elsewhere. */
+/** Returns the record of the target. Refuses an unknown agent and one that runs on another host. */
 export async function agentHere(
   context: VerbContext,
   known?: Ledger,
@@ -43,7 +46,10 @@ export async function agentHere(
   ));
 }
 
-/** Returns the command line that runs a verb on another host; its shell splits the words again. */
+/**
+ * Returns the command line that runs a verb on another host. It is quoted for the remote shell,
+ * which splits the words again.
+ */
 export function commandOn(host: string, typed: string): string {
   const isPlain = /^[\w@%+=:,./ -]+$/.test(typed);
   return `ssh ${host} ${isPlain ? `fleetctl ${typed}` : quoteShell(`fleetctl ${typed}`)}`;

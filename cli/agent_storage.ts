@@ -1,6 +1,6 @@
 /**
- * How full an agent's share of the gateway's disk is, and what is said before it is full: from then
- * on nothing more of the agent is stored. Pure.
+ * An agent's share of the gateway's disk, and the warning before it is full. Once it is full, the
+ * gateway stores nothing more for that agent. Pure.
  *
  * @module
  */
@@ -11,7 +11,10 @@ import { EVENT_LIMITS } from "core/limits/event.ts";
 import { DAY_MS, HOUR_MS } from "core/text/duration.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
-/** What the gateway keeps of an agent, in bytes, and when its oldest event was, in milliseconds. */
+/**
+ * What the gateway stores for an agent, in bytes, and the time of its oldest event, in
+ * milliseconds.
+ */
 export interface AgentStorage {
   readonly bytes: number;
   readonly bytesMax: number;
@@ -20,7 +23,7 @@ export interface AgentStorage {
 
 const MIB = 1024 * 1024;
 
-/** Reads `storage` of a card; a gateway of an older version tells none. */
+/** Reads `storage` of a card. Older gateways do not send it. */
 export function readStorage(given: unknown): AgentStorage | undefined {
   const { bytes, bytes_max: bytesMax, oldest } = (given ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof bytes !== "number" || typeof bytesMax !== "number" || !(bytesMax > 0)) {
@@ -29,7 +32,7 @@ export function readStorage(given: unknown): AgentStorage | undefined {
   return { bytes, bytesMax, oldest: typeof oldest === "number" ? oldest : undefined };
 }
 
-/** Says that a share is full or will soon be, with the verb that takes its older half away. */
+/** Reports that a share is full or nearly full, with the verb that deletes its older half. */
 export function storageProblem(
   { caller, paths, ports }: VerbContext,
   { agent, storage }: { readonly agent: string; readonly storage: AgentStorage },
@@ -61,7 +64,10 @@ export function storageProblem(
   )];
 }
 
-/** `gc` with a span that takes something: half as old as the oldest event, at least its bound. */
+/**
+ * Suggests a `gc` span that deletes something: half the age of the oldest event, never below the
+ * minimum of `gc`.
+ */
 function gcHints(oldest: number | undefined, now: number): readonly string[] {
   const ageMs = oldest === undefined ? 0 : now - oldest;
   if (ageMs < 2 * HOUR_MS) return [];

@@ -1,6 +1,6 @@
 /**
- * A turn from this host, through the agent's dial unit and its local socket: sends it and hands on
- * everything that comes of it until it ends. Asking to stop cancels the turn.
+ * Runs a turn from this host through the agent's dial unit and its local socket. Sends the turn and
+ * forwards its events until it ends. Aborting the stop signal cancels the turn.
  *
  * @module
  */
@@ -18,10 +18,10 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** What comes of a turn. */
+/** An event or a preview of a turn. */
 export type TurnNews = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
 
-/** Who looks at a turn. */
+/** The caller that follows a turn. */
 export interface TurnWatcher {
   onNews(news: TurnNews): Promise<void>;
   /** Cancels the turn. */
@@ -35,12 +35,12 @@ export interface EndedTurn {
   readonly end: Readonly<Record<string, unknown>>;
 }
 
-/** The longest text of an event, escaped by JSON, with its envelope. */
+/** Longest text of an event, JSON-escaped, plus its envelope. */
 const LINE_BYTES_MAX = 6 * TURN_LIMITS.toolResultBytesMax + 64 * 1024;
-/** A turn that was cancelled has this long to say how it ended. */
+/** Time that a cancelled turn has to report its end. */
 const CANCEL_MS = 5_000;
 
-/** Sends a turn and watches it to its end. */
+/** Sends a turn and follows it to its end. */
 export async function runLocalTurn(
   at: ShortQuestion,
   turn: Omit<Extract<LocalRequest, { type: "turn" }>, "type">,
@@ -77,7 +77,7 @@ export async function runLocalTurn(
   }
 }
 
-/** Hands on what comes; rejects when the connection ends before the turn does. */
+/** Forwards events. Rejects when the connection ends before the turn does. */
 async function follow(line: LocalLine, watcher: TurnWatcher) {
   while (true) {
     const news = await line.receive();
@@ -87,7 +87,10 @@ async function follow(line: LocalLine, watcher: TurnWatcher) {
   }
 }
 
-/** Nothing was begun: the agent may be stopped, or run a program of an older version. */
+/**
+ * Adds the start command to a refusal. The turn did not begin: the agent may be stopped, or run an
+ * older version.
+ */
 function withStart(reason: Refusal, agent: string): Refusal {
   const isGone = reason.code === "dial-unreachable" || reason.code === "request-invalid";
   if (!isGone) return reason;

@@ -1,6 +1,6 @@
 /**
- * A service manager that answers from memory what it was asked before. For verbs that look at the
- * same units in several places and change none of them; after a change it would tell old states.
+ * A service manager that caches unit states. For verbs that read the same units in several places
+ * and change none of them. After a change the cached states would be stale.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * The file of each verb. Its path is the verb: `fleetctl mcp add` is `cli/verbs/mcp/add.ts`. Each
- * file is loaded when its verb runs, so that help stays fast. A law holds this list and the folder
- * equal to the rows of the verb table that are built.
+ * Maps each verb to its file: `fleetctl mcp add` is `cli/verbs/mcp/add.ts`. A file is loaded only
+ * when its verb runs, so that help stays fast. A law test compares this list and the folder with
+ * the implemented rows of the verb table.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Completion scripts of bash, zsh and fish, from the verb table. Pure. Words of the table hold no
- * character that a shell reads as more than text; a test asserts it.
+ * Completion scripts of bash, zsh and fish, built from the verb table. Pure. No word of the table
+ * contains a character that is special to a shell; a test asserts it.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export function completionScript(shell: Shell): string {
 }
 
 /**
- * What can follow a prefix of words: the next words with their summaries, or the verb's options.
+ * What can follow a prefix of words: the next words with their summaries, or the options of a verb.
  */
 interface Node {
   readonly words: readonly string[];
@@ -77,7 +77,7 @@ function choiceCases(prefix: string): readonly string[] {
   return [...cases].map(([name, choices]) => `${prefix}${name}) words="${choices.join(" ")}" ;;`);
 }
 
-/** The shared walk of bash and zsh: find the deepest known prefix, then offer what follows it. */
+/** The walk that bash and zsh share: find the longest known prefix, then offer what follows it. */
 function walk(): readonly string[] {
   return [
     '  case "$prefix" in',

@@ -1,6 +1,6 @@
 /**
- * Asking before a verb takes something away for good. Asked where the person is: the program that
- * runs the verb as root has no terminal, and gets the switch `--yes` instead.
+ * Asks for confirmation before a verb deletes something permanently. The prompt runs in the user's
+ * own process: the program that runs the verb as root has no terminal and gets `--yes` instead.
  *
  * @module
  */
@@ -11,14 +11,16 @@ import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, printTyped } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** Returns the invocation with `--yes`, when it is given or the right name is typed. */
+/**
+ * Returns the invocation with `--yes` if the switch is given or the person types the expected name.
+ */
 export async function confirm(
   invocation: Invocation,
   deps: Pick<CliDeps, "promptLine">,
 ): Promise<Result<Invocation>> {
   const { verb, args, switches } = invocation;
   const { confirms } = verb;
-  // A dry run takes nothing away.
+  // A dry run deletes nothing.
   const isSettled = switches.has("yes") || switches.has("dry-run");
   if (confirms === undefined || isSettled) return ok(invocation);
   if (confirms !== true && !switches.has(confirms.withSwitch)) return ok(invocation);

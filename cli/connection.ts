@@ -1,7 +1,7 @@
 /**
- * Whether an agent is connected to the gateway of this host. One agent is looked up as its owner,
- * several with one request as root of this host. A running unit does not prove a connection.
- * Changes nothing.
+ * Whether an agent is connected to the gateway of this host. A single agent is looked up as its
+ * owner, several agents with one request as root of this host. A running unit does not prove a
+ * connection. Changes nothing.
  *
  * @module
  */
@@ -21,21 +21,21 @@ import type { Clock } from "core/ports/clock.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
-/** What the gateway says of an agent. */
+/** The connection state that the gateway reports for an agent. */
 export type Connection = Told & {
-  /** How full its share of the gateway's disk is, as far as the gateway told. */
+  /** Use of its share of the gateway's disk, if the gateway reports it. */
   readonly storage?: AgentStorage | undefined;
 };
 type Told =
-  /** `team chat`: only that gateway reaches the agent; `teams-gateway doctor` tells of it. */
+  /** `team chat`: only that gateway reaches the agent; see `teams-gateway doctor`. */
   | { readonly state: "connected" | "no owner" | "team chat" }
-  /** `reason` is why, as far as it is known here; `key` is the agent's public dial key. */
+  /** `reason` is the cause as far as this host knows it; `key` is the agent's public dial key. */
   | {
     readonly state: "not connected";
     readonly reason: string;
     readonly key?: string | undefined;
   }
-  /** `fault` is absent when there is no gateway to ask. */
+  /** `fault` is absent when there is no gateway to query. */
   | {
     readonly state: "unknown";
     readonly fault?: string;
@@ -43,14 +43,15 @@ type Told =
     readonly elsewhere?: { readonly refusedKey: string | undefined };
   };
 
-/** A gateway on this host that takes longer hangs. */
+/** Time limit for a gateway on this host; a slower one counts as hung. */
 const ANSWER_MS_MAX = 3_000;
 const PATH = "/api/agents";
 
 const FLEET_PATH = "/api/connections";
 
 /**
- * Asks the gateway of this host for agents, or the one at `registerUrl` where this host has none.
+ * Queries the gateway of this host for several agents. Where this host has no gateway, queries the
+ * one at `registerUrl`.
  */
 export async function connectionsOf(
   context: VerbContext,
@@ -86,7 +87,7 @@ export async function connectionsOf(
   return new Map(found);
 }
 
-/** Undefined where the gateway cannot be asked this way: an older one, or one without a key. */
+/** Returns undefined when the gateway does not support this query: it is older or has no key. */
 async function askAsHost(
   { ports, paths }: VerbContext,
 ): Promise<{ readonly rows: readonly Row[] } | Connection | undefined> {
@@ -103,7 +104,7 @@ async function askAsHost(
   });
 }
 
-/** Asks the gateway of this host for one agent; nobody else's gateway is asked. */
+/** Queries the gateway of this host for one agent. Never queries the gateway of another host. */
 export async function connectionOf(
   context: VerbContext,
   roles: HostRoles,
@@ -124,7 +125,7 @@ export async function connectionOf(
   });
 }
 
-/** A gateway that does not answer, in time or at all, is the fault of every agent asked for. */
+/** If the gateway does not answer in time, or fails, each queried agent gets that fault. */
 async function withinLimit<T>(
   clock: Clock,
   ask: (signal: AbortSignal) => Promise<T | Connection>,
@@ -143,7 +144,10 @@ async function withinLimit<T>(
   }
 }
 
-/** The same of an agent whose gateway is on another host, which was asked for all of them. */
+/**
+ * Returns the connection of an agent whose gateway is on another host, from the answer for all of
+ * them.
+ */
 async function connectionElsewhere(
   context: VerbContext,
   agent: AgentRecord,
@@ -156,7 +160,7 @@ async function connectionElsewhere(
   return told.connected.has(agent.name) ? { state: "connected" } : await whyOffline(context, agent);
 }
 
-/** The fields of an answer; none of one that is too large or no JSON object. */
+/** Returns the fields of an answer; none if it is too large or is not a JSON object. */
 async function readFields(
   response: Response,
 ): Promise<{ readonly agents?: unknown; readonly code?: unknown }> {
@@ -181,7 +185,7 @@ async function readAnswer(
   return await readRows(context, agent, rows.filter((row) => row.agent === agent.name));
 }
 
-/** What the gateway tells of an agent; the rest of a card is not looked at. */
+/** The fields of an agent's card that this file uses. */
 interface Row {
   readonly agent?: unknown;
   readonly user_email?: unknown;
@@ -189,7 +193,7 @@ interface Row {
   readonly storage?: unknown;
 }
 
-/** An agent that the gateway knows as another identity's is not connected as this one's. */
+/** Whether a row belongs to this agent. A row with another owner's address does not. */
 function isOf(row: Row, { name, userEmail }: AgentRecord): boolean {
   return row.agent === name && row.user_email === userEmail;
 }
@@ -208,7 +212,10 @@ async function readRows(
   return { ...await whyOffline(context, agent), storage };
 }
 
-/** The ledger's keys are the likeliest reason; the agent's own key is public by half. */
+/**
+ * Explains a missing connection. The most common reason is a dial key that the ledger does not
+ * list. The public half of the agent's key is no secret.
+ */
 async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Connection> {
   const { dialKeys } = agent;
   const state = "not connected";

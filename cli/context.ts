@@ -1,6 +1,6 @@
 /**
- * What a verb is given: the machine behind ports, the root's layout, who acts and on what.
- * Types, and the one composition of a context. A verb takes nothing from anywhere else.
+ * What a verb receives: the machine behind ports, the layout of the root, the caller and the
+ * target. Contains types and the only function that builds a context. A verb has no other inputs.
  *
  * @module
  */
@@ -15,29 +15,32 @@ import type { Invocation, Tokenize } from "core/verbs/invocation.ts";
 import type { Target } from "core/verbs/rewrite.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** What a verb gets besides its options. */
+/** What a verb receives besides its options. */
 export interface VerbContext {
   readonly ports: VerbPorts;
   readonly paths: Paths;
   readonly caller: Caller;
   readonly target: Target;
-  /** What was typed, as one line for a shell: no secret value, and an agent's name for `self`. */
+  /**
+   * The typed command as one shell line. Secret values are left out, and `self` is replaced by the
+   * agent's name.
+   */
   readonly typed: string;
   readonly version: string;
-  /** The environment of this program; what may not be read is absent. */
+  /** The environment of this program. Variables that it may not read are absent. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly terminal: Terminal;
   readonly progress: Progress;
-  /** Splits an argument list, for verbs that are given one. */
+  /** Splits a command line into arguments, for verbs that accept one. */
   readonly tokenize: Tokenize;
-  /** Prints while the verb runs; for verbs that stay in the foreground. */
+  /** Prints while the verb runs. For verbs that stay in the foreground. */
   write(text: string): Promise<void>;
-  /** From now on Ctrl-C and SIGTERM abort this signal instead of ending the program. */
+  /** After this call Ctrl-C and SIGTERM abort the returned signal instead of ending the program. */
   takeOverStop(): AbortSignal;
-  /** Asks for a line; undefined when there is no terminal to ask on. */
+  /** Prompts for a line; undefined when there is no terminal. */
   promptLine(label: string): Promise<string | undefined>;
-  /** The value that a secret option stands for, already read from stdin or the prompt. */
+  /** The value of a secret option, already read from stdin or the prompt. */
   readonly secretValue: string | undefined;
 }
 
@@ -47,7 +50,7 @@ export interface Command<Options> {
   run(context: VerbContext, options: Options): Promise<Result<VerbReport>>;
 }
 
-/** What the program that runs verbs is given by its composition root. */
+/** Dependencies of the program that runs verbs; its composition root provides them. */
 export interface CliDeps {
   readonly version: string;
   readonly env: Readonly<Record<string, string>>;
@@ -55,14 +58,14 @@ export interface CliDeps {
   readonly terminal: Terminal;
   readonly tokenize: Tokenize;
   takeOverStop(): AbortSignal;
-  /** Opens the machine; not called for help and for what needs none. */
+  /** Opens the machine. Not called for help and for verbs that need no machine. */
   openPorts(): Promise<VerbPorts>;
   out(text: string): Promise<void>;
   err(text: string): Promise<void>;
-  /** All of stdin as text, bounded. */
+  /** Reads all of stdin as text, up to `bytesMax` bytes. */
   readStdin(bytesMax: number): Promise<Result<string>>;
-  /** Asks without echo; undefined when there is no terminal to ask on. */
+  /** Prompts without echo; undefined when there is no terminal. */
   promptSecret(label: string): Promise<string | undefined>;
-  /** Asks for a line; undefined when there is no terminal to ask on. */
+  /** Prompts for a line; undefined when there is no terminal. */
   promptLine(label: string): Promise<string | undefined>;
 }

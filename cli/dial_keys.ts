@@ -1,7 +1,7 @@
 /**
- * What enrolling and revoking dial keys is for whoever has them, an agent or a host: one commit in
- * the ledger, then the planner, which renders the list that the gateway reads (ADR 0010,
- * ADR 0014). Whose they are, and what only an agent's have, is said beside each verb.
+ * Enrolling and revoking dial keys, for agents and for hosts. Each change is one commit in the
+ * ledger. Then the planner renders the list that the gateway reads (ADR 0010, ADR 0014). The verbs
+ * add what is specific to either kind of holder.
  *
  * @module
  */
@@ -15,25 +15,25 @@ import { isDialKey } from "core/ledger/shard.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** From the keys as they are, undefined when there never was one, to those that are to be. */
+/**
+ * Maps the present keys to the wanted ones. The input is undefined when the holder never had a key.
+ */
 export type DecideKeys = (keys: readonly string[] | undefined) => Result<readonly string[]>;
 
-/** Who has keys, and where they are kept. */
+/** A kind of key holder, and where its keys are stored. */
 export interface KeyHolder<Name extends string> {
   readonly kind: "agent" | "host";
-  /** Argument that names one. */
+  /** Name of the argument that names the holder. */
   readonly word: "agent" | "hostname";
-  /** The verbs of their keys, without the last word. */
+  /** The verbs for these keys, without the last word. */
   readonly verbs: "fleetctl agents key" | "fleetctl host key";
   readonly keysMax: number;
-  /**
-   * Whether the first key of one without any may be on its way, so that revoking comes before it.
-   */
+  /** Whether a holder without keys may have a pending first enrollment, which a revoke prevents. */
   readonly mayBeComing: boolean;
   readonly parse: (text: string) => Result<Name>;
-  /** The command that shows the keys of one. */
+  /** Returns the command that lists the keys of one holder. */
   readonly listing: (name: Name) => string;
-  /** Writes what `decide` says into the ledger. */
+  /** Writes the result of `decide` into the ledger. */
   readonly record: (
     { ports, paths }: VerbContext,
     change: ReturnType<typeof authorOf> & {
@@ -44,13 +44,13 @@ export interface KeyHolder<Name extends string> {
   ) => Promise<Result<Committed>>;
 }
 
-/** Whose key, and which; without one, all of them. */
+/** The holder and the key; all of its keys when `key` is absent. */
 export interface KeyWords<Name extends string> {
   readonly name: Name;
   readonly key: string | undefined;
 }
 
-/** Parses the two words of these verbs. */
+/** Parses the two arguments of these verbs. */
 export function parseKeyWords<Name extends string>(
   holder: KeyHolder<Name>,
   { args }: Invocation,
@@ -67,7 +67,7 @@ export function parseKeyWords<Name extends string>(
   ));
 }
 
-/** Adds a key as `decide` allows it. */
+/** Adds a key if `decide` allows it. */
 export function enrollKey<Name extends string>(
   context: VerbContext,
   holder: KeyHolder<Name>,
@@ -83,7 +83,7 @@ export function enrollKey<Name extends string>(
   });
 }
 
-/** Returns the keys with one more, or why there may not be one. */
+/** Returns the keys with one more, or the reason why it cannot be added. */
 export function keysWith<Name extends string>(
   { kind, keysMax, listing, verbs }: KeyHolder<Name>,
   { name, key }: { readonly name: Name; readonly key: string },
@@ -112,7 +112,8 @@ export function revokeKey<Name extends string>(
     summary: key === undefined ? `every dial key of ${whose}` : `dial key ${key} of ${whose}`,
     decide: (keys) => {
       if (keys === undefined && !holder.mayBeComing) {
-        // A name that was mistyped must not read as done while the one that was meant stays let in.
+        // Without this refusal a mistyped name would look revoked while the intended key stays
+        // valid.
         return err(refusal(
           "dial-key-unknown",
           `Cannot revoke dial keys of ${whose}: it never had one, must be one that is listed`,
@@ -139,17 +140,17 @@ export function revokeKey<Name extends string>(
   });
 }
 
-/** Records the change and makes this host follow it. */
+/** Records the change and reconciles this host. */
 async function changeKeys<Name extends string>(
   context: VerbContext,
   holder: KeyHolder<Name>,
   change: {
     readonly act: "enroll" | "revoke";
     readonly name: Name;
-    /** Rest of the commit's subject. */
+    /** Rest of the commit subject. */
     readonly summary: string;
     readonly decide: DecideKeys;
-    /** Lines about what was done; `isSame` when nothing had to be. */
+    /** Returns lines about the change; `isSame` when there was nothing to change. */
     readonly tell: (keys: readonly string[], isSame: boolean) => readonly string[];
   },
 ): Promise<Result<VerbReport>> {
@@ -167,7 +168,7 @@ async function changeKeys<Name extends string>(
       },
     });
     if (!recorded.ok) return recorded;
-    // Also when nothing changed: an earlier run may have been cut short before this step.
+    // Runs even if nothing changed: an earlier run may have stopped before this step.
     const followed = await followLedger(context);
     if (!followed.ok) return followed;
     const { gathered, report } = followed.value;

@@ -1,6 +1,6 @@
 /**
- * Whether the disks that this host works on have room: bytes, and entries, which run out on their
- * own where many small files are. Only looks; a disk that cannot be asked is no finding.
+ * Checks the free bytes and the free inodes of the disks that this host uses. Many small files can
+ * use up the inodes first. Changes nothing. A disk that cannot be queried is not reported.
  *
  * @module
  */
@@ -11,16 +11,16 @@ import type { Paths } from "core/paths.ts";
 import type { Processes } from "core/ports/processes.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** One disk and the folders of ours that are on it. */
+/** One disk and the fleetctl folders on it. */
 export interface Disk {
   readonly target: string;
   readonly folders: readonly string[];
   readonly bytes: Room;
-  /** What a disk without a fixed number of entries has of them is zero of zero. */
+  /** Inodes. Both values are zero on a disk without a fixed number of them. */
   readonly entries: Room;
 }
 
-/** What there is, and what is left of it for an ordinary program. */
+/** The total, and the part that an unprivileged program can still use. */
 export interface Room {
   readonly all: number;
   readonly left: number;
@@ -28,22 +28,22 @@ export interface Room {
 
 const MIB = 1024 * 1024;
 /**
- * Below this a server's disk is full within hours. A small file system, such as a /run of a few
- * MiB, must have a share of its size free instead.
+ * With fewer free bytes than this, the disk of a server fills up within hours. A small file system,
+ * such as a /run of a few MiB, must instead have a share of its size free.
  */
 const BYTES_LEFT_MIN = 512 * MIB;
-/** Below this what is written fails, now or with the next page of a database. */
+/** Below this, writes fail now or with the next database page. */
 const FULL_BYTES_MAX = MIB;
 const FULL_PART_MAX = 0.01;
 const ENTRIES_LEFT_MIN = 10_000;
 const PART_LEFT_MIN = 0.05;
-/** A disk that hangs must not hang the verb that is asked what is wrong. */
+/** Time limit for `df`. A hung disk must not block the verb that diagnoses the host. */
 const ANSWER_MS_MAX = 3_000;
 const COLUMNS = "target,size,avail,itotal,iavail,file";
 
-/** What each folder is for, as far as a full disk under it is felt. */
+/** The purpose of each folder whose full disk would have an effect. */
 function foldersOf(paths: Paths): ReadonlyMap<string, string> {
-  // Units of another root have no /tmp of their own.
+  // Units of another root have no private /tmp.
   const ofUnits = paths.root === "/" ? [paths.at("/tmp"), paths.at("/var/tmp")] : [];
   return new Map([
     ...ofUnits.map((each) =>
@@ -55,7 +55,7 @@ function foldersOf(paths: Paths): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Says which disks are nearly full, with what shows where the room went. */
+/** Reports disks that are nearly full, with commands that show what uses the space. */
 export async function diskProblems({ ports, paths }: VerbContext): Promise<readonly Refusal[]> {
   const folders = foldersOf(paths);
   try {
@@ -66,7 +66,7 @@ export async function diskProblems({ ports, paths }: VerbContext): Promise<reado
   }
 }
 
-/** Asks for the disks that folders are on. */
+/** Reads the disks of these folders. */
 export async function readDisks(
   processes: Pick<Processes, "run">,
   folders: readonly string[],
@@ -77,15 +77,15 @@ export async function readDisks(
     env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
     timeoutMs: ANSWER_MS_MAX,
   });
-  // A folder that is not there yet is said on stderr; the others stand on stdout.
+  // `df` reports a missing folder on stderr and still prints the others on stdout.
   return parseDisks(done.stdout);
 }
 
-/** Reads what `df` printed; lines of another form are passed over. */
+/** Parses the output of `df`. Skips lines in another form. */
 function parseDisks(text: string): readonly Disk[] {
   const disks = new Map<string, Disk>();
   for (const line of text.split("\n").slice(1)) {
-    // A mount point may hold blanks, and so may a folder: the numbers between them are the anchor.
+    // Mount points and folders may contain blanks, so the numbers between them anchor the match.
     const [, target, size, avail, itotal, iavail, folder] =
       /^(\S.*?) +(\d+) +(\d+) +(\d+|-) +(\d+|-) +(\/.*)$/.exec(line) ?? [];
     if (target === undefined || folder === undefined) continue;

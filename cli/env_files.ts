@@ -1,7 +1,7 @@
 /**
- * Brings the rendered env files of one shard up to date after a secret changed, with the planner's
- * own renderer, so that the next run of the planner finds them unchanged. A host that was never
- * applied has no such file yet, and gets none here.
+ * Updates the rendered env files of one shard after a secret changed. It uses the planner's own
+ * renderer, so the next planner run finds the files unchanged. It creates no file: a host without
+ * an `apply` has none yet.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { defined } from "core/defined.ts";
 import type { FileOwner, RenderedFile } from "core/files/rendered_file.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 
-/** Rewrites those of `wanted` that exist and differ; returns their paths. */
+/** Rewrites those of `wanted` that exist and differ. Returns their paths. */
 export async function refreshEnvFiles(
   context: VerbContext,
   facts: Facts,

@@ -1,6 +1,6 @@
 /**
- * The command line's one mapper from a refusal to lines, JSON and an exit code.
- * Nothing else of `cli/` knows exit codes. Design: models.md §7.
+ * Maps a refusal to lines, JSON and an exit code. No other file of `cli/` knows exit codes. Design:
+ * models.md §7.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import { FileFault } from "core/ports/files.ts";
 import { ServiceFault } from "units/manager/service_manager.ts";
 
 /**
- * 0 done, 1 refused or failed, 2 usage or settings, 3 all works and something waits for an operator
- * (`status` and `doctor` alone), 4 denied.
+ * 0 done; 1 refused or failed; 2 usage or settings; 3 everything works and something waits for an
+ * operator (`status` and `doctor` only); 4 denied.
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 4;
 
@@ -27,7 +27,7 @@ export function exitCode(reason: Refusal): ExitCode {
   return CODES[reason.kind];
 }
 
-/** Returns the lines of a refusal: the sentence, its details, its hints. */
+/** Returns the lines of a refusal: the message, its details, its hints. */
 export function refusalLines(reason: Refusal, prefix = "fleetctl"): readonly string[] {
   return [
     `${prefix}: ${reason.message}`,
@@ -42,7 +42,7 @@ export function refusalJson(reason: Refusal): Readonly<Record<string, unknown>> 
   return { error: { code, message, details, hints } };
 }
 
-/** Returns the refusal for something that was thrown: a broken machine, or a bug. */
+/** Returns the refusal for a thrown value: a failure of the machine, or a bug. */
 export function refusalOfFault(thrown: unknown, doing: string): Refusal {
   if (thrown instanceof FileFault) return fileRefusal(thrown, doing);
   if (thrown instanceof ServiceFault) {

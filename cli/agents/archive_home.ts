@@ -1,8 +1,11 @@
 /**
- * The home of a removed agent as one file that only root can read. Links are kept as links,
- * and other file systems below the home are left out. Holes of a sparse file are not read. The home
- * is measured before anything is removed, and the archive cannot grow past the space that was free
- * then. An archive that was cut short keeps the name of its agent and is replaced.
+ * Archives the home of a removed agent into one file that only root can read. Symbolic links are
+ * stored as links, other file systems below the home are skipped, and holes of sparse files are not
+ * read.
+ *
+ * The home is measured before anything is removed. The archive cannot grow beyond a share of the
+ * space that was free at that time. An interrupted archive keeps the agent's name, so the next run
+ * replaces it.
  *
  * @module
  */
@@ -14,17 +17,19 @@ import { err, ok, type Result } from "core/result.ts";
 import { HOUR_MS } from "core/text/duration.ts";
 
 const ARCHIVE_MS_MAX = HOUR_MS;
-/** A home with more entries than can be counted in this time takes hours to archive. */
+/** A home whose entries cannot be counted within this time would take hours to archive. */
 const MEASURE_MS_MAX = 60_000;
-/** Part of the free space that an archive may take: the ledger and the roles write there too. */
+/**
+ * Largest part of the free space that an archive may use. The ledger and the roles write there too.
+ */
 const FREE_SHARE_MAX = 0.8;
 /** `ulimit -f` counts blocks of this size. */
 const BLOCK_BYTES = 512;
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" } as const;
-/** What the home takes on its disk, and what is free where archives go. */
+/** Prints the size of the home on disk and the free space of the archive folder. */
 const MEASURE = `set -eu; du --summarize --one-file-system --block-size=1 -- "$1" | cut -f1
 df --output=avail --block-size=1 -- "$2" | tail -n 1`;
-/** The umask keeps the archive from everybody while it grows; it is whole once it has its name. */
+/** The umask keeps a growing archive private. Only a complete archive gets its final name. */
 const ARCHIVE = `set -eu; umask 077; ulimit -f "$4"
 nice tar --create --gzip --sparse --one-file-system --file "$5" --directory "$2" -- "$3"
 sync -- "$5"; mv -fT -- "$5" "$1"`;
@@ -37,7 +42,7 @@ export async function checkArchive(context: VerbContext, agent: AgentName): Prom
   return sizes.ok ? ok(undefined) : sizes;
 }
 
-/** Returns how many bytes the archive may take. */
+/** Returns the maximum size of the archive in bytes. */
 async function measure(context: VerbContext, agent: AgentName): Promise<Result<number>> {
   const { ports, paths } = context;
   const home = paths.home(agent);
@@ -74,7 +79,7 @@ function tooLarge(agent: AgentName, found: string, details: readonly string[] = 
   });
 }
 
-/** Archives the home; undefined when there is none. */
+/** Archives the home. Returns undefined when there is none. */
 export async function archiveHome(
   context: VerbContext,
   agent: AgentName,
@@ -105,7 +110,9 @@ export async function archiveHome(
   return err(failed(agent, `tar ended with ${done.code ?? done.signal}`, words));
 }
 
-/** Empties an archived home, which may hold any number of files, before the account is deleted. */
+/**
+ * Empties an archived home before the account is deleted, because it may contain very many files.
+ */
 export async function emptyHome(
   { ports, paths }: VerbContext,
   agent: AgentName,
@@ -114,7 +121,7 @@ export async function emptyHome(
   if (await ports.files.stat(home) === undefined) return ok(undefined);
   const done = await ports.processes.run({
     command: "/usr/bin/find",
-    // Physically and on one file system, so that no link and no mount leads out of the home.
+    // `-P` and `-xdev` keep `find` inside the home: it follows no link and crosses no mount.
     args: ["-P", home, "-xdev", "-mindepth", "1", "-delete"],
     env: ENV,
     timeoutMs: ARCHIVE_MS_MAX,

@@ -1,5 +1,5 @@
 /**
- * The options `--memory-max`, `--tasks-max` and their like, and limits as verbs show them. Pure.
+ * The options `--memory-max`, `--tasks-max` and similar ones, and how verbs print limits. Pure.
  *
  * @module
  */
@@ -16,9 +16,11 @@ import {
   printLimit,
 } from "core/limits/agent.ts";
 
-/** What options say about limits. */
+/** Limits as the options give them. */
 export interface GivenLimits {
-  /** Only what was given; `undefined` for an empty value, which takes a limit away. */
+  /**
+   * Only the limits that were given. `undefined` stands for an empty value, which removes a limit.
+   */
   readonly edit: LimitsEdit;
   /** Keys of the shard that were given. */
   readonly keys: readonly string[];
@@ -45,7 +47,7 @@ export function readLimitOptions(
   return { edit, keys, faults: fault === undefined ? faults : [...faults, fault] };
 }
 
-/** Returns the limits that an edit leaves; undefined when none are left. */
+/** Returns the limits after an edit; undefined when none are left. */
 export function withEdit(
   limits: AgentLimits | undefined,
   edit: LimitsEdit,
@@ -58,7 +60,7 @@ function withoutAbsent(edit: LimitsEdit): AgentLimits {
   return Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
 }
 
-/** One line for people: each limit that holds, and where it comes from. */
+/** Returns one line for people: each effective limit and its origin. */
 export function limitsText(own: AgentLimits | undefined, host: HostLimits | undefined): string {
   const shown = host === undefined ? own ?? {} : fillLimits(own ?? {}, host.agent);
   const parts = LIMIT_ROWS.flatMap((row) => {
@@ -76,7 +78,7 @@ function wordsOf(row: LimitRow, value: number, own: AgentLimits | undefined): st
   return `${row.key} ${printLimit(row, value)}${source}`;
 }
 
-/** The limits that hold, as `--json` prints them; null where none are enforced. */
+/** Returns the effective limits as `--json` prints them; null where none are enforced. */
 export function limitsJson(own: AgentLimits | undefined, host: HostLimits | undefined) {
   return host === undefined ? null : limitFields(fillLimits(own ?? {}, host.agent)) ?? null;
 }

@@ -1,9 +1,10 @@
 /**
- * Tries an endpoint before its key is stored: one question that costs nothing (its list of models),
- * or, where an endpoint has no list, one answer of a single token (the least that its API allows).
- * Requests and judgements are pure; `checkModel` sends them. Nothing that the endpoint says is
- * repeated but the names of its models, and no redirect is followed, so that a check tells nothing
- * about other services of the network.
+ * Tries an endpoint before its key is stored. The first request is free: the endpoint's list of
+ * models. An endpoint without a list gets a request for as few tokens as its API allows.
+ *
+ * Building and judging requests is pure; `checkModel` sends them. Only model names from the answer
+ * are repeated, and redirects are not followed, so a check reveals nothing about other services of
+ * the network.
  *
  * @module
  */
@@ -17,16 +18,16 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type DecidedModel, isVendorAddress } from "core/runtimes/model_choice.ts";
 
-/** How long an endpoint may take. */
+/** Time limit for one answer of an endpoint. */
 const CHECK_MS_MAX = 15_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** Models that a refusal names. */
+/** Number of models that a refusal names. */
 const NAMED_MODELS_MAX = 8;
 const ANTHROPIC_VERSION = "2023-06-01";
-/** Statuses of an endpoint that has no list of models. */
+/** Statuses of an endpoint without a list of models. */
 const NO_LIST = new Set([404, 405, 501]);
 
-/** One question. */
+/** One request. */
 export interface CheckRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
@@ -36,7 +37,7 @@ export interface CheckRequest {
 
 type Checked = Pick<DecidedModel, "provider" | "model" | "baseUrl" | "key">;
 
-/** Returns the first question: one model of a provider, the list of any other endpoint. */
+/** Returns the first request: one model of a provider, or the list of any other endpoint. */
 export function listRequest(of: Checked): CheckRequest {
   const { provider, model = "", baseUrl = "" } = of;
   const isCompatible = provider === "openai-compatible";
@@ -47,7 +48,10 @@ export function listRequest(of: Checked): CheckRequest {
   };
 }
 
-/** Where a provider's own API makes an answer, and the shape of a question for one token. */
+/**
+ * For each provider API: the path that creates an answer, and the body that requests the fewest
+ * tokens.
+ */
 const QUESTIONS = {
   anthropic: { path: "messages", limit: "max_tokens", tokens: 1, input: "messages" },
   openai: { path: "responses", limit: "max_output_tokens", tokens: 16, input: "input" },
@@ -59,7 +63,7 @@ const QUESTIONS = {
   },
 } as const;
 
-/** Returns the question for endpoints that have no list. */
+/** Returns the request for endpoints without a list: an answer of the fewest tokens. */
 export function tokenRequest(of: Checked): CheckRequest {
   const { model, baseUrl = "", provider } = of;
   const { path, limit, tokens, input } =
@@ -97,7 +101,7 @@ export function judgeList(
   answer: { readonly status: number; readonly body: string },
 ): Result<void> | undefined {
   const isCompatible = of.provider === "openai-compatible";
-  // A vendor has a list; another place that speaks its API may have none.
+  // Vendors always serve a list. Other endpoints with the same API may not.
   if (!isVendors(of) && NO_LIST.has(answer.status)) return undefined;
   const judged = judgeStatus(of, answer.status);
   if (!judged.ok || !isCompatible) return judged;
@@ -111,7 +115,7 @@ export function judgeList(
   return err(modelUnknown(of, [`model: is none of the endpoint's: ${shown}${rest}`]));
 }
 
-/** Judges a status alone. */
+/** Judges an answer by its status only. */
 export function judgeStatus(of: Checked, status: number): Result<void> {
   const at = of.baseUrl ?? "";
   if (status >= 200 && status < 300) return ok(undefined);
@@ -156,19 +160,19 @@ function noEndpoint(of: Checked, status?: number) {
   );
 }
 
-/** Names of `{data: [{id}]}`; undefined when it is no such thing. */
+/** Returns the names in `{data: [{id}]}`; undefined for any other document. */
 export function modelNames(body: string): readonly string[] | undefined {
   try {
     const { data } = JSON.parse(body) as { readonly data?: unknown };
     if (!Array.isArray(data)) return undefined;
-    // A name is shown and pasted: what is not printable is none.
+    // Names are printed and pasted, so unprintable ones are dropped.
     return data.map((one) => String(one?.id ?? "")).filter((id) => /^[\x21-\x7e]{1,200}$/.test(id));
   } catch {
     return undefined;
   }
 }
 
-/** Asks the endpoint. */
+/** Checks the model at the endpoint. */
 export async function checkModel(
   ports: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
   of: Checked,
@@ -182,7 +186,7 @@ export async function checkModel(
   return one === undefined ? err(unreachable(of)) : judgeStatus(of, one.status);
 }
 
-/** Sends one question; undefined when nobody answers in time. */
+/** Sends one request. Returns undefined when there is no answer in time. */
 export async function askEndpoint(
   ports: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
   request: CheckRequest,

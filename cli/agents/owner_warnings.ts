@@ -1,6 +1,6 @@
 /**
- * What keeps an agent and its owner apart although its record is valid: said when the record is
- * made or changed. Pure.
+ * Warnings about a valid record whose owner still cannot reach the agent. They are printed when the
+ * record is created or changed. Pure.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord, Channel } from "core/ledger/agent.ts";
 
-/** Channels with a default MCP and no connection to a service. */
+/** Channels that have a default MCP but no connection to a service. */
 const NOT_CONNECTED: readonly Channel[] = ["messenger", "workchat"];
 
 /** Returns the warnings about one record. */

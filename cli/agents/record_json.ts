@@ -1,6 +1,6 @@
 /**
- * What the ledger says of an agent, as verbs print it in JSON. Names are those of the shard; what
- * is not set is null. Pure.
+ * The record of an agent as verbs print it in JSON. Names are those of the shard; unset fields are
+ * null. Pure.
  *
  * @module
  */

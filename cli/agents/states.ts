@@ -1,7 +1,7 @@
 /**
- * The states of agents on this host, read from the service manager and from what their dial units
- * have written down. Reads only. What an agent's folder holds is the agent's to bend,
- * so it is read in a bounded way and believed only as text about that agent.
+ * The states of agents on this host, from the service manager and from files that their dial units
+ * write. Reads only. The agent controls those files, so reads are bounded and their content counts
+ * only as a statement about that agent.
  *
  * @module
  */
@@ -76,7 +76,7 @@ export function stateCell({ state, reason }: HostState): Cell {
   return { text: reason === undefined ? state : `${state} (${reason})`, tone: TONES[state] };
 }
 
-/** Returns since when a state holds, for people. */
+/** Returns the time since which a state holds, for people. */
 export function sinceText({ sinceMs }: HostState): string {
   return sinceMs === undefined ? "" : new Date(sinceMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,6 +1,6 @@
 /**
- * The options of `agents add` and `agents set` that are one text of the record each. Which there
- * are, and what they must be, follows from `core/ledger/agent_fields.ts`. Pure.
+ * The options of `agents add` and `agents set` that each set one text field of the record.
+ * `core/ledger/agent_fields.ts` defines the fields and their valid values. Pure.
  *
  * @module
  */
@@ -10,20 +10,20 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { parseFieldText } from "core/text/field_reader.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What was given, by the names of the record. */
+/** Given values, by field name of the record. */
 export type TextFields = { readonly [F in TextFieldName]?: NonNullable<AgentRecord[F]> };
 
-/** Options as they were read. */
+/** Options after parsing. */
 export interface TextOptions {
   readonly fields: TextFields;
-  /** Fields whose option is empty: what is optional is taken away by that. */
+  /** Fields with an empty option. An empty option removes an optional field. */
   readonly emptied: readonly TextFieldName[];
-  /** Keys of the shard of everything that was given. */
+  /** Shard keys of all given options. */
   readonly keys: readonly string[];
   readonly faults: readonly string[];
 }
 
-/** Reads all of them; every fault at once. */
+/** Reads all text options. Reports every fault at once. */
 export function readTextOptions(options: Invocation["options"]): TextOptions {
   const fields: Partial<Record<TextFieldName, string>> = {};
   const emptied: TextFieldName[] = [];
@@ -48,7 +48,7 @@ export function readTextOptions(options: Invocation["options"]): TextOptions {
   return { fields: fields as TextFields, emptied, keys, faults };
 }
 
-/** The option of a field. */
+/** Returns the option name of a field. */
 export function textOption(field: TextFieldName): string {
   return TEXT_FIELDS[field].key.replaceAll("_", "-");
 }

@@ -1,6 +1,6 @@
 /**
- * Stopping and starting an agent: a fact of the ledger, so that it holds over `apply` and a reboot,
- * and then one run of the planner for this agent. Shared by `agents stop` and `agents start`.
+ * Stops and starts an agent. The state is recorded in the ledger, so it survives `apply` and a
+ * reboot; then the planner runs for this agent. Shared by `agents stop` and `agents start`.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** Records that the target is stopped or not, and makes the host follow. */
+/** Records whether the target is stopped, and reconciles the host. */
 export async function setStopped(
   context: VerbContext,
   isStopped: boolean,
@@ -31,7 +31,7 @@ export async function setStopped(
       summary: `${word} of agent "${name}"`,
       decide: (record) => {
         const { stopped } = record;
-        // Who stops it again does not change since when it is stopped.
+        // Stopping a stopped agent keeps the time of the first stop.
         return ok({ stopped: isStopped ? stopped ?? nowText(context) : undefined });
       },
     });
@@ -56,7 +56,7 @@ function nowText({ ports }: VerbContext): string {
   return new Date(ports.clock.now()).toISOString();
 }
 
-/** The planner wakes no agent by itself: an `mcp add` must not. */
+/** Starts the dial unit. The planner never starts one itself, so that `mcp add` wakes no agent. */
 async function start(context: VerbContext, agent: AgentName): Promise<Result<void>> {
   const services = context.ports.services(context.paths);
   if (!await services.isRunning()) return ok(undefined);

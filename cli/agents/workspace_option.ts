@@ -1,5 +1,5 @@
 /**
- * Where the workspace of `agents add` and `agents set` may lie on this host. Pure.
+ * Checks the workspace path of `agents add` and `agents set` against this host. Pure.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Result } from "core/result.ts";
 import { DEFAULT_WORKSPACE } from "core/workspace.ts";
 import { workspaceOf } from "units/reconcile/facts.ts";
 
-/** Refuses a workspace where none may lie on this host; the default is always good. */
+/** Refuses a workspace path that this host does not allow. The default is always allowed. */
 export function checkWorkspace(
   name: AgentName,
   workspace: string | undefined,

@@ -1,6 +1,7 @@
 /**
- * What `fleetctl approvals approve` and `deny` share. The decision names the digest of the call
- * that was found under the id, so that it can be about no other; the dial unit takes the first one.
+ * Shared by `fleetctl approvals approve` and `deny`. The decision carries the digest of the call
+ * found under the id, so it cannot apply to another call. The dial unit accepts the first decision
+ * only.
  *
  * @module
  */
@@ -16,7 +17,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What a decision was asked for. */
+/** Options of either verb. */
 export interface Options {
   readonly id: string;
   readonly decision: "approved" | "denied";
@@ -45,7 +46,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const found = await findApproval(context, options.id);
   if (!found.ok) return found;
   const { id, agent, digest, mcp, tool } = found.value;
-  // An admin agent decides for others; its own calls are for somebody else.
+  // An admin agent may decide for other agents. Its own calls need another approver.
   if (callerAgent(caller) === agent) return err(ownCall(id, agent));
   const sent = await sendDecision({
     socket: paths.dialSocket(agent),

@@ -1,6 +1,6 @@
 /**
- * The approvals of this host as a verb sees them: asked of each agent's dial unit over its local
- * socket. A dial unit that does not answer is a fault of its own and hides no other.
+ * The approvals of this host, read from each agent's dial unit over its local socket. A dial unit
+ * that does not answer is a separate fault and hides no other agent's approvals.
  *
  * @module
  */
@@ -16,19 +16,19 @@ import { err, ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** What was found. */
+/** The approvals that were found. */
 export interface FoundApprovals {
   readonly approvals: readonly ApprovalView[];
-  /** Names of the agents that were asked, those in `unread` included. */
+  /** Names of all queried agents, including those in `unread`. */
   readonly asked: readonly AgentName[];
   /** Why the approvals of an agent could not be read. */
   readonly unread: ReadonlyMap<AgentName, Refusal>;
 }
 
-/** Fewer characters of an id name nothing. */
+/** Shortest accepted prefix of an id. */
 const ID_LENGTH_MIN = 4;
 
-/** Reads the approvals that the caller may see; of one agent when that is the target. */
+/** Reads the approvals that the caller may see, or those of the target agent. */
 export async function readApprovals(context: VerbContext): Promise<Result<FoundApprovals>> {
   const names = await agentsToAsk(context);
   if (!names.ok) return names;
@@ -54,7 +54,7 @@ export async function readApprovals(context: VerbContext): Promise<Result<FoundA
   });
 }
 
-/** An agent whose shard cannot be read may still run, so its approvals are listed too. */
+/** Includes agents whose shard cannot be read, because they may still run. */
 async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentName[]>> {
   const { ports, paths, caller, target } = context;
   const ledger = await readLedger(ports.files, paths);
@@ -78,13 +78,16 @@ async function askAgent({ ports, paths }: VerbContext, name: AgentName) {
     connect: (path) => ports.sockets.connectUnix(path),
     clock: ports.clock,
   });
-  // The program behind the socket speaks for this agent only. With another agent's name it could
-  // get its own call approved, or send the decision to another path.
+  // The program behind the socket may report approvals of this agent only. With another agent's
+  // name it could get its own call approved, or redirect the decision.
   const own = listed.ok ? ok(listed.value.filter(({ agent }) => agent === name)) : listed;
   return { name, listed: own };
 }
 
-/** No socket and no running unit means that no call waits: each one holds a connection. */
+/**
+ * Returns agents that run but have no socket. Without a running unit no call waits, because each
+ * waiting call keeps a connection open.
+ */
 async function runningWithoutSocket(
   { ports, paths }: VerbContext,
   names: readonly AgentName[],
@@ -96,7 +99,7 @@ async function runningWithoutSocket(
   return names.filter((_, at) => units[at]?.active === "active");
 }
 
-/** Returns the one approval whose id is, or begins with, `id`. */
+/** Returns the only approval whose id equals `id` or starts with it. */
 export async function findApproval(
   context: VerbContext,
   id: string,
@@ -123,7 +126,7 @@ export async function findApproval(
   ));
 }
 
-/** The part of a refusal that says what was found. */
+/** Returns the part of a refusal that describes the state found. */
 function stateOf({ message }: Refusal): string {
   return message.replace(/^Cannot [^:]*: /, "");
 }

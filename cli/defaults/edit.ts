@@ -1,6 +1,6 @@
 /**
- * One change of the host's additions to the default sets, under the lock of verbs. Takes effect
- * with the next apply, which is what restarts agents.
+ * Changes the host's additions to the default sets, under the verb lock. The change takes effect
+ * with the next `apply`, which restarts agents.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { underVerbLock } from "cli/planner.ts";
 import type { McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** Rewrites the file with what `edit` makes of its text. */
+/** Replaces the text of the file with the result of `edit`. */
 export async function changeDefaults(
   context: VerbContext,
   mcp: McpName,

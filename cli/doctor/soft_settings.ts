@@ -1,7 +1,7 @@
 /**
- * The settings of a host that have their default and could be harder: each
- * with what it means and what hardens it. Pure. None is a fault: a site may have its reasons, and
- * `doctor` says them so that they are reasons and not oversights.
+ * Settings of a host whose default could be stricter, each with its effect and the command that
+ * hardens it. Pure. None of them is a fault, because a site may have good reasons. `doctor` lists
+ * them so that they are not overlooked.
  *
  * @module
  */
@@ -14,33 +14,33 @@ import { parseBasicUsers } from "core/login/basic_users.ts";
 import type { HostName } from "core/names.ts";
 import { startsPrograms } from "units/render/mcp/command.ts";
 
-/** One soft setting. */
+/** One setting that could be stricter. */
 export interface SoftSetting {
-  /** The setting, as it is written where it is set. */
+  /** The setting, spelled as in its file. */
   readonly setting: string;
   readonly value: string;
   readonly means: string;
   readonly run: readonly string[];
 }
 
-/** What decides. */
+/** The inputs of the decision. */
 export interface SoftSite {
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
-  /** Of the whole fleet. */
+  /** Agents of the whole fleet. */
   readonly agents: readonly AgentRecord[];
   /** MCPs that an agent of this host has. */
   readonly wired: readonly Manifest[];
-  /** The name of this host. */
+  /** Name of this host. */
   readonly hostname: HostName;
-  /** Hosts of the fleet that the ledger knows, this one included. */
+  /** Number of fleet hosts in the ledger, including this one. */
   readonly hosts: number;
-  /** Values of the shared shard that soften something by being there. */
+  /** Present when the shared shard has such a value, which makes the host less strict. */
   readonly basicUsers: string | undefined;
   readonly teamsRegisterToken: string | undefined;
 }
 
-/** Returns the soft settings, the most far-reaching first. */
+/** Returns the soft settings, those with the largest effect first. */
 export function softSettings(site: SoftSite): readonly SoftSetting[] {
   return [
     ...gatewaySettings(site),
@@ -157,7 +157,7 @@ function serverSettings(wired: readonly Manifest[]): readonly SoftSetting[] {
   ];
 }
 
-/** Names in one sentence; a long list is counted. */
+/** Joins names for a sentence; a long list is replaced by its count. */
 function names(list: readonly string[]): string {
   const shown = list.slice(0, 8).map((name) => `"${name}"`).join(", ");
   return list.length > 8 ? `${shown} and ${list.length - 8} more` : shown;

@@ -1,6 +1,6 @@
 /**
- * Composition root of `fleetctl-exec`, the only program that the daemon may run. It takes no
- * arguments: request and grant come over stdin.
+ * Composition root of `fleetctl-exec`, the only program that the daemon may run. It has no
+ * arguments: request and grant arrive on stdin.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { openVerbPorts } from "cli/os/verb_ports.ts";
 import { VERSION } from "core/version.ts";
 
 if (Deno.args.length > 0) {
-  // Request and grant come over standard input; the daemon gives no argument.
+  // Request and grant arrive on stdin; the daemon passes no argument.
   console.error("fleetctl-exec is started by fleetctld alone, and takes no arguments.");
   console.error("hint: fleetctl help");
   Deno.exit(Deno.args[0] === "--help" ? 0 : 2);
@@ -35,7 +35,7 @@ const code = await runGranted({
 });
 Deno.exit(code);
 
-/** The daemon ends a verb that nobody reads any more; what it has started ends with it. */
+/** The daemon ends a verb whose client has disconnected. Children of the verb end with it. */
 function takeOverStop(): AbortSignal {
   const stop = new AbortController();
   Deno.addSignalListener("SIGTERM", () => stop.abort());

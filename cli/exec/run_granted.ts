@@ -1,7 +1,7 @@
 /**
- * What `fleetctl-exec` does with the envelope on its stdin: checks the grant, marks it as used, and
- * runs the verb in this process. It never trusts the envelope's words before the grant was checked,
- * and it authorizes again: the daemon's decision is not the only lock on this door.
+ * Handles the envelope on the stdin of `fleetctl-exec`: checks the grant, marks it as used, and
+ * runs the verb in this process. It does not trust the envelope before the grant is checked. It
+ * also authorizes again, so the daemon's decision is not the only check.
  *
  * @module
  */
@@ -23,10 +23,10 @@ import { parseRequest } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** An envelope holds a request of at most 1 MiB, escaped once more. */
+/** An envelope contains a request of at most 1 MiB, JSON-escaped once more. */
 const ENVELOPE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Reads the envelope, runs its verb and returns the exit code; everything is printed. */
+/** Reads the envelope, runs its verb, prints the report and returns the exit code. */
 export async function runGranted(deps: CliDeps): Promise<number> {
   let wantsJson = false;
   try {
@@ -43,9 +43,9 @@ export async function runGranted(deps: CliDeps): Promise<number> {
       ...deps,
       env: {
         ...deps.env,
-        // A verb that restarted the daemon would end itself.
+        // Tells the verb not to restart the daemon, because that would end the verb.
         [UNDER_DAEMON]: "1",
-        // Nothing but hints for the client comes of it.
+        // Used only for the hints printed to the client.
         ...defined({ FLEETCTL_FROM_TREE: tree }),
       },
       terminal: request.tty ?? NO_TERMINAL,
@@ -81,7 +81,7 @@ async function readEnvelope(
   }
 }
 
-/** Marks a nonce as used; a second use within the life of a grant is refused. */
+/** Marks a nonce as used. Refuses a second use within the lifetime of a grant. */
 function useOnce(database: Database, nonce: string, now: number): Result<void> {
   database.exec(
     "CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT",

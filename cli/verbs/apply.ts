@@ -30,7 +30,7 @@ import { describeState, repairPaths, wrongPaths } from "units/reconcile/own_stat
 import type { Vendor } from "units/reconcile/ports.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
-/** What `fleetctl apply` was asked for; how far it goes is the context's target. */
+/** Options of `fleetctl apply`; how far it goes is the context's target. */
 export interface Options {
   readonly isDryRun: boolean;
 }

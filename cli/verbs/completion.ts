@@ -11,7 +11,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl completion` was asked for. */
+/** Options of `fleetctl completion`. */
 export interface Options {
   readonly shell: Shell;
 }

@@ -16,10 +16,10 @@ import type { KeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** `fleetctl doctor` takes no options. */
+/** `fleetctl doctor` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -26,7 +26,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { HOUR_MS } from "core/text/duration.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl gc` was asked for; spans are milliseconds. */
+/** Options of `fleetctl gc`; spans are milliseconds. */
 export interface Options {
   readonly eventsMs: number;
   readonly logsMs: number;

@@ -16,7 +16,7 @@ import { type Invocation, notAvailable } from "core/verbs/invocation.ts";
 import { verbNamed, VERBS } from "core/verbs/table.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** What `fleetctl help` was asked for. */
+/** Options of `fleetctl help`. */
 export interface Options {
   readonly words: readonly string[];
   readonly isManPage: boolean;

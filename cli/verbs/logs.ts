@@ -14,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { parseRecord, recordPath } from "units/reconcile/record.ts";
 
-/** What `fleetctl logs` was asked for. */
+/** Options of `fleetctl logs`. */
 export interface Options {
   readonly subject: string;
   readonly request: string | undefined;

@@ -50,10 +50,10 @@ import type { UnitStatus } from "core/ports/unit.ts";
 /** A service that has run for so long does not end at once any more. */
 const STEADY_MS = 30_000;
 
-/** `fleetctl status` takes no options. */
+/** `fleetctl status` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -16,7 +16,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl turn` was asked for; the text is the context's secret value. */
+/** Options of `fleetctl turn`; the text is the context's secret value. */
 export interface Options {
   readonly isJson: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Agents as holders of dial keys: their keys are a list in their shard, and the first that is
- * proven to the gateway is enrolled by itself (docs/adr/0010-dial-keys-in-the-ledger.md).
+ * Agents as holders of dial keys. Their keys are a list in their shard. The first key that an agent
+ * proves to the gateway is enrolled automatically (docs/adr/0010-dial-keys-in-the-ledger.md).
  *
  * @module
  */
@@ -17,7 +17,7 @@ export const AGENT_KEYS: KeyHolder<AgentName> = {
   word: "agent",
   verbs: "fleetctl agents key",
   keysMax: DIAL_KEYS_MAX,
-  // The gateway enrolls the first that is proven; after a revoke it comes too late.
+  // The gateway enrolls the first proven key. After a revoke that enrollment is refused.
   mayBeComing: true,
   parse: parseAgentName,
   listing: (name) => `fleetctl agents key list ${name}`,

@@ -1,5 +1,5 @@
 /**
- * What `agents model set` and `agents model show` say of a model. Never its key.
+ * How `agents model set` and `agents model show` print a model. Never prints its key.
  *
  * @module
  */

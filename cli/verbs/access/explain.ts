@@ -16,7 +16,7 @@ import { explain, type Explanation } from "core/verbs/explain.ts";
 import { type Invocation, parseRequest } from "core/verbs/invocation.ts";
 import { whoIs } from "core/verbs/who.ts";
 
-/** What `fleetctl access explain` was asked for. */
+/** Options of `fleetctl access explain`. */
 export interface Options {
   readonly caller: string;
   readonly argv: readonly string[];

@@ -43,7 +43,7 @@ import { checkProvider } from "core/runtimes/model_choice.ts";
 import { openSecrets } from "core/secrets/store.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl agents add` was asked for. */
+/** Options of `fleetctl agents add`. */
 export interface Options {
   readonly name: AgentName;
   readonly channel: Channel;
@@ -54,7 +54,7 @@ export interface Options {
   readonly isDryRun: boolean;
 }
 
-/** Parses the arguments; every fault at once. */
+/** Parses the arguments. Reports every fault at once. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, options } = invocation;
   const faults: string[] = [];

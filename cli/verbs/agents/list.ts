@@ -19,10 +19,10 @@ import { ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** `fleetctl agents list` takes no options. */
+/** `fleetctl agents list` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -26,7 +26,7 @@ import { changeStore } from "core/secrets/store.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** What `fleetctl agents remove` was asked for. */
+/** Options of `fleetctl agents remove`. */
 export interface Options {
   /** Absent where nothing was said: then as it was begun, or the default. */
   readonly home?: "keep" | "archive";

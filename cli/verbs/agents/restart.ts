@@ -13,10 +13,10 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** The agent is the context's target. */
+/** No options: the agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing: the target is settled before. */
+/** Returns no options: the context already has the target. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

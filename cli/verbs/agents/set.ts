@@ -26,7 +26,7 @@ import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl agents set` was asked for. */
+/** Options of `fleetctl agents set`. */
 export interface Options {
   readonly name: AgentName;
   readonly edit: ShardEdit;

@@ -22,10 +22,10 @@ import type { Invocation } from "core/verbs/invocation.ts";
 import { workspaceOf } from "units/reconcile/facts.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** The agent is the context's target. */
+/** No options: the agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing: the target is settled before. */
+/** Returns no options: the context already has the target. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -10,10 +10,10 @@ import type { VerbReport } from "cli/output.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** The agent is the context's target. */
+/** No options: the agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing: the target is settled before. */
+/** Returns no options: the context already has the target. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

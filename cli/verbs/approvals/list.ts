@@ -12,7 +12,7 @@ import { ok, type Result } from "core/result.ts";
 import type { Target } from "core/verbs/rewrite.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl approvals list` was asked for. */
+/** Options of `fleetctl approvals list`. */
 export interface Options {
   readonly isAll: boolean;
 }

@@ -12,7 +12,7 @@ import type { ApprovalView } from "core/dial/local_frames.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl approvals show` was asked for. */
+/** Options of `fleetctl approvals show`. */
 export interface Options {
   readonly id: string;
 }

@@ -14,7 +14,7 @@ import { parseDuration } from "core/text/duration.ts";
 import { AUDIT_ROWS_MAX, type AuditEntry, auditFile, openAudit } from "core/verbs/audit.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl audit list` was asked for. */
+/** Options of `fleetctl audit list`. */
 export interface Options {
   readonly caller?: string | undefined;
   readonly verb?: string | undefined;
@@ -28,7 +28,7 @@ type Since = { readonly agoMs: number } | { readonly atMs: number };
 
 const LIMIT_DEFAULT = 50;
 
-/** Parses the filters; every fault at once. */
+/** Parses the filters. Reports every fault at once. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { options, switches } = invocation;
   const faults: string[] = [];

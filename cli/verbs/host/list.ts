@@ -16,10 +16,10 @@ import {
 } from "core/ledger/markers.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** There is nothing to choose. */
+/** The verb has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

@@ -14,7 +14,7 @@ import { nameFault } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl host set` was asked for. */
+/** Options of `fleetctl host set`. */
 export interface Options {
   readonly marker: HostSetting;
   readonly value: string | boolean;

@@ -39,7 +39,7 @@ import { isUnchanged, type Report } from "units/reconcile/report.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 
-/** What `fleetctl mcp add` was asked for; the agent is the context's target. */
+/** Options of `fleetctl mcp add`; the agent is the context's target. */
 export interface Options {
   readonly mcp: McpName;
   readonly isForced: boolean;

@@ -17,7 +17,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp doctor` was asked for; the agent is the context's target. */
+/** Options of `fleetctl mcp doctor`; the agent is the context's target. */
 export interface Options {
   readonly mcp: McpName;
 }

@@ -27,7 +27,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
-/** What `fleetctl mcp remove` was asked for; the agent is the context's target. */
+/** Options of `fleetctl mcp remove`; the agent is the context's target. */
 export interface Options {
   readonly mcp: McpName;
   readonly isDryRun: boolean;

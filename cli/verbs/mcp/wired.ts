@@ -41,10 +41,10 @@ import type { UnitStatus } from "core/ports/unit.ts";
 /** A client config of hundreds of servers is smaller. */
 const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The agent is the context's target. */
+/** No options: the agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing: the target is settled before. */
+/** Returns no options: the context already has the target. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -17,7 +17,7 @@ import { openSecrets } from "core/secrets/store.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl secret get` was asked for; whose shard is the context's target. */
+/** Options of `fleetctl secret get`; whose shard is the context's target. */
 export interface Options {
   readonly key: KeyName;
 }

@@ -26,7 +26,7 @@ export type Options = Readonly<Record<never, never>>;
 
 const HISTORY_ENTRIES = 10_000;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

@@ -12,10 +12,10 @@ import { ok, type Result } from "core/result.ts";
 import { parseRecipients, type Recipient } from "core/secrets/recipients.ts";
 import { rewrapSecrets } from "core/secrets/store.ts";
 
-/** There is nothing to choose. */
+/** The verb has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

@@ -22,7 +22,7 @@ import type { SecretRef } from "core/secrets/shards.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl secret set` was asked for; whose shard is the context's target. */
+/** Options of `fleetctl secret set`; whose shard is the context's target. */
 export interface Options {
   readonly key: KeyName;
 }

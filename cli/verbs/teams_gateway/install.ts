@@ -32,7 +32,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl teams-gateway install` was asked for. */
+/** Options of `fleetctl teams-gateway install`. */
 export interface Options {
   readonly cloud: string | undefined;
   readonly listen: string | undefined;

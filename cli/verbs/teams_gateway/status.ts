@@ -13,10 +13,10 @@ import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 
-/** `fleetctl teams-gateway status` takes no options. */
+/** `fleetctl teams-gateway status` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

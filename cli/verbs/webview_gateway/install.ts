@@ -26,7 +26,7 @@ import type { HostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl webview-gateway install` was asked for. */
+/** Options of `fleetctl webview-gateway install`. */
 export interface Options {
   readonly trust: "assertion" | "header" | undefined;
   /** Names under which the cockpit answers; undefined: as it was. */

@@ -23,10 +23,10 @@ import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** `fleetctl webview-gateway status` takes no options. */
+/** `fleetctl webview-gateway status` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

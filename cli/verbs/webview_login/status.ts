@@ -12,10 +12,10 @@ import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { ok, type Result } from "core/result.ts";
 import { LOGIN_UNIT } from "units/render/unit_name.ts";
 
-/** Takes no options. */
+/** The verb has no options. */
 export type Options = Readonly<Record<string, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

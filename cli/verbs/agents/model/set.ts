@@ -45,7 +45,7 @@ import { dialUnit } from "units/render/unit_name.ts";
 
 const VERB = "agents model set";
 
-/** What `fleetctl agents model set` was asked for; the key is in the context. */
+/** Options of `fleetctl agents model set`; the key is in the context. */
 export interface Options {
   readonly choice: Omit<ModelChoice, "key">;
   readonly isChecked: boolean;

@@ -14,10 +14,10 @@ import { modelCard, storedModel } from "core/runtimes/model_choice.ts";
 import { openSecrets } from "core/secrets/store.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** The agent is the context's target. */
+/** No options: the agent is the context's target. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing: the target is settled before. */
+/** Returns no options: the context already has the target. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

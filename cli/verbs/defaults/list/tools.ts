@@ -11,10 +11,10 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { readDefaults } from "core/catalog/defaults.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** There is nothing to choose. */
+/** The verb has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

@@ -39,7 +39,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { checkServerKeys } from "core/secrets/closed_keys.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog add` was asked for. */
+/** Options of `fleetctl mcp catalog add`. */
 export interface Options {
   readonly mcp: McpName;
   readonly source:

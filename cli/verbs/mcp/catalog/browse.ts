@@ -15,7 +15,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog browse` was asked for. */
+/** Options of `fleetctl mcp catalog browse`. */
 export interface Options {
   readonly word: string;
 }

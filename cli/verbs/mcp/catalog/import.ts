@@ -27,7 +27,7 @@ import { checkServerKeys } from "core/secrets/closed_keys.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog import` was asked for. */
+/** Options of `fleetctl mcp catalog import`. */
 export interface Options {
   /** File or URL. */
   readonly from: string;

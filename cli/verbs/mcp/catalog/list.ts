@@ -12,10 +12,10 @@ import type { Manifest, Source } from "core/catalog/manifest.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** `fleetctl mcp catalog list` takes no options. */
+/** `fleetctl mcp catalog list` has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }

@@ -16,7 +16,7 @@ import { parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog remove` was asked for. */
+/** Options of `fleetctl mcp catalog remove`. */
 export interface Options {
   readonly mcp: McpName;
 }

@@ -30,7 +30,7 @@ import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core
 import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog review` was asked for. */
+/** Options of `fleetctl mcp catalog review`. */
 export interface Options {
   readonly mcp: McpName;
   readonly accept: string | undefined;

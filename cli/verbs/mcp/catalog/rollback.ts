@@ -16,7 +16,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog rollback` was asked for. */
+/** Options of `fleetctl mcp catalog rollback`. */
 export interface Options {
   readonly mcp: McpName;
 }

@@ -52,7 +52,7 @@ import { checkServerKeys } from "core/secrets/closed_keys.ts";
 import { editYaml } from "core/text/yaml.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 
-/** What `fleetctl mcp catalog upgrade` was asked for. */
+/** Options of `fleetctl mcp catalog upgrade`. */
 export interface Options {
   readonly mcp: McpName;
   readonly version: string;

@@ -17,10 +17,10 @@ import { RECOVERY_LABEL } from "core/secrets/recovery.ts";
 import { COPY_LENGTH_MAX, sealCopy } from "core/secrets/sealed_copy.ts";
 import { openText } from "core/secrets/store.ts";
 
-/** Takes no options. */
+/** The verb has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Accepts no options. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

@@ -10,10 +10,10 @@ import type { VerbReport } from "cli/output.ts";
 import { printTime, withStore } from "cli/webview_login/store.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** Takes no options. */
+/** The verb has no options. */
 export type Options = Readonly<Record<string, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(): Result<Options> {
   return ok({});
 }

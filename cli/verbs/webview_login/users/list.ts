@@ -13,10 +13,10 @@ import { isHashed } from "core/login/password.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** There are no options. */
+/** The verb has no options. */
 export type Options = Readonly<Record<never, never>>;
 
-/** Parses nothing. */
+/** Returns no options: there are none. */
 export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
