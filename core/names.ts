@@ -1,7 +1,7 @@
 /**
- * Branded names with one parse each, so that a checked name cannot be confused with raw text.
- * No I/O. Grammar: Linux user names for agents, because an
- * agent is a Unix user; RFC 1123 labels for hosts.
+ * Branded names with one parser each, so that a checked name cannot be confused with raw text.
+ * Agents use the grammar of Linux user names, because an agent is a Unix user. Hosts use RFC 1123
+ * labels. No I/O.
  *
  * @module
  */
@@ -33,7 +33,7 @@ const KEY_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const EMAIL = /^[^\s@"(),:;<>[\]\\]+@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/;
 const OBJECT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Agent names that are words of the command line or accounts of the system. */
+/** Agent names that clash with words of the command line or with system accounts. */
 const RESERVED_AGENT_NAMES: ReadonlySet<string> = new Set([
   "self",
   "root",
@@ -91,7 +91,7 @@ export function parseKeyName(text: string): Result<KeyName> {
 /** Parses a hostname; trims and lowercases it; refuses IP addresses. */
 export function parseHostName(text: string): Result<HostName> {
   const name = text.trim().toLowerCase().replace(/\.$/, "");
-  // What ends in a number is read as an address by resolvers: 10.1, 0x7f.1 (WHATWG URL, 4.1).
+  // Resolvers read a name that ends in a number as an address: 10.1, 0x7f.1 (WHATWG URL, 4.1).
   if (/(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/.test(name) || name.includes(":")) {
     return bad("a hostname", text, "must be a hostname, not an IP address");
   }
@@ -118,8 +118,8 @@ export function parseObjectId(text: string): Result<ObjectId> {
 }
 
 /**
- * Returns what a text must be so that `parse` takes it ("must be …"), or undefined when it does.
- * For readers of files and settings, which name the place and show the value themselves.
+ * Returns the requirement that a text breaks ("must be …"), or undefined when `parse` accepts it.
+ * For readers of files and settings, which name the location and print the value themselves.
  */
 export function nameFault(
   parse: (text: string) => Result<unknown>,
@@ -127,6 +127,7 @@ export function nameFault(
 ): string | undefined {
   const parsed = parse(text);
   if (parsed.ok) return undefined;
-  // `Cannot use "…" as …: must …`: the text itself may hold a colon, the wanted part does not.
+  // The format is `Cannot use "…" as …: must …`. Only the quoted text can contain a colon, so take
+  // what follows the last one.
   return parsed.error.message.slice(parsed.error.message.lastIndexOf(": ") + 2);
 }

@@ -1,6 +1,6 @@
 /**
- * Every absolute path of the product, as a function of the root prefix.
- * No I/O. The layout is described in `docs/storage.md`.
+ * Every absolute path of the product, as a function of the root prefix. No I/O. `docs/storage.md`
+ * describes the layout.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 /** The whole layout under one root. */
 export type Paths = ReturnType<typeof pathsUnder>;
 
-/** Puts a path of a real host under the root. */
+/** Prefixes a path of a real host with the root. */
 type At = (path: string) => string;
 
 /** Returns the layout under `root` (`/` for a real host). */
@@ -27,21 +27,21 @@ export function pathsUnder(root: string) {
   };
 }
 
-/** What the package brings. */
+/** Files that the package installs. */
 function programPaths(at: At) {
   return {
     /** Program files: the pinned Deno and one launcher per role. */
     lib: at("/usr/lib/fleetctl"),
     deno: at("/usr/lib/fleetctl/deno"),
-    /** The page of the cockpit, built. */
+    /** Build output of the cockpit page. */
     web: at("/usr/lib/fleetctl/web"),
     program: (name: string) => at(`/usr/lib/fleetctl/${name}`),
-    /** Permission sets that no setting of a host changes: they belong to the programs. */
+    /** Permission sets that belong to the programs; no setting of a host changes them. */
     programPermissions: at("/usr/lib/fleetctl/permissions.json"),
   };
 }
 
-/** What operators set, and what is rendered of it. */
+/** What operators configure, and what is rendered from it. */
 function settingPaths(at: At) {
   return {
     etc: at("/etc/fleetctl"),
@@ -49,11 +49,11 @@ function settingPaths(at: At) {
     /** Which roles run on this host and where they listen; written by `up` and by `… install`. */
     rolesFile: at("/etc/fleetctl/roles.yaml"),
     hostKey: at("/etc/fleetctl/host.key"),
-    /** Name and password of the login that `up` has made, 0600. */
+    /** User name and password of the login that `up` has created, 0600. */
     loginAccount: at("/etc/fleetctl/login.txt"),
     /** Description of a private cloud of the chat platform; written by `teams-gateway install`. */
     teamsCloudFile: at("/etc/fleetctl/teams-cloud.yaml"),
-    /** Maps of the ledger that are too long for a variable of the environment. */
+    /** Ledger maps that are too long for an environment variable. */
     teamsAgents: at("/etc/fleetctl/teams-agents.json"),
     webviewLedger: at("/etc/fleetctl/webview-ledger.json"),
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
@@ -64,7 +64,7 @@ function settingPaths(at: At) {
     envDir: at("/etc/fleetctl/env"),
     env: (name: string) => at(`/etc/fleetctl/env/${name}.env`),
     agentEnv: (agent: string) => at(`/etc/fleetctl/env/agent-${agent}.env`),
-    /** How this site reaches its package registry: proxies, certificates, npm settings. */
+    /** How this host reaches its package registry: proxies, certificates, npm settings. */
     registryEnv: at("/etc/fleetctl/env/registry.env"),
     sharedEnv: at("/etc/fleetctl/env/mcp-shared.env"),
     /** The two host-operation keys, 0600 root:root, never rendered elsewhere. */
@@ -77,11 +77,11 @@ function settingPaths(at: At) {
   };
 }
 
-/** What outlives a boot: the ledger, the secrets, and what programs keep. */
+/** State that survives a reboot: the ledger, the secrets, and the programs' data. */
 function statePaths(at: At) {
   return {
     state: at("/var/lib/fleetctl"),
-    /** Rendered permission sets: those of the host's roles, and one file for each agent. */
+    /** Rendered permission sets: one file for the host's roles, and one for each agent. */
     permissionsDir: at("/var/lib/fleetctl/permissions"),
     permissions: at("/var/lib/fleetctl/permissions/host.json"),
     agentPermissions: (agent: string) => at(`/var/lib/fleetctl/permissions/agent-${agent}.json`),
@@ -97,25 +97,28 @@ function statePaths(at: At) {
     deploy: (mcp: string) => at(`/var/lib/fleetctl/deploy/${mcp}`),
     deployDir: at("/var/lib/fleetctl/deploy"),
     vendorCache: at("/var/lib/fleetctl/vendor-cache"),
-    /** Parsed YAML of the ledger and the catalog, kept from one verb to the next. */
+    /** Cache of the parsed YAML of the ledger and the catalog, shared by successive verbs. */
     keptYaml: at("/var/lib/fleetctl/kept-yaml.json"),
-    /** Where versions of servers are tried out; one folder a try, gone when it has ended. */
+    /** Trial installs of server versions: one folder per trial, removed at its end. */
     tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),
-    /** Room that is held back for a full disk; `gc` gives it up first. */
+    /** Disk space held in reserve for a full disk; `gc` frees it first. */
     reserve: at("/var/lib/fleetctl/reserve"),
-    /** What `agents remove` has begun and not ended, and homes that it has archived. */
+    /** Unfinished `agents remove` operations, and the homes that they archived. */
     removal: (agent: string) => at(`/var/lib/fleetctl/removing/${agent}.json`),
     archiveDir: at("/var/lib/fleetctl/archive"),
-    /** Where the receiving half of the team-chat gateway hands over what it took. */
+    /** Socket where the team-chat receiver hands over the messages that it accepted. */
     teamchatHandover: at("/var/lib/fleetctl/teamchat-receiver/handover.sock"),
-    /** What it took and has not handed over; gone when it ended with nothing left. */
+    /**
+     * Messages that the receiver accepted and has not handed over. Removed when the receiver stops
+     * with an empty spool.
+     */
     teamchatSpool: at("/var/lib/fleetctl/teamchat-receiver/spool.db"),
     role: (role: string) => at(`/var/lib/fleetctl/${role}`),
   };
 }
 
-/** Sockets, gone with a boot. */
+/** Sockets and other runtime files; a reboot removes them. */
 function runPaths(at: At) {
   return {
     run: at("/run/fleetctl"),
@@ -129,13 +132,13 @@ function runPaths(at: At) {
   };
 }
 
-/** What is kept in the home of an agent. */
+/** Files in an agent's home. */
 function homePaths(at: At) {
   return {
     home: (agent: string) => at(`/home/${agent}`),
     /** State of an agent's dial unit: outbox and dial key. */
     dialState: (agent: string) => at(`/home/${agent}/.fleetctl/dial`),
-    /** Where the dial unit takes messages of its own agent. */
+    /** Socket on which the dial unit accepts messages from its own agent. */
     dialSocket: (agent: string) => at(`/home/${agent}/.fleetctl/dial/local.sock`),
     runtimeA: (agent: string) => at(`/home/${agent}/.runtime-a.json`),
     runtimeB: (agent: string) => at(`/home/${agent}/.runtime-b/agent/mcp.json`),

@@ -1,21 +1,21 @@
 /**
- * A small memory of what was worked out a short while ago: bounded, oldest out first. For values
- * that come out the same each time and cost more than a look-up. No clock: `nowMs` is passed in.
+ * A small TTL cache: bounded, and the oldest entry is evicted first. For results that are
+ * deterministic and cost more than a look-up. No clock: callers pass `nowMs`.
  *
  * @module
  */
 
-/** The memory. */
+/** A TTL cache. */
 export interface Recent<T> {
   get(key: string, nowMs: number): T | undefined;
-  /** Keeps a value until `untilMs`. */
+  /** Stores a value until `untilMs`. */
   keep(key: string, value: T, untilMs: number): void;
   forget(key: string): void;
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void;
 }
 
-/** Creates an empty memory for at most `max` values. */
+/** Creates an empty cache for at most `max` values. */
 export function createRecent<T>(max: number): Recent<T> {
   const kept = new Map<string, { readonly value: T; readonly untilMs: number }>();
   return {

@@ -1,14 +1,13 @@
 /**
- * The one shape in which a function reports something that a user or a peer can cause.
- * No throwing: exceptions are for broken machines and bugs, and only adapters and
- * `main.ts` catch them.
+ * The one type with which a function reports a condition that a user or a peer can cause.
+ * Exceptions are for broken machines and bugs; only adapters and `main.ts` catch them.
  *
  * @module
  */
 
 import type { Refusal } from "core/errors.ts";
 
-/** A value, or the reason why there is none. */
+/** A value, or the reason for its absence. */
 export type Result<T, E = Refusal> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: E };

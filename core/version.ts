@@ -1,6 +1,6 @@
 /**
- * The version of the product, one place for `--version`, `/api/version` and the frames. A test
- * holds it equal to `deno.json`.
+ * The version of the product, in one location for `--version`, `/api/version` and the frames. A
+ * test checks that it equals the one in `deno.json`.
  *
  * @module
  */

@@ -1,18 +1,18 @@
 /**
  * An agent's workspace: the folder that its runtime works in, and the only one that shipped MCPs
- * may write. How its path is written, what it stands for, and where it may lie. Pure.
+ * may write to. Defines how its path is written, resolved and restricted. Pure.
  *
  * @module
  */
 
-/** Workspace of an agent whose record names none. */
+/** Workspace of an agent whose record does not name one. */
 export const DEFAULT_WORKSPACE = "~/workspace";
 
-/** Characters that mean something in a unit, a permission list or a launcher. */
+/** Characters with a special meaning in a unit, a permission list or a launcher. */
 export const UNUSABLE_IN_PATHS = /[\p{Cc},"'\\{}:]/u;
 
 const LENGTH_MAX = 200;
-/** Folders of the system itself, and of other users. */
+/** Folders of the system, and the folder of other users' homes. */
 const SYSTEM_FOLDERS: ReadonlySet<string> = new Set([
   "bin",
   "boot",
@@ -36,7 +36,7 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set([
   "var",
 ]);
 
-/** Says what the text of a workspace must be; undefined when it is that. */
+/** Returns the rule that the text of a workspace breaks; undefined when it breaks none. */
 export function workspaceRule(text: string): string | undefined {
   if (!/^~?\/./.test(text)) return "must be an absolute path or begin with ~/";
   if (text.length > LENGTH_MAX) return `must have at most ${LENGTH_MAX} characters`;
@@ -53,9 +53,8 @@ export function workspaceFolder(text: string, home: string): string {
 }
 
 /**
- * Says where on a host the workspace of an agent must lie; undefined when it does. A file that a
- * shipped MCP writes there must change nothing of the host, of the agent's keys, or of
- * another user.
+ * Returns the rule that the workspace's location on a host breaks; undefined when it is allowed. A
+ * file that a shipped MCP writes there must not affect the host, the agent's keys, or another user.
  */
 export function workspacePlaceRule(text: string, home: string): string | undefined {
   const folder = workspaceFolder(text, home);

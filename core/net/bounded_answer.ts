@@ -1,11 +1,11 @@
 /**
- * Bounds an answer that a library reads: its body as a whole, and each event of an event stream,
- * which may go on for long. The body fails at the first byte too many.
+ * Bounds a response that a library reads. A plain body is bounded as a whole. An event stream may
+ * run for long, so each of its events is bounded. The body fails at the first byte above the bound.
  *
  * @module
  */
 
-/** Returns the same answer with a bounded body. */
+/** Returns the same response with a bounded body. */
 export function boundAnswer(response: Response, bytesMax: number): Response {
   const { body, status, statusText, headers } = response;
   if (body === null) return response;
@@ -14,7 +14,7 @@ export function boundAnswer(response: Response, bytesMax: number): Response {
   return new Response(bounded, { status, statusText, headers });
 }
 
-/** A blank line ends an event. */
+/** For an event stream, the count restarts at each blank line, which ends an event. */
 function boundBody(isEvents: boolean, bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   let last = 0;

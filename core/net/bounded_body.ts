@@ -1,13 +1,13 @@
 /**
- * Reads a body of at most so many bytes. A longer one is refused at the first byte too many, and
- * what is left of it is cancelled. Faults of the connection are thrown, as by any stream.
+ * Reads a body up to a byte limit. A longer body gives `too-large` at the first chunk above the
+ * limit, and the rest is cancelled. Connection failures are thrown, as by any stream.
  *
  * @module
  */
 
 import { err, ok, type Result } from "core/result.ts";
 
-/** A body, as `Request` and `Response` have it. */
+/** A body as in `Request` and `Response`. */
 export type Body = ReadableStream<Uint8Array> | null;
 
 /** Returns the bytes of a body. */
@@ -19,14 +19,14 @@ export async function readBytes(
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop cancels the rest.
+    // Leaving the loop cancels the rest of the stream.
     if (bytes > bytesMax) return err("too-large");
     chunks.push(chunk as Uint8Array<ArrayBuffer>);
   }
   return ok(await new Blob(chunks).bytes());
 }
 
-/** Returns the text of a body; a strict `decoder` throws at what is not UTF-8. */
+/** Returns the text of a body; a strict `decoder` throws on invalid UTF-8. */
 export async function readText(
   body: Body,
   bytesMax: number,
@@ -36,7 +36,7 @@ export async function readText(
   return bytes.ok ? ok(decoder.decode(bytes.value)) : bytes;
 }
 
-/** Returns what the JSON of a body says. */
+/** Returns the parsed JSON of a body. */
 export async function readJson(
   body: Body,
   bytesMax: number,

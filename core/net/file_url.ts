@@ -1,27 +1,28 @@
 /**
- * From where files are fetched and to where they are brought. Pure. The platform keeps files in the
- * tenant's own storage, whose names anybody can have look-alikes of: so hosts are named one by one
- * in the settings and compared as whole origins, https only, and no token ever goes there.
+ * Checks the URLs that files are downloaded from and uploaded to. Pure. The chat platform stores
+ * files in the tenant's own storage, and anyone can register a look-alike of its name. So the
+ * settings list each host. URLs are compared by whole origin, only https is allowed, and no token
+ * is sent there.
  *
  * @module
  */
 
 import { isLoopbackName } from "core/net/host_name.ts";
 
-/** Longest address that is looked at: a pre-authenticated one carries its rights in its query. */
+/** Longest accepted URL. A pre-authenticated URL carries its permissions in its query. */
 const LENGTH_MAX = 8_192;
 
-/** Why an address is refused; for the log, which never gets the address. */
+/** Why a URL is refused. For the log, which never contains the URL itself. */
 export type FileUrlFault = "file-url-unreadable" | "file-host-foreign";
 
-/** An address, or why it is refused. */
+/** A URL, or the reason for its refusal. */
 export type FileUrl =
   | { readonly ok: true; readonly url: URL }
   | { readonly ok: false; readonly why: FileUrlFault };
 
 /**
- * Returns the origin that a setting names: a host name, or `http://<loopback>:port`
- * for trying things.
+ * Returns the origin that a setting names, or undefined when the setting is invalid. A setting is a
+ * host name (https), or `http://<loopback>:port` for trials.
  */
 export function fileOrigin(host: string): string | undefined {
   if (/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/i.test(host)) {
@@ -32,10 +33,10 @@ export function fileOrigin(host: string): string | undefined {
   return isLoopbackName(url.hostname) ? url.origin : undefined;
 }
 
-/** Judges an address of a file. */
+/** Checks the URL of a file against the allowed origins. */
 export function checkFileUrl(text: string, origins: ReadonlySet<string>): FileUrl {
   const unreadable: FileUrl = { ok: false, why: "file-url-unreadable" };
-  // What the parser would mend or fold is refused as it is.
+  // Refuse every text that the URL parser would repair or normalize.
   if (text.length > LENGTH_MAX || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/.test(text)) {
     return unreadable;
   }
@@ -48,8 +49,8 @@ export function checkFileUrl(text: string, origins: ReadonlySet<string>): FileUr
 }
 
 /**
- * Judges the address of an image in a message, which is behind the connector and needs the token:
- * on the very origin of the conversation, below its attachments, and nowhere else.
+ * Checks the URL of an inline image in a message. The connector serves it and requires the token.
+ * So it must have the origin of the conversation and a path below its attachments.
  */
 export function checkInlineUrl(text: string, base: string): FileUrl {
   const checked = checkFileUrl(text, new Set([new URL(base).origin]));

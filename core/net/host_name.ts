@@ -1,15 +1,15 @@
 /**
- * Under which host names this gateway is itself: loopback, the host's name and addresses, the names
- * of the settings. No I/O. A proof for another name was made for somebody else, and a page of
- * another origin has no business here.
+ * The host names that this gateway answers to: loopback, the host's name and addresses, and the
+ * names in the settings. No I/O. An access assertion for another name was issued to another
+ * service, and a page of another origin must not use this gateway.
  *
  * @module
  */
 
-/** Tells whether a host name, without port and in lowercase, is this gateway. */
+/** Tells whether a host name (lowercase, without port) is this gateway. */
 export type IsOwnName = (hostname: string) => boolean;
 
-/** Returns the test for the given names and addresses. */
+/** Returns the predicate for the given names and addresses; loopback always matches. */
 export function ownNames(names: readonly string[]): IsOwnName {
   const own = new Set(names.map((name) => bare(name)));
   return (hostname) => isLoopbackName(bare(hostname)) || own.has(bare(hostname));
@@ -22,7 +22,7 @@ export function isLoopbackName(hostname: string): boolean {
     /^::ffff:127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** Returns the host name of a `Host` header or an origin's `host:port`. */
+/** Returns the host name of a `Host` header or of an origin's `host:port`; "" when invalid. */
 export function hostnameOf(host: string): string {
   const url = `ws://${host}`;
   return URL.canParse(url) ? bare(new URL(url).hostname) : "";

@@ -1,7 +1,7 @@
 /**
- * IP addresses and networks as bytes: parsing, containment, and the prefix that stands for one
- * client. No I/O. An IPv4 address inside IPv6 is that IPv4 address, so that it cannot
- * pass for another.
+ * IP addresses and networks as bytes: parsing, containment, and the prefix that identifies one
+ * client. No I/O. An IPv4-mapped IPv6 address is treated as the IPv4 address, so that it cannot
+ * pass for a different one.
  *
  * @module
  */
@@ -15,14 +15,14 @@ export interface IpNetwork {
   readonly bits: number;
 }
 
-/** Bits of an IPv6 address that one subscriber has to himself. */
+/** Prefix length of the IPv6 network that one subscriber controls. */
 const CLIENT_BITS_V6 = 64;
-/** What providers hand out to one customer: a home, and a site. */
+/** Prefix lengths that providers assign to one customer: a home (/56) and a site (/48). */
 const WIDER_BITS_V6 = [56, 48] as const;
 const MAPPED_PREFIX_BYTES = 12;
 const TEXT_LENGTH_MAX = 64;
 
-/** Parses an address, without a port; undefined when it is none. */
+/** Parses an address without a port; undefined when the text is not an address. */
 export function parseIp(text: string): IpAddress | undefined {
   if (text.length > TEXT_LENGTH_MAX) return undefined;
   const bare = text.replace(/^\[(.*)\]$/, "$1").replace(/%[A-Za-z0-9._-]+$/, "");
@@ -37,7 +37,7 @@ export function parsePeer(text: string): IpAddress | undefined {
   return parseIp(/^[0-9.]+:\d{1,5}$/.test(text) ? text.slice(0, text.indexOf(":")) : text);
 }
 
-/** Parses `address` or `address/bits`; undefined when it is neither. */
+/** Parses `address` or `address/bits`; undefined when the text is neither. */
 export function parseNetwork(text: string): IpNetwork | undefined {
   const [, addressText = "", bitsText] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const raw = addressText.includes(":") ? parseV6(addressText) : parseV4(addressText);
@@ -49,13 +49,13 @@ export function parseNetwork(text: string): IpNetwork | undefined {
   return bits < 0 ? undefined : { address, bits };
 }
 
-/** Tells whether a network holds an address. */
+/** Tells whether a network contains an address. */
 export function holds(network: IpNetwork, address: IpAddress): boolean {
   return network.address.length === address.length &&
     masked(network.address, network.bits) === masked(address, network.bits);
 }
 
-/** Tells whether networks together hold every IPv4 or every IPv6 address. */
+/** Tells whether the networks together cover all IPv4 or all IPv6 addresses. */
 export function holdEverything(networks: readonly IpNetwork[]): boolean {
   return [4, 16].some((length) => {
     const ranges = networks.filter(({ address }) => address.length === length).map(rangeOf)
@@ -76,12 +76,15 @@ function rangeOf({ address, bits }: IpNetwork): { readonly first: bigint; readon
   return { first, end: first + (1n << hostBits) };
 }
 
-/** Returns one text for all addresses of one client: IPv4 as it is, IPv6 by its /64. */
+/** Returns one text for all addresses of one client: the IPv4 address, or the IPv6 /64. */
 export function clientKey(address: IpAddress): string {
   return address.length === 4 ? masked(address, 32) : masked(address, CLIENT_BITS_V6);
 }
 
-/** Returns the key of a client and those of the networks around it that one owner may have. */
+/**
+ * Returns the key of a client, and for IPv6 the keys of the wider networks that the same owner may
+ * control.
+ */
 export function clientKeys(address: IpAddress): readonly string[] {
   const own = clientKey(address);
   return address.length === 4
@@ -89,7 +92,7 @@ export function clientKeys(address: IpAddress): readonly string[] {
     : [own, ...WIDER_BITS_V6.map((bits) => `${masked(address, bits)}/${bits}`)];
 }
 
-/** Prints an address; IPv6 without shortening. */
+/** Prints an address; IPv6 without `::` shortening. */
 export function printIp(address: IpAddress): string {
   if (address.length === 4) return address.join(".");
   const groups = Array.from(
@@ -131,7 +134,10 @@ function parseV6(text: string): IpAddress | undefined {
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** Sixteen-bit groups of one side of `::`; the very last may be written as IPv4. */
+/**
+ * Returns the 16-bit groups of one side of `::`. The last group of the address may be in IPv4
+ * notation.
+ */
 function groupsOf(half: string, isLast: boolean): number[] | undefined {
   if (half === "") return [];
   const groups: number[] = [];
@@ -148,7 +154,7 @@ function groupsOf(half: string, isLast: boolean): number[] | undefined {
   return groups;
 }
 
-/** Networks that are nobody's on the internet (RFC 1918, 6598, 4193, 3927, 4291, loopback). */
+/** Networks that are not routed on the internet (RFC 1918, 6598, 4193, 3927, 4291, loopback). */
 const PRIVATE_NETWORKS = [
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -161,7 +167,7 @@ const PRIVATE_NETWORKS = [
   "fe80::/10",
 ].map((text) => parseNetwork(text)).filter((network) => network !== undefined);
 
-/** Tells whether an address is reachable from its own network only. */
+/** Tells whether an address is reachable only from its own network. */
 export function isPrivate(address: IpAddress): boolean {
   return PRIVATE_NETWORKS.some((network) => holds(network, address));
 }

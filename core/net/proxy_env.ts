@@ -1,6 +1,6 @@
 /**
- * Which requests the environment gives to a proxy, as far as one has to know before sending: the
- * platform's `fetch` reads the same variables, and `NO_PROXY` with them. Pure.
+ * Tells which requests the environment sends through a proxy, as far as a caller must know before
+ * it sends. The platform's `fetch` reads the same variables, and also `NO_PROXY`. Pure.
  *
  * @module
  */
@@ -19,8 +19,8 @@ export const PROXY_VARIABLES: readonly string[] = [
 ];
 
 /**
- * Tells whether a request may have to leave through a proxy: one is named for its scheme, and it
- * does not stay on this machine. Which hosts are exempt is read by who sends it.
+ * Tells whether a request may have to use a proxy: the environment names one for its scheme, and
+ * the host is not loopback. Ignores `NO_PROXY`, which `fetch` evaluates.
  */
 export function isForProxy(url: string, env: (name: string) => string | undefined): boolean {
   const { protocol, hostname } = new URL(url);

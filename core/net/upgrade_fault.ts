@@ -1,13 +1,13 @@
 /**
- * What `Sockets.connectFrames` throws when the server answers with a status. No I/O.
+ * The error that `Sockets.connectFrames` throws when the server answers with a status. No I/O.
  *
  * @module
  */
 
-/** A server that answered the opening of a WebSocket with an HTTP status. */
+/** The server answered a WebSocket handshake with an HTTP status. */
 export class UpgradeFault extends Error {
   override readonly name = "UpgradeFault";
-  /** `text` is the beginning of its answer. */
+  /** `text` is the beginning of the response body. */
   constructor(readonly status: number, readonly text: string, message: string) {
     super(message);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A value SQLite can hold. */
+/** A value that SQLite can store. */
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** A prepared statement. */
@@ -27,7 +27,7 @@ export interface Database {
   close(): void;
 }
 
-/** Opening databases. */
+/** Opens databases. */
 export interface Databases {
   /** Opens or creates the file 0600; rejects with `FileFault` (`ENOSPC`, `EACCES`, …). */
   open(path: string): Promise<Database>;

@@ -1,14 +1,14 @@
 /**
- * The port of the file system, and the fault that it throws.
+ * The port of the file system, and the error that it throws.
  *
  * @module
  */
 
 import type { FileStat } from "core/files/file_stat.ts";
 
-/** How `Files.write` leaves a file. Owner is set only when given. */
+/** Mode and owner of a file that `Files.write` creates. The owner is set only when given. */
 export interface WriteOptions {
-  /** Permission bits; 0o644 when absent. Set before the rename, whatever the umask says. */
+  /** Permission bits; 0o644 when absent. Set before the rename, regardless of the umask. */
   readonly mode?: number;
   readonly uid?: number;
   readonly gid?: number;
@@ -19,7 +19,7 @@ export interface Lock {
   release(): Promise<void>;
 }
 
-/** Thrown by `Files` for conditions callers tell apart. `code` is one of the POSIX names. */
+/** Thrown by `Files` for conditions that callers distinguish. `code` is one of the POSIX names. */
 export class FileFault extends Error {
   override readonly name = "FileFault";
   constructor(
@@ -34,41 +34,41 @@ export class FileFault extends Error {
 
 /** The file system. Paths are absolute. Faults are thrown as `FileFault`. */
 export interface Files {
-  /** Text, or undefined when there is no such file. */
+  /** Text of the file; undefined when it does not exist. */
   readText(path: string): Promise<string | undefined>;
-  /** Bytes, or undefined when there is no such file. */
+  /** Bytes of the file; undefined when it does not exist. */
   readBytes(path: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /**
-   * Text of a plain file of this size at most and this owner; undefined for anything
-   * else. Never waits.
+   * Text of a regular file with this owner and at most this size; undefined for anything else.
+   * Never blocks.
    */
   readPlain(path: string, of: { bytesMax: number; uid: number }): Promise<string | undefined>;
   /**
-   * Writes atomically and durably: a crash leaves the old file or the new one. Never
-   * follows a link at `path`.
+   * Writes atomically and durably: a crash leaves the old file or the new one. Never follows a
+   * symbolic link at `path`.
    */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<void>;
-  /** Appends, creating the file with `mode`. Not atomic across crashes; for logs only. */
+  /** Appends; creates the file with `mode`. Not atomic across crashes, so for logs only. */
   append(path: string, data: string, mode?: number): Promise<void>;
-  /** Like `append`, but what was appended is on the disk when the promise resolves (fsync). */
+  /** Like `append`, but the appended data is on the disk (fsync) when the promise resolves. */
   appendDurably(path: string, data: string, mode?: number): Promise<void>;
   /**
-   * Creates the folder and its parents; sets mode and owner on the last one only if it
-   * was made or differs.
+   * Creates the folder and its parents. Sets mode and owner only on the last one, and only if it is
+   * new or they differ.
    */
   ensureDir(path: string, options?: WriteOptions): Promise<void>;
-  /** Sorted names in a folder; empty when there is no such folder. */
+  /** Sorted names in a folder; empty when the folder does not exist. */
   list(path: string): Promise<readonly string[]>;
   stat(path: string): Promise<FileStat | undefined>;
   readLink(path: string): Promise<string | undefined>;
-  /** Replaces whatever is at `path` by a link to `target`, atomically. */
+  /** Replaces whatever exists at `path` with a symbolic link to `target`, atomically. */
   symlink(target: string, path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file or, when `recursive`, a tree; absence is no fault. */
+  /** Removes a file or, when `recursive`, a tree; a missing path is not an error. */
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   setMeta(path: string, options: WriteOptions): Promise<void>; // By descriptor; no link.
-  /** Waits for the exclusive lock on `path` (a lock file, created 0600); other processes see it. */
+  /** Waits for the exclusive lock on `path` (a lock file, created 0600), also between processes. */
   lock(path: string, signal?: AbortSignal): Promise<Lock>;
-  /** Takes the lock at once, or returns undefined when someone else holds it. */
+  /** Takes the lock at once; returns undefined when another holder has it. */
   tryLock(path: string): Promise<Lock | undefined>;
 }

@@ -1,7 +1,7 @@
 /**
- * What the tree may ask of the machine: the ports together. Real ones are in `core/os/`, fakes in
- * `tests/fakes/`, and `tests/contract/` holds one suite for both. Only `main.ts` files build a
- * `Host`; a function takes the ports that it needs.
+ * All ports to the machine together. The adapters are in `core/os/`, the fakes in `tests/fakes/`,
+ * and `tests/contract/` has one suite for both. Only `main.ts` files build a `Host`; functions
+ * accept just the ports that they need.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Random } from "core/ports/random.ts";
 import type { Sockets } from "core/ports/sockets.ts";
 import type { Users } from "core/ports/users.ts";
 
-/** The ports that nearly everything needs; built by `main.ts` files from `core/os/host.ts`. */
+/** The ports that nearly all code needs; `main.ts` files build it with `core/os/host.ts`. */
 export interface Host {
   readonly clock: Clock;
   readonly random: Random;

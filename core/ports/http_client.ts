@@ -10,9 +10,9 @@ import type { HttpCall } from "core/http1/http_call.ts";
 export interface HttpClient {
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /**
-   * A quicker way for short requests, where there is one. It knows no proxies: ask `isForProxy`.
+   * A faster way for short requests, where available. It ignores proxies: check `isForProxy` first.
    */
   readonly call?: HttpCall;
-  /** Whether the environment may want a request to leave through a proxy: then by `fetch` alone. */
+  /** Whether the environment may send a request through a proxy. If so, use `fetch` only. */
   readonly isForProxy?: (url: string) => boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The port through which verbs speak to MCP servers. Types only; the adapter is
- * `cli/os/mcp_client.ts`. No part of `Host`, because only `mcp read` and `mcp call` need it.
+ * The port through which verbs call MCP servers. Types only; the adapter is `cli/os/mcp_client.ts`.
+ * Not part of `Host`, because only `mcp read` and `mcp call` need it.
  *
  * @module
  */
@@ -15,28 +15,30 @@ export interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** The whole definition as the server sent it. */
+  /** The complete definition, as the server sent it. */
   readonly definition: Readonly<Record<string, unknown>>;
 }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface McpAnswer {
   readonly isError: boolean;
-  /** The texts of the answer, joined by line breaks. */
+  /** The texts of the result, joined by line breaks. */
   readonly text: string;
-  /** The whole result as the server sent it. */
+  /** The complete result, as the server sent it. */
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** An MCP server that is reached by URL, with every key filled in. */
+/** An MCP server reached by URL, with every key filled in. */
 export interface HttpEndpoint {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Texts that may stand in no message: values of keys, as they are and as the URL holds them. */
+  /** Values of keys, both plain and as encoded in the URL. No message may contain them. */
   readonly secrets: readonly string[];
 }
 
-/** Where an MCP server is: its socket starts it on connect, it is a program on stdio, or a URL. */
+/**
+ * How an MCP server is reached: a socket that starts it on connect, a program on stdio, or a URL.
+ */
 export type McpEndpoint =
   | { readonly socket: string }
   | { readonly http: HttpEndpoint }
@@ -44,13 +46,13 @@ export type McpEndpoint =
 
 /** A program on stdio. */
 export type ProgramEndpoint = ProcessSpec & {
-  /** The end of what it prints on stderr goes with a refusal, line by line. */
+  /** Adds the end of the program's stderr to a refusal, line by line. */
   readonly keepsWords?: true;
 };
 
 /**
- * A short-lived MCP client: one connection per call. It does not gate:
- * `core/risk/admission.ts` does.
+ * A short-lived MCP client: one connection per call. It does not gate; `core/risk/admission.ts`
+ * does.
  */
 export interface McpClient {
   listTools(mcp: string, at: McpEndpoint): Promise<Result<readonly McpTool[]>>;
@@ -60,13 +62,18 @@ export interface McpClient {
     call: {
       readonly tool: string;
       readonly arguments: Readonly<Record<string, unknown>>;
-      /** Since the call or its last sign of life. */
+      /** Counted from the call or from its last sign of life. */
       readonly timeoutMs?: number;
-      /** Judges what the server lists right before the call; a refusal of it is the answer. */
+      /**
+       * Checks the server's tool list right before the call. A refusal is returned as the result.
+       */
       readonly admit?: (listed: readonly McpTool[]) => Promise<Result<void>>;
-      /** Answers what the server asks; without it the server is told that it may not ask. */
+      /**
+       * Answers the server's requests. Without it, the server learns that requests are not
+       * supported.
+       */
       readonly answer?: (question: McpQuestion) => Promise<McpReply>;
-      /** Told to our own proxy, never to a server. */
+      /** Sent to our own proxy only, never to a server. */
       readonly origin?: CallOrigin;
     },
   ): Promise<Result<McpAnswer>>;

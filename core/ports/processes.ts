@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A program to start: argv only, never a shell; the environment is exactly `env`. */
+/** A program to start: argv only, never a shell. Its environment is exactly `env`. */
 export interface ProcessSpec {
   readonly command: string;
   readonly args: readonly string[];
@@ -12,7 +12,7 @@ export interface ProcessSpec {
   readonly cwd?: string;
 }
 
-/** How a process ended: exactly one of the two is set. */
+/** How a process ended: exactly one of the two fields is set. */
 export interface ProcessExit {
   readonly code: number | undefined;
   readonly signal: string | undefined;
@@ -27,17 +27,17 @@ export interface Child {
   /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<ProcessExit>;
   /**
-   * Sends a signal to the child, or to its whole group when it was started as one; no
-   * fault when it is gone.
+   * Signals the child, or its whole group when it was started with `group`. No error when it has
+   * ended.
    */
   kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT"): void;
 }
 
-/** Starting programs. */
+/** Starts programs. */
 export interface Processes {
   /**
-   * Runs to the end with `input` on stdin. Output past `outputBytesMax` (default 8 MiB) ends the
-   * child and is reported as truncated.
+   * Runs a program to its end with `input` on stdin. Output above `outputBytesMax` (default 8 MiB)
+   * ends the child and is reported as truncated.
    */
   run(
     spec: ProcessSpec & {
@@ -55,10 +55,10 @@ export interface Processes {
     }
   >;
   /**
-   * Starts a child with three pipes; `group` puts it at the head of a process group of its own.
-   * Rejects when the program cannot be started.
+   * Starts a child with three pipes. `group` makes it the leader of a new process group. Rejects
+   * when the program cannot be started.
    */
   spawn(spec: ProcessSpec & { readonly group?: boolean }): Promise<Child>;
-  /** Names the first of `names` found on the PATH of this process, as an absolute path. */
+  /** Returns the first of `names` found on this process's PATH, as an absolute path. */
   which(...names: readonly string[]): Promise<string | undefined>;
 }

@@ -1,10 +1,10 @@
 /**
- * The port of chance.
+ * The port of randomness.
  *
  * @module
  */
 
-/** Unpredictable bytes, and version 4 UUIDs of them. */
+/** Unpredictable bytes, and version 4 UUIDs built from them. */
 export interface Random {
   bytes(length: number): Uint8Array<ArrayBuffer>;
   uuid(): string;

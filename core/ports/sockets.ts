@@ -6,15 +6,15 @@
 
 import type { PlainHandler } from "core/http1/plain_http.ts";
 
-/** Where a listener ended up. */
+/** The address that a listener is bound to. */
 export interface ListenAddress {
   readonly hostname: string;
   readonly port: number;
 }
 
 /**
- * Something that listens; `close` stops accepting and resolves when open work has
- * ended or `graceMs` is over.
+ * A listener. `close` stops accepting, and resolves when open work has ended or `graceMs` has
+ * passed.
  */
 export interface Listener {
   readonly address: ListenAddress;
@@ -28,54 +28,53 @@ export interface ByteStream {
   close(): void;
 }
 
-/** Who is at the other end of a unix socket, as the kernel says. */
+/** The peer of a unix socket, as the kernel reports it. */
 export interface PeerCredentials {
   readonly uid: number;
   readonly gid: number;
-  /** For people who read a log; numbers of processes are given out again. */
+  /** For log readers only; the kernel reuses process ids. */
   readonly pid: number;
-  /** Root, but of another user or process namespace than this program's: a container's root. */
+  /** Root in another user or process namespace than this program's, such as a container's root. */
   readonly isForeignRoot?: boolean;
 }
 
-/** One accepted connection of a unix listener that asks for credentials. */
+/** One accepted connection of a unix listener, with the peer's credentials. */
 export interface PeerStream extends ByteStream {
   readonly peer: PeerCredentials;
 }
 
 /**
- * One WebSocket carrying text frames. Handlers are set before the first await after it
- * was handed out.
+ * One WebSocket that carries text frames. The receiver must set its handlers before its first
+ * await.
  */
 export interface FrameConnection {
   /** Chosen subprotocol, or "". */
   readonly protocol: string;
   /** Address of the peer as text, for logs. */
   readonly peer: string;
-  /** Bytes accepted by `send` that the kernel has not taken yet. */
+  /** Bytes accepted by `send` that the kernel has not accepted yet. */
   bufferedBytes(): number;
   send(text: string): void;
-  /** Closing handshake with a code and at most 123 bytes of reason. */
+  /** Starts the closing handshake with a code and at most 123 bytes of reason. */
   close(code: number, reason: string): void;
-  /** Drops the connection without handshake. */
+  /** Drops the connection without a handshake. */
   terminate(): void;
   ping(): void;
   /**
-   * Reads nothing more until `resume`, so that the peer's socket fills; a few frames may
-   * still come.
+   * Stops reading until `resume`, so that the peer's socket fills. A few frames may still arrive.
    */
   pause(): void;
   resume(): void;
   onMessage(handler: (text: string) => void): void;
   /** Any sign of life from the peer: a frame, a ping or a pong. */
   onAlive(handler: () => void): void;
-  /** Called once. `code` is 1006 when the connection was lost. */
+  /** Called once. `code` is 1006 when the connection is lost. */
   onClose(handler: (code: number, reason: string) => void): void;
-  /** Sets the largest frame that will be accepted from now on; larger ones close with 1009. */
+  /** Sets the largest frame that is accepted from now on; a larger one closes with 1009. */
   setFrameBytesMax(bytes: number): void;
 }
 
-/** What a WebSocket listener asks its owner about a request. */
+/** The answer of a WebSocket listener's owner to an upgrade request. */
 export type UpgradeAnswer =
   | {
     readonly accept: true;
@@ -85,33 +84,37 @@ export type UpgradeAnswer =
   | { readonly accept: false; readonly response: Response }
   | { readonly accept: "tunnel"; readonly tunnel: UpgradeTunnel };
 
-/** An upgrade that another server of this machine answers; then bytes go both ways unread. */
+/**
+ * An upgrade that another server on this machine answers. Afterwards bytes pass both ways unread.
+ */
 export interface UpgradeTunnel {
   readonly to: ListenAddress;
   /** Path and query of the request. */
   readonly target: string;
-  /** The whole request but for `Host`, `Connection` and `Upgrade`. */
+  /** All headers of the request except `Host`, `Connection` and `Upgrade`. */
   readonly headers: Headers;
   /** Drops both connections at once. */
   readonly signal: AbortSignal;
-  /** Time for the other server's answer. */
+  /** How long to wait for the other server's answer. */
   readonly timeoutMs: number;
-  /** What the client is told when the other server gives no answer. */
+  /** Builds the client's response when the other server does not answer. */
   readonly unreachable: (why: string) => Response;
-  /** Called once, when the connections are gone. */
+  /** Called once, when both connections are closed. */
   readonly onClose: () => void;
 }
 
-/** Listening and connecting. */
+/** Listens and connects. */
 export interface Sockets {
-  /** Serves HTTP. Port 0 picks one. Rejects with `AddressFault` when the address is taken. */
+  /**
+   * Serves HTTP. Port 0 picks a free port. Rejects with `AddressFault` when the address is in use.
+   */
   serveHttp(
     at: ListenAddress,
     handler: (request: Request, peer: string) => Response | Promise<Response>,
   ): Promise<Listener>;
-  /** Serves short requests over HTTP/1.1 for a fraction of the cost; bodies are not streamed. */
+  /** Serves short requests over HTTP/1.1 at a fraction of the cost; bodies are not streamed. */
   servePlain(at: ListenAddress, handler: PlainHandler): Promise<Listener>;
-  /** Serves WebSockets, and HTTP by `handler`; a connection may change its `frameBytesMax`. */
+  /** Serves WebSockets, and HTTP through `handler`. A connection may change its `frameBytesMax`. */
   serveFrames(
     at: ListenAddress,
     options: {
@@ -124,7 +127,7 @@ export interface Sockets {
     },
   ): Promise<Listener>;
   /**
-   * Opens a WebSocket; rejects when the peer is not reached in time, or refuses (`UpgradeFault`).
+   * Opens a WebSocket. Rejects when the peer is not reached in time, or refuses (`UpgradeFault`).
    */
   connectFrames(
     url: string,
@@ -135,7 +138,7 @@ export interface Sockets {
       readonly timeoutMs: number;
     },
   ): Promise<FrameConnection>;
-  /** Listens on a unix socket and names each peer. `mode` is set before the first accept. */
+  /** Listens on a unix socket and identifies each peer. `mode` is set before the first accept. */
   serveUnix(
     path: string,
     mode: number,
@@ -146,7 +149,8 @@ export interface Sockets {
 }
 
 /**
- * Thrown when an address cannot be listened on; `holder` names who has it, where that can be known.
+ * Thrown when a listener cannot bind its address. `holder` names the process that uses the address,
+ * when known.
  */
 export class AddressFault extends Error {
   override readonly name = "AddressFault";

@@ -1,46 +1,49 @@
 /**
- * The port through which whole package trees are copied and judged. Types only; the adapter is
- * `core/os/vendor.ts`. No part of `Host`, because only vendoring needs it.
+ * The port that copies and checks whole package trees. Types only; the adapter is
+ * `core/os/vendor.ts`. Not part of `Host`, because only vendoring needs it.
  *
  * @module
  */
 
 /**
- * How GNU find describes one entry of a tree for its fingerprint: kind, mode, inode, size, time of
- * the last write and of the last change of anything about it (nanoseconds), name, target of a link.
- * No program can set the change time, so an equal one means that nobody wrote to the file since,
- * short of someone who can set the clock of the machine.
+ * GNU find's format for one entry of a tree's fingerprint: kind, mode, inode, size, modification
+ * time and change time (nanoseconds), name, link target. No program can set the change time. So an
+ * equal one means that the file was not written since, unless someone can set the machine's clock.
  */
 export const STAMP_FORMAT = "%y %m %i %s %T@ %C@ %P %l\\0";
 
-/** What follows the last entry, so that a list that broke off is not taken for the whole. */
+/** Follows the last entry, so that a truncated list does not pass for a complete one. */
 export const STAMP_END = "whole";
 
-/** What one look at a whole tree gives. */
+/** The result of reading a whole tree once. */
 export interface TreeSummary {
   readonly treeHash: string;
   readonly files: number;
   readonly bytes: number;
   /**
-   * SHA-256 in hex over the entries as `STAMP_FORMAT` describes them, in the order of the folders,
-   * which is the same as long as nobody writes to them, and `STAMP_END`; no contents. Empty where
-   * GNU find is missing: then it equals no other one.
+   * SHA-256 in hex over the entries in `STAMP_FORMAT` and over `STAMP_END`, without file contents.
+   * Entries are in directory order, which stays the same until a folder is written. Empty where GNU
+   * find is missing; then it never matches another fingerprint.
    */
   readonly fingerprint: string;
 }
 
-/** Work on whole trees, done by the adapter because single-file ports would be too slow. */
+/**
+ * Operations on whole trees. One adapter does them, because single-file ports would be too slow.
+ */
 export interface Trees {
   /**
-   * Copies a tree to a new folder, link by link and byte by byte (never hard links: the source may
-   * share them with a cache), with modes 0644, 0755 for programs and folders. Names in `skip` are
-   * left out. Rejects with `FileFault`.
+   * Copies a tree to a new folder, links as links and files as bytes. Never makes hard links,
+   * because the source may share them with a cache. Sets modes 0644, and 0755 for programs and
+   * folders. Skips the names in `skip`. Rejects with `FileFault`.
    */
   copy(from: string, to: string, skip: readonly string[]): Promise<void>;
-  /** Removes the files for which `isIdle` holds, by their path below the folder; links stay. */
+  /**
+   * Removes the files for which `isIdle` (given the path below the folder) is true; keeps links.
+   */
   prune(folder: string, isIdle: (path: string) => boolean): Promise<void>;
   /** Reads everything below a folder. Rejects with `FileFault`. */
   summarize(folder: string): Promise<Omit<TreeSummary, "fingerprint">>;
-  /** Only the fingerprint: two milliseconds for a thousand files. Starts `find`. */
+  /** Returns only the fingerprint: two milliseconds for a thousand files. Starts `find`. */
   fingerprint(folder: string): Promise<string>;
 }

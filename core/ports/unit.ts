@@ -1,10 +1,10 @@
 /**
- * A unit as a service manager tells of it, and what can be done to many units at once. Types only.
+ * A unit as the service manager reports it, and the operations on many units at once. Types only.
  *
  * @module
  */
 
-/** State of one unit, in the words of `systemctl show`. */
+/** State of one unit, in the terms of `systemctl show`. */
 export interface UnitStatus {
   readonly unit: string;
   readonly load: "loaded" | "not-found";
@@ -17,5 +17,5 @@ export interface UnitStatus {
   readonly restarts: number;
 }
 
-/** Enabling and disabling is known to the next boot at once, to the manager after a reload. */
+/** Enable and disable take effect for the next boot at once, and for the manager after a reload. */
 export type UnitVerb = "start" | "stop" | "enable" | "disable";
