@@ -1,6 +1,6 @@
 /**
- * Optional fields of an object. With `exactOptionalPropertyTypes` a key that holds `undefined`
- * differs from a key that is absent, and so does its JSON.
+ * Helpers for optional fields. With `exactOptionalPropertyTypes`, a key whose value is `undefined`
+ * differs from an absent key, and so does its JSON.
  *
  * @module
  */

@@ -1,17 +1,17 @@
 /**
- * What a refusal is: a stable code for scripts, a sentence for people, and lines to paste.
- * Nothing here prints or exits; each boundary has its one mapper (`cli/exit.ts`,
- * `gateway/cockpit/deny.ts`, `gateway/dial/register.ts`, `core/verbs/daemon_frames.ts`).
+ * A refusal: a stable code for scripts, a sentence for people, and commands to paste. Nothing here
+ * prints or exits; each boundary has its own mapper (`cli/exit.ts`, `gateway/cockpit/deny.ts`,
+ * `gateway/dial/register.ts`, `core/verbs/daemon_frames.ts`).
  *
- * Message form: `Cannot <verb> <object>: <state found>, <state wanted>`; sentence case, no final
+ * Message form: `Cannot <verb> <object>: <state found>, <state wanted>`. Sentence case, no final
  * period, user-supplied names in double quotes, never the value of a secret.
  *
  * @module
  */
 
 /**
- * Decides the exit code and HTTP family: `refused` (1), `usage` and `settings` (2), `denied` (4).
- * `refused` is a state of the world, `denied` a decision about the caller.
+ * Decides the exit code and HTTP status class: `refused` (1), `usage` and `settings` (2), `denied`
+ * (4). `refused` is about the state found, `denied` about the caller's rights.
  */
 export type RefusalKind = "refused" | "usage" | "settings" | "denied";
 
@@ -28,7 +28,7 @@ export interface Refusal {
   readonly hints: readonly string[];
 }
 
-/** Builds a refusal; `kind` is `refused` unless said otherwise. */
+/** Builds a refusal; `kind` is `refused` by default. */
 export function refusal(
   code: string,
   message: string,
@@ -47,7 +47,7 @@ export function refusal(
   };
 }
 
-/** Returns the text of anything that was thrown, for logs and for the detail after a colon. */
+/** Returns the message of any thrown value, for logs and for the detail after a colon. */
 export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

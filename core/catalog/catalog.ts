@@ -1,7 +1,7 @@
 /**
- * The host's catalog: the repo overlay over the runtime catalog over the shipped entries.
- * Reads through `Files` only. A broken entry is a fault of its own name: it hides no other entry,
- * and it is not replaced by the one below it, because that could undo a `risk: block`.
+ * The host's catalog: the repository overlay over the runtime catalog over the shipped entries.
+ * Reads through `Files` only. A broken entry is a fault under its own name and hides no other
+ * entry. The entry of a lower layer does not replace it, because that could undo a `risk: block`.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** A folder of the catalog that cannot be used, and why. */
+/** A catalog folder that cannot be used, and the reason. */
 export interface CatalogFault {
   readonly name: string;
   readonly file: string;
@@ -33,15 +33,15 @@ export interface CatalogFault {
 }
 
 /**
- * What this host knows of MCPs. `entries` is sorted by name. A name with a fault may have an entry
- * from the history of the overlay, which is rendered and otherwise refused (`findEntry`).
+ * The MCPs that this host knows. `entries` is sorted by name. A name with a fault may also have an
+ * entry from the overlay's history: it is rendered, and `findEntry` refuses it otherwise.
  */
 export interface Catalog {
   readonly entries: ReadonlyMap<McpName, Manifest>;
   readonly faults: readonly CatalogFault[];
 }
 
-/** Entries in one catalog folder; a folder with more is not a catalog. */
+/** Most entries in one catalog folder; a folder with more is refused. */
 const ENTRIES_MAX = 1000;
 
 type Reader = Pick<Files, "list" | "readText" | "stat">;
@@ -65,7 +65,7 @@ export async function readCatalog(
   return ok(mergeLayers(layers));
 }
 
-/** Returns the entry, or a refusal that says what the catalog knows of the name. */
+/** Returns the entry, or a refusal that states why the catalog has no usable one. */
 export function findEntry(catalog: Catalog, name: string): Result<Manifest> {
   const fault = catalog.faults.find((one) => one.name === name);
   if (fault !== undefined) return err(fault.refusal);
@@ -95,7 +95,7 @@ function mergeLayers(layers: readonly Layer[]): Catalog {
   return { entries, faults };
 }
 
-/** The shipped layer is part of the program and never changes. */
+/** The shipped layer is part of the program and never changes, so it is parsed once. */
 let shippedLayer: Layer | undefined;
 
 function readShipped(): Layer {
@@ -140,7 +140,7 @@ async function readLayer(
   return ok(layer);
 }
 
-/** Reads one folder of a catalog; undefined when it is none. */
+/** Reads one folder of a catalog; returns undefined if it is not a folder. */
 export async function readCatalogEntry(
   files: Reader,
   at: { readonly folder: string; readonly name: string; readonly origin: "overlay" | "runtime" },
@@ -177,7 +177,7 @@ export async function readCatalogEntry(
   }
 }
 
-/** Blocks what an upgrade widened until it is reviewed; a lock of another version says nothing. */
+/** Blocks what an upgrade widened until it is reviewed. A lock of another version is refused. */
 function withToolLock(manifest: Manifest, text: string, file: string): Result<Manifest> {
   const lock = parseToolLock(text, file);
   if (!lock.ok) return lock;
@@ -198,7 +198,7 @@ function withToolLock(manifest: Manifest, text: string, file: string): Result<Ma
   return ok({ ...locked, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
 }
 
-/** A lock without any tool is that of a first version that could not be tried out. */
+/** A lock without tools belongs to a first version that could not be tried out. */
 function accepted({ tools }: ToolLock): Pick<Manifest, "acceptedTools"> {
   if (tools.size === 0) return {};
   return { acceptedTools: new Map([...tools].map(([name, { hash }]) => [name, hash])) };

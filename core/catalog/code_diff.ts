@@ -1,10 +1,10 @@
 /**
- * What changed in the code of a package between two vendored trees: files, packages below it, and
- * addresses that were not there before. Reads through `Files` only; decides nothing.
+ * Compares the code of a package in two vendored trees: files, dependencies and new addresses.
+ * Reads through `Files` only; makes no decision.
  *
- * A tool's definition says nothing about what its code does with the arguments. A new version that
- * quietly copies each message to one more e-mail address changes no definition, but the address
- * stands in its code (docs/catalog.md#changing-the-catalog).
+ * A tool's definition does not show what its code does with the arguments. A new version that
+ * quietly copies each message to another e-mail address changes no definition. But the address
+ * appears in its code (docs/catalog.md#changing-the-catalog).
  *
  * @module
  */
@@ -19,23 +19,25 @@ export interface CodeDiff {
   readonly added: readonly string[];
   readonly changed: readonly string[];
   readonly removed: readonly string[];
-  /** E-mail addresses in its code that the old version does not have. */
+  /** E-mail addresses in the new code that the old version lacks. */
   readonly newAddresses: readonly string[];
-  /** Hosts in its code that the old version does not have; `net` decides what can be reached. */
+  /**
+   * Hosts in the new code that the old version lacks; the `net` permission limits actual access.
+   */
   readonly newHosts: readonly string[];
-  /** What its code reaches for and the old version does not: "starts programs". */
+  /** Powers of the new code that the old version lacks: "starts programs". */
   readonly newPowers: readonly string[];
 }
 
 /**
- * Words of code that reaches past JavaScript. Deno refuses what `run` does not name without a trace
- * in its audit, so that a try does not show it; the words do.
+ * Patterns of code that reaches outside JavaScript. Deno denies a program that `run` does not name
+ * without an audit entry, so a try does not show it; the source text does.
  */
 const POWERS: readonly (readonly [rule: RegExp, what: string])[] = [
   [/["'`](node:)?child_process["'`]|\bDeno\.Command\b/, "starts programs"],
   [/\bprocess\.dlopen\b|\bDeno\.dlopen\b/, "loads native code"],
 ];
-/** The same for Python, where the sandbox holds what is started as well. */
+/** The same for Python, where the sandbox also confines any program that the server starts. */
 const PYTHON_POWERS: typeof POWERS = [
   [/\bsubprocess\b|\bos\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork)\b/, "starts programs"],
   [/\bimport\s+(ctypes|cffi)\b|\bfrom\s+(ctypes|cffi)\b/, "loads native code"],
@@ -48,7 +50,7 @@ const PYTHON_CODE = /\.(py|pyi|json|toml|yaml)$/;
 const FILES_MAX = 5000;
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
 const EMAIL = /^[\w.+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
-/** Domains that documents use, so that an example is no finding (RFC 2606). */
+/** Domains reserved for documentation, so that an example is no finding (RFC 2606). */
 const EXAMPLE = /(^|[.@])(example\.(com|org|net)|test|invalid|localhost|example)$/i;
 
 /** Compares the package's own files below two trees. */
@@ -99,7 +101,7 @@ async function readOwn(
     : await readCode(files, `${tree}/node_modules/${name}`);
 }
 
-/** The files of one wheel stand beside those of others; its `RECORD` lists them (PEP 376). */
+/** Wheels share one folder; the `RECORD` of a wheel lists its files (PEP 376). */
 async function readWheel(
   files: Reader,
   site: string,
@@ -137,7 +139,7 @@ async function readCode(files: Reader, root: string): Promise<ReadonlyMap<string
   return found;
 }
 
-/** Returns the packages of one lock that another lacks, `name@version`. */
+/** Returns the packages, `name@version`, that `after` has and `before` lacks. */
 export function newPackages(before: string, after: string): readonly string[] {
   const names = (text: string) => {
     if (isPythonLock(text)) {
@@ -152,7 +154,7 @@ export function newPackages(before: string, after: string): readonly string[] {
   return [...names(after)].filter((name) => !known.has(name)).sort();
 }
 
-/** `server@1.0.0_zod@4.6.7` is `server@1.0.0`. */
+/** Returns a locked name without its peers: `server@1.0.0_zod@4.6.7` → `server@1.0.0`. */
 function withoutPeers(name: string): string {
   return /^(@?[^@]+@[^_]+)/.exec(name)?.[1] ?? name;
 }

@@ -1,7 +1,7 @@
 /**
- * Which MCPs an agent has without asking, and how its deltas change that. No I/O except
- * `readDefaults`, which reads one file. A credentialed MCP never stands in a shipped
- * set: `tests/core/catalog/defaults_test.ts` fails when one does.
+ * Which MCPs an agent has by default, and how its deltas change that. No I/O except `readDefaults`,
+ * which reads one file. A shipped set never contains an MCP that needs credentials;
+ * `tests/core/catalog/defaults_test.ts` enforces this.
  *
  * @module
  */
@@ -29,16 +29,16 @@ export const CHANNEL_DEFAULTS: Readonly<Record<Channel, readonly McpName[]>> = {
   workchat: [named("browser"), named("workchat")],
 };
 
-/** What every agent of this host has: its channel's set, and the host's own additions. */
+/** The default MCPs of every agent on this host: its channel's set, and the host's additions. */
 export interface Defaults {
   readonly channels: Readonly<Record<Channel, readonly McpName[]>>;
   /** `tools` of `/etc/fleetctl/defaults.yaml`, in order. */
   readonly hostTools: readonly McpName[];
-  /** What is wrong with the host's file; the usable part of it is in `hostTools`. */
+  /** What is wrong with the host's file; `hostTools` contains the usable part of it. */
   readonly faults: readonly Refusal[];
   /**
-   * The file as a whole is unusable. What it added is unknown, so a reconcile removes nothing
-   * because of it. A single bad entry does not make it damaged.
+   * True when the file as a whole is unusable. Its additions are then unknown, so a reconcile
+   * removes nothing because of it. A single bad entry does not make the file damaged.
    */
   readonly isDamaged?: true;
 }
@@ -50,7 +50,7 @@ export const SHIPPED_DEFAULTS: Defaults = {
   faults: [],
 };
 
-/** Reads the host's defaults overlay; a name that is not in the whole catalog is a fault. */
+/** Reads the host's defaults overlay; a name without a usable catalog entry is a fault. */
 export async function readDefaults(
   ports: { readonly files: Pick<Files, "readText"> },
   paths: Pick<Paths, "defaultsFile">,
@@ -94,8 +94,8 @@ function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
 }
 
 /**
- * Adds an MCP to the text of the host's defaults overlay; validates against the whole catalog. A
- * file that is not a mapping with a list of names is refused: nothing is written over it.
+ * Adds an MCP to the text of the host's defaults overlay. The name must be in the catalog. A file
+ * that is not a mapping with a list of names is refused and not overwritten.
  */
 export function addDefaultTool(
   text: string,
@@ -116,7 +116,7 @@ export function addDefaultTool(
   return editYaml(text, (editor) => editor.addToList(["tools"], parsed.value), file);
 }
 
-/** Takes an MCP out of the host's own additions; one that the catalog has lost included. */
+/** Removes an MCP from the host's additions, even one that is no longer in the catalog. */
 export function removeDefaultTool(text: string, name: McpName, file: string): Result<string> {
   const readable = checkShape(text, file);
   if (!readable.ok) return readable;
@@ -124,7 +124,7 @@ export function removeDefaultTool(text: string, name: McpName, file: string): Re
   return editYaml(text, (editor) => editor.removeFromList(["tools"], name), file);
 }
 
-/** Returns the names in the file, known or not, when an edit can do no harm to the rest of it. */
+/** Returns the names in the file, known or not; refuses a file that an edit could damage. */
 function checkShape(
   text: string,
   file: string,
@@ -149,7 +149,8 @@ function defaultsRefusal(file: string, verb: string, details: readonly string[])
 type Wanting = Pick<AgentRecord, "channel" | "tools">;
 
 /**
- * Returns the MCPs of an agent: defaults, host additions, its own; `remove` wins. Known ones only.
+ * Returns the MCPs of an agent: defaults, host additions, its own; `remove` wins. Names that the
+ * catalog lacks are left out.
  */
 export function resolveTools(
   agent: Wanting,
@@ -159,7 +160,7 @@ export function resolveTools(
   return wantedTools(agent, defaults).filter((name) => catalog.entries.has(name));
 }
 
-/** Returns the MCPs that an agent asks for and the catalog cannot give. */
+/** Returns the MCPs that an agent should have and the catalog lacks. */
 export function missingTools(
   agent: Wanting,
   catalog: Catalog,
@@ -178,7 +179,7 @@ function wantedTools(agent: Wanting, defaults: Defaults): readonly McpName[] {
   return [...wanted];
 }
 
-/** Returns the deltas after `mcp add` of a name: as few words in the shard as say it. */
+/** Returns the deltas after `mcp add` of a name, as short as possible. */
 export function withTool(agent: Wanting, name: McpName, defaults: Defaults): AgentRecord["tools"] {
   const remove = agent.tools.remove.filter((one) => one !== name);
   const isDefault = defaults.channels[agent.channel].includes(name) ||

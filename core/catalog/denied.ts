@@ -1,9 +1,10 @@
 /**
- * What a server was denied, out of the words of an answer or of a log: one line for the operator.
- * No I/O. Deno refuses with `Requires net access to "host:443", run again with …`; the advice at
- * its end is for people who start programs by hand. A server in a sandbox (Python, Node) sees an
- * error of the system instead, since what is not granted is not there for it; what it names and the
- * manifest does not is reported in the same form.
+ * Extracts from an answer or a log what a server was denied, as refusals for the operator. No I/O.
+ *
+ * Deno reports `Requires net access to "host:443", run again with …`; the advice at its end is for
+ * interactive use and is dropped. A server in a sandbox (Python, Node) sees a system error instead,
+ * because what is not granted does not exist there. If such an error names something that the
+ * manifest does not grant, it is reported in the same form.
  *
  * @module
  */
@@ -16,12 +17,12 @@ import { quoteShell } from "core/text/quote.ts";
 
 const DENIED = /Requires (net|read|write|env|run|sys) access(?: to "([^"]{1,400})")?/g;
 const LINES_MAX = 5;
-/** A sandbox without a network: no such sockets, no route, no name, nobody on the loopback. */
+/** A sandbox without a network: no such sockets, no route, no name resolution, no listener. */
 const NO_NETWORK =
   /\[Errno (97|101|111|-2|-3)\]|Network is unreachable|Name or service not known|Temporary failure in name|\b(ECONNREFUSED|ENETUNREACH|EAI_AGAIN|ENOTFOUND|EAFNOSUPPORT)\b/;
-/** Python's `OSError` about a file: not there, not permitted, read-only. */
+/** Python's `OSError` about a file: missing, not permitted, or read-only. */
 const NO_FILE = /\[Errno (2|13|30)\] [^:\n]{1,60}: '(\/[^'\n]{1,400})'/g;
-/** The same of Node: `ENOENT: no such file or directory, open '/x'`. */
+/** The same for Node: `ENOENT: no such file or directory, open '/x'`. */
 const NO_NODE_FILE = /\b(ENOENT|EACCES|EPERM|EROFS): [^,\n]{1,60}, \w{1,20} '(\/[^'\n]{1,400})'/g;
 const READ_ONLY: ReadonlySet<string> = new Set(["30", "EROFS"]);
 
@@ -35,11 +36,11 @@ interface Denied {
 interface Of {
   readonly mcp: string;
   readonly version: string;
-  /** Home of the agent: a grant is for every agent, so paths in it are named by `{home}`. */
+  /** Home of the agent: a grant applies to every agent, so paths below it are shown as `{home}`. */
   readonly home?: string | undefined;
 }
 
-/** Returns a refusal for each thing that Deno says was denied, each once. */
+/** Returns one refusal for each distinct denial that Deno reports. */
 export function deniedIn(of: Of, text: string): readonly Refusal[] {
   return refusalsOf(
     of,
@@ -47,7 +48,7 @@ export function deniedIn(of: Of, text: string): readonly Refusal[] {
   );
 }
 
-/** Returns the same for a server in a sandbox, by what its manifest grants. */
+/** Returns the same for a server in a sandbox, based on what its manifest grants. */
 export function deniedInSandbox(
   { name, source, permissions }: Pick<Manifest, "name" | "source" | "permissions">,
   text: string,
@@ -97,7 +98,8 @@ function systemFaults(permissions: Manifest["permissions"], text: string): reado
 }
 
 /**
- * Placeholders stand for folders that are not known here: what follows them must be in the path.
+ * Tells whether a granted folder covers a path. The folder of a placeholder is not known here, so
+ * only the rest of the grant must occur in the path.
  */
 function isNamed(folder: string, path: string): boolean {
   const tail = folder.replace(/^\{\w+\}/, "");

@@ -1,18 +1,19 @@
 /**
- * What a server asked for while it was tried out: the permission audit of the pinned Deno, judged.
- * No I/O. `mcp catalog add` proposes a set by a dry start; a person reviews it.
+ * Judges what a server requested while it was tried out, from the permission audit of the pinned
+ * Deno. `mcp catalog add` proposes the permissions from such a dry start, and a person reviews
+ * them. No I/O.
  *
- * | Asked for | Becomes |
+ * | Requested | Becomes |
  * |---|---|
  * | a file of its own tree | nothing: always readable |
  * | the workspace, a file below it | `{workdir}` |
  * | another file below the home | `{home}/<folder>` |
- * | a file that an argument of the entry names | itself; never granted while trying |
- * | a file elsewhere | listed as refused; nobody is asked to grant it |
+ * | a file that an argument of the entry names | itself; never granted during the try |
+ * | a file elsewhere | listed as refused; never proposed for a grant |
  * | a host | `host:port` |
  * | `sys` | itself |
-| a program | nothing: Deno refuses it without a trace; see `core/catalog/code_diff.ts` |
- * | a variable | its name, when it looks like a key; undeclared ones read as undefined |
+ * | a program | nothing: Deno denies it without an audit entry; see `core/catalog/code_diff.ts` |
+ * | a variable | its name, if it looks like a key; undeclared ones read as undefined |
  *
  * @module
  */
@@ -22,10 +23,10 @@ import type { Manifest, ServerPermissions } from "core/catalog/manifest.ts";
 import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import type { McpTool } from "core/ports/mcp_client.ts";
 
-/** What the audit shows. Lists are sorted and hold each value once. */
+/** The findings of the audit. Lists are sorted and without duplicates. */
 export interface Asked {
   readonly permissions: Required<Grants>;
-  /** `read /etc/shadow`: what no review can grant by accepting. */
+  /** Requests that no review can grant, such as `read /etc/shadow`. */
   readonly refused: readonly string[];
   /** Variables that look like credentials. */
   readonly keys: readonly string[];
@@ -34,11 +35,11 @@ export interface Asked {
 /** Where the server was tried out; absolute paths. */
 export interface DryPlace {
   readonly home: string;
-  /** Stands for the workspace of an agent; a folder of the home. */
+  /** Stands for an agent's workspace; a folder of the home. */
   readonly workdir: string;
   /** Files and folders that the operator has named in an argument or a variable of the entry. */
   readonly named?: readonly string[];
-  /** Everything below is the package's own. */
+  /** Root of the package's own tree. */
   readonly tree: string;
 }
 
@@ -47,7 +48,7 @@ export const KEY_NAME = /^[A-Z][A-Z0-9_]*(KEY|TOKEN|SECRET|PASSWORD|PAT|DSN)(_[A
 const NET_TARGET = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$/;
 const LINES_MAX = 200_000;
 
-/** Judges the text of an audit file, one JSON object a line. */
+/** Judges the text of an audit file, one JSON object per line. */
 export function readAudit(text: string, place: DryPlace): Asked {
   const found: Record<keyof ServerPermissions, Set<string>> = {
     net: new Set(),
@@ -103,20 +104,20 @@ function parseLine(line: string) {
   }
 }
 
-/** The folder to grant, undefined for none, or "refused". */
+/** Returns the folder to grant, undefined for none, or "refused". */
 function folderOf(path: string, kind: "read" | "write", place: DryPlace): string | undefined {
   const absolute = path.startsWith("/") ? path : `${place.home}/${path}`;
   if (isWithin(absolute, place.workdir)) return "{workdir}";
   const named = place.named?.find((one) => isWithin(absolute, one));
   if (named !== undefined) return named;
-  // Looking upwards from its own files and its folder is how modules and settings are found.
+  // Runtimes search their own folder and its parents for modules and settings.
   const isAbove = isWithin(place.tree, absolute) || isWithin(place.home, absolute);
   if (kind === "read" && (isWithin(absolute, place.tree) || isAbove)) return undefined;
   if (/\/(node_modules|package\.json)(\/|$)/.test(absolute) && kind === "read") return undefined;
   if (!isWithin(absolute, place.home)) return "refused";
   const parts = absolute.slice(place.home.length + 1).split("/").filter((part) => part !== "");
   if (parts.length === 0 || parts[0] === ".env") return undefined;
-  // A hidden folder of the home is shared by many programs: one step further is its own.
+  // Many programs share these hidden folders of the home, so the grant is one level deeper.
   const depth = /^\.(config|cache|local)$/.test(parts[0] ?? "") ? 2 : 1;
   if (parts.length < depth) return undefined;
   return `{home}/${parts.slice(0, depth).join("/")}`;
@@ -126,7 +127,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }
 
-/** Returns what is asked for and not granted; `*` grants its whole kind. */
+/** Returns the requested permissions that are not granted; `*` grants its whole kind. */
 export function beyond(asked: Required<Grants>, granted: Grants): Grants {
   const rest: Partial<Record<keyof ServerPermissions, readonly string[]>> = {};
   for (const kind of PERMISSION_KINDS) {
@@ -144,7 +145,7 @@ export function beyond(asked: Required<Grants>, granted: Grants): Grants {
   return rest;
 }
 
-/** Adds up permissions. */
+/** Returns the union of permissions. */
 export function joinGrants(...all: readonly Grants[]): Required<Grants> {
   const joined = (kind: keyof ServerPermissions) =>
     [...new Set(all.flatMap((one) => one[kind] ?? []))].sort();
@@ -158,37 +159,40 @@ export function joinGrants(...all: readonly Grants[]): Required<Grants> {
   };
 }
 
-/** Of what was asked for, what a try may have: facts about the machine and its own empty home. */
+/**
+ * Returns the requested permissions that a try may have: `sys`, and paths in its own empty home.
+ */
 export function harmless(asked: Required<Grants>): Grants {
   const own = (paths: readonly string[]) => paths.filter((path) => path.startsWith("{"));
   return { sys: asked.sys, read: own(asked.read), write: own(asked.write) };
 }
 
-/** Returns the absolute paths that an operator has named for a server; `/` alone names nothing. */
+/** Returns the absolute paths that an operator has named for a server; `/` alone is ignored. */
 export function namedPaths({ args, environment }: Pick<Manifest, "args" | "environment">) {
   return [...args, ...Object.values(environment)]
     .map((text) => text.replace(/^--?[\w-]+=/, "").replace(/\/+$/, ""))
     .filter((text) => /^\/[^\p{Cc}{},]+$/u.test(text) && !/\/\.{1,2}(\/|$)/.test(text));
 }
 
-/** Returns a manifest with other permissions, for a try. */
+/** Returns a manifest with added permissions, for a try. */
 export function withGrants(manifest: Manifest, grants: Grants): Manifest {
   return { ...manifest, permissions: joinGrants(manifest.permissions, grants) };
 }
 
-/** Prints grants, one a line: `net  api.example.org:443`. */
+/** Prints grants, one per line: `net api.example.org:443`. */
 export function grantLines(grants: Grants): readonly string[] {
   return PERMISSION_KINDS.flatMap((kind) => (grants[kind] ?? []).map((one) => `${kind} ${one}`));
 }
 
-/** Prints grants as `--grant` takes them: `net=api.example.org:443`. */
+/** Prints grants in the form of `--grant`: `net=api.example.org:443`. */
 export function grantOptions(grants: Grants): readonly string[] {
   return PERMISSION_KINDS.flatMap((kind) => (grants[kind] ?? []).map((one) => `${kind}=${one}`));
 }
 
 /**
- * Chooses the tool of the one real call: one that says it only reads, with the fewest arguments
- * that must be given, and makes them up from their types.
+ * Chooses the tool for the one real call of a try, and makes up its required arguments from their
+ * types. The tool must declare itself read-only, or have no annotations and a reading name. The one
+ * with the fewest required arguments wins.
  */
 export function trialCall(
   tools: readonly McpTool[],

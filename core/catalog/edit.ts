@@ -1,6 +1,6 @@
 /**
- * The text of a catalog entry: a new one, one whose pin moves, one whose permissions grow. No I/O.
- * Comments and order of a hand-edited manifest survive; every result is parsed before it is used.
+ * Builds and edits the text of a catalog entry: a new entry, a new pin, more permissions. Comments
+ * and order of a hand-edited manifest are preserved. Every result is parsed before use. No I/O.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { editYaml, printYaml } from "core/text/yaml.ts";
 /** Permissions to add, by kind. */
 export type Grants = Partial<Record<keyof ServerPermissions, readonly string[]>>;
 
-/** What a new entry says besides its pin. */
+/** Contents of a new entry. */
 export interface NewEntry {
   readonly name: string;
   readonly summary: string;
@@ -34,12 +34,12 @@ export interface NewEntry {
   readonly environment?: Readonly<Record<string, string>>;
   readonly permissions: Grants;
   readonly scope?: "shared";
-  /** What runs an npm entry; Deno when absent. */
+  /** The engine of an npm entry; Deno when absent. */
   readonly engine?: "node";
 }
 
 const SUMMARY_LENGTH_MAX = 200;
-/** What a host must have to start a Python server. */
+/** The host program that a Python server needs. */
 const PYTHON_PROGRAM = { any_of: ["python3"], install: "apt-get install python3" };
 
 const ENGINE_REASON = "An operator chose Node when the entry was added";
@@ -62,7 +62,7 @@ export function newManifest(entry: NewEntry): string {
     auth: keys.length === 0 ? "none" : "env",
     scope: entry.scope ?? "per_user",
     ...(requiredEnv.length === 0 ? {} : { required_env: requiredEnv }),
-    // A list of its own: the printer would write the same one twice as an alias.
+    // A copy: the printer would write a second reference to the same list as an alias.
     ...(requiredEnv.length === 0 || entry.scope === "shared" ? {} : { user_env: [...requiredEnv] }),
     ...(optionalEnv.length === 0 ? {} : { optional_env: optionalEnv }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
@@ -82,7 +82,7 @@ function integrityOf({ integrity, lockIntegrity }: ResolvedPin) {
   return { ...defined({ package: integrity }), lock: lockIntegrity };
 }
 
-/** Moves the pin of a manifest. The hash of the old tree says nothing about the new one. */
+/** Replaces the pin of a manifest; drops the tree hash, which belongs to the old version. */
 export function movePin(text: string, resolved: ResolvedPin, file: string): Result<string> {
   return editYaml(text, (editor) => {
     editor.set(["source", resolved.kind], pinText(resolved));
@@ -94,8 +94,9 @@ export function movePin(text: string, resolved: ResolvedPin, file: string): Resu
 }
 
 /**
- * Pins the hash of the installed tree, so that a tampered cache is noticed on every host. Where the
- * lock holds packages for one kind of machine only, trees differ and the first one is trusted.
+ * Pins the hash of the installed tree, so that every host detects a tampered cache. If the lock has
+ * packages for one kind of machine only, trees differ between hosts; then nothing is pinned and
+ * each host trusts its first tree.
  */
 export function pinTree(text: string, lock: string, treeHash: string): Result<string> {
   const isPortable = isPythonLock(lock) ? isPortableLock(lock) : !/"(os|cpu|libc)": /.test(lock);
@@ -103,7 +104,7 @@ export function pinTree(text: string, lock: string, treeHash: string): Result<st
   return editYaml(text, (editor) => editor.set(["integrity", "tree"], treeHash), "mcp.yaml");
 }
 
-/** Adds permissions to a manifest; what is there already stays where it is. */
+/** Adds permissions to a manifest; existing ones keep their order. */
 export function addGrants(text: string, grants: Grants, file: string): Result<string> {
   return editYaml(text, (editor) => {
     for (const kind of PERMISSION_KINDS) {
@@ -112,7 +113,7 @@ export function addGrants(text: string, grants: Grants, file: string): Result<st
   }, file);
 }
 
-/** Parses `net=host:443`, as `--grant` takes it. */
+/** Parses values of `--grant`, such as `net=host:443`. */
 export function parseGrants(texts: readonly string[]): Result<Grants> {
   const grants: Partial<Record<keyof ServerPermissions, string[]>> = {};
   for (const text of texts) {
@@ -132,7 +133,9 @@ export function parseGrants(texts: readonly string[]): Result<Grants> {
   return ok(grants);
 }
 
-/** Chooses the server's file: the only program of a package, or the one with its name. */
+/**
+ * Chooses the server's file: the wanted program, else the only one, else the package's namesake.
+ */
 export function chooseProgram(resolved: ResolvedPin, wanted?: string): Result<string> {
   const { programs, pin } = resolved;
   const names = Object.keys(programs);

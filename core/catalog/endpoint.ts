@@ -1,7 +1,7 @@
 /**
- * Where an MCP that is reached by URL is, and what it is told with each request: the URL and the
- * headers of a manifest, in which `{KEY}` stands for a key of the agent. No I/O. A key that cannot
- * be filled in is named and never sent as `{KEY}`.
+ * The URL and the headers of an MCP that is reached by URL, from its manifest. `{KEY}` stands for a
+ * key of the agent. If a key has no value, the refusal names it; `{KEY}` itself is never sent. No
+ * I/O.
  *
  * @module
  */
@@ -13,24 +13,24 @@ import type { HttpEndpoint } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { FieldReader } from "core/text/field_reader.ts";
 
-/** An endpoint whose keys are not filled in; holds no secret. */
+/** An endpoint before its keys are filled in; contains no secret. */
 export interface EndpointTemplate {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Keys that gate nothing: a header of one that is not there is left out. */
+  /** Keys that are not required: a header that uses one without a value is left out. */
   readonly optional: readonly string[];
 }
 
 const PLACEHOLDER = /\{([A-Z][A-Z0-9_]*)\}/g;
 const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
-/** Printable ASCII: what every HTTP program reads the same way (RFC 9110, 5.5). */
+/** Printable ASCII, which every HTTP program reads the same way (RFC 9110, 5.5). */
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const HEADERS_MAX = 16;
 /** Headers that the protocol or the connection sets itself. */
 const RESERVED =
   /^(mcp-.*|host|content-.*|accept.*|connection|transfer-.*|te|trailer|upgrade|cookie|origin|referer|sec-.*|proxy-.*|last-event-id)$/i;
 
-/** Returns the endpoint of a manifest; undefined for one that is not reached by URL. */
+/** Returns the endpoint of a manifest; undefined if the MCP is not reached by URL. */
 export function endpointOf(manifest: Manifest): EndpointTemplate | undefined {
   const { source, headers, optionalEnv } = manifest;
   return source.kind === "http" ? { url: source.url, headers, optional: optionalEnv } : undefined;
@@ -63,7 +63,7 @@ export function readHeaders(
   return headers;
 }
 
-/** Fills in the keys; a refusal names those that are missing or have no place in a header. */
+/** Fills in the keys; refuses a missing key, or a value that a header cannot carry. */
 export function fillEndpoint(
   mcp: string,
   template: EndpointTemplate,

@@ -1,6 +1,6 @@
 /**
- * Running the pinned Deno's npm installer for one package tree: what it is given, and what its
- * failures mean. Starts a program through `Processes`; touches files through `Files` only.
+ * Runs the pinned Deno's npm installer for one package tree, and maps its failures to refusals.
+ * Starts a program through `Processes`; touches files through `Files` only.
  *
  * No install script ever runs: Deno skips lifecycle scripts unless `--allow-scripts` is given.
  *
@@ -11,15 +11,13 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Longest install from the registry, and from the cache alone. */
+/** Longest install from the registry, and from the cache alone, in milliseconds. */
 export const ONLINE_MS_MAX = 300_000;
 export const OFFLINE_MS_MAX = 120_000;
 const OUTPUT_BYTES_MAX = 256 * 1024;
 const DETAIL_LINES_MAX = 6;
 
-/**
- * Variables that say how a site reaches its registry; everything else is kept from the installer.
- */
+/** Variables that configure how a host reaches its registry; the installer gets no others. */
 export const REGISTRY_VARIABLES: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",
@@ -44,34 +42,35 @@ export interface Install {
   readonly mcp: string;
   readonly package: string;
   readonly version: string;
-  /** Folder with `deno.json` and, unless it is to be made, `deno.lock`. */
+  /** Folder with `deno.json`, and with `deno.lock` unless the install writes it. */
   readonly folder: string;
   readonly cache: string;
   /** The pinned Deno. */
   readonly deno: string;
   /** Environment of the caller. */
   readonly env: Readonly<Record<string, string>>;
-  /** Longest install from the registry; five minutes when absent. */
+  /** Longest install from the registry, milliseconds; five minutes when absent. */
   readonly onlineMsMax?: number;
 }
 
 /** Largest file that a package may unpack to; the largest known one has 120 MB. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Returns the text of the `deno.json` that asks for exactly one package. */
+/** Returns the text of a `deno.json` that imports exactly one package. */
 export function installConfig(pin: { readonly package: string; readonly version: string }): string {
   const imports = { [pin.package]: `npm:${pin.package}@${pin.version}` };
   return `${JSON.stringify({ nodeModulesDir: "auto", imports }, null, 2)}\n`;
 }
 
-/** Installs into `<folder>/node_modules`: `frozen` by the lock there, else writing one. */
+/**
+ * Installs into `<folder>/node_modules`. `frozen` follows the existing lock; otherwise writes one.
+ */
 export async function runInstall(
   processes: Pick<Processes, "run" | "which">,
   install: Install,
   how: { readonly frozen: boolean; readonly offline: boolean },
 ): Promise<Result<void>> {
-  // A tarball of some kilobytes can unpack to any size; the kernel stops a file that
-  // grows too large.
+  // A tarball of some kilobytes can unpack to any size; the kernel limits each file.
   const prlimit = await processes.which("prlimit");
   const limited = prlimit === undefined ? [] : [prlimit, `--fsize=${FILE_BYTES_MAX}`, "--core=0"];
   const [command = install.deno, ...before] = [...limited, install.deno];
@@ -112,7 +111,7 @@ function installEnv(install: Install): Record<string, string> {
   return { ...env, DENO_DIR: install.cache, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" };
 }
 
-/** Says what the installer's output means, and what to do about it. */
+/** Returns the refusal that explains the installer's output, with next steps. */
 function installRefusal(
   install: Pick<Install, "mcp" | "package" | "version">,
   output: string,
@@ -158,7 +157,7 @@ function installRefusal(
   return refusal("install-failed", `${start}: the installer failed for ${pinned}`, { details });
 }
 
-/** The lines that say something, without stack traces and without credentials in URLs. */
+/** Returns the informative lines, without stack traces and without credentials in URLs. */
 function outputLines(output: string): readonly string[] {
   return output.replace(/\/\/[^/\s@]+@/g, "//")
     .split("\n")

@@ -1,7 +1,7 @@
 /**
- * Judging an entry's `deno.lock` before anything is fetched: it must be the text that the manifest
- * pins, name the pinned package with the pinned integrity, and carry a hash for every package.
- * No I/O. A full dependency lock with integrity.
+ * Checks an entry's `deno.lock` before anything is fetched. It must be the text that the manifest
+ * pins, name the pinned package with the pinned integrity, and have a hash for every package. No
+ * I/O.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import { isRecord } from "core/text/json_object.ts";
 /** Packages in one lock; far more than any known server has. */
 const PACKAGES_MAX = 5000;
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
-/** Sections of a Deno lock that name code from elsewhere than npm. */
+/** Sections of a Deno lock that name code from sources other than npm. */
 const FOREIGN_SECTIONS = ["jsr", "remote", "redirects"] as const;
 
-/** What is needed of a checked lock. */
+/** The facts about a checked lock that callers need. */
 export interface CheckedLock {
   readonly text: string;
   readonly integrity: string;
@@ -64,8 +64,8 @@ export async function checkLock(manifest: Manifest): Promise<Result<CheckedLock>
 }
 
 /**
- * Returns a lock without the addresses that Deno notes for packages of a mirror: every host asks
- * its own registry, and the integrity decides what is taken.
+ * Returns a lock without the tarball URLs that Deno records for packages of a mirror. Each host
+ * uses its own registry, and the integrity decides which bytes are accepted.
  */
 export function portableLock(text: string): string {
   const value = JSON.parse(text) as { npm?: Record<string, Record<string, unknown>> };
@@ -73,12 +73,12 @@ export function portableLock(text: string): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Returns the integrity that a lock states for a package, or undefined. */
+/** Returns the integrity that a lock states for a package; undefined if it states none. */
 export function lockedIntegrity(text: string, pinned: string): string | undefined {
   return npmPackages(text)?.find((one) => isPackage(one.name, pinned))?.integrity;
 }
 
-/** Deno appends the versions of peers to a name: `server@1.0.0_zod@4.6.7`. */
+/** Deno appends the versions of peer dependencies to a name: `server@1.0.0_zod@4.6.7`. */
 function isPackage(name: string, pinned: string): boolean {
   return name === pinned || name.startsWith(`${pinned}_`);
 }

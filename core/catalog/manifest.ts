@@ -1,18 +1,18 @@
 /**
- * The manifest of one catalog entry, `catalog/<name>/mcp.yaml`. No I/O. Unknown keys and bad values
- * are refused by file, line and key.
+ * The manifest of one catalog entry, `catalog/<name>/mcp.yaml`. Unknown keys and bad values are
+ * refused with file, line and key. No I/O.
  *
  * @module
  */
 
 import type { KeyName, McpName } from "core/names.ts";
 
-/** How the model reaches a tool (runtime-b only; not a security control). */
+/** How a tool is exposed to the model (runtime-b only; not a security control). */
 export const EXPOSURES = ["codemode", "deferred", "direct", "hidden"] as const;
 /** One of `EXPOSURES`. */
 export type Exposure = typeof EXPOSURES[number];
 
-/** Where the server comes from. `version` is exact; ranges are not pins. */
+/** The origin of the server. `version` is exact; a range is not a pin. */
 export type Source =
   | { readonly kind: "npm"; readonly package: string; readonly version: string }
   | { readonly kind: "uvx"; readonly package: string; readonly version: string }
@@ -20,8 +20,8 @@ export type Source =
   | { readonly kind: "http"; readonly url: string };
 
 /**
- * What the server may reach under Deno; placeholders `{tree}`, `{home}`, `{workdir}`,
- * `{project}`, `{lib}`.
+ * What the server may access under Deno. Values may contain the placeholders `{tree}`, `{home}`,
+ * `{workdir}`, `{project}` and `{lib}`.
  */
 export interface ServerPermissions {
   readonly net: readonly string[];
@@ -32,26 +32,29 @@ export interface ServerPermissions {
   readonly sys: readonly string[];
 }
 
-/** One catalog entry. Keys of the file are in snake_case. */
+/** One catalog entry. The keys of the file are in snake_case. */
 export interface Manifest {
   readonly name: McpName;
   readonly summary: string;
   readonly source: Source;
   /** Subresource-integrity string of the package, `sha512-…`; absent for builtin and http. */
   readonly integrity?: string;
-  /** Whole locked tree: integrity of the lock file text, `sha256-…`. */
+  /** Integrity of the lock file's text, and so of the whole locked tree, `sha256-…`. */
   readonly lockIntegrity?: string;
   /**
-   * Hash of the deployed tree, `sha256-…`; pinned where the entry knows it, else trusted
-   * on first use.
+   * Hash of the deployed tree, `sha256-…`. Pinned if the manifest states it, else trusted on first
+   * use.
    */
   readonly treeIntegrity?: string;
-  /** Text of the entry's lock, the whole dependency tree with integrity; npm and uvx only. */
+  /** Text of the entry's lock: the whole dependency tree with integrity; npm and uvx only. */
   readonly lock?: string;
-  /** Program inside the tree; its arguments take the placeholders of permissions. */
+  /**
+   * Program inside the tree, a path relative to it; its arguments accept the placeholders of
+   * permissions.
+   */
   readonly command?: string;
   readonly args: readonly string[];
-  /** Fixed, non-secret environment of the server (placeholders as in permissions). */
+  /** Fixed, non-secret environment of the server; accepts the placeholders of permissions. */
   readonly environment: Readonly<Record<string, string>>;
   readonly auth: "none" | "env" | "oauth";
   readonly requiredEnv: readonly KeyName[];
@@ -60,18 +63,18 @@ export interface Manifest {
   /** Manifest key `scope`. */
   readonly sharing: "shared" | "per_user";
   readonly transport: "stdio" | "http";
-  /** What a server that is reached by URL is told with each request; `{KEY}` stands for a key. */
+  /** Headers of each request to an http server; `{KEY}` stands for a key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly exposure: Exposure;
   readonly toolExposure: ReadonlyMap<string, Exposure>;
   readonly risk: ReadonlyMap<string, "block" | "ask">;
   /**
-   * Tools that an operator has accepted as read-only: `read_only` of the manifest, and what the
-   * accepted definitions in `tools.lock` say of themselves.
+   * Tools that an operator has accepted as read-only: `read_only` of the manifest, and
+   * `readOnlyHint` of the accepted definitions in `tools.lock`.
    */
   readonly readOnly: ReadonlySet<string>;
   readonly engine: "deno" | "node";
-  /** Why the server cannot run under Deno; there exactly when `engine` is `node`. */
+  /** Why the server cannot run under Deno; present exactly when `engine` is `node`. */
   readonly engineReason?: string;
   readonly permissions: ServerPermissions;
   readonly runAs?: "root";
@@ -81,23 +84,25 @@ export interface Manifest {
     readonly tasksMax: number;
     readonly idleStopSeconds: number;
   };
-  /** Programs the host must have, each with what to install: `chromium`. */
+  /**
+   * Programs that the host must have, such as `chromium`, each with the command that installs it.
+   */
   readonly hostPrograms: readonly { readonly anyOf: readonly string[]; readonly install: string }[];
   readonly origin: "shipped" | "overlay" | "runtime";
   /**
-   * Tools that an upgrade widened and that wait for a review. They stand in `risk` as
-   * `block`, too, so that every door refuses them.
+   * Tools that an upgrade widened and that await a review. They are also in `risk` as `block`, so
+   * that every endpoint refuses them.
    */
   readonly heldTools?: readonly string[];
-  /** Everything that waits for a review, in words, and since when (ISO 8601). */
+  /** Everything that awaits a review, in words, and since when (ISO 8601). */
   readonly heldBack?: { readonly reasons: readonly string[]; readonly since?: string };
-  /** Tool → hash of its accepted definition; absent where nothing was locked. */
+  /** Tool → hash of its accepted definition; absent if nothing was locked. */
   readonly acceptedTools?: ReadonlyMap<string, string>;
 }
 
 /**
- * Tells whether nothing inside its process confines a server, so that a sandbox around it must: a
- * Python server, and one under Node.
+ * Tells whether a server needs a sandbox because nothing inside its process confines it: a Python
+ * server, or a server under Node.
  */
 export function isSandboxed({ source, engine }: Pick<Manifest, "source" | "engine">): boolean {
   return source.kind === "uvx" || (source.kind === "npm" && engine === "node");

@@ -1,7 +1,7 @@
 /**
- * Rules for single values of a manifest, and the `permissions` block. No I/O.
- * A permission names what a server may reach under Deno; anything that Deno would
- * read as "all" is spelled out here, so that an empty list always means "none".
+ * Rules for single values of a manifest, and the `permissions` block. A permission names what a
+ * server may access under Deno. Where Deno would take an empty list as "all", it means "none" here;
+ * "all" must be written out. No I/O.
  *
  * @module
  */
@@ -9,21 +9,21 @@
 import type { FieldReader } from "core/text/field_reader.ts";
 import type { ServerPermissions } from "core/catalog/manifest.ts";
 
-/** The name in a rule of the gate that stands for every tool, listed or not. */
+/** The tool name in a gate rule that stands for every tool, listed or not. */
 export const EVERY_TOOL = "*";
 
 /** Kinds of permission, in the order of Deno's flags. */
 export const PERMISSION_KINDS = ["net", "read", "write", "env", "run", "sys"] as const;
 
-/** Folders that a manifest may name without knowing the host. */
+/** Placeholders for folders whose path depends on the host. */
 const FOLDER_PLACEHOLDERS = ["tree", "home", "workdir", "project", "lib"] as const;
 
 const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}$/;
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-/** A host, optionally with a port; `*` alone is every host and is shown as such by the catalog. */
+/** A host, optionally with a port; `*` alone is every host, and the catalog shows it as such. */
 const NET_TARGET = /^(\*|(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 const PROGRAM = /^([A-Za-z0-9][A-Za-z0-9._+-]*|(\{lib\})?\/[^\s,{}]+)$/;
-/** What `Deno.permissions` calls "sys". */
+/** The names that `Deno.permissions` accepts for "sys". */
 const SYS_NAMES: ReadonlySet<string> = new Set([
   "cpus",
   "getegid",
@@ -46,14 +46,14 @@ const SYS_NAMES: ReadonlySet<string> = new Set([
   "username",
 ]);
 
-/** Checks the name of a tool as a server declares it. */
+/** Checks a tool name as a server declares it. */
 export function checkToolName(text: string): string | undefined {
   return TOOL_NAME.test(text)
     ? undefined
     : "must be a tool name of at most 128 letters, digits, _ . / -";
 }
 
-/** Checks the name of an environment variable; what every object has is none. */
+/** Checks the name of an environment variable; refuses names of `Object.prototype`. */
 export function checkVariableName(text: string): string | undefined {
   return VARIABLE_NAME.test(text) && !(text in Object.prototype)
     ? undefined
@@ -66,7 +66,7 @@ export function checkArgument(text: string): string | undefined {
   return unknownPlaceholder(text);
 }
 
-/** Checks the server's own file: below the tree, whatever links say. */
+/** Checks the server's own file: a relative path below the tree, without "." and "..". */
 export function checkServerPath(text: string): string | undefined {
   return /^[\w@.+/-]+$/.test(text) && !text.startsWith("/") && isPlain(text)
     ? undefined

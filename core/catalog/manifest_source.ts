@@ -1,6 +1,6 @@
 /**
- * The `source` and `integrity` blocks of a manifest. No I/O.
- * Exactly one kind: `npm: pkg@1.2.3`, `uvx: pkg==1.2.3`, `builtin: name` or `http: url`.
+ * The `source` and `integrity` blocks of a manifest. A source has exactly one kind: `npm:
+ * pkg@1.2.3`, `uvx: pkg==1.2.3`, `builtin: name` or `http: url`. No I/O.
  *
  * @module
  */
@@ -17,18 +17,18 @@ export const BUILTIN_SERVERS = ["agent-message", "messenger", "teamchat", "workc
 /** One of `BUILTIN_SERVERS`. */
 export type BuiltinServer = typeof BUILTIN_SERVERS[number];
 
-/** The lock beside a manifest, by its kind of source. */
+/** File name of the lock beside a manifest, by kind of source. */
 export const LOCK_FILES = { npm: "deno.lock", uvx: "requirements.lock" } as const;
 
 const SOURCE_KINDS = ["npm", "uvx", "builtin", "http"] as const;
-/** Strongest hash that the npm registry publishes; weaker ones are not integrity. */
+/** The strongest hash that the npm registry publishes; weaker ones are refused. */
 const PACKAGE_INTEGRITY = /^sha512-[A-Za-z0-9+/]{86}==$/;
 const HASH = /^sha256-[A-Za-z0-9+/]{43}=$/;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 const WRITTEN_OUT = /^[a-z]+:\/\/([^/?#\\\s]+)(?:$|[/?#])[^\\\s]*$/i;
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 
-/** Reads where the server comes from and what its bytes must be. */
+/** Reads the `source` block and the `integrity` hashes of its bytes. */
 export function parseSource(
   read: FieldReader,
   declared: readonly KeyName[],
@@ -78,15 +78,15 @@ function checkSource(
   }
 }
 
-/** Turns a refused pin into "what it must be", the part after the last comma. */
+/** Returns the wanted state of a refused pin: the part of its message after the last ": ". */
 function wantedOf(result: Result<unknown>): string | undefined {
   if (result.ok) return undefined;
   return result.error.message.split(": ").at(-1);
 }
 
 /**
- * `{KEY}` may stand in the path or the query, never in the host: a secret must not
- * choose whom we call.
+ * Checks the URL of an http source. `{KEY}` may appear in the path or the query, never in the host:
+ * a secret must not choose the server.
  */
 function checkUrl(text: string, declared: readonly KeyName[]): string | undefined {
   for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
@@ -96,7 +96,7 @@ function checkUrl(text: string, declared: readonly KeyName[]): string | undefine
   }
   if (!URL.canParse(text.replace(PLACEHOLDER, "x"))) return "must be an absolute URL";
   const url = new URL(text.replace(PLACEHOLDER, "x"));
-  // A URL parser takes one slash, or backslashes, for two: then the host is not where it seems.
+  // A URL parser reads one slash, or backslashes, as two; then the host is not what it seems to be.
   const authority = WRITTEN_OUT.exec(text)?.[1];
   if (authority === undefined) return "must begin with https:// and a host";
   if (authority.includes("{")) return "must have no placeholder in its host";

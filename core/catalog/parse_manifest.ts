@@ -1,6 +1,6 @@
 /**
- * `mcp.yaml` text → `Manifest`. No I/O. Unknown keys, bad values and ranges are refused by file,
- * line and key, all of them in one refusal.
+ * Parses `mcp.yaml` text into a `Manifest`. One refusal lists all unknown keys, bad values and
+ * version ranges, each with file, line and key. No I/O.
  *
  * @module
  */
@@ -50,7 +50,7 @@ const KNOWN_KEYS = [
   "limits",
   "host_programs",
 ] as const;
-/** Keys that mean nothing for a server which is reached by URL. */
+/** Keys that mean nothing for a server that is reached by URL. */
 const PROCESS_KEYS = [
   "command",
   "args",
@@ -64,10 +64,10 @@ const PROCESS_KEYS = [
 const SUMMARY_LENGTH_MAX = 200;
 const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
 
-/** Defaults of `limits`: room for one Node-sized server, and the idle stop. */
+/** Defaults of `limits`: enough for one Node-sized server, and the idle stop. */
 const SERVER_LIMITS = { memoryMib: 512, tasks: 128, idleStopSeconds: 900 } as const;
 
-/** Where a manifest came from; `name` is that of its folder and must match. */
+/** Origin of a manifest; `name` is the name of its folder and must match the manifest's. */
 export interface ManifestSite {
   readonly file: string;
   readonly name: string;
@@ -158,7 +158,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
   };
 }
 
-/** Faults what is missing or out of place for the kind of source. */
+/** Adds a fault for each key that is missing or out of place for the kind of source. */
 function checkKind(
   read: FieldReader,
   { kind, engine }: Pick<Manifest, "engine"> & { readonly kind: Manifest["source"]["kind"] },
@@ -282,7 +282,7 @@ function readTools(read: FieldReader): Pick<Manifest, "risk" | "readOnly"> {
   const readOnly = new Set<string>();
   for (const [tool] of read.entries(["tools"])) {
     const path = ["tools", tool];
-    // Every tool can be made to ask; an MCP of which nothing may be called is not wired.
+    // "*" accepts only "ask": an MCP of which no tool may be called need not be wired up.
     const isEvery = tool === EVERY_TOOL;
     const wanted = isEvery ? undefined : checkToolName(tool);
     if (wanted !== undefined) read.fault(path, wanted);

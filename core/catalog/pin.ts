@@ -1,6 +1,6 @@
 /**
- * Exact pins: `pkg@1.2.3` for npm, `pkg==1.2.3` for Python. Ranges and tags are not pins.
- * No I/O. Every entry names one version, and a lock names every file below it.
+ * Exact pins: `pkg@1.2.3` for npm, `pkg==1.2.3` for Python. Ranges and tags are refused. Every
+ * entry names one version, and its lock names every dependency. No I/O.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export function parsePin(kind: PackageSource["kind"], text: string): Result<Pack
   return pin.ok ? ok({ kind, ...pin.value }) : pin;
 }
 
-/** Prints a pin as its kind of index writes it. */
+/** Prints a pin in the form of its kind of index. */
 export function printPin({ kind, ...pin }: PackageSource): string {
   return `${pin.package}${kind === "uvx" ? "==" : "@"}${pin.version}`;
 }
@@ -35,13 +35,13 @@ const NPM_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const NPM_VERSION =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?$/;
 const PYTHON_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/;
-/** PEP 440, the forms that an index can serve. */
+/** PEP 440, without the forms that an index never serves. */
 const PYTHON_VERSION =
   /^(\d+!)?\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?$/;
 const NAME_LENGTH_MAX = 214;
 const VERSION_LENGTH_MAX = 128;
 
-/** Parses `name@version` as npm writes it; a range, a tag or a URL is refused. */
+/** Parses `name@version` in npm's form; refuses a range, a tag or a URL. */
 export function parseNpmPin(text: string): Result<Pin> {
   const at = text.lastIndexOf("@");
   const name = at > 0 ? text.slice(0, at) : text;
@@ -53,7 +53,7 @@ export function parseNpmPin(text: string): Result<Pin> {
   });
 }
 
-/** Parses `name==version` as pip writes it. */
+/** Parses `name==version` in pip's form. */
 export function parsePythonPin(text: string): Result<Pin> {
   const [name = "", version = "", ...rest] = text.split("==");
   return checkPin(text, { package: name, version }, {

@@ -1,5 +1,5 @@
 /**
- * What pip's output means when an install of wheels fails, and what to do about it. No I/O.
+ * Maps pip's output, when an install of wheels fails, to a refusal with next steps. No I/O.
  *
  * @module
  */
@@ -22,15 +22,15 @@ interface Failed {
 /** How pip ended. */
 export interface PipEnd {
   readonly output: string;
-  /** It was ended because it took too long. */
+  /** The time limit ended it. */
   readonly isLate: boolean;
-  /** It was ended because a file grew too large. */
+  /** The limit on file size ended it. */
   readonly isTooLarge: boolean;
-  /** Every wheel of its lock is for every machine. */
+  /** Every wheel of its lock fits every machine. */
   readonly isPortable: boolean;
 }
 
-/** What is recognized, the first that fits: the code, what was found, what to run. */
+/** Recognized outputs, in order of precedence: the code, the state found, the hints. */
 const MEANINGS: readonly (readonly [
   rule: RegExp,
   code: string,
@@ -95,7 +95,7 @@ const MEANINGS: readonly (readonly [
   ],
 ];
 
-/** Says why an install failed. */
+/** Returns the refusal that explains why an install failed. */
 export function pythonRefusal(failed: Failed, end: PipEnd): Refusal {
   const pinned = `"${failed.package}==${failed.version}"`;
   const start = `Cannot install MCP "${failed.mcp}"`;
@@ -114,7 +114,7 @@ export function pythonRefusal(failed: Failed, end: PipEnd): Refusal {
   return refusal("install-failed", `${start}: the installer failed for ${pinned}`, { details });
 }
 
-/** The lines that say something, without credentials in URLs and what a terminal would act on. */
+/** Returns the informative lines, without credentials in URLs and without control characters. */
 function outputLines(output: string): readonly string[] {
   return output.replace(/\/\/[^/\s@]+@/g, "//")
     .split("\n")

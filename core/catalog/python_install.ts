@@ -1,13 +1,13 @@
 /**
- * Installing the wheels of a `uvx` entry with the host's own Python and pip: what pip is given, and
- * what its failures mean. Starts a program through `Processes`; touches files through `Files` only.
+ * Installs the wheels of a `uvx` entry with the host's own Python and pip. Starts programs through
+ * `Processes`; touches files through `Files` only.
  *
- * | Promise | By |
+ * | Guarantee | Enforced by |
  * |---|---|
- * | no code of a package runs | wheels only (`--only-binary=:all:`): a source package would run its build; and pip may start no program, because a package that is named by its address (`name @ https://…`, `git+…`) is built in spite of that |
+ * | no code of a package runs | wheels only (`--only-binary=:all:`), because a source package would run its build. pip may also start no program, because it builds a package named by URL (`name @ https://…`, `git+…`) in spite of that option |
  * | nothing that the lock does not name | `--require-hashes` and `--no-deps` |
- * | the second time without a network | `--no-index` from the entry's own folder of wheels |
- * | nothing of the host's or a user's settings | `python3 -I`, no pip configuration, a cleared environment |
+ * | a second install needs no network | `--no-index` from the entry's own folder of wheels |
+ * | no settings of the host or a user | `python3 -I`, no pip configuration, a cleared environment |
  *
  * @module
  */
@@ -20,22 +20,22 @@ import { err, ok, type Result } from "core/result.ts";
 import { pythonRefusal } from "core/catalog/python_faults.ts";
 import { isPortableLock } from "core/catalog/python_lock.ts";
 
-/** The interpreter that installs and that servers run under: the distribution's. */
+/** The distribution's interpreter. It runs both the installer and the servers. */
 export const PYTHON = "/usr/bin/python3";
-/** The folder of a tree that holds its packages. */
+/** The folder of a tree that contains its packages. */
 export const SITE = "site";
-/** Index that is asked when the site names no other (`PIP_INDEX_URL`). */
+/** The index when the host configures no other (`PIP_INDEX_URL`). */
 const DEFAULT_INDEX = "https://pypi.org/simple/";
 
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
-/** Largest file that a wheel may be or unpack to. */
+/** Largest size of a wheel, and of any file that it unpacks to. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 /**
- * Memory of the installer: it reads what a wheel says of itself whole, and that may
- * unpack to any size.
+ * Memory limit of the installer: it reads a wheel's metadata as a whole, and that may unpack to any
+ * size.
  */
 const MEMORY_BYTES_MAX = 2 * 1024 * 1024 * 1024;
-/** Seconds without a byte after which the index is taken for dead. */
+/** Seconds without a byte after which the connection to the index is given up. */
 const STALL_SECONDS = 15;
 
 /** One install to run. */
@@ -43,25 +43,26 @@ export interface PythonInstall {
   readonly mcp: string;
   readonly package: string;
   readonly version: string;
-  /** Stage: the lock is written to it, and the packages to `<folder>/site`. */
+  /** Stage folder: the lock is written here, and the packages to `<folder>/site`. */
   readonly folder: string;
-  /** Folder of wheels that outlives the install. */
+  /** Folder of wheels that is kept after the install. */
   readonly cache: string;
   /** Environment of the caller. */
   readonly env: Readonly<Record<string, string>>;
-  /** Longest work with the index; five minutes when absent. */
+  /** Longest install with access to the index, milliseconds; five minutes when absent. */
   readonly onlineMsMax?: number;
 }
 
-/** What installing needs of the machine. */
+/** The ports that an install needs. */
 export interface PythonPorts {
   readonly files: Pick<Files, "ensureDir" | "write" | "stat">;
   readonly processes: Pick<Processes, "run" | "which">;
 }
 
 /**
- * pip in a process that starts no other (PEP 578): builds and `git` are programs of their own, so a
- * package that asks for one ends the install. What pip looks for without need it does without.
+ * Runs pip in a process that may start no other (PEP 578). Builds and `git` are separate programs,
+ * so a package that needs one ends the install. pip can do without the programs that it only probes
+ * for.
  */
 const RUN_PIP = `import runpy, sys
 STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn",
@@ -75,7 +76,7 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)`;
 const QUIET = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-color"];
 const WHEELS_ONLY = "--only-binary=:all:";
 
-/** Asks the index what a pin and everything below it are; returns pip's report (JSON). */
+/** Requests the whole dependency tree of a pin from the index; returns pip's report (JSON). */
 export async function reportOf(
   ports: PythonPorts,
   install: PythonInstall,
@@ -95,7 +96,7 @@ export async function reportOf(
   ]);
 }
 
-/** Installs what a checked lock names into `<folder>/site`, asking the index unless `isOffline`. */
+/** Installs a checked lock into `<folder>/site`; uses the index unless `isOffline`. */
 export async function installWheels(
   ports: PythonPorts,
   install: PythonInstall,
@@ -187,9 +188,9 @@ function pipEnv(install: PythonInstall, scratch: string): Record<string, string>
     ...env,
     HOME: install.folder,
     TMPDIR: scratch,
-    // What was looked at to make a lock is not fetched again to install by it.
+    // A private cache: the install reuses what was downloaded to make the lock.
     PIP_CACHE_DIR: `${scratch}/http`,
-    // A file of the host's could name more indexes: a package is taken from where the site says.
+    // A configuration file of the host could name more indexes than the caller's environment.
     PIP_CONFIG_FILE: "/dev/null",
     PIP_ROOT_USER_ACTION: "ignore",
     PYTHONDONTWRITEBYTECODE: "1",

@@ -1,10 +1,10 @@
 /**
- * The lock of a `uvx` entry, `requirements.lock`: every package below the pin with the one wheel
- * that is taken, in the form that pip and uv read with `--require-hashes`. No I/O.
+ * The lock of a `uvx` entry, `requirements.lock`. It lists every package of the dependency tree
+ * with the one wheel to install, in the form that pip and uv read with `--require-hashes`. No I/O.
  *
- * A line is `name==1.2.3 --hash=sha256:<64 hex> # name-1.2.3-py3-none-any.whl`, and nothing else is
- * one: no option (`--index-url`), no URL, no path, no range, so that a lock can only
- * narrow what pip does.
+ * A line is `name==1.2.3 --hash=sha256:<64 hex> # name-1.2.3-py3-none-any.whl`. Any other line is
+ * refused: no option (`--index-url`), no URL, no path, no range. So a lock can only narrow what pip
+ * does.
  *
  * @module
  */
@@ -27,7 +27,7 @@ const HEADER = "# Written by fleetctl: every package, and the one wheel of it th
 const LINE = /^(\S+==\S+) --hash=sha256:([0-9a-f]{64}) # ([A-Za-z0-9_.+!-]+\.whl)$/;
 const PACKAGES_MAX = 1000;
 
-/** Returns a name as an index compares it (PEP 503). */
+/** Returns a package name as an index compares it (PEP 503). */
 export function normalName(name: string): string {
   return name.replace(/[-_.]+/g, "-").toLowerCase();
 }
@@ -40,7 +40,7 @@ export function printPythonLock(wheels: readonly LockedWheel[]): string {
   return `${[HEADER, ...lines.sort()].join("\n")}\n`;
 }
 
-/** Parses a lock; undefined when a line is anything else than a pinned wheel. */
+/** Parses a lock; returns undefined if a line is not a pinned wheel. */
 export function parsePythonLock(text: string): readonly LockedWheel[] | undefined {
   const [header, ...lines] = text.split("\n");
   if (header !== HEADER || lines.at(-1) !== "") return undefined;
@@ -54,12 +54,12 @@ export function parsePythonLock(text: string): readonly LockedWheel[] | undefine
   return wheels;
 }
 
-/** Tells whether a text is meant as a lock of wheels, not of npm packages. */
+/** Tells whether a text is meant as a lock of wheels, not as a lock of npm packages. */
 export function isPythonLock(text: string): boolean {
   return !text.startsWith("{");
 }
 
-/** Tells whether every wheel is for every machine; else trees of two machines may differ. */
+/** Tells whether every wheel fits every machine. If not, the trees of two machines may differ. */
 export function isPortableLock(text: string): boolean {
   return parsePythonLock(text)?.every(({ wheel }) => wheel.endsWith("-none-any.whl")) ?? false;
 }

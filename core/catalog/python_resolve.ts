@@ -1,7 +1,7 @@
 /**
- * From a Python pin to a lock: pip says which wheel of each package it would take, the lock keeps
- * name, version and hash of each, and installing by that lock shows what programs the package
- * declares. Effects through ports only; no code of a package runs.
+ * Turns a Python pin into a lock. pip reports which wheel of each package it would install. The
+ * lock contains the name, version and hash of each. An install by that lock shows which programs
+ * the package declares. Effects through ports only; no code of a package runs.
  *
  * @module
  */
@@ -30,7 +30,7 @@ interface ResolvePorts extends PythonPorts {
   readonly files: PythonPorts["files"] & Pick<Files, "readText" | "list">;
 }
 
-/** Asks the index for a pin, writes its lock and installs it into the stage. */
+/** Requests a pin from the index, writes its lock and installs it into the stage folder. */
 export async function resolveWheels(
   ports: ResolvePorts,
   install: PythonInstall,
@@ -48,7 +48,7 @@ export async function resolveWheels(
   return ok({ kind: "uvx", pin, lock, lockIntegrity: await hashText(lock), ...about });
 }
 
-/** Reads pip's report: what it would install, and from which files. */
+/** Reads pip's report: the packages it would install, and from which files. */
 function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
   const bad = (state: string) =>
     err(refusal("package-unusable", `Cannot pin "${pin.package}==${pin.version}": ${state}`));
@@ -74,7 +74,9 @@ function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
 
 function wheelOf(value: unknown): LockedWheel | undefined {
   const { metadata, download_info: from, is_direct: isDirect } = value as {
-    /** A package named this file by its address: nobody but that package says what it is. */
+    /**
+     * True when a package names this file by URL; then only that package vouches for its identity.
+     */
     readonly is_direct?: unknown;
     readonly metadata?: { readonly name?: unknown; readonly version?: unknown };
     readonly download_info?: {
@@ -95,7 +97,7 @@ function fileName(url: unknown): string | undefined {
   return WHEEL.test(last) ? last : undefined;
 }
 
-/** What the package says of itself: `console_scripts` and its summary. */
+/** Reads the package's own metadata: `console_scripts` and its summary. */
 async function readOwn(ports: ResolvePorts, site: string, pin: Pin) {
   const folder = (await ports.files.list(site)).find((name) => {
     const [, distribution = ""] = /^(.+)-[^-]+\.dist-info$/.exec(name) ?? [];

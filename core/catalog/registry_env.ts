@@ -1,6 +1,6 @@
 /**
- * How a site reaches its package registry: proxy, certificate and npm variables, kept in one env
- * file of the host, because the program that vendors may be started with a cleared environment.
+ * How a host reaches its package registry: proxy, certificate and npm variables. They are stored in
+ * one env file of the host, because the program that vendors may start with a cleared environment.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";
 import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 
-/** Variables of a process that say nothing about the registry. */
+/** Variables that the installer needs and that do not configure the registry. */
 const OWN = new Set(["PATH", "HOME", "TMPDIR"]);
 
-/** Reads the host's file; absent or unusable means that nothing special is needed. */
+/** Reads the host's file; returns no variables if it is absent or unusable. */
 export async function readRegistryEnv(
   files: Pick<Files, "readText">,
   paths: Pick<Paths, "registryEnv">,
@@ -23,8 +23,8 @@ export async function readRegistryEnv(
 }
 
 /**
- * Keeps what `env` says about the registry, 0600 (npm settings may hold a token);
- * returns whether there was any.
+ * Stores the registry variables of `env`, 0600 (npm settings may contain a token). If there are
+ * none, removes the file. Returns whether there were any.
  */
 export async function writeRegistryEnv(
   files: Pick<Files, "write" | "remove">,

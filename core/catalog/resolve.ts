@@ -1,6 +1,6 @@
 /**
- * From a pin to a lock: what the registry serves for one exact version and everything below it,
- * with the integrity of each. The only step that believes the registry; from then on the lock
+ * Turns a pin into a lock: what the registry serves for one exact version and its whole dependency
+ * tree, with the integrity of each package. Only this step trusts the registry; afterwards the lock
  * decides. Effects through ports only; no script of a package runs.
  *
  * @module
@@ -19,7 +19,7 @@ import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
 
-/** Asks the registry for a pin and writes its lock. */
+/** Requests a pin from the registry and returns its lock. */
 export async function resolvePin(
   mcp: McpName,
   source: PackageSource,

@@ -1,14 +1,14 @@
 /**
- * Which tools of a new entry ask a human before each call, and what an operator marks otherwise.
- * No I/O. What a server says of its tools is not trusted to lift a mark by itself: a tool that says
- * that it only reads and is called `delete_page` asks as well.
+ * Risk marks of a new entry: which tools need a human's approval before each call, and how an
+ * operator overrides that. A server's own claims do not lift a mark alone: a tool that claims to be
+ * read-only but is called `delete_page` still gets `ask`. No I/O.
  *
- * | What is known of a tool | Mark |
+ * | Known about a tool | Mark |
  * |---|---|
- * | says that it only reads (`readOnlyHint`), and its name fits | none |
+ * | claims to be read-only (`readOnlyHint`), and its name fits | none |
  * | anything else | `ask` |
  * | nothing: the server could not be tried out, or is reached by URL | `ask`, by the mark of `*` |
- * | the operator says so | that one; `allow` is no mark |
+ * | the operator set a mark | that one; `allow` means no mark |
  *
  * @module
  */
@@ -20,13 +20,13 @@ import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { editYaml } from "core/text/yaml.ts";
 
-/** What an operator can say of a tool. */
+/** A mark that an operator can set; `allow` means no mark. */
 export type Mark = "ask" | "block" | "allow";
 
 /** Tool → mark. */
 export type Marks = ReadonlyMap<string, Mark>;
 
-/** A mark that was not asked for, and why. */
+/** A mark that the operator did not set, and the reason for it. */
 export interface ProposedMark {
   readonly tool: string;
   readonly risk: "ask";
@@ -37,8 +37,8 @@ type Definition = LockedTool["definition"];
 
 const MARKS = ["ask", "block", "allow"] as const;
 /**
- * Words that say that something is changed, wherever they stand in a name: `git_commit`, `dbPush`.
- * Some are nouns as well (`get_commit`): one question too many, which an operator takes away.
+ * Words that mean a change, anywhere in a name: `git_commit`, `dbPush`. Some are also nouns
+ * (`get_commit`); such a tool asks once too often until an operator lifts the mark.
  */
 const CHANGES: ReadonlySet<string> = new Set(
   ("add alter append apply approve archive assign cancel checkout clear close commit create " +
@@ -49,7 +49,7 @@ const CHANGES: ReadonlySet<string> = new Set(
     "trigger truncate uninstall unset update upload upsert wipe write").split(" "),
 );
 
-/** Returns why a tool is not known to only read; undefined for one that is. */
+/** Returns why a tool is not known to be read-only; undefined if it is. */
 export function whyAsk(tool: string, definition: Definition): string | undefined {
   const hints = isRecord(definition["annotations"]) ? definition["annotations"] : {};
   if (hints["readOnlyHint"] !== true) {
@@ -62,7 +62,7 @@ export function whyAsk(tool: string, definition: Definition): string | undefined
   return word === undefined ? undefined : `says that it only reads, and its name says "${word}"`;
 }
 
-/** Names are cut at everything but letters, and where a capital begins a word. */
+/** Returns the first changing word of a name, split at non-letters and at camel-case boundaries. */
 function changingWord(tool: string): string | undefined {
   return tool.normalize("NFKC")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
@@ -71,7 +71,7 @@ function changingWord(tool: string): string | undefined {
     .find((word) => CHANGES.has(word));
 }
 
-/** Parses `tool=ask|block|allow`, as `--risk` takes it. */
+/** Parses values of `--risk`: `tool=ask|block|allow`. */
 export function parseMarks(texts: readonly string[]): Result<Marks> {
   const marks = new Map<string, Mark>();
   for (const text of texts) {
@@ -92,7 +92,7 @@ export function parseMarks(texts: readonly string[]): Result<Marks> {
   return ok(marks);
 }
 
-/** Refuses a mark of a tool that is not there: it would hold for nothing. */
+/** Refuses a mark for a tool that the server does not list: it would have no effect. */
 export function checkMarked(marks: Marks, known: Iterable<string>): Result<void> {
   const names = new Set(known);
   const missing = [...marks.keys()].find((tool) => tool !== EVERY_TOOL && !names.has(tool));
@@ -107,14 +107,14 @@ export function checkMarked(marks: Marks, known: Iterable<string>): Result<void>
 }
 
 /**
- * Proposes marks for tools: of a first version, or of a review that accepts them. `undefined`
- * stands for tools that could not be listed. What is in `said` was decided by an operator.
+ * Proposes marks for the tools of a first version, or of a review that accepts them. `tools` is
+ * undefined if they could not be listed. Marks in `said` were decided by an operator.
  */
 export function proposeMarks(
   tools: ReadonlyMap<string, LockedTool> | undefined,
   said: Pick<Marks, "has" | "get">,
 ): readonly ProposedMark[] {
-  // A mark of every tool may be lifted later: what is below it is marked, too.
+  // A mark of `*` may be lifted later, so tools are also marked one by one.
   if (said.get(EVERY_TOOL) === "allow") return [];
   const every = (why: string): ProposedMark => ({ tool: EVERY_TOOL, risk: "ask", why });
   if (tools === undefined) {
@@ -132,8 +132,8 @@ export function proposeMarks(
 }
 
 /**
- * Proposes marks for what a review accepts. A tool that was accepted without a mark while it was
- * not known to only read stays without one: an operator has decided about it.
+ * Proposes marks for what a review accepts. If an operator accepted a tool without a mark although
+ * it was not known to be read-only, that decision stays.
  */
 export function proposeAccepted(
   held: ReadonlyMap<string, LockedTool>,
@@ -147,7 +147,7 @@ export function proposeAccepted(
   return proposeMarks(new Map(fresh), said);
 }
 
-/** Puts marks into a manifest; `allow` takes one away. */
+/** Writes marks into a manifest; `allow` removes a mark. */
 export function setMarks(
   text: string,
   marks: Iterable<readonly [tool: string, mark: Mark]>,

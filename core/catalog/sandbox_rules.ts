@@ -1,6 +1,7 @@
 /**
- * Rules of a manifest for servers that a sandbox confines: Python, and Node (`isSandboxed`). No
- * I/O. What Deno's permissions can say and a sandbox cannot hold is refused.
+ * Manifest rules for servers that a sandbox confines: Python servers, and Node servers
+ * (`isSandboxed`). A permission that Deno can express but the sandbox cannot enforce is refused. No
+ * I/O.
  *
  * @module
  */
@@ -10,12 +11,12 @@ import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 
 type HostProgram = Manifest["hostPrograms"][number];
 
-/** Builds the view of a server that is granted paths. */
+/** Builds the file system view of a server that has path grants. */
 const BUBBLEWRAP: HostProgram = { anyOf: ["bwrap"], install: "apt-get install bubblewrap" };
-/** The engine itself; it is no part of the package. */
+/** The Node engine itself; it is not part of the package. */
 const NODE: HostProgram = { anyOf: ["node"], install: "apt-get install nodejs" };
 
-/** Returns what a host must have to start a server in its sandbox. */
+/** Returns the programs that a host must have to start a server in its sandbox. */
 export function sandboxPrograms(
   of: Pick<Manifest, "source" | "engine" | "permissions">,
 ): readonly HostProgram[] {
@@ -27,7 +28,9 @@ export function sandboxPrograms(
   ];
 }
 
-/** Faults what the sandbox of a server could not hold; `who` names the kind of server. */
+/**
+ * Adds a fault for each permission that the sandbox cannot enforce; `who` names the kind of server.
+ */
 export function checkSandboxed(read: FieldReader, who: string): void {
   if (read.has(["run_as"])) read.fault(["run_as"], "must be absent: root would leave the sandbox");
   for (const kind of ["run", "sys"]) {

@@ -1,7 +1,7 @@
 /**
- * The official registry's `server.json` → what `mcp catalog add` needs. No I/O.
- * Format: schema 2025-12-11 of the MCP registry. The registry allows no ranges, and neither do we;
- * it checks no hashes, so the package is locked and hashed here as any other.
+ * Converts the official registry's `server.json` into what `mcp catalog add` needs. Format: schema
+ * 2025-12-11 of the MCP registry. Neither the registry nor this parser allows version ranges. The
+ * registry checks no hashes, so the package is locked and hashed here like any other. No I/O.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { err, ok, type Result } from "core/result.ts";
 
 /** An entry that a `server.json` describes. */
 export interface ImportedServer {
-  /** Last part of its reverse-DNS name, as the name of an entry. */
+  /** Last part of its reverse-DNS name, converted to an entry name. */
   readonly name: string;
   readonly summary: string;
   readonly source: { readonly pin: PackageSource } | { readonly url: string };
@@ -28,7 +28,7 @@ export interface ImportedServer {
 
 /** Largest document that is read. */
 export const SERVER_JSON_BYTES_MAX = 1024 * 1024;
-/** What the registry calls a kind of package, in the order of our preference. */
+/** Package kinds of the registry and their kinds here, in order of preference. */
 const PACKAGE_KINDS = [["npm", "npm"], ["pypi", "uvx"]] as const;
 const REVERSE_DNS_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
 

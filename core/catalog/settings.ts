@@ -1,6 +1,6 @@
 /**
- * Fixed, non-secret variables of a server, as `--set-env NAME=VALUE` takes them. No I/O. A name
- * that looks like a key is refused: its value would stand in the catalog and in a process list.
+ * Fixed, non-secret variables of a server, as `--set-env NAME=VALUE` accepts them. A name that
+ * looks like a key is refused: its value would show in the catalog and in a process list. No I/O.
  *
  * @module
  */
@@ -12,34 +12,33 @@ import { PROXY_VARIABLES } from "core/net/proxy_env.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 const VALUE_LENGTH_MAX = 4_096;
-/** Variables that decide how the server itself is started, and not what it does. */
+/** Variables that decide how the server is started, not what it does. */
 const OWN = /^(?:FLEETCTL_|DENO_|LD_|HOME$|PATH$|NODE_OPTIONS$|NODE_PATH$|BASH_ENV$|GCONV_PATH$)/;
 
-/**
- * Tells whether a variable decides how the server itself is started: a library loaded before it.
- */
+/** Tells whether a variable decides how the server is started, such as a library to preload. */
 export function decidesStart(name: string): boolean {
   return OWN.test(name);
 }
 
 /**
- * Variables that decide which way a server's requests go, and whom it believes: a proxy reads what
- * is sent to the hosts that the server is granted. An operator may set them, a document may not.
+ * Variables that decide how a server's requests are routed and which certificates it trusts. A
+ * proxy can read everything sent to the hosts that the server may reach. An operator may set them;
+ * an imported document may not.
  */
 const WAY =
   /^(?:(?:FTP|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|NODE_EXTRA_CA_CERTS|NODE_TLS_\w+|(?:REQUESTS|CURL)_CA_BUNDLE)$/i;
 const PROXIES: ReadonlySet<string> = new Set(PROXY_VARIABLES.map((name) => name.toUpperCase()));
 const LINK = /[a-z][a-z0-9+.-]*:\/\/([^\s/?#]*)@/gi;
 
-/** Tells whether a variable decides which way the server's requests go, or whom it believes. */
+/** Tells whether a variable decides how requests are routed or which certificates are trusted. */
 export function decidesWay(name: string): boolean {
   return WAY.test(name) || PROXIES.has(name.toUpperCase());
 }
 
 /**
- * Tells whether a text holds a URL with a password, or with a user where a token may stand for one
- * (`https://ghp_…@host`). A user before a host that is reached otherwise
- * (`ssh://git@host`) is none.
+ * Tells whether a text contains a URL with a password, or an http(s) URL with a user name, because
+ * that may be a token (`https://ghp_…@host`). A user name alone in another scheme
+ * (`ssh://git@host`) does not count.
  */
 export function holdsPassword(text: string): boolean {
   return [...text.matchAll(LINK)].some(([link, user = ""]) =>
@@ -47,7 +46,7 @@ export function holdsPassword(text: string): boolean {
   );
 }
 
-/** Parses the settings; a value may hold the placeholders of a manifest. */
+/** Parses the settings; a value may contain the placeholders of a manifest. */
 export function parseSettings(texts: readonly string[]): Result<Readonly<Record<string, string>>> {
   const settings: Record<string, string> = {};
   for (const text of texts) {
@@ -62,7 +61,7 @@ export function parseSettings(texts: readonly string[]): Result<Readonly<Record<
   return ok(settings);
 }
 
-/** Returns what is wrong with a fixed variable; never shows its value. */
+/** Returns what is wrong with a fixed variable, or undefined. Never shows its value. */
 export function settingFault(name: string, value: string): string | undefined {
   if (checkVariableName(name) !== undefined) return "is no variable, must have the form NAME=VALUE";
   if (KEY_NAME.test(name)) return "looks like a key, and its value would stand in the catalog";

@@ -1,7 +1,7 @@
 /**
- * The catalog entries that ship with the product, as text inside the program, so that the tree and
- * the bundled shape read the same bytes. No I/O. The folders below `shipped/` have the form of an
- * overlay's: `mcp.yaml`, and `deno.lock` for an npm source.
+ * The catalog entries that ship with the product, as text inside the program. So the source tree
+ * and the bundle read the same bytes. The folders below `shipped/` have the form of an overlay:
+ * `mcp.yaml`, and `deno.lock` for an npm source. No I/O.
  *
  * @module
  */

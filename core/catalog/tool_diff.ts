@@ -1,20 +1,20 @@
 /**
- * What changed between the tools of two versions of a server, by class, and which changes widen
- * what an agent may do or be told. No I/O.
+ * Classifies what changed between the tools of two versions of a server, and marks the changes that
+ * widen what an agent may do or what its model reads. No I/O.
  *
  * | Class | Widens | Example |
  * |---|---|---|
- * | `new-tool` | yes | a tool that was not there |
+ * | `new-tool` | yes | a tool that the old version lacks |
  * | `new-address` | yes | a URL, host or e-mail address in a text that the model reads |
- * | `new-instruction` | yes | a text that tells the model what to do beside the call, or hides characters |
- * | `annotation-flip` | yes | `readOnlyHint` or `destructiveHint` either way: it does more, or asks to be trusted more |
- * | `breaking` | no | a parameter that is gone, required, or of another type |
- * | `new-optional` | no | a parameter that may be left out |
+ * | `new-instruction` | yes | a text that instructs the model beyond the call, or hides characters |
+ * | `annotation-flip` | yes | `readOnlyHint` or `destructiveHint` flips: the tool does more, or claims more trust |
+ * | `breaking` | no | a parameter that is removed, now required, or of another type |
+ * | `new-optional` | no | a new optional parameter |
  * | `wording` | no | any other text |
- * | `removed-tool` | no | a tool that is gone |
+ * | `removed-tool` | no | a tool that was removed |
  *
- * The words of `new-instruction` are a list of the tricks that were published, not a proof: what it
- * does not know shows as `wording`, with both texts.
+ * The patterns of `new-instruction` list published tricks; they prove nothing. Any other trick
+ * shows as `wording`, with both texts.
  *
  * @module
  */
@@ -43,10 +43,10 @@ export interface ToolChange {
 
 type Tools = ReadonlyMap<string, LockedTool>;
 
-/** Addresses and hosts in running text. */
+/** Addresses and hosts in prose. */
 const ADDRESS =
   /[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>)\]}]+|[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+|\bdata:[a-z]+\/[a-z]+[;,]/gi;
-/** Texts that speak to the model about something else than this call's arguments. */
+/** Texts that instruct the model about something other than this call's arguments. */
 const INSTRUCTIONS: readonly RegExp[] = [
   /\bignore\b[^.]{0,40}\b(previous|prior|above|other|all)\b/i,
   /\b(do not|don't|never|without)\b[^.]{0,40}\b(tell|mention|inform|show|reveal|notify|ask)/i,
@@ -56,19 +56,17 @@ const INSTRUCTIONS: readonly RegExp[] = [
   /\b(read|send|include|pass|forward|attach|copy|bcc)\b[^.]{0,60}(~\/|\.ssh|\.env\b|\bid_rsa\b|private key|credential|password|api[ _-]?key|access token|conversation|chat history)/i,
   /\b(always|must|also)\b[^.]{0,30}\b(bcc|cc|forward|copy)\b/i,
 ];
-/** Characters that a person does not see and a model reads. */
+/** Characters that a person cannot see and a model reads. */
 const HIDDEN =
   /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
-/**
- * What a hint means when it is not given (MCP, "Tool annotations"), and whether either way counts.
- */
+/** The default of each hint (MCP, "Tool annotations"), and whether a flip either way widens. */
 const FLIPS: readonly (readonly [hint: string, unsaid: boolean, eitherWay: boolean])[] = [
   ["readOnlyHint", false, true],
   ["destructiveHint", true, true],
   ["openWorldHint", true, false],
 ];
 
-/** Returns every change, tools in order, the widening ones of a tool first. */
+/** Returns every change, sorted by tool; the widening ones of a tool come first. */
 export function diffTools(before: Tools, after: Tools): readonly ToolChange[] {
   const changes: ToolChange[] = [];
   for (const name of [...new Set([...before.keys(), ...after.keys()])].sort()) {
@@ -116,7 +114,9 @@ function clip(text: string): string {
   return line.length > 160 ? `${line.slice(0, 159)}…` : line;
 }
 
-/** Every text of a definition, wherever it stands: a parameter's description is read, too. */
+/**
+ * Returns every text of a definition at any depth: the model also reads descriptions of parameters.
+ */
 function textsOf(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (Array.isArray(value)) return value.flatMap(textsOf);
@@ -134,7 +134,7 @@ function newTexts(
   const addressesBefore = addressesIn(before.join("\n"));
   const changes: ToolChange[] = [];
   for (const address of addressesIn(fresh.join("\n"))) {
-    // The identifiers of JSON Schema dialects are names, not places.
+    // The identifiers of JSON Schema dialects are names, not addresses.
     if (addressesBefore.has(address) || /^https?:\/\/json-schema\.org\//.test(address)) continue;
     changes.push(change(tool, "new-address", true, `names ${JSON.stringify(clip(address))}`));
   }
@@ -218,7 +218,7 @@ function shapes(
   return changes;
 }
 
-/** A schema without the texts that only explain it. */
+/** Returns a schema as canonical JSON, without the texts that only explain it. */
 function rulesOf(schema: unknown): string {
   return canonicalJson(withoutTexts(schema));
 }

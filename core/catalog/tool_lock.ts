@@ -1,9 +1,9 @@
 /**
  * `tools.lock`, beside a manifest: the hash and text of each tool definition that an operator has
- * accepted, and what an upgrade widened and is not accepted yet. No I/O.
+ * accepted, and the changes of an upgrade that await a review. No I/O.
  *
- * A definition's hash is over canonical JSON (RFC 8785 order of keys), so that a server which lists
- * its tools or keys in another order has not changed them.
+ * The hash of a definition is over canonical JSON (RFC 8785 order of keys). So a server that only
+ * reorders its tools or keys has not changed them.
  *
  * @module
  */
@@ -16,23 +16,23 @@ import { refusal } from "core/errors.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** One tool as it was listed. */
+/** One tool as the server listed it. */
 export interface LockedTool {
   readonly hash: string;
   readonly definition: Readonly<Record<string, unknown>>;
-  /** Accepted as an agent's running server lists it: a try without real keys may not. */
+  /** Accepted from an agent's running server; a try without real keys may list it differently. */
   readonly running?: true;
 }
 
-/** What is held back until it is reviewed. */
+/** Changes that are held back until a review. */
 export interface HeldBack {
   /** Tool → its widened definition and the reasons. */
   readonly tools: ReadonlyMap<string, LockedTool & { readonly why: readonly string[] }>;
-  /** Permissions that the server asked for and does not have. */
+  /** Permissions that the server requested and does not have. */
   readonly permissions: Partial<Record<keyof ServerPermissions, readonly string[]>>;
   /**
-   * Findings in the package's own code, and that it could not be tried out; while there is one, the
-   * whole MCP is held back.
+   * Findings in the package's code, or that the package could not be tried out. Any finding holds
+   * back the whole MCP.
    */
   readonly findings: readonly string[];
 }
@@ -40,17 +40,17 @@ export interface HeldBack {
 /** The whole file. */
 export interface ToolLock {
   readonly version: string;
-  /** What was accepted last; of a version that could not be tried out, that of the one before. */
+  /** The tools accepted last; if this version could not be tried out, those of the previous one. */
   readonly tools: ReadonlyMap<string, LockedTool>;
   readonly held: HeldBack;
-  /** When it was held back, ISO 8601; no part of what a review accepts. */
+  /** When it was held back, ISO 8601; not part of what a review accepts. */
   readonly heldSince?: string;
 }
 
 /** Nothing is held back. */
 export const NOTHING_HELD: HeldBack = { tools: new Map(), permissions: {}, findings: [] };
 
-/** A lock is far larger than a manifest: the largest known server has a megabyte of definitions. */
+/** Much larger than for a manifest: the largest known server has a megabyte of definitions. */
 const TEXT_LENGTH_MAX = 16 * 1024 * 1024;
 const TOOLS_MAX = 2000;
 
@@ -68,15 +68,17 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * Returns the hash of one definition, of everything in it but `execution`: that key says whether a
- * call may run as a task, and only the older of the two protocol revisions has it.
+ * Returns the hash of one definition without `execution`. That key says whether a call may run as a
+ * task, and only the older of the two protocol revisions has it.
  */
 export async function toolHash(definition: Readonly<Record<string, unknown>>): Promise<string> {
   const { execution: _, ...rest } = definition;
   return await hashText(canonicalJson(rest));
 }
 
-/** Locks definitions as a server lists them, sorted by name. A name listed twice is refused. */
+/**
+ * Locks the definitions that a server lists, sorted by name. Refuses a name that is listed twice.
+ */
 export async function lockTools(
   definitions: readonly Readonly<Record<string, unknown>>[],
 ): Promise<Result<ReadonlyMap<string, LockedTool>>> {
@@ -94,21 +96,21 @@ export async function lockTools(
   return ok(new Map([...tools].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)));
 }
 
-/** Tells whether anything waits for a review. */
+/** Tells whether anything awaits a review. */
 export function isHeld(held: HeldBack): boolean {
   return held.tools.size > 0 || held.findings.length > 0 ||
     Object.values(held.permissions).some((list) => list.length > 0);
 }
 
 /**
- * Returns the tools that may not be called: those held back, or every one on a finding. Not by
- * name then: a server need not list what it answers.
+ * Returns the tools that may not be called: those held back, or `*` if there is a finding. `*` also
+ * covers tools that the server answers but does not list.
  */
 export function heldTools(lock: ToolLock): readonly string[] {
   return lock.held.findings.length > 0 ? [EVERY_TOOL] : [...lock.held.tools.keys()].sort();
 }
 
-/** Returns the accepted tools whose definition says that they only read. */
+/** Returns the accepted tools whose definition claims to be read-only. */
 export function readOnlyTools(lock: ToolLock): readonly string[] {
   return [...lock.tools].flatMap(([name, { definition }]) => {
     const hints = definition["annotations"];
@@ -116,13 +118,13 @@ export function readOnlyTools(lock: ToolLock): readonly string[] {
   });
 }
 
-/** Returns the hash that a review accepts: of the version and of everything held back. */
+/** Returns the hash that a review accepts: over the version and everything held back. */
 export async function reviewHash(lock: ToolLock): Promise<string> {
   const { version, held } = lock;
   return await hashText(canonicalJson({ version, held: plainHeld(held) }));
 }
 
-/** Returns the lock after its review: what was held back is accepted. */
+/** Returns the lock after its review: everything held back is accepted. */
 export function acceptHeld(lock: ToolLock): ToolLock {
   const merged = new Map(lock.tools);
   for (const [name, { why: _, ...locked }] of lock.held.tools) merged.set(name, locked);
@@ -138,7 +140,7 @@ function plainHeld(held: HeldBack) {
   };
 }
 
-/** Prints the file, one tool a line, so that a change reads well in a history. */
+/** Prints the file, one tool per line, so that a change reads well in a diff. */
 export function printToolLock(lock: ToolLock): string {
   const line = (map: ReadonlyMap<string, unknown>) =>
     [...map].map(([name, tool]) => `    ${JSON.stringify(name)}: ${canonicalJson(tool)}`)
@@ -159,7 +161,9 @@ export function printToolLock(lock: ToolLock): string {
 `;
 }
 
-/** Parses the file. A lock that cannot be understood must not read as "nothing is held back". */
+/**
+ * Parses the file. Refuses what it cannot read, because that must not mean "nothing is held back".
+ */
 export function parseToolLock(text: string, file: string): Result<ToolLock> {
   const bad = (state: string) =>
     err(refusal("tool-lock-invalid", `Cannot use "${file}": ${state}`, {

@@ -1,17 +1,17 @@
 /**
- * Why a server that was tried out does not answer: the end of what it printed on stderr, safe to
- * show, and the causes that have a name. No I/O.
+ * Why a server that was tried out does not answer: the end of its stderr, safe to show, and the
+ * causes that can be recognized. No I/O.
  *
  * @module
  */
 
-/** Lines that are shown, and characters of each. */
+/** Most lines shown, and most characters of each. */
 const LINES_MAX = 12;
 const LINE_LENGTH_MAX = 300;
 
-/** Files of native addons, as runtimes and loaders name them when one cannot be used. */
+/** Names of native addon files, as runtimes and loaders print them when one cannot be used. */
 const ADDON_FILE = /([A-Za-z0-9@_.+-]{1,100}\.node)\b/;
-/** What runtimes, `bindings`, `node-gyp-build` and napi packages say when an addon is not there. */
+/** What runtimes, `bindings`, `node-gyp-build` and napi packages print when an addon is missing. */
 const ADDON_ERRORS: readonly RegExp[] = [
   /Could not locate the bindings file/i,
   /Cannot find native binding/i,
@@ -23,7 +23,7 @@ const ADDON_ERRORS: readonly RegExp[] = [
   /Could not load the "[^"\n]{1,60}" module using the [a-z0-9-]{1,40} runtime/i,
 ];
 
-/** Returns the last lines, control characters escaped, empty ones left out. */
+/** Returns the last lines: control characters escaped, empty lines left out. */
 export function lastLines(text: string): readonly string[] {
   return text.split(/\r?\n/).filter((line) => line.trim() !== "").slice(-LINES_MAX)
     .map((line) => {
@@ -32,7 +32,7 @@ export function lastLines(text: string): readonly string[] {
     });
 }
 
-/** Returns a sentence part for a server that lacks a native addon; undefined for any other. */
+/** Returns part of a sentence for a server that lacks a native addon; undefined otherwise. */
 export function missingAddon(text: string): string | undefined {
   if (!ADDON_ERRORS.some((pattern) => pattern.test(text))) return undefined;
   const file = ADDON_FILE.exec(text)?.[1];

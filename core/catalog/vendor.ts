@@ -1,8 +1,8 @@
 /**
- * Vendoring one npm or Python entry: stage, install by lock, copy, hash, switch. Effects through
- * ports only. `deploy/<mcp>/current` is a link that is replaced in one step, so a crash at any
- * point leaves the old tree or the new one; leftovers of a crash are swept next time.
- * Why with the pinned Deno: ADR 0007.
+ * Vendors one npm or Python entry: stage, install by lock, copy, hash, switch. Effects through
+ * ports only. `deploy/<mcp>/current` is a link that is replaced atomically, so a crash at any point
+ * leaves the old tree or the new one. The next run removes what a crash left behind. Why with the
+ * pinned Deno: ADR 0007.
  *
  * @module
  */
@@ -27,7 +27,7 @@ import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Trees } from "core/ports/trees.ts";
 
-/** What vendoring needs of the machine. */
+/** The ports that vendoring needs. */
 export interface VendorPorts {
   readonly files: Files;
   readonly processes: Pick<Processes, "run" | "which">;
@@ -35,35 +35,33 @@ export interface VendorPorts {
   readonly trees: Trees;
 }
 
-/** Which Deno installs, and how the site reaches its registry. */
+/** The Deno that installs, and how the host reaches its registry. */
 export interface VendorOptions {
   /** Absolute path of the pinned Deno. */
   readonly deno: string;
-  /** Environment of the caller; only proxy, certificate and npm settings of it are used. */
+  /** Environment of the caller; only its proxy, certificate and npm settings are used. */
   readonly env: Readonly<Record<string, string>>;
-  /**
-   * Leaves `current` as it is: the tree is made, checked and kept, and nothing is switched to it.
-   */
+  /** Prepares and checks the tree but leaves `current` unchanged. */
   readonly prepareOnly?: true;
   /** Longest install from the registry, milliseconds; five minutes when absent. */
   readonly onlineMsMax?: number;
 }
 
-/** What installers write into a tree for themselves; differs from run to run. */
+/** Files that installers write for themselves; they differ from run to run. */
 const SKIPPED = [".deno.lock", ".setup-cache.bin", "__pycache__"];
 /** The link to the tree in use. */
 const CURRENT = "current";
 const STAGE_PREFIX = ".stage-";
 const ROOT = ".root";
 
-/** Returns the folder that a manifest's `{tree}` stands for. */
+/** Returns the folder of a manifest's `{tree}`. */
 export function treePath(paths: Pick<Paths, "deploy">, mcp: string): string {
   return `${paths.deploy(mcp)}/${CURRENT}`;
 }
 
 /**
- * Returns the empty folder in which the manager builds what a sandboxed server sees of the host,
- * given `deploy/<mcp>`; it holds mount points and nothing else.
+ * Returns the empty folder in which the service manager builds the sandboxed server's view of the
+ * host; `deploy` is `deploy/<mcp>`. It contains only mount points.
  */
 export function sandboxRoot(deploy: string): string {
   return `${deploy}/${ROOT}`;
@@ -74,7 +72,7 @@ export function needsVendoring(manifest: Manifest): boolean {
   return manifest.source.kind === "npm" || manifest.source.kind === "uvx";
 }
 
-/** Makes sure that the tree of an entry is there and unaltered. Idempotent. */
+/** Ensures that the tree of an entry is installed and unaltered. Idempotent. */
 export async function vendorEntry(
   manifest: Manifest,
   ports: VendorPorts,
@@ -155,7 +153,7 @@ interface NamedTree {
   readonly record: TreeRecord;
 }
 
-/** Returns the record of a tree whose bytes are those that were recorded. */
+/** Returns the record of a tree if its bytes still match it, else undefined. */
 async function readUsable(job: Job, name: string): Promise<TreeRecord | undefined> {
   const { files, trees } = job.ports;
   const tree = `${job.folder}/${name}`;
@@ -165,9 +163,9 @@ async function readUsable(job: Job, name: string): Promise<TreeRecord | undefine
   try {
     const fingerprint = await trees.fingerprint(tree);
     if (fingerprint !== "" && fingerprint === record.fingerprint) return record;
-    // Taken before the bytes are read: what is written meanwhile has another one.
+    // The fingerprint is computed before the bytes are read, so that a concurrent write changes it.
     if ((await trees.summarize(tree)).treeHash !== record.treeHash) return undefined;
-    // The same bytes on other inodes, as after a restore from a backup.
+    // The bytes match but the inodes differ, as after a restore from a backup.
     await writeRecord(job, name, { ...record, fingerprint });
     return record;
   } catch (thrown) {
@@ -192,7 +190,7 @@ async function sweepStages(job: Job): Promise<void> {
   }
 }
 
-/** A tree that was in use before and is what is wanted now: rollback needs no registry. */
+/** Finds an earlier tree that matches the wanted state, so that a rollback needs no registry. */
 async function findKept(job: Job, current: string | undefined): Promise<NamedTree | undefined> {
   for (const file of await job.ports.files.list(job.folder)) {
     const name = file.endsWith(".json") ? file.slice(0, -".json".length) : undefined;
@@ -210,7 +208,7 @@ async function makeTree(job: Job): Promise<Result<NamedTree>> {
     const cached = await installStaged(job, `${stage}/a`, { offline: true });
     const first = cached.ok ? await sealStaged(job, `${stage}/a`) : cached;
     if (first.ok) return first;
-    // Whatever is wrong with the cache, the registry and the lock decide.
+    // The cache may be bad: clear it and install from the registry, checked by the lock.
     if (cached.ok) await files.remove(cacheOf(job), { recursive: true });
     const fetched = await installStaged(job, `${stage}/b`, { offline: false });
     return fetched.ok ? await sealStaged(job, `${stage}/b`) : fetched;
@@ -250,7 +248,7 @@ async function installStaged(
   return await runInstall(ports.processes, install, { frozen: true, ...how });
 }
 
-/** Copies what was installed into a tree of its own, hashes it and gives it its name. */
+/** Copies the installed packages into a separate tree, hashes it and gives it its final name. */
 async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> {
   const { manifest, ports } = job;
   const tree = `${folder}/tree`;
@@ -288,7 +286,7 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
   return ok({ name, record });
 }
 
-/** The file that the unit will start must be in the package. */
+/** Checks that the tree contains the file that the unit will start. */
 async function findServer(job: Job, tree: string): Promise<Result<void>> {
   const { manifest } = job;
   const stat = await job.ports.files.stat(`${tree}/${manifest.command ?? ""}`);
@@ -320,8 +318,8 @@ async function switchTo(
 }
 
 /**
- * Checks the tree in use, byte by byte. Before a start it runs when the fingerprint is another one
- * than the recorded one, which `fleetctl-checked` compares by itself.
+ * Checks the tree in use, byte by byte. Before a start, `fleetctl-checked` first compares the
+ * fingerprint with the recorded one; this check runs only if they differ.
  */
 export async function checkTree(
   mcp: string,

@@ -1,17 +1,17 @@
 /**
- * What is known of a vendored tree: the record beside it. Types and one parse, no I/O.
+ * The record beside a vendored tree. Types and one parser, no I/O.
  *
  * On disk, below `deploy/<mcp>/`: `current` (a link to the tree in use), one folder per tree named
- * by version and hash, its record `<folder>.json`, and the one before it, kept for rollback.
+ * by version and hash, its record `<folder>.json`, and the previous tree, kept for rollback.
  *
  * @module
  */
 
-/** What `vendorEntry` leaves behind. */
+/** Result of `vendorEntry`. */
 export interface VendoredTree {
-  /** `sha256-…` over paths, modes, contents and link targets of what the installer made. */
+  /** `sha256-…` over paths, modes, contents and link targets of the installer's output. */
   readonly treeHash: string;
-  /** Whether the tree in use is another one than before. */
+  /** Whether the tree in use changed. */
   readonly changed: boolean;
   /** Absolute path of the tree's folder. */
   readonly folder: string;
@@ -22,9 +22,9 @@ export interface TreeRecord {
   readonly mcp: string;
   readonly version: string;
   readonly lockIntegrity: string;
-  /** Hash of the tree as it stands here. */
+  /** Hash of the tree on disk. */
   readonly treeHash: string;
-  /** Hash of what the installer made, before idle files were taken away; absent when none were. */
+  /** Hash of the installer's output before idle files were removed; npm trees only. */
   readonly installedHash?: string;
   readonly fingerprint: string;
   readonly files: number;
@@ -33,12 +33,12 @@ export interface TreeRecord {
 
 const RECORD_KEYS = ["mcp", "version", "lockIntegrity", "treeHash", "fingerprint"] as const;
 
-/** Returns the hash that a manifest pins. */
+/** Returns the hash that a manifest pins: that of the installer's output. */
 export function pinnedHash(record: TreeRecord): string {
   return record.installedHash ?? record.treeHash;
 }
 
-/** Parses a record; undefined when it is not one, which means that the tree is made anew. */
+/** Parses a record; returns undefined if it is invalid, and the tree is then rebuilt. */
 export function parseTreeRecord(text: string): TreeRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,13 +1,15 @@
 /**
- * One job at a time per agent, in the order of asking; agents do not wait for one another.
+ * A keyed queue: one job at a time per name, first in, first out. Different names run concurrently.
  *
  * @module
  */
 
-/** Runs jobs of one name after another. */
+/** Runs the jobs of one name one after another; resolves when this job has ended. */
 export type Lanes = (name: string, job: () => Promise<void>) => Promise<void>;
 
-/** Makes lanes; a job that rejects is told to `onFault` and does not stop the ones behind it. */
+/**
+ * Creates a keyed queue. A job that rejects is reported to `onFault` and does not stop later ones.
+ */
 export function createLanes(onFault: (name: string, thrown: unknown) => void): Lanes {
   const tails = new Map<string, Promise<void>>();
   return (name, job) => {

@@ -7,8 +7,8 @@
 import type { Clock } from "core/ports/clock.ts";
 
 /**
- * Runs an action and aborts its signal after `ms`. The action ends by itself: it must pass the
- * signal on. The timer ends with the action.
+ * Runs an action and aborts its signal after `ms` milliseconds. The action must observe the signal;
+ * it is not stopped otherwise. The timer is cancelled when the action ends.
  */
 export async function withinTime<T>(
   clock: Pick<Clock, "after">,

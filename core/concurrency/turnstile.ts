@@ -1,45 +1,45 @@
 /**
- * Lets work of many through a narrow place, one of each in turn: whoever has a thousand things
- * waiting delays somebody with one by a single thing. Bounded at once for all and for each; at a
- * pace, where one is given. Leaf: no I/O, the clock is passed in.
+ * A fair semaphore: lets waiting keys pass round-robin. A key with a thousand waiters delays a key
+ * with one waiter by a single entry. Concurrency is limited in total and per key; a pace may limit
+ * the rate. No I/O, the clock is a parameter.
  *
  * @module
  */
 
 import type { Clock } from "core/ports/clock.ts";
 
-/** When the next may pass, and that one did. */
+/** A rate limit: when the next entry may pass, and a record of each entry. */
 export interface TurnstilePace {
-  /** Milliseconds to wait at `nowMs`; 0 when one may pass. */
+  /** Returns milliseconds to wait at `nowMs`; 0 when an entry may pass. */
   waitMs(nowMs: number): number;
   took(nowMs: number): void;
 }
 
-/** What a turnstile is made of. */
+/** Settings and dependencies of a turnstile. */
 export interface TurnstileParts {
-  /** Things inside at once, of all and of one. */
+  /** Most entries inside at once, in total and per key. */
   readonly max: number;
   readonly maxOfOne: number;
   readonly pace?: TurnstilePace;
   readonly clock: Pick<Clock, "monotonic" | "after">;
 }
 
-/** A turnstile. */
+/** A fair semaphore. */
 export interface Turnstile {
   /**
-   * Resolves when `who` may pass, with what is to be called at the end; undefined when `signal`
-   * ended the wait before.
+   * Resolves when `who` may pass, with the function that leaves again. Resolves with undefined if
+   * `signal` aborts the wait first.
    */
   enter(who: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
-  /** Things that wait, of all or of one. */
+  /** Returns the number of waiters, in total or of one key. */
   waiting(who?: string): number;
 }
 
 type Waiter = (leave: (() => void) | undefined) => void;
 
-/** Makes a turnstile. */
+/** Creates a turnstile. */
 export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts): Turnstile {
-  /** Those who wait, in the order of their turns; a key leaves with its last waiter. */
+  /** Waiters by key, in the order of their turns; a key is removed with its last waiter. */
   const lines = new Map<string, Waiter[]>();
   const inside = new Map<string, number>();
   let count = 0;
@@ -55,7 +55,7 @@ export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts):
       pace?.took(now);
       const line = lines.get(who) ?? [];
       const waiter = line.shift();
-      // To the end of the order: the others come first.
+      // Re-insert the key at the end, so that the other keys come first.
       lines.delete(who);
       if (line.length > 0) lines.set(who, line);
       count++;
@@ -64,7 +64,7 @@ export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts):
     }
   }
 
-  /** Whose turn it is: the first who is not inside as often as one may. */
+  /** Returns the first key that is below its own limit. */
   function first(): string | undefined {
     for (const who of lines.keys()) if ((inside.get(who) ?? 0) < maxOfOne) return who;
     return undefined;
@@ -101,7 +101,7 @@ export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts):
     waiter(undefined);
   }
 
-  /** Lets `who` pass where nobody waits and there is room; undefined where it has to wait. */
+  /** Lets `who` pass if no one waits and there is room; returns undefined if it has to wait. */
   function passAtOnce(who: string): (() => void) | undefined {
     const own = inside.get(who) ?? 0;
     if (lines.size > 0 || count >= max || own >= maxOfOne) return undefined;
