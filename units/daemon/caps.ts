@@ -1,9 +1,9 @@
 /**
- * What one uid may take of the daemon at a time: connections, and requests per second. A connection
- * over a bound is refused at once, and others are not slowed down. No I/O; `now` comes in. Verbs
- * that run are bounded in `units/daemon/verb_queue.ts`.
+ * Limits what one uid may use of the daemon at a time: connections, and requests per second. A
+ * connection over a limit is refused at once and does not slow down others. No I/O; the caller
+ * passes `now`. `units/daemon/verb_queue.ts` limits running verbs.
  *
- * Uids of sub-uid ranges are many and cost nobody anything, so all of them share one place.
+ * A user can have many sub-uids at no cost, so all sub-uids share one entry.
  *
  * @module
  */
@@ -13,17 +13,20 @@ import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 /** Why a connection is not served. */
 export type CapRefusal = "connections" | "rate" | "full";
 
-/** The answer about a new connection; who was admitted must be let go with `close`. */
+/** The answer about a new connection. The caller must call `close` for each admitted connection. */
 export type Admission =
   | { readonly admitted: true }
   | {
     readonly admitted: false;
     readonly why: CapRefusal;
-    /** The first of its uid and kind in a while: worth a line, where the others are a flood. */
+    /**
+     * True for the first refusal of this uid and reason in a while. Only that one is logged, so
+     * that a flood does not fill the log.
+     */
     readonly isNews: boolean;
   };
 
-/** The bounds of a running daemon. */
+/** The limits of a running daemon. */
 export interface Caps {
   open(uid: number, now: number): Admission;
   close(uid: number): void;
@@ -31,7 +34,7 @@ export interface Caps {
 
 interface Place {
   connections: number;
-  /** Requests that may come at once. */
+  /** Requests that may arrive at once. */
   tokens: number;
   filledAt: number;
   toldAt: Partial<Record<CapRefusal, number>>;
@@ -39,13 +42,16 @@ interface Place {
 
 /** First uid of the ranges that `subuid(5)` hands out (Debian's SUB_UID_MIN). */
 const SUB_UID_FIRST = 100_000;
-/** No uid can have this number, so it stands for all of those. */
+/** Not a valid uid, so it can be the key of the entry that all sub-uids share. */
 const SUB_UIDS = -1;
 const ROOT = 0;
-/** Connections of root; scripts of an operator may ask for much at once. */
+/**
+ * Connections of root. The limit is high because an operator's scripts may send many requests at
+ * once.
+ */
 const CONNECTIONS_OF_ROOT_MAX = 256;
 
-/** Creates the bounds. */
+/** Creates the limits. */
 export function createCaps(): Caps {
   const places = new Map<number, Place>();
   let total = 0;
@@ -65,7 +71,7 @@ export function createCaps(): Caps {
     return made;
   }
 
-  /** A place that nobody uses and whose tokens are full again says nothing. */
+  /** Drops the entries that have no connection and a full set of tokens: they carry no state. */
   function forget(now: number): void {
     for (const [key, place] of places) {
       fill(place, now);
@@ -76,7 +82,8 @@ export function createCaps(): Caps {
 
   function refusalOf(uid: number, place: Place): CapRefusal | undefined {
     if (place.connections >= connectionsMaxOf(uid)) return "connections";
-    // Root comes in whatever the others do, or nobody could mend the host.
+    // The total and the rate do not apply to root. Otherwise other users could lock out the person
+    // who repairs the host.
     if (uid === ROOT) return undefined;
     if (total >= DAEMON_LIMITS.connectionsMax) return "full";
     return place.tokens < 1 ? "rate" : undefined;
@@ -112,7 +119,7 @@ export function connectionsMaxOf(uid: number): number {
   return uid === ROOT ? CONNECTIONS_OF_ROOT_MAX : DAEMON_LIMITS.connectionsPerUidMax;
 }
 
-/** The number under which a uid is counted; all uids of sub-uid ranges have one. */
+/** The key under which a uid is counted. All sub-uids have the same key. */
 export function keyOf(uid: number): number {
   return uid >= SUB_UID_FIRST ? SUB_UIDS : uid;
 }

@@ -1,6 +1,7 @@
 /**
- * The root daemon: a unix socket that anybody may connect to, whose callers the kernel names.
- * Each connection carries one request: judged, written to the audit log, then run or refused.
+ * The root daemon: a unix socket that every user may connect to. The kernel identifies the caller.
+ * Each connection carries one request, which is judged, written to the audit log, and then run or
+ * refused.
  *
  * @module
  */
@@ -21,7 +22,7 @@ import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.t
 import { readRequestLine } from "units/daemon/request_line.ts";
 import { createVerbQueue, type VerbQueue } from "units/daemon/verb_queue.ts";
 
-/** What the daemon is given. */
+/** Dependencies of the daemon. */
 export interface DaemonDeps {
   readonly host: Host;
   readonly paths: Paths;
@@ -30,7 +31,7 @@ export interface DaemonDeps {
 
 /** A running daemon. */
 export interface Daemon {
-  /** Stops accepting; resolves when the verbs that run have ended. */
+  /** Stops accepting. Resolves when the running verbs have ended. */
   close(): Promise<void>;
 }
 
@@ -40,7 +41,7 @@ interface Running extends DaemonDeps {
   readonly queue: VerbQueue;
 }
 
-/** Authorization is by peer credentials, so everybody may connect. */
+/** Authorization uses peer credentials, so every user may connect. */
 const SOCKET_MODE = 0o666;
 
 /** Opens the audit log, then listens. */
@@ -113,7 +114,7 @@ async function handleRequest(
   await runJudged(judged, { id, uid: stream.peer.uid, writer }, running);
 }
 
-/** Waits for the turn of what was allowed, and runs it on the very values that were judged. */
+/** Waits for a slot and runs an allowed verb, with the same values that were judged. */
 async function runJudged(
   { request, caller, addressed }: Judged & { readonly allowed: true },
   of: { readonly id: number; readonly uid: number; readonly writer: FrameWriter },
@@ -128,7 +129,8 @@ async function runJudged(
     hasWaited = true;
     if (!json) void writer.send({ type: "err", text: `${waitText(uid)}\n` });
   });
-  // Only a write tells a client that has left from one that has closed its own writing side.
+  // A client may close its writing side and still read. Only a write shows whether it has
+  // disconnected.
   if (hasWaited) await writer.send({ type: "out", text: "" });
   if (leave === undefined || writer.isGone()) {
     leave?.();
@@ -153,7 +155,7 @@ async function runJudged(
   }
 }
 
-/** One row and one line for a flood; what it asked for was not even read. */
+/** Records one audit row and one log line for a flood. The request itself has not been read. */
 function recordCap(why: CapRefusal, stream: PeerStream, running: Running): void {
   const { uid } = stream.peer;
   const reason = `over its bound: ${why}`;
@@ -161,7 +163,9 @@ function recordCap(why: CapRefusal, stream: PeerStream, running: Running): void 
   record({ allowed: false, reason, refusal: overCap(uid, why) }, stream, running);
 }
 
-/** Writes the decision to the log and to the audit; undefined when it could not be recorded. */
+/**
+ * Writes the decision to the log and to the audit log. Returns undefined when the audit log failed.
+ */
 function record(judged: Judged, { peer }: PeerStream, running: Running): number | undefined {
   const { host, audit } = running;
   const words = judged.addressed === undefined
@@ -188,7 +192,8 @@ function record(judged: Judged, { peer }: PeerStream, running: Running): number 
 }
 
 /**
- * The verb has ended whatever the disk says now; the log line before this one holds the outcome.
+ * Records the end of a verb. The verb has ended even if this write fails; the log line before it
+ * contains the outcome.
  */
 function recordEnd(id: number, exit: string, { host, audit }: Running): void {
   try {

@@ -1,6 +1,7 @@
 /**
- * From the bytes of a client to a decision: grammar, who the kernel says it is, verb, target,
- * scope. Reads the ledger, runs nothing. Whatever a client says of itself only takes rights away.
+ * Turns the bytes of a client into a decision: grammar, identity from the kernel, verb, target,
+ * scope. Reads the ledger and runs nothing. A client's own statements about itself can only reduce
+ * its rights.
  *
  * @module
  */
@@ -18,7 +19,7 @@ import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
 import { whoIs, type WhoPorts } from "core/verbs/who.ts";
 
-/** What was decided, with as much as is known for the log. */
+/** The decision, with everything known so far for the log. */
 export type Judged =
   | {
     readonly allowed: true;
@@ -33,25 +34,28 @@ export type Judged =
     readonly refusal: Refusal;
     readonly caller?: Caller;
     readonly addressed?: Addressed;
-    /** What broke, for the log and not for the peer. */
+    /** The fault, for the log only. The peer does not see it. */
     readonly fault?: string;
   };
 
-/** What a caller may be told of who it is; other faults tell of files that it may not read. */
+/**
+ * Faults that the caller may see because they are about the caller. Others describe files that it
+ * may not read.
+ */
 const ABOUT_THE_CALLER = ["act-as-denied", "agent-unknown", "name-invalid"];
 
-/** What a judgement needs besides the request. */
+/** Dependencies of a judgement, besides the request. */
 export interface JudgeDeps {
   readonly ports: WhoPorts;
   readonly paths: Paths;
   readonly tokenize: Tokenize;
-  /** Under a root other than `/` the daemon is started by who owns it. */
+  /** The uid of the daemon. Under a root other than `/`, the root's owner starts the daemon. */
   readonly ownUid: number;
 }
 
 /**
- * Judges one request line of a peer. A fault on the way is a refusal: nobody gets in
- * by breaking it.
+ * Judges one request line of a peer. A fault on the way becomes a refusal, so that no one gains
+ * access by causing one.
  */
 export async function judge(
   line: Uint8Array,
@@ -94,7 +98,7 @@ async function judgeLine(
   const addressed = addressFor(invocation, caller.value);
   if (!addressed.ok) return { ...refused("no target", addressed.error), caller: caller.value };
   const known = { caller: caller.value, addressed: addressed.value };
-  // What needs no root is none of the daemon's business, whoever asks.
+  // The daemon refuses verbs that do not need root, for every caller.
   if (!needsRoot(invocation.verb, caller.value, addressed.value.target)) {
     const name = verbName(invocation.verb);
     return { ...refused("needs no root", notForwarded(`"${name}" needs no root`)), ...known };

@@ -1,7 +1,7 @@
 /**
- * Runs the one program that the daemon may run: `fleetctl-exec`, with a fixed path, no arguments,
- * a cleared environment and a fixed folder. The request and its grant go over stdin.
- * Output is passed on as it comes.
+ * Runs the only program that the daemon may run, `fleetctl-exec`: fixed path, no arguments, cleared
+ * environment, fixed folder. The request and its grant go over stdin. Output is passed on as it
+ * arrives.
  *
  * @module
  */
@@ -20,11 +20,11 @@ import { type GrantSubject, signGrant } from "core/verbs/grant.ts";
 import { readGrantKey } from "core/verbs/grant_key.ts";
 import type { FrameWriter } from "units/daemon/frame_writer.ts";
 
-/** The environment of a root execution; nothing of the daemon's own is passed on. */
+/** The environment of a root execution. Nothing from the daemon's environment is passed on. */
 const EXEC_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const NONCE_BYTES = 16;
 
-/** What an execution needs of the machine. */
+/** Ports that an execution needs. */
 export interface ExecutePorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -34,8 +34,8 @@ export interface ExecutePorts {
 }
 
 /**
- * Signs and runs one request; returns the exit code of the verb. `isKept` says that the verb runs
- * to its end whether or not its client stays.
+ * Signs and runs one request; returns the exit code of the verb. `isKept` means that the verb runs
+ * to its end even if its client disconnects.
  */
 export async function execute(
   subject: GrantSubject,
@@ -78,7 +78,7 @@ async function feed(child: Child, text: string): Promise<void> {
     await writer.write(new TextEncoder().encode(text));
     await writer.close();
   } catch {
-    // A child that ended before it read everything says why on stderr and by its exit code.
+    // The child ended before it read everything. Its stderr and exit code state the reason.
   }
 }
 
@@ -91,7 +91,7 @@ async function passOn(
   for await (const chunk of type === "out" ? child.stdout : child.stderr) {
     const text = decoder.decode(chunk, { stream: true });
     if (text !== "") await to.writer.send({ type, text });
-    // Nobody waits for an answer any more, and stopping harms nothing.
+    // The client has disconnected, and this verb is safe to stop.
     if (to.writer.isGone() && !to.isKept) child.kill("SIGTERM");
   }
   const rest = decoder.decode();
@@ -99,10 +99,10 @@ async function passOn(
 }
 
 /**
- * Ends a verb that only reads, or only lasts for its client, once that client is gone. A verb that
- * follows a log may say nothing for hours, so an empty frame goes out now and then: only a write
- * tells a peer that has left from one that has closed its own writing side and still reads. Nothing
- * is ended in the middle of a change.
+ * Ends a verb once its client has disconnected, if the verb only reads or only serves that client.
+ * A verb that follows a log may print nothing for hours, so an empty frame is sent at intervals. A
+ * client may close its writing side and still read, so only a write detects a disconnect. A verb
+ * that changes the host is never ended.
  */
 function endWhenUnread(child: Child, writer: FrameWriter, clock: Clock): () => void {
   const probeMs = DAEMON_LIMITS.probeSeconds * 1000;

@@ -1,6 +1,7 @@
 /**
- * Writes frames to a peer that may not read them. A peer that takes nothing for a while, or is
- * gone, is given up; the verb goes on, because half a change is worse than an unread line.
+ * Writes frames to a peer that may not read them. A peer that reads nothing for a while, or has
+ * disconnected, is given up. The verb continues, because a half-made change is worse than lost
+ * output.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import { type DaemonFrame, frameLine } from "core/verbs/daemon_frames.ts";
 
 /** Frames to one peer. */
 export interface FrameWriter {
-  /** Resolves when the peer took the frame or was given up; never rejects. */
+  /** Resolves when the frame was sent or the peer was given up; never rejects. */
   send(frame: DaemonFrame): Promise<void>;
   /** Whether the peer was given up. */
   isGone(): boolean;

@@ -1,6 +1,6 @@
 /**
- * Reads one line from a peer that may be slow, endless or gone. Bounded in bytes and in time; it
- * reads no further than the first chunk that holds the newline.
+ * Reads one line from a peer that may be slow, send without end, or disconnect. Bounded in bytes
+ * and in time. Reads no further than the first chunk that contains the newline.
  *
  * @module
  */
@@ -37,7 +37,7 @@ export async function readRequestLine(
     );
   } finally {
     cancel();
-    // The read that is under way settles when the connection closes; nobody waits for it.
+    // The pending read settles when the connection closes; no caller waits for it.
     reader.cancel().catch(() => {});
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What the daemon reads from its environment.
+ * Settings that the daemon reads from its environment.
  *
  * @module
  */

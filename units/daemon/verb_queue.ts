@@ -1,7 +1,7 @@
 /**
- * Lets verbs run: a bounded number of each uid at once, and the others wait in the order of asking.
- * Among uids the turns go round, so that one with many verbs delays another by a single one. Root
- * has a queue of its own, because others must never keep it away. No I/O.
+ * Decides when a verb may run. Each uid may run a bounded number at once; its other verbs wait in
+ * arrival order. Turns rotate among uids, so a uid with many verbs delays another uid by one verb
+ * at most. Root has a separate queue, so that other users cannot block it. No I/O.
  *
  * @module
  */
@@ -11,14 +11,15 @@ import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { keyOf } from "units/daemon/caps.ts";
 
-/** Verbs that change something and run at once, of all uids but root together. */
+/** Mutating verbs that run at once, for all uids except root together. */
 export const VERBS_MAX = 32;
 
-/** What decides about the place of a verb. */
+/** The facts that decide a verb's position in the queue. */
 export interface QueuedVerb {
   readonly uid: number;
   /**
-   * A verb that follows a log may run for days: those that only read do not count with the others.
+   * Whether the verb is mutating. Verbs that only read are counted separately, because one that
+   * follows a log may run for days.
    */
   readonly mutates: boolean;
 }
@@ -26,15 +27,15 @@ export interface QueuedVerb {
 /** The queue of a running daemon. */
 export interface VerbQueue {
   /**
-   * Resolves when the verb may run, with what is to be called at its end; undefined when the daemon
-   * ends before. `onWait` is called first where the verb has to wait.
+   * Resolves when the verb may run, with a function to call when it ends. Resolves with undefined
+   * when the daemon stops first. If the verb has to wait, `onWait` is called first.
    */
   enter(verb: QueuedVerb, onWait: () => void): Promise<(() => void) | undefined>;
-  /** Sends all home that wait. */
+  /** Releases all waiting verbs without running them. */
   close(): void;
 }
 
-/** Makes the queue. */
+/** Creates the queue. */
 export function createVerbQueue(clock: Pick<Clock, "monotonic" | "after">): VerbQueue {
   const maxOfOne = DAEMON_LIMITS.verbsPerUidMax;
   const unbounded = () => createTurnstile({ max: Infinity, maxOfOne, clock });

@@ -1,12 +1,12 @@
 /**
- * Prepares a root to run the programs of a tree or of a build: launchers, permission sets and the
- * shape in `roles.yaml`. `units/prepare/under_root.sh` calls it before it starts a program,
- * because a program's permission set has to be on disk before the program can run. The link
- * to the pinned Deno is made there: a link needs rights to every path. Idempotent; prints
- * nothing when all is well.
+ * Prepares a root to run the programs of a source tree or of a build: launchers, permission sets
+ * and the shape in `roles.yaml`. `units/prepare/under_root.sh` calls it before it starts a program,
+ * because a program needs its permission set on disk first. That script also makes the link to the
+ * pinned Deno, because creating a link needs rights to every path. Idempotent; prints nothing on
+ * success.
  *
- * Arguments: `tree` or `bundle`, its folder, Deno's cache, root; all absolute. Then the program
- * that is about to start: a role that is not installed gets a permission set from its environment.
+ * Arguments: `tree` or `bundle`, its folder, Deno's cache, root (all absolute), then the program
+ * about to start. A role that is not installed gets a permission set from its environment.
  *
  * @module
  */
@@ -40,9 +40,9 @@ function fail(lines: readonly string[], code: number): never {
   Deno.exit(code);
 }
 
-/** Prints a refusal the way the command line does. */
+/** Prints a refusal in the format of the command line. */
 function failWith(refused: Refusal): never {
-  // A build is called by its own name, a tree through `./dev`.
+  // A build is called by its own name, a source tree through `./dev`.
   const reason = kind !== "tree" ? refused : withLocalHints(refused, {
     FLEETCTL_FROM_TREE: dir ?? "",
     FLEETCTL_ROOT: root ?? "",
@@ -101,7 +101,8 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
 }
 
 /**
- * What the team-chat gateway of this root may reach; a cloud that cannot be read is told by `up`.
+ * What the team-chat gateway of this root may reach. A cloud file that cannot be read gives no
+ * hosts; `up` reports it.
  */
 async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRoles) {
   if (teamchat === undefined) return undefined;
@@ -117,7 +118,8 @@ async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRo
 }
 
 /**
- * The address is asked for only where `under_root.sh` permits it: before a role without an install.
+ * Returns the private address of this machine. Queried only where `under_root.sh` permits it:
+ * before a role that is not installed.
  */
 function ownPrivateAddress(): string | undefined {
   if (Deno.permissions.querySync({ name: "sys", kind: "networkInterfaces" }).state !== "granted") {

@@ -1,13 +1,13 @@
 /**
- * What a role is permitted that runs from its environment alone, without an install: what the
- * settings of the environment name, or their defaults. No I/O.
+ * Permissions of a role that runs from its environment alone, without an install. It may reach what
+ * its settings name, or their defaults. No I/O.
  *
  * @module
  */
 
 import type { HostRoles } from "core/ledger/host_roles.ts";
 
-/** Settings that decide what the role may reach; `under_root.sh` passes exactly these on. */
+/** Settings that decide what the role may reach. `under_root.sh` passes on exactly these. */
 const REACH_SETTINGS = [
   "WEBVIEW_COCKPIT_LISTEN",
   "WEBVIEW_DIAL_LISTEN",
@@ -23,13 +23,16 @@ const REACH_SETTINGS = [
 /** A value of the environment; undefined or empty when it is not set. */
 export type ReadSetting = (name: typeof REACH_SETTINGS[number]) => string | undefined;
 
-/** Returns the roles with `program` added, unless it is installed or is no such role. */
+/**
+ * Returns the roles with `program` added. Returns them unchanged if it is installed or is not such
+ * a role.
+ */
 export function withUninstalled(
   roles: HostRoles,
   program: string | undefined,
   { read, privateAddress }: {
     readonly read: ReadSetting;
-    /** Where agents register at a team-chat gateway that is told nothing else. */
+    /** Where agents register at a team-chat gateway that has no address set. */
     readonly privateAddress: string | undefined;
   },
 ): HostRoles {
@@ -39,7 +42,7 @@ export function withUninstalled(
     return {
       ...roles,
       gateway: {
-        // The role rewrites the host part in the same way.
+        // The role rewrites the host part in the same manner.
         cockpitListen: `127.0.0.1:${cockpit.slice(cockpit.lastIndexOf(":") + 1)}`,
         dialListen: given("WEBVIEW_DIAL_LISTEN", "0.0.0.0:8735"),
         trust: "header",
@@ -80,7 +83,7 @@ function printListen(address: string, port: string): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** `host:port` of `WEBVIEW_UPSTREAM`; undefined when it is not set or no URL. */
+/** `host:port` of `WEBVIEW_UPSTREAM`; undefined when it is not set or not a URL. */
 export function upstreamHost(text: string | undefined): string | undefined {
   const url = URL.parse(text ?? "");
   return url === null ? undefined : `${url.hostname}:${url.port || "80"}`;
