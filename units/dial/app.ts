@@ -1,6 +1,7 @@
 /**
- * Wires a dial unit: a line to each gateway, the runtime that they share, the local socket. Takes
- * the runtime's driver and ports; `units/dial/main.ts` and the tests start it the same way.
+ * Wires a dial unit: a connection to each gateway, the runtime that they share, the local socket.
+ * Receives the runtime's driver and ports. `units/dial/main.ts` and the tests start it in the same
+ * manner.
  *
  * @module
  */
@@ -42,10 +43,10 @@ export type DialPorts = Pick<
   "clock" | "random" | "files" | "sockets" | "databases" | "users" | "log"
 >;
 
-/** What a dial unit gets besides its settings. */
+/** What a dial unit needs besides its settings. */
 export interface DialOptions {
   readonly driver: RuntimeDriver;
-  /** Hears which MCPs the runtime has. */
+  /** Receives reports about the MCPs that the runtime has. */
   readonly mcps: McpBoard;
   /** Answers the runtime's permission requests once approvals are open. */
   readonly permissions?: PermissionDesk;
@@ -56,27 +57,27 @@ export interface DialOptions {
 /** The running dial unit. */
 export interface DialUnit {
   isConnected(): boolean;
-  /** Ends the runtime, sends what waits, says good-bye. */
+  /** Ends the runtime, sends the waiting events, sends `bye` and closes the connections. */
   close(): Promise<void>;
 }
 
-/** How long the runtime has to end, and the outbox to empty, when the unit stops. */
+/** Time limits when the unit stops: for the runtime to end, and for the outbox to drain. */
 const RUNTIME_GRACE_MS = 5_000;
 const OUTBOX_GRACE_MS = 2_000;
 
-/** What the parts of one unit share. */
+/** State that the parts of one unit share. */
 interface UnitParts extends DialPorts {
   readonly config: DialConfig;
   readonly options: DialOptions;
   readonly folder: string;
   readonly key: DialKey;
-  /** Ends the connections of all lines. */
+  /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
-  /** What refers to one another, as far as it is open. */
+  /** Parts that refer to each other; each is set once it is open. */
   readonly open: { cockpit?: GatewayLine; teams?: GatewayLine; turns?: LocalTurns };
 }
 
-/** Starts the dial unit; refuses a damaged key, rejects when its folder cannot be used. */
+/** Starts the dial unit. Refuses a damaged key; rejects when its folder cannot be used. */
 export async function startDialUnit(
   config: DialConfig,
   ports: DialPorts,
@@ -142,11 +143,11 @@ export async function startDialUnit(
   });
 }
 
-/** Says what the agent does: to its host by a file, to the cockpit by an event. */
+/** Reports the agent's state: to its host through a file, to the cockpit through an event. */
 interface States {
   tell(state: AgentState, reason?: string): void;
   busy(isBusy: boolean): void;
-  /** An approval waits for somebody, or none does any more. */
+  /** Whether an approval is waiting for a decision. */
   waiting(isWaiting: boolean): void;
   settled(): Promise<void>;
 }
@@ -172,7 +173,7 @@ function createStates({ files, clock, log, folder, open }: UnitParts): States {
   };
 }
 
-/** What programs of the agent send to others. */
+/** What the agent's programs send to other agents and to the owner. */
 interface Outgoing {
   readonly questions: GatewayQuestions;
   readonly ownerFiles: OwnerFiles;
@@ -199,7 +200,10 @@ function createOutgoing({ files, clock, random, folder, open }: UnitParts): Outg
   };
 }
 
-/** Opens the lines of the gateways that are set; returns that of the cockpit, or a local one. */
+/**
+ * Opens the connections to the configured gateways. Returns the cockpit's, or a local line without
+ * a gateway.
+ */
 async function openLines(
   unit: UnitParts,
   states: States,
@@ -266,7 +270,7 @@ function startRuntime({ options, clock, random, log }: UnitParts, states: States
   return superviseRuntime({ driver, clock, random, log, onState });
 }
 
-/** Opens the local socket. Without it the agent cannot write to others; everything else works. */
+/** Opens the local socket. Without it the agent cannot send messages; everything else works. */
 async function openSocket(
   { config, options, sockets, users, log }: UnitParts,
   served: Pick<LocalSocketParts, "questions" | "ownerFiles" | "approvals" | "turns">,
@@ -288,9 +292,7 @@ async function openSocket(
   }
 }
 
-/**
- * What opens a connection to the team-chat gateway: a fresh statement, signed with the dial key.
- */
+/** Opens a connection to the team-chat gateway with a fresh statement, signed with the dial key. */
 async function registration(
   agent: string,
   { url, owner }: NonNullable<DialConfig["teamchat"]>,
@@ -301,7 +303,10 @@ async function registration(
   return { headers: { authorization: `Bearer ${token}` } };
 }
 
-/** Takes a decision of somebody's at a gateway; which was first is for the approvals to say. */
+/**
+ * Applies a decision that arrived through a gateway. If there are several, `Approvals` accepts the
+ * first.
+ */
 function decide(approvals: Approvals, frame: DecisionFrame, log: Log): void {
   const { approval_id: id, digest, decision, by, surface, reason } = frame;
   const decided = approvals.decide({ id, digest, decision, by, surface, reason });

@@ -1,6 +1,7 @@
 /**
- * Where approvals of an agent with several gateways are stored: with the turn that asked, so that
- * its owner is asked where the question came up. Reads all, writes to the one.
+ * Approval storage for an agent with several gateways. An approval is stored with the turn that
+ * requested it, so that the owner is asked in the same conversation. Reads all stores, writes to
+ * one.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import type { DialStore } from "units/dial/store.ts";
 
 type ApprovalStore = ApprovalParts["store"];
 
-/** Joins the stores of all lines; the first takes what no turn asked for. */
+/** Joins the stores of all gateways. The first one keeps the approvals that no turn requested. */
 export function joinApprovalStores(first: DialStore, ...more: readonly DialStore[]): ApprovalStore {
   const all = [first, ...more];
   const holderOf = (id: string) => all.find((store) => store.approvals.find(id) !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Approvals in the dial unit's database. A move and its event are one transaction of
- * `units/dial/store.ts`, so that a kill between the two cannot happen.
+ * Approvals in the dial unit's database. `units/dial/store.ts` writes a change and its event in one
+ * transaction, so that a crash cannot separate them.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { Database } from "core/ports/databases.ts";
 import type { Approval } from "core/risk/approval.ts";
 
-/** Text of the table. */
+/** SQL of the table. */
 export const APPROVAL_TABLE = `
 create table if not exists approvals (
   place integer primary key autoincrement,
@@ -26,7 +26,7 @@ export interface ApprovalTable {
   open(): readonly Approval[];
   /** The newest ones, newest first. */
   newest(limit: number): readonly Approval[];
-  /** Writes one; only to be called inside a transaction. */
+  /** Writes one approval; call it only inside a transaction. */
   put(approval: Approval, isOpen: boolean): void;
 }
 

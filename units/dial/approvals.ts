@@ -1,10 +1,10 @@
 /**
- * Calls of this agent that a human decides about: asks, takes the first decision from whichever
- * surface, hands it to whoever waits, and lets it be used once. Every move is on disk, with its
- * event, before anybody is told of it; what cannot be stored is denied.
+ * Calls of this agent that need a human decision. Requests the decision, accepts the first one from
+ * any surface, hands it to the waiting caller, and allows one use. Every change is on disk, with
+ * its event, before it is reported. A request that cannot be stored is denied.
  *
- * An approval lives no longer than its asker: what an earlier process of this unit left open is
- * superseded at the start, because nobody waits for it any more.
+ * An approval lives no longer than its requester. Approvals that an earlier process of this unit
+ * left open are superseded at the start, because no caller waits for them.
  *
  * @module
  */
@@ -32,25 +32,25 @@ import { callDigest, canonicalJson, type ToolCall } from "core/risk/call.ts";
 import { nobodyToAsk } from "core/risk/decide.ts";
 import type { DialStore, EventDraft } from "units/dial/store.ts";
 
-/** How waiting ended. */
+/** How the wait for a decision ended. */
 export type Outcome =
   | { readonly kind: "approved" | "denied"; readonly verdict: HumanVerdict }
   | { readonly kind: "expired" | "superseded" };
 
-/** One question, in the hands of whoever asked it. */
+/** One open question, as its caller sees it. */
 export interface Question {
   readonly approval: Approval;
   /** Resolves once, with the decision or the reason why there is none. */
   readonly outcome: Promise<Outcome>;
-  /** Notes that the asker has the decision. */
+  /** Records that the caller has received the decision. */
   delivered(): Result<void>;
-  /** Claims the approval for the call with this digest; ok exactly once. */
+  /** Claims the approval for the call with this digest; succeeds exactly once. */
   use(digest: string): Result<void>;
-  /** The asker does not wait any more; harmless once it is over. */
+  /** Withdraws the question. Does nothing once it has ended. */
   withdraw(): void;
 }
 
-/** A decision as it comes from a surface. */
+/** A decision as it arrives from a surface. */
 export interface Decision extends Omit<HumanVerdict, "at"> {
   readonly id: string;
   readonly digest: string;
@@ -63,31 +63,31 @@ export interface Approvals {
     of: { readonly policy: string; readonly isDestructive: boolean },
   ): Promise<Result<Question>>;
   decide(decision: Decision): Result<Approval>;
-  /** Open ones, oldest first, then the newest ended ones. */
+  /** Open ones, oldest first, then the most recently ended ones. */
   list(): readonly Approval[];
   find(id: string): Approval | undefined;
   hasOpen(): boolean;
-  /** The turn is over: nothing that it asked for may happen any more. */
+  /** Supersedes the open approvals of a turn that has ended. */
   turnEnded(turnId: string): void;
 }
 
-/** What approvals are made of. */
+/** Dependencies of the approvals. */
 export interface ApprovalParts {
   readonly agent: string;
   readonly store: Pick<DialStore, "append" | "approvals" | "runningTurns">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told after each write. */
+  /** Called after each write. */
   readonly onStored: () => void;
-  /** Told when the first question opens and when the last one is over. */
+  /** Called when the first question opens and when the last one ends. */
   readonly onWaiting: (isWaiting: boolean) => void;
 }
 
-/** Ended approvals that `list` shows. */
+/** Number of ended approvals that `list` returns. */
 const ENDED_SHOWN = 50;
 
-/** Opens the approvals; ends first what an earlier process left open. */
+/** Opens the approvals; supersedes those that an earlier process left open. */
 export function openApprovals(parts: ApprovalParts): Approvals {
   const approvals = new AgentApprovals(parts);
   approvals.supersedeAll();
@@ -137,7 +137,7 @@ class AgentApprovals implements Approvals {
     const { store, clock } = this.#parts;
     const approval = store.approvals.find(id);
     if (approval === undefined) {
-      // Whoever decided about it must learn that nothing comes of it.
+      // The surface that sent this decision must learn that it has no effect.
       this.#record({ kind: "approval_ended", payload: { approval_id: id, state: "superseded" } });
       return err(unknownApproval(id));
     }
@@ -205,7 +205,7 @@ class AgentApprovals implements Approvals {
     const approval = this.find(id);
     if (approval?.state !== "decided") return ok(undefined);
     const delivered = deliverApproval(approval);
-    // A denial ends here; an approval still has to be used.
+    // A denial ends here; an approval has yet to be used.
     const ended = isOpen(delivered) ? [] : [endedEvent(id, "delivered")];
     return this.#write(delivered, ...ended);
   }
@@ -215,7 +215,7 @@ class AgentApprovals implements Approvals {
     if (approval === undefined) return err(unknownApproval(id));
     const applied = applyApproval(approval, { digest, now: this.#parts.clock.now() });
     if (applied.ok) return this.#write(applied.value, endedEvent(id, "applied"));
-    // Approved for something else, or too long ago: it must not wait for a better moment.
+    // Approved for another call, or too long ago: end it, so that it cannot be used later.
     if (isOpen(approval)) this.#end(id, "superseded");
     return applied;
   }
@@ -259,10 +259,13 @@ class AgentApprovals implements Approvals {
   }
 }
 
-/** Of the name of who decided. */
+/** Maximum length of the name of the person who decided, in bytes. */
 const BY_BYTES_MAX = 512;
 
-/** Every surface bounds these as well; what is kept and reaches the model is bounded here. */
+/**
+ * Cuts the texts of a decision. Surfaces limit them too, but what is stored and reaches the model
+ * is limited here.
+ */
 function bounded(given: Omit<Decision, "id">): Omit<Decision, "id"> {
   const { reasonBytesMax } = APPROVAL_LIMITS;
   return {

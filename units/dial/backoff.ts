@@ -1,7 +1,7 @@
 /**
- * When a dial unit tries again. No clock, no randomness: both are passed in.
- * Full jitter over a doubling ladder; the ladder starts over only after a connection that stayed
- * up, so that a gateway which accepts and drops at once is not hammered.
+ * When a dial unit reconnects. No clock, no randomness: the caller passes both in. Delays double
+ * and have full jitter. They start over only after a connection that stayed up, so that a gateway
+ * which accepts and drops at once is not flooded.
  *
  * @module
  */
@@ -10,32 +10,32 @@ import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { CLOSE } from "core/dial/frames.ts";
 import { BACKOFF_LIMITS } from "units/dial/limits.ts";
 
-/** How the last try ended. */
+/** How the last attempt ended. */
 export interface LastTry {
-  /** Close code; 1006 when the connection was lost or never made. */
+  /** Close code; 1006 when the connection was lost or never established. */
   readonly code: number;
   /** How long the connection was registered, in milliseconds; 0 when it never was. */
   readonly registeredMs: number;
-  /** The gateway's own wish, from its `closing` frame. */
+  /** The delay that the gateway requested in its `closing` frame. */
   readonly retryAfterMs?: number;
-  /** The gateway's answer, when it refused before there was a connection, and what helps. */
+  /** The gateway's answer when it refused the upgrade, with a hint about what helps. */
   readonly refused?: { readonly status: number; readonly reason?: string; readonly hint?: string };
 }
 
-/** The ladder's place and the wait before the next try. */
+/** The attempt counter and the delay before the next attempt. */
 export interface NextTry {
-  /** Failed tries in a row; pass it in again. */
+  /** Failed attempts in a row; pass it in again. */
   readonly attempt: number;
   readonly delayMs: number;
 }
 
-/** Waits between two tries of a dial unit. */
+/** Delays between two attempts of a dial unit. */
 export const DIAL_BACKOFF: Backoff = { ...BACKOFF_LIMITS, jitter: 1 };
 
 /**
- * Decides the wait after a try. A planned close carries its own wait; an agent that was replaced by
- * another connection waits a whole top step, or two dial units of one agent would push each other
- * out as fast as they can.
+ * Decides the delay after an attempt. A planned close carries its own delay. An agent that was
+ * replaced by another connection waits for the longest delay: otherwise two dial units of one agent
+ * would keep replacing each other.
  */
 export function decideRetry(last: LastTry, attempt: number, fraction: number): NextTry {
   if (last.retryAfterMs !== undefined) {

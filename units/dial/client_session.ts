@@ -1,5 +1,5 @@
 /**
- * The dial unit's end of a connection as a pure machine: state × input → state, effects.
+ * The dial unit's side of a connection as a pure state machine: state × input → state, effects.
  *
  * | State | Input | Next | Effects |
  * |---|---|---|---|
@@ -8,19 +8,19 @@
  * | greeting | challenge | proving | sign the nonce |
  * | proving | signed | registering | register with proof |
  * | registering | registered | registered | resume from the acknowledged number |
- * | registered | ack, turn, cancel, answers, job, closing | registered | hand it on |
+ * | registered | ack, turn, cancel, answers, job, closing | registered | deliver it |
  * | any but registered | time is up | ended | close |
- * | any | a frame that makes no sense here | ended | close 1008 |
+ * | any | a frame that is not valid in this state | ended | close 1008 |
  * | any | closed | ended | – |
  *
- * Unknown frame types are skipped in every state.
+ * Frames of unknown types are skipped in every state.
  *
  * @module
  */
 
 import { CLOSE, decodeServerFrame, DIAL_SUBPROTOCOL, type ServerFrame } from "core/dial/frames.ts";
 
-/** Where the connection stands. */
+/** State of the connection. */
 export type ClientState =
   | "opening"
   | "greeting"
@@ -37,10 +37,10 @@ export type ClientInput =
   | { readonly kind: "time-is-up" }
   | { readonly kind: "closed" };
 
-/** Frames that are handed on once registered. */
+/** Frames that are delivered once registered. */
 export type InboundFrame = Exclude<ServerFrame, { type: "challenge" | "registered" }>;
 
-/** What has to be done. */
+/** Effects that the caller must carry out. */
 export type ClientEffect =
   | { readonly kind: "sign"; readonly nonce: string }
   | { readonly kind: "register"; readonly proof?: { readonly key: string; readonly proof: string } }
@@ -49,13 +49,13 @@ export type ClientEffect =
   | { readonly kind: "skip"; readonly type: string }
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
-/** The next state and what has to be done. */
+/** The next state and the effects to carry out. */
 export interface ClientStep {
   readonly state: ClientState;
   readonly effects: readonly ClientEffect[];
 }
 
-/** Takes one step. */
+/** Computes one step. */
 export function stepClient(state: ClientState, input: ClientInput): ClientStep {
   if (state === "ended") return { state, effects: [] };
   switch (input.kind) {

@@ -1,5 +1,5 @@
 /**
- * Settings of a dial unit, read in one go with every fault named. No I/O.
+ * Settings of a dial unit, read in one pass with every fault named. No I/O.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { ok, type Result } from "core/result.ts";
 import { parsed, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 
-/** The declared table; also the help of the role. */
+/** The settings table; also the help text of the role. */
 export const DIAL_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
   agent: required("FLEETCTL_AGENT", parsed(parseAgentName), { doc: "The agent of this unit." }),
@@ -43,7 +43,7 @@ export const DIAL_SETTINGS = {
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
 } as const;
 
-/** What a dial unit runs with. */
+/** Configuration of a dial unit. */
 export interface DialConfig {
   readonly paths: Paths;
   readonly agent: AgentName;

@@ -1,7 +1,7 @@
 /**
- * Makes an event fit its limits and its frame, and says what was cut. No I/O.
- * An event that did not fit would be refused by the gateway for ever and block the outbox behind
- * it; JSON can make a text six times longer, so the encoded size is what counts.
+ * Makes an event fit its limits and its frame, and reports how much was cut. No I/O. The gateway
+ * would refuse an oversized event forever, and it would block the outbox behind it. JSON can make a
+ * text six times longer, so the encoded size is measured.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { byteLength, cutText } from "core/text/cut_text.ts";
 const ENVELOPE_BYTES = 1024;
 const PAYLOAD_BYTES_MAX = DIAL_LIMITS.frameBytesMax - ENVELOPE_BYTES;
 
-/** Returns the payload with its long field cut until it fits; `cut_bytes` tells by how much. */
+/** Returns the payload with its long field cut until it fits; `cut_bytes` states by how much. */
 export function fitPayload(
   kind: string,
   payload: Readonly<Record<string, unknown>>,

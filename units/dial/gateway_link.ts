@@ -1,6 +1,6 @@
 /**
- * Keeps a session with the gateway: dials, and dials again with jitter for as long as the unit
- * runs. What happens on one connection is in `units/dial/gateway_session.ts`.
+ * Keeps a session with the gateway: connects, and reconnects with jitter for as long as the unit
+ * runs. `units/dial/gateway_session.ts` handles a single connection.
  *
  * @module
  */
@@ -22,36 +22,36 @@ import {
 
 /** The session with the gateway, over any number of connections. */
 export interface GatewayLink {
-  /** Tells that the outbox holds more. */
+  /** Signals that the outbox has new events. */
   wake(): void;
-  /** Shows a preview if somebody is there; it is dropped otherwise. */
+  /** Sends a preview if someone is watching; drops it otherwise. */
   preview(event: PreviewEvent): void;
   send(frame: ClientFrame): void;
   isRegistered(): boolean;
-  /** Drops the connection, to dial again after a while. */
+  /** Drops the connection and reconnects after a delay. */
   reconnect(code: number, reason: string): void;
-  /** Waits until the outbox is empty or `graceMs` is over, says good-bye and closes. */
+  /** Waits until the outbox is empty or `graceMs` is over, then sends `bye` and closes. */
   close(graceMs: number): Promise<void>;
 }
 
-/** What an upgrade carries. */
+/** Subprotocols and headers of an upgrade request. */
 export interface LinkOpening {
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the link is made of. */
+/** Dependencies of the link. */
 export interface LinkParts extends SessionParts {
-  /** Asked before each try; offers the subprotocol of dial-in when absent. */
+  /** Called before each attempt. When absent, the link offers the dial-in subprotocol. */
   readonly opening?: () => Promise<LinkOpening>;
   readonly sockets: Pick<Sockets, "connectFrames">;
 }
 
 const CONNECT_MS = 10_000;
-/** A turn may be a request body long, and its frame adds an envelope. */
+/** A turn may be as long as a request body, and its frame adds an envelope. */
 const INBOUND_BYTES_MAX = 2 * DIAL_LIMITS.frameBytesMax;
 
-/** Starts to dial. */
+/** Starts connecting. */
 export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): GatewayLink {
   const { clock, random, log } = parts;
   const stop = new AbortController();

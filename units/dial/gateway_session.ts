@@ -1,6 +1,7 @@
 /**
  * One connection to the gateway: registers with a proof, sends the outbox in order within its
- * window, and ends when it is silent. What is pure about it is in `units/dial/client_session.ts`.
+ * window, and ends when the peer is silent for too long. The pure part is in
+ * `units/dial/client_session.ts`.
  *
  * @module
  */
@@ -39,7 +40,7 @@ import type { Random } from "core/ports/random.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 import type { DialStore } from "units/dial/store.ts";
 
-/** Who dials, and where to. */
+/** Identity of the connecting agent or host, and the gateway to connect to. */
 export interface LinkIdentity {
   readonly agent: string;
   readonly userEmail: string;
@@ -47,11 +48,11 @@ export interface LinkIdentity {
   readonly version: string;
   readonly gatewayUrl: URL;
   readonly key: DialKey;
-  /** What it can be asked for. */
+  /** Capabilities that it offers to the gateway. */
   readonly capabilities?: readonly string[];
 }
 
-/** The part of a store that a session works on. */
+/** The part of a store that a session uses. */
 export type Outbox = Pick<
   DialStore,
   "epoch" | "last" | "dropped" | "openTurns" | "read" | "acknowledge" | "renumber"
@@ -59,23 +60,23 @@ export type Outbox = Pick<
 
 const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files"];
 
-/** What a session is made of. */
+/** Dependencies of a session. */
 export interface SessionParts {
   readonly store: Outbox;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Takes what the gateway sends after the registration. */
+  /** Receives the frames that the gateway sends after the registration. */
   readonly onFrame: (frame: InboundFrame) => void;
   readonly onRegistered: () => void;
   readonly onAcknowledged: () => void;
 }
 
-/** When a socket is full, the next look at it. */
+/** Delay before a full socket is checked again. */
 const FULL_SOCKET_MS = 10;
-/** Previews go only while the socket is nearly empty. */
+/** Previews are sent only while the socket buffer is nearly empty. */
 const PREVIEW_BUFFER_BYTES = 64 * 1024;
-/** What its operator reads, and what helps. */
+/** The reason and the hint that the operator reads. */
 const STORAGE_FULL = {
   code: AGENT_STORAGE_FULL,
   hint: "on the gateway's host: fleetctl gc --events 90d",
@@ -84,7 +85,7 @@ const LEAVING = "the dial unit stops";
 
 /** One connection, from its opening to its end. */
 export class GatewaySession {
-  /** How it ended; resolves once. */
+  /** Resolves once, with how the connection ended. */
   readonly ended: Promise<LastTry>;
   readonly #connection: FrameConnection;
   readonly #identity: LinkIdentity;
@@ -106,7 +107,7 @@ export class GatewaySession {
     this.#end = resolve;
   }
 
-  /** Begins to listen; to be called before anything else is awaited. */
+  /** Starts listening. Call it before any `await`, so that no message is lost. */
   open(): void {
     const connection = this.#connection;
     const { clock } = this.#parts;
@@ -114,7 +115,8 @@ export class GatewaySession {
       this.#feed({ kind: "time-is-up" });
     });
     const stopWatch = watchSilence(connection, clock);
-    // First of all: what arrived meanwhile is handed over as soon as there is a handler.
+    // Keep this first: once a handler is set, the connection delivers the messages that arrived
+    // meanwhile.
     this.#feed({ kind: "opened", protocol: connection.protocol });
     connection.onMessage((text) => this.#feed({ kind: "text", text }));
     connection.onClose((code, reason) => {
@@ -128,19 +130,19 @@ export class GatewaySession {
     return this.#state === "registered";
   }
 
-  /** Sends a frame; dropped unless the session is registered. */
+  /** Sends a frame; drops it unless the session is registered. */
   send(frame: ClientFrame): void {
     if (this.isRegistered()) this.#write(frame);
   }
 
-  /** Sends a preview unless something more important is on its way. */
+  /** Sends a preview unless durable events are waiting. */
   preview(event: PreviewEvent): void {
     if (!this.isRegistered() || this.#window.sent < this.#parts.store.last()) return;
     if (this.#connection.bufferedBytes() > PREVIEW_BUFFER_BYTES) return;
     this.#write({ type: "preview", event });
   }
 
-  /** Resolves when everything is acknowledged, the connection is over, or time is up. */
+  /** Resolves when everything is acknowledged, the connection has ended, or `graceMs` is over. */
   drained(graceMs: number): Promise<void> {
     const { store, clock } = this.#parts;
     if (!this.isRegistered() || store.dropped() === store.last()) return Promise.resolve();
@@ -157,13 +159,13 @@ export class GatewaySession {
     this.#connection.close(code, reason);
   }
 
-  /** Says good-bye and closes. */
+  /** Sends `bye` and closes. */
   leave(): void {
     this.send({ type: "bye", reason: LEAVING });
     this.close(CLOSE.goingAway, LEAVING);
   }
 
-  /** Sends what the window allows, as far as the socket takes it. */
+  /** Sends the events that the window and the socket's buffer allow. */
   pump(): void {
     if (!this.isRegistered()) return;
     const { store, clock, log } = this.#parts;
@@ -264,7 +266,7 @@ export class GatewaySession {
     this.pump();
   }
 
-  /** One of the two sides lost its state: what waits goes out under new numbers. */
+  /** Handles a side that lost its state: the waiting events are sent under new numbers. */
   #renumber(ackedSeq: number): void {
     const { store, random, log } = this.#parts;
     log.warning("gateway and outbox do not agree, numbering anew", { acked: ackedSeq });
@@ -304,7 +306,7 @@ export class GatewaySession {
   }
 }
 
-/** Drops a connection on which nothing was heard for too long. */
+/** Drops a connection that was silent for too long. */
 function watchSilence(connection: FrameConnection, clock: Clock): () => void {
   const limitMs = DIAL_LIMITS.silenceSecondsMax * 1000;
   let heardAt = clock.monotonic();

@@ -1,5 +1,5 @@
 /**
- * Settings of a host's own dial unit, read in one go with every fault named. No I/O.
+ * Settings of a host's own dial unit, read in one pass with every fault named. No I/O.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { ok, type Result } from "core/result.ts";
 import { parsed, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, readSettings, required } from "core/settings/settings.ts";
 
-/** The declared table; also the help of the role. */
+/** The settings table; also the help text of the role. */
 export const HOST_DIAL_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
   hostname: required("FLEETCTL_HOST", parsed(parseHostName), { doc: "Name of this host." }),
@@ -24,7 +24,7 @@ export const HOST_DIAL_SETTINGS = {
   }),
 } as const;
 
-/** What a host's unit runs with. */
+/** Configuration of a host's dial unit. */
 export interface HostDialConfig {
   readonly paths: Paths;
   readonly hostname: HostName;
@@ -32,7 +32,7 @@ export interface HostDialConfig {
   readonly credentials: string;
 }
 
-/** File of the key in the folder of credentials. */
+/** Name of the key file in the credentials folder. */
 export const HOST_KEY_CREDENTIAL = "host-dial.key";
 
 /** Reads the settings; every fault is in the details of the refusal. */

@@ -1,7 +1,7 @@
 /**
- * A host's own dial unit (`fleetctl-dial --host`): keeps the host's session with the gateway and
- * runs the jobs that come over it through the root daemon, which knows this unit by its user and
- * lets it run those verbs and no others. It has no outbox, no agent and no rights of its own
+ * A host's own dial unit (`fleetctl-dial --host`). It keeps the host's session with the gateway and
+ * runs the jobs that arrive there through the root daemon. The daemon knows this unit by its user
+ * and allows it those verbs only. The unit has no outbox, no agent and no other rights
  * (docs/adr/0014-the-unit-of-a-host.md).
  *
  * @module
@@ -27,11 +27,11 @@ export type HostUnitPorts = Pick<Host, "clock" | "random" | "sockets" | "log">;
 /** The running unit. */
 export interface HostUnit {
   isConnected(): boolean;
-  /** Says good-bye; verbs that run go on at the daemon. */
+  /** Sends `bye` and closes; running verbs continue in the daemon. */
   close(): Promise<void>;
 }
 
-/** Starts to dial. */
+/** Starts connecting. */
 export function startHostUnit(
   config: HostDialConfig,
   ports: HostUnitPorts,
@@ -67,14 +67,14 @@ export function startHostUnit(
   return { isConnected: () => link.isRegistered(), close: () => link.close(0) };
 }
 
-/** Runs one job to its end; what goes wrong is in the result. */
+/** Runs one job to its end; the result contains any failure. */
 async function runJob(
   job: HostJob,
   at: {
     readonly socket: string;
     readonly ports: HostUnitPorts;
     readonly log: Log;
-    /** Where the job stands, in a line. */
+    /** Reports the progress of the job in one line. */
     readonly tell: (text: string) => void;
   },
 ): Promise<HostJobResult> {
@@ -122,12 +122,12 @@ async function runJob(
   }
 }
 
-/** Steps and notes of a verb are lines; the newest one tells where it stands. */
+/** Steps and notes of a verb are lines; the last one is the current progress. */
 function lastLine(text: string): string {
   return text.trimEnd().split("\n").at(-1)?.trim() ?? "";
 }
 
-/** A host has nothing to say that must not be lost: a job that is cut off is asked for again. */
+/** A host has no events that must survive: the gateway sends an interrupted job again. */
 function noOutbox(epoch: string): Outbox {
   return {
     epoch: () => epoch,

@@ -1,11 +1,11 @@
 /**
- * Bounds of what the dial unit alone decides, each with its unit in its name and its
- * reason beside it.
+ * Limits that concern only the dial unit. Each has its unit in its name and its reason in a
+ * comment.
  *
  * @module
  */
 
-/** Reconnect ladder of a dial unit: doubling, full jitter, reset after a stable connection. */
+/** Reconnect delays of a dial unit: doubling, full jitter, reset after a stable connection. */
 export const BACKOFF_LIMITS = {
   firstMs: 500,
   maxMs: 15_000,

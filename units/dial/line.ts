@@ -1,8 +1,8 @@
 /**
- * One gateway and what belongs to it alone: its outbox and turns, the session, the runner. An agent
- * has a line for the cockpit, one for team chat, or both; they share the runtime, which runs one
- * turn at a time, and nothing else: what was said on one is not told on the other. A line without a
- * gateway takes the turns of an agent that has no cockpit.
+ * One gateway connection and its state: outbox, turns, session, runner. An agent has a connection
+ * to the cockpit, to team chat, or to both. They share the runtime, which runs one turn at a time,
+ * and nothing else: what was said on one is not passed to the other. A line without a gateway runs
+ * the turns of an agent that has no cockpit.
  *
  * @module
  */
@@ -32,38 +32,38 @@ import {
 import type { TurnFiles } from "units/dial/turn_files.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
-/** A line. */
+/** One gateway connection with its store. */
 export interface GatewayLine {
   readonly store: DialStore;
   readonly link: GatewayLink;
   readonly recorder: Recorder;
-  /** Begins to run turns; not before the runtime is there. */
+  /** Starts running turns; call it once the runtime exists. */
   start(work: LineWork): void;
-  /** Stores a turn that comes from this host, and runs it in its order. */
+  /** Stores a turn that comes from this host, and runs it in order. */
   take(turn: AcceptedTurn, asked: EventDraft): Result<"new" | "known">;
   cancel(turnId: string): Promise<void>;
-  /** Takes no further turn; resolves when the running one has ended. */
+  /** Accepts no further turn; resolves when the running one has ended. */
   idle(): Promise<void>;
-  /** Sends what waits, says good-bye. */
+  /** Sends the waiting events, sends `bye` and closes. */
   close(graceMs: number): Promise<void>;
 }
 
-/** What a line needs to run turns. */
+/** What is needed to run turns. */
 export interface LineWork {
   readonly runtime: SupervisedRuntime;
-  /** Told once a turn has its end. */
+  /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
-  /** Somebody decided about an approval. */
+  /** Called when a person decided about an approval. */
   readonly onDecision: (frame: DecisionFrame) => void;
 }
 
-/** What a line is made of. */
+/** Dependencies of a gateway connection. */
 export interface LineParts {
-  /** Absent for a line without a gateway. */
+  /** Absent when there is no gateway. */
   readonly identity: LinkIdentity | undefined;
-  /** What the upgrade carries; the subprotocol of dial-in when absent. */
+  /** Subprotocols and headers of the upgrade; when absent, the dial-in subprotocol is offered. */
   readonly opening?: () => Promise<LinkOpening>;
-  /** Path of its database. */
+  /** Path of the database. */
   readonly path: string;
   readonly databases: Databases;
   readonly sockets: Pick<Sockets, "connectFrames">;
@@ -71,15 +71,15 @@ export interface LineParts {
   readonly random: Random;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Runs one job at a time, all lines together. */
+  /** Runs one job at a time, across all gateway connections of the agent. */
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onBusy: (isBusy: boolean) => void;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onRegistered: () => void;
-  /** Where files of turns go; none come where there is nothing. */
+  /** Storage for the files of turns. Absent for a gateway that sends none. */
   readonly turnFiles?: TurnFiles;
   readonly onFileTaken?: (frame: Extract<InboundFrame, { type: "owner_file_taken" }>) => void;
-  /** Answers to questions of the agent's programs; false when nobody waits for it any more. */
+  /** Handles an answer to a question of the agent's programs; false when no caller waits for it. */
   readonly onAnswer: (frame: AnswerFrame) => boolean;
 }
 
@@ -92,7 +92,7 @@ export type AnswerFrame = Extract<
 /** Frames that decide about an approval. */
 export type DecisionFrame = Extract<InboundFrame, { type: "approval_decision" }>;
 
-/** Opens a line and begins to dial; rejects when its database cannot be opened. */
+/** Opens the store and starts connecting; rejects when the database cannot be opened. */
 export async function openLine(parts: LineParts): Promise<GatewayLine> {
   const { databases, random, clock, log, signal } = parts;
   const store = await openDialStore(databases, parts.path, random.uuid());
@@ -150,7 +150,7 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
   };
 }
 
-/** Where no gateway waits for events, none has to be kept for it. */
+/** A link without a gateway: acknowledges events at once, because no gateway waits for them. */
 function withoutGateway(store: DialStore): GatewayLink {
   return {
     wake: () => store.acknowledge(store.last()),
@@ -162,7 +162,7 @@ function withoutGateway(store: DialStore): GatewayLink {
   };
 }
 
-/** A line, for its frames. */
+/** The state that the frame handlers use. */
 interface At {
   readonly store: DialStore;
   readonly link: GatewayLink;
@@ -172,7 +172,7 @@ interface At {
   readonly parts: LineParts;
 }
 
-/** Keeps a note for the runtime's next turn; false when the disk did not take it. */
+/** Stores a note for the runtime's next turn; false when the disk refused it. */
 function keepNote(id: string, text: string, { store, link, log }: At): boolean {
   const kept = store.notes.add(id, text);
   if (kept.ok) return true;
@@ -181,7 +181,7 @@ function keepNote(id: string, text: string, { store, link, log }: At): boolean {
   return false;
 }
 
-/** Takes a piece of a file; one that cannot be taken comes again on the next connection. */
+/** Stores a piece of a file. If that fails, the gateway sends it again on the next connection. */
 async function takeFile(
   frame: Extract<InboundFrame, { type: "file" }>,
   { link, parts }: At,
@@ -191,7 +191,7 @@ async function takeFile(
   link.send({ type: "file_taken", turn_id: frame.turn_id, n: frame.n, next });
 }
 
-/** Does what the gateway says. */
+/** Handles a frame from the gateway. */
 function handleFrame(frame: InboundFrame, at: At): void {
   const { store, link, runner, work, log, parts } = at;
   switch (frame.type) {
@@ -229,7 +229,8 @@ function handleFrame(frame: InboundFrame, at: At): void {
     }
     case "owner_message_result": {
       if (parts.onAnswer(frame)) return;
-      // Whoever asked has gone; the runtime must not believe that it was read.
+      // The caller has disconnected. The note keeps the runtime from assuming that the owner read
+      // it.
       const note = deliveryNote(frame, "message that you sent by yourself");
       if (note !== undefined) keepNote(`sent|${frame.id}`, note, at);
       return;
@@ -244,7 +245,7 @@ function handleFrame(frame: InboundFrame, at: At): void {
     case "closing":
       return;
     case "job":
-      // Jobs are for a host's own unit; a gateway that asks an agent is mistaken.
+      // Jobs are for a host's own unit. A gateway that sends one to an agent is wrong.
       return log.warning("job not taken", { job: frame.job });
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Approvals on the local socket: asking, which holds its connection until the end, and looking and
- * deciding, which do not. Who may decide is what the kernel says about the peer: root, or the owner
- * of a root other than `/`. The agent's own user is who asks, so it never decides.
+ * Approvals on the local socket. A question keeps its connection open until it ends; reading and
+ * deciding do not. The kernel's peer credentials determine who may decide: root, or the owner of a
+ * root other than `/`. The agent's own user is the one that asks, so it never decides.
  *
  * @module
  */
@@ -21,13 +21,13 @@ import type { Approvals, Outcome } from "units/dial/approvals.ts";
 type Ask = Extract<LocalRequest, { type: "approval_ask" }>;
 type Look = Extract<LocalRequest, { type: "approvals" | "approval_decide" }>;
 
-/** Whose dial unit is asked, and what the kernel says about the peer. */
+/** The agent of this dial unit, and whether the peer may decide. */
 export interface Desk {
   readonly agent: string;
   readonly mayDecide: boolean;
 }
 
-/** Answers what is about approvals and waits for nobody. */
+/** Answers a request that lists approvals or decides about one. Never waits. */
 export function answerApprovals(
   request: Look,
   approvals: Approvals,
@@ -53,8 +53,8 @@ export function answerApprovals(
 }
 
 /**
- * Serves one question to its end. Any line before the decision, and the end of the connection,
- * withdraw it: the next line after a decision claims the approval.
+ * Serves one question to its end. The first line after a decision claims the approval. Any line
+ * before the decision, or the end of the connection, withdraws the question.
  */
 export async function serveQuestion(
   ask: Ask,
@@ -108,7 +108,7 @@ function notYours() {
   );
 }
 
-/** The folder of a socket belongs to its agent, which can put a link to another one there. */
+/** The agent owns the folder of its socket and can link another agent's socket there. */
 export function wrongAgent(wanted: string, agent: string): Refusal {
   return refusal(
     "agent-mismatch",

@@ -1,7 +1,7 @@
 /**
- * The local socket: the agent's own programs write to other agents and ask humans through it. Mode
- * 0600 in the agent's home, and the kernel names the peer: only the agent's own user and root are
- * answered.
+ * The local socket: the agent's own programs use it to write to other agents and to ask humans. It
+ * has mode 0600 and lies in the agent's home. The kernel identifies the peer; only the agent's own
+ * user and root are served.
  *
  * @module
  */
@@ -24,10 +24,11 @@ import type { McpBoard } from "units/dial/mcp_board.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 
-/** MCPs whose proxies hold a connection each. */
+/** MCPs whose proxies each keep a connection open. */
 const PROXIES_MAX = 256;
 /**
- * Connections at once: every question to a human holds one, every turn from this host, every proxy.
+ * Maximum of simultaneous connections. Each question to a human, each turn from this host and each
+ * proxy keeps one open.
  */
 const CONNECTIONS_MAX = 16 + APPROVAL_LIMITS.openMax + WATCHED_TURNS_MAX + PROXIES_MAX;
 /** JSON makes a text at most six times longer. */
@@ -39,9 +40,9 @@ const LINE_BYTES_MAX = 6 *
     ) + 16 * 1024;
 const ROOT_UID = 0;
 
-/** What the socket is made of. */
+/** Dependencies of the socket. */
 export interface LocalSocketParts {
-  /** Whose dial unit this is. */
+  /** The agent of this dial unit. */
   readonly agent: string;
   readonly sockets: Pick<Sockets, "serveUnix">;
   readonly users: Pick<Users, "currentUid">;
@@ -50,7 +51,7 @@ export interface LocalSocketParts {
   readonly approvals: Approvals;
   readonly turns: LocalTurns;
   readonly mcps: Pick<McpBoard, "listed">;
-  /** Under a root other than `/` the agent's uid is the operator's. */
+  /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
   readonly log: Log;
 }
@@ -117,7 +118,7 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
   }
 }
 
-/** The end of the connection is the end of the proxy. */
+/** Registers a proxy's MCP until its connection ends, which means that the proxy has ended. */
 async function holdListed(
   mcp: string,
   mcps: Pick<McpBoard, "listed">,

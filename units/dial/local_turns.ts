@@ -1,7 +1,7 @@
 /**
- * Turns that come from this host over the local socket, and who watches them there. The event that
- * begins such a turn names who asked. Only root is believed about that: the agent's own programs
- * could otherwise speak as somebody else.
+ * Turns that come from this host over the local socket, and their watchers. The first event of such
+ * a turn names the person who asked. Only root is believed about that name; otherwise the agent's
+ * own programs could impersonate another person.
  *
  * @module
  */
@@ -23,29 +23,29 @@ import { type Desk, wrongAgent } from "units/dial/local_approvals.ts";
 /** A request for a turn. */
 export type TurnRequest = Extract<LocalRequest, { type: "turn" }>;
 
-/** What a watcher is shown. */
+/** What a watcher receives. */
 type Shown = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
 
 /** Turns from this host. */
 export interface LocalTurns {
-  /** Stores a turn; `show` is called with everything that comes of it, from its beginning. */
+  /** Stores a turn; calls `show` with each of its events and previews, from the first one. */
   begin(
     turn: { readonly text: string; readonly by: string },
     show: (shown: Shown) => void,
   ): Result<WatchedTurn>;
-  /** Shows a preview to who watches its turn. */
+  /** Passes a preview to the watcher of its turn. */
   preview(event: PreviewEvent): void;
 }
 
-/** A turn in the hands of who asked for it. */
+/** A turn, for the connection that requested it. */
 export interface WatchedTurn {
   readonly turnId: string;
   cancel(): Promise<void>;
-  /** Ends the watching and leaves the turn as it is. */
+  /** Stops watching; the turn continues. */
   leave(): void;
 }
 
-/** What local turns are made of. */
+/** Dependencies of local turns. */
 export interface LocalTurnParts {
   readonly line: Pick<GatewayLine, "store" | "take" | "cancel">;
   readonly clock: Pick<Clock, "now">;
@@ -53,12 +53,15 @@ export interface LocalTurnParts {
   readonly log: Log;
 }
 
-/** Turns from the host that are watched at once. */
+/** Maximum number of host turns that are watched at once. */
 export const WATCHED_TURNS_MAX = 8;
-/** Bytes that wait for a watcher; one that does not read loses the watch and not the turn. */
+/**
+ * Bytes that may wait for a watcher. A watcher that does not read loses the watch; the turn
+ * continues.
+ */
 const UNREAD_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Opens the turns of a line. */
+/** Creates the local turns of one gateway connection. */
 export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): LocalTurns {
   const watchers = new Map<string, (shown: Shown) => void>();
   line.store.listen((drafts) => {
@@ -119,7 +122,7 @@ export async function serveTurn(
     });
     sent.catch(done.reject);
   };
-  // What is shown before the answer to the request waits for it.
+  // Buffers what is shown before the request has been answered.
   const early: Shown[] = [];
   let show = (shown: Shown): unknown => early.push(shown);
   const begun = turns.begin(request, (shown) => void show(shown));
@@ -137,7 +140,7 @@ export async function serveTurn(
   }
 }
 
-/** Takes what comes on the connection of a turn; returns when the connection has ended. */
+/** Handles the lines on the connection of a turn; returns when the connection has ended. */
 async function obey(
   next: () => Promise<string | undefined>,
   cancel: () => Promise<void>,

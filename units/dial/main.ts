@@ -1,7 +1,7 @@
 /**
  * Composition root of `fleetctl-dial`. As the unit of one agent it picks the runtime's definition
- * and driver, and keeps the session with the gateway: permission set `dial` of the agent. With
- * `--host` it is the host's own unit, which runs jobs: permission set `host-dial` of the host.
+ * and driver and keeps the session with the gateway, with the agent's permission set `dial`. With
+ * `--host` it is the host's own unit, which runs jobs with the host's permission set `host-dial`.
  *
  * @module
  */
@@ -38,7 +38,7 @@ await helpOrRefuse(PROGRAM, {
   arguments: { "--host": "first: be the unit of the host, not of an agent" },
 });
 
-/** Settings of either kind, or the end of the program. */
+/** Settings of either kind; exits when they are not usable. */
 const settings = <T>(read: Result<T>) =>
   usableOrExit(PROGRAM, read, Deno.args[isHost ? 1 : 0] === "--check-config");
 

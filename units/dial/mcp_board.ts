@@ -1,6 +1,7 @@
 /**
- * Which MCPs the running program has: by its own report, or by the connections of our proxies, each
- * of which says so once the program has listed its tools. Written down for verbs on this host.
+ * Which MCPs the running program has. Known from the program's own report, or from the connections
+ * of our proxies: each one reports once the program has listed its tools. Written to a file for
+ * verbs on this host.
  *
  * @module
  */
@@ -12,18 +13,21 @@ import type { Log } from "core/ports/log.ts";
 import type { McpLoad, McpLoadState } from "core/runtimes/mcp_load.ts";
 import { createNewestFile } from "units/dial/newest_file.ts";
 
-/** What is known of the MCPs of one agent. */
+/** What is known about the MCPs of one agent. */
 export interface McpBoard {
-  /** Takes the program's own report, which replaces the one before. */
+  /** Accepts the program's own report, which replaces the previous one. */
   report(loads: readonly McpLoad[]): void;
-  /** A proxy has listed the tools of its MCP for the program; returns what is called at its end. */
+  /**
+   * Records that the program has listed an MCP's tools through a proxy. Returns a function to call
+   * when the proxy ends.
+   */
   listed(mcp: string): () => void;
-  /** The program has ended: nothing that it said holds any more. */
+  /** The program has ended: its reports are no longer valid. */
   forget(): void;
   settled(): Promise<void>;
 }
 
-/** Names that are kept at most; an agent has fewer. */
+/** Maximum number of names kept; an agent has fewer. */
 const NAMES_MAX = 512;
 
 /** Creates the board; `folder` must exist before the first report. */
@@ -37,7 +41,7 @@ export function createMcpBoard(parts: {
   const startedMs = clock.now();
   const file = createNewestFile({ files, log, path: `${parts.folder}/${MCPS_FILE}` });
   let reported: readonly McpLoad[] = [];
-  /** Connections of proxies, by MCP: a program may open more than one. */
+  /** Number of proxy connections by MCP: a program may open more than one. */
   const connections = new Map<string, number>();
   let last = "";
 

@@ -1,7 +1,7 @@
 /**
- * Questions of this agent's programs to its gateways: messages to other agents and their names, and
- * messages to the owner. Each
- * is asked again on a new connection under the same id, and ends after a while in any case.
+ * Requests of this agent's programs to its gateways: messages to other agents, the names of those
+ * agents, and messages to the owner. A request without an answer is sent again on a new connection
+ * under the same id, and ends at its time limit.
  *
  * @module
  */
@@ -18,37 +18,37 @@ type Answer = Extract<
   ServerFrame,
   { type: "message_result" | "agents_result" | "owner_message_result" }
 >;
-/** What is asked of a gateway. */
+/** A request to a gateway. */
 export type Question = Extract<ClientFrame, { type: "message" | "agents" | "owner_message" }>;
 
-/** What became of a message to the owner; `pending` while the gateway does not know. */
+/** The outcome of a message to the owner; `pending` while the gateway does not know it. */
 export interface OwnerDelivery {
   readonly outcome: string;
   readonly ids: readonly string[];
   readonly reason: string | undefined;
 }
 
-/** Asking the gateway. */
+/** Requests to the gateways. */
 export interface GatewayQuestions {
-  /** Resolves when the message is a turn of the other agent, or with the reason why not. */
+  /** Resolves when the message is a turn of the other agent, or with the reason why it is not. */
   sendMessage(
     message: { readonly to: string; readonly text: string; readonly id?: string | undefined },
   ): Promise<Result<void>>;
   agentNames(): Promise<Result<readonly string[]>>;
-  /** Resolves with what became of it, or with the reason why it is not sent. */
+  /** Resolves with the outcome, or with the reason why the message was not sent. */
   sendToOwner(
     message: { readonly text: string; readonly id?: string | undefined },
   ): Promise<Result<OwnerDelivery>>;
-  /** Hands over an answer; false when nobody waits for it. */
+  /** Delivers an answer; false when no caller waits for it. */
   answered(frame: Answer): boolean;
-  /** Asks everything again that has no answer; called when a connection is registered. */
+  /** Sends all unanswered requests again; called when a connection is registered. */
   askAgain(): void;
 }
 
-/** Questions without an answer. */
+/** Maximum number of unanswered requests. */
 const OPEN_MAX = 64;
 
-/** Makes the questions; `send` gives a frame to its connection, if there is one. */
+/** Creates the requests; `send` passes a frame to the connection, if there is one. */
 export function createQuestions(parts: {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,6 +1,6 @@
 /**
- * A small file that holds the newest of many texts. One that comes while another is being written
- * takes the next turn; a disk that is full is logged and changes nothing else.
+ * A small file that contains the newest of many texts. A text that arrives during a write is
+ * written next. A failed write is logged and has no other effect.
  *
  * @module
  */
@@ -13,11 +13,11 @@ import type { Log } from "core/ports/log.ts";
 export interface NewestFile {
   /** Writes it soon. */
   tell(text: string): void;
-  /** Resolves when what was told is written. */
+  /** Resolves when the last text given to `tell` is written. */
   settled(): Promise<void>;
 }
 
-/** Creates the writer; the folder of `path` must be there. */
+/** Creates the writer; the folder of `path` must exist. */
 export function createNewestFile(
   parts: { readonly files: Pick<Files, "write">; readonly log: Log; readonly path: string },
 ): NewestFile {

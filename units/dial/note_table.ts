@@ -1,7 +1,7 @@
 /**
- * What the runtime is told with its next turn, in the dial unit's database: what became of
- * messages, what the owner did with answers. Each is told once; its id is kept, so that one which
- * comes again is known.
+ * Notes for the runtime's next turn, in the dial unit's database: outcomes of messages, and what
+ * the owner did with answers. Each is given to the runtime once. Its id is kept, so that a repeated
+ * note is recognized.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 
-/** Text of the table. */
+/** SQL of the table. */
 export const NOTE_TABLE = `
 create table if not exists notes (
   place integer primary key autoincrement,
@@ -21,16 +21,16 @@ create table if not exists notes (
 create index if not exists notes_untold on notes (place) where is_told = 0;
 `;
 
-/** Notes with one turn; more of them say nothing new. */
+/** Maximum number of notes with one turn; more would add nothing useful. */
 const AT_ONCE_MAX = 8;
-/** Notes that are remembered. */
+/** Maximum number of notes kept. */
 const KEPT_MAX = 512;
 
 /** Notes that wait for a turn. */
 export interface NoteTable {
-  /** Stores a note; the same one again changes nothing. */
+  /** Stores a note; a repeated id changes nothing. */
   add(id: string, text: string): Result<void>;
-  /** Returns the oldest notes, and does not return them again. */
+  /** Returns the oldest notes and marks them as delivered. */
   take(): readonly string[];
 }
 
@@ -53,7 +53,7 @@ export function openNoteTable(db: Database): NoteTable {
     take: () => {
       const rows = untold.all(AT_ONCE_MAX);
       if (rows.length === 0) return [];
-      // A disk that is full tells them again with the turn after this one.
+      // If this write fails, the next turn repeats the notes.
       writeSql(db, "the note", () => rows.forEach(({ place }) => tell.run(place ?? 0)));
       return rows.map(({ text }) => String(text));
     },

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of an outbox: which numbers are acknowledged, on the wire and waiting. No I/O; the
- * events themselves lie in SQLite (`units/dial/store.ts`).
+ * The arithmetic of an outbox: which numbers are acknowledged, in flight and waiting. No I/O; the
+ * events themselves are in SQLite (`units/dial/store.ts`).
  *
  * | Input | Condition | Next |
  * |---|---|---|
@@ -25,10 +25,10 @@ export interface OutboxWindow {
 /** What a fresh registration means for the outbox. */
 export type Resume =
   | { readonly kind: "resume"; readonly window: OutboxWindow }
-  /** Numbers of the two sides cannot be joined; begin a new epoch with what still waits. */
+  /** The numbers of the two sides do not match; start a new epoch with the waiting events. */
   | { readonly kind: "renumber" };
 
-/** Decides how to go on after `registered`; `dropped` is the last number that was deleted. */
+/** Decides how to continue after `registered`; `dropped` is the last number that was deleted. */
 export function decideResume(of: {
   readonly ackedAtGateway: number;
   readonly dropped: number;
@@ -39,12 +39,12 @@ export function decideResume(of: {
   return { kind: "resume", window: { acked: ackedAtGateway, sent: ackedAtGateway, last } };
 }
 
-/** Notes that events up to `last` are stored. */
+/** Records that events up to `last` are stored. */
 export function appendedTo(window: OutboxWindow, last: number): OutboxWindow {
   return last > window.last ? { ...window, last } : window;
 }
 
-/** Notes an acknowledgement; one for a number that was never sent changes nothing. */
+/** Records an acknowledgement; ignores one for a number that was never sent. */
 export function acknowledged(window: OutboxWindow, seq: number): OutboxWindow {
   return seq > window.acked && seq <= window.sent ? { ...window, acked: seq } : window;
 }
@@ -58,7 +58,7 @@ export function nextToSend(
   return to > window.sent ? { from: window.sent + 1, to } : undefined;
 }
 
-/** Notes that everything up to `seq` was handed to the socket. */
+/** Records that everything up to `seq` was passed to the socket. */
 export function sentUpTo(window: OutboxWindow, seq: number): OutboxWindow {
   return seq > window.sent ? { ...window, sent: Math.min(seq, window.last) } : window;
 }

@@ -1,6 +1,7 @@
 /**
- * Files that the agent offers to its owner: read from one folder in the agent's home, sent piece by
- * piece, each after the gateway holds the one before. On a new connection a file begins anew.
+ * Files that the agent offers to its owner. They are read from one folder in the agent's home and
+ * sent in pieces. Each piece is sent after the gateway has stored the previous one. On a new
+ * connection, a file starts over.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { fileName } from "core/teamchat/file_refs.ts";
 import type { OwnerDelivery } from "units/dial/messages.ts";
 
-/** What a program of the agent asks. */
+/** A file that a program of the agent offers. */
 export interface FileOffer {
   readonly name: string;
   readonly description: string;
@@ -26,13 +27,13 @@ export interface FileOffer {
 
 /** Offering files. */
 export interface OwnerFiles {
-  /** Resolves when the owner is asked, or with the reason why not. */
+  /** Resolves when the owner is asked about the file, or with the reason why not. */
   offer(file: FileOffer): Promise<Result<OwnerDelivery>>;
-  /** The gateway holds a piece. */
+  /** Records that the gateway has stored a piece. */
   taken(frame: Extract<InboundFrame, { type: "owner_file_taken" }>): void;
-  /** Hands over a result; false when nobody waits for it. */
+  /** Delivers a result; false when no caller waits for it. */
   answered(frame: Extract<InboundFrame, { type: "owner_message_result" }>): boolean;
-  /** Begins everything anew that has no answer. */
+  /** Restarts every file that has no answer. */
   sendAgain(): void;
 }
 
@@ -40,14 +41,14 @@ interface Open {
   readonly offer: FileOffer;
   readonly bytes: Uint8Array;
   readonly resolve: (answer: Result<OwnerDelivery>) => void;
-  /** Gives up when nothing moves. */
+  /** Cancels the timer that gives up when there is no progress. */
   stopWait: () => void;
 }
 
-/** Files at once: each is in memory. */
+/** Maximum number of files at once: each is in memory. */
 const OPEN_MAX = 2;
 
-/** Makes it; `folder` is where files are put to be sent. */
+/** Creates the sender; `folder` is where programs put the files to send. */
 export function createOwnerFiles(parts: {
   readonly files: Files;
   readonly folder: string;

@@ -1,18 +1,18 @@
 /**
- * Words for what a gateway tells an agent about its messages. The runtime reads them before the
- * text of its next turn, each in brackets on a line of its own, so that it can tell them from the
- * owner's words. Pure.
+ * Notes about what a gateway reports on an agent's messages. The runtime reads them before the text
+ * of its next turn. Each is in brackets on a separate line, so that the runtime can tell it from
+ * the owner's words. Pure.
  *
  * @module
  */
 
 import type { InboundFrame } from "units/dial/client_session.ts";
 
-/** Outcomes that the agent need not be told about. */
+/** Outcomes that need no note. */
 const EXPECTED: ReadonlySet<string> = new Set(["delivered", "cancelled"]);
 const TEXT_LENGTH_MAX = 2_000;
 
-/** The note of a delivery; undefined when all went well. */
+/** The note about a delivery; undefined when it succeeded. */
 export function deliveryNote(
   { outcome, reason }: Pick<Extract<InboundFrame, { type: "delivery" }>, "outcome" | "reason">,
   what = "previous answer",
@@ -24,7 +24,7 @@ export function deliveryNote(
     : `[delivery: the owner did not receive the ${what}, ${oneLine(outcome, 40)}${why}]`;
 }
 
-/** The note of an event; undefined for a kind of a newer gateway. */
+/** The note about an event; undefined for a kind from a newer gateway. */
 export function ownerEventNote(
   frame: Extract<InboundFrame, { type: "owner_event" }>,
 ): string | undefined {
@@ -75,7 +75,7 @@ function types(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map((type) => oneLine(String(type), 64)) : [];
 }
 
-/** Nothing in a note may look like the end of it, or like a line of its own. */
+/** Removes line breaks and brackets, so that a text can neither end its note nor imitate one. */
 function oneLine(text: string, max: number): string {
   return text.replace(/[\p{Cc}\s[\]]+/gu, " ").trim().slice(0, max);
 }

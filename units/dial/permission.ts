@@ -1,9 +1,9 @@
 /**
  * The dial unit's answer to a runtime's permission request. A command that reaches a blocked tool
- * is denied. A call of one of our MCPs is decided by the gate's rule; behind our proxy it is not
- * asked about here, because the proxy asks, with the arguments of the call itself. Everything else
- * is asked of a human, as an approval like any other. The runtime asks before it acts, so its wish
- * is what is decided about.
+ * is denied. A call of one of our MCPs is decided by the gate's rule. A call behind our proxy needs
+ * no approval here, because the proxy requests one with the arguments of the call itself.
+ * Everything else becomes an approval for a human. The runtime asks before it acts, so the decision
+ * is about what it intends to do.
  *
  * @module
  */
@@ -28,24 +28,24 @@ import type {
 } from "units/dial/runtimes/acp_permission.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 
-/** Where permission requests are answered; closed until the approvals are open. */
+/** Answers permission requests; denies those that need an approval until the approvals are open. */
 export interface PermissionDesk {
   readonly decide: PermissionDecider;
   open(approvals: Approvals): void;
 }
 
-/** What the policy of a runtime's own tools is: ask about whatever it asks about. */
+/** Policy of a runtime's own tools: every request of the runtime needs an approval. */
 const RUNTIME_POLICY = "fleetctl.runtime-permission.1";
 
-/** Of a word of a command that is logged. */
+/** Maximum size of a command's word in the log. */
 const RULE_BYTES_MAX = 256;
 /** Version in the gate of an MCP that is reached by URL. */
 const BY_URL = "http";
 
-/** Some programs ask before they know what the model wants of the tool. */
+/** Note for programs that ask before they know the arguments of the call. */
 const NOT_TOLD = "the program asks without the arguments of the call";
 
-/** Makes the desk of one agent. */
+/** Creates the permission endpoint of one agent. */
 export function createPermissionDesk(parts: {
   readonly runtime: string;
   readonly paths: Paths;
@@ -79,11 +79,11 @@ export function createPermissionDesk(parts: {
   };
 }
 
-/** The question to a human. */
+/** A question for a human. */
 interface Question {
   readonly call: Omit<ToolCall, "agent">;
   readonly policy: string;
-  /** The policy after the decision: approved under other rules is not approved. */
+  /** Policy at the time of use. An approval does not count if the policy has changed since. */
   readonly policyNow: () => Promise<string | undefined>;
 }
 
@@ -93,13 +93,13 @@ interface QuestionSite {
   readonly paths: Paths;
 }
 
-/** Decides by rule, or returns what is to be asked. */
+/** Decides by rule, or returns the question for a human. */
 async function questionOf(
   asked: PermissionAsk,
   site: QuestionSite,
 ): Promise<PermissionAnswer | Question> {
   const { mcp = "", isProxied = false } = asked;
-  // The name comes from the model: only the name of an MCP may become that of a file.
+  // The model supplies the name; only a valid MCP name may become a file name.
   const name = parseMcpName(mcp);
   const file = name.ok ? site.paths.gate(name.value) : undefined;
   const isGated = file !== undefined && await site.files.stat(file) !== undefined;
@@ -107,7 +107,7 @@ async function questionOf(
   return await foreignTool(asked, site);
 }
 
-/** A tool of the program itself, or of a server that is none of ours. */
+/** The question about a tool of the program itself, or of a server that is not ours. */
 async function foreignTool(
   asked: PermissionAsk,
   site: QuestionSite,
@@ -129,7 +129,10 @@ async function foreignTool(
   };
 }
 
-/** The gate's rule. A call behind our proxy passes when it may be asked about: the proxy asks. */
+/**
+ * Decides by the gate's rule. A call behind our proxy passes unless it is blocked, because the
+ * proxy requests the approval.
+ */
 async function byGate(
   asked: PermissionAsk,
   file: string,
@@ -143,12 +146,11 @@ async function byGate(
   const call = { mcp, version, tool, arguments: argumentsOf(given), origin: DIRECT };
   const verdict = decideCall(gate.value, { ...call, agent: "" });
   if (verdict.decision === "block") return deny(verdict.why);
-  // Also behind our proxy: a tool of the program itself must not pass by a name that
-  // looks like ours.
+  // Also checked behind our proxy: a tool of the program itself must not pass with a similar name.
   if (accepted?.has(tool) === false) return deny(unreviewed({ ...call, agent: "" }, "new"));
   if (isProxied) return { decision: "allow" };
   if (verdict.decision === "allow") {
-    // A server at a URL is reached without our proxy; another one only has a name of ours.
+    // Only a server at a URL is reached without our proxy. Any other server merely uses our name.
     return version === BY_URL ? { decision: "allow" } : await foreignTool(asked, site);
   }
   return {
@@ -169,7 +171,7 @@ async function askAbout(
   const question = await approvals.ask(call, { policy, isDestructive: true });
   if (!question.ok) return deny(question.error);
   const { approval, outcome, delivered, use, withdraw } = question.value;
-  // The runtime took its question back: nobody is asked any longer.
+  // The runtime withdrew its question, so the approval is withdrawn too.
   signal?.addEventListener("abort", withdraw, { once: true });
   if (signal?.aborted === true) withdraw();
   try {
@@ -205,7 +207,7 @@ function argumentsOf(value: unknown): Readonly<Record<string, unknown>> {
   return Array.isArray(value) ? { value } : value as Readonly<Record<string, unknown>>;
 }
 
-/** The command of a request about a shell, in the spellings that runtimes use. */
+/** The shell command of a request, in the spellings that runtimes use; its title otherwise. */
 function commandOf({ arguments: given, title }: PermissionAsk): string | undefined {
   const { command, cmd } = argumentsOf(given);
   const found = command ?? cmd;

@@ -1,7 +1,7 @@
 /**
- * Puts events into the outbox and waits where that is not possible: while the outbox is full, what
- * a runtime reports is not taken (so the runtime is not read from), and while the disk refuses, the
- * write is tried again. Nothing that was reported is dropped.
+ * Puts events into the outbox and waits when that is not possible. While the outbox is full, the
+ * runtime's events are not accepted, so the runtime is not read from. While the disk refuses, the
+ * write is retried. No reported event is dropped.
  *
  * @module
  */
@@ -11,24 +11,26 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { DialStore, EventDraft, TurnMove } from "units/dial/store.ts";
 
-/** Recording events. */
+/** Records events. */
 export interface Recorder {
-  /** Resolves when the events are on disk; what a runtime reports waits for room first. */
+  /**
+   * Resolves when the events are on disk. The runtime's events first wait for space in the outbox.
+   */
   record(drafts: readonly EventDraft[], options?: RecordOptions): Promise<void>;
-  /** Tells that the gateway acknowledged something. */
+  /** Signals that the gateway acknowledged events. */
   roomMade(): void;
 }
 
-/** How to record. */
+/** Options of a record. */
 export interface RecordOptions {
   readonly move?: TurnMove;
-  /** Events of our own that are few and must not wait behind a full outbox. */
+  /** Marks the unit's own events: they are few and must not wait behind a full outbox. */
   readonly isControl?: boolean;
 }
 
 const RETRY_MS = 1_000;
 
-/** Makes the recorder; `onStored` is told after each write, `signal` ends all waiting. */
+/** Creates the recorder. `onStored` is called after each write; `signal` ends all waiting. */
 export function createRecorder(parts: {
   readonly store: DialStore;
   readonly clock: Clock;

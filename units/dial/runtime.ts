@@ -1,7 +1,7 @@
 /**
- * Keeps the agent's runtime running: starts it, starts it again with back-off when it dies, and
- * tells its state. Knows nothing of the gateway or of turns.
- * Why it is a child of the dial unit: ADR 0003.
+ * Keeps the agent's runtime running: starts it, restarts it with back-off when it dies, and reports
+ * its state. Knows nothing of the gateway or of turns. ADR 0003 explains why it is a child of the
+ * dial unit.
  *
  * @module
  */
@@ -19,13 +19,16 @@ import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.t
 
 /** The supervised runtime. */
 export interface SupervisedRuntime {
-  /** A session that runs; while none does, the next start's outcome: the session or why not. */
+  /**
+   * Returns the running session. If there is none, waits for the next start and returns the session
+   * or the reason why it failed.
+   */
   session(): Promise<Result<RuntimeSession, string>>;
-  /** Ends the runtime for good. */
+  /** Ends the runtime and does not restart it. */
   close(graceMs: number): Promise<void>;
 }
 
-/** What the supervisor is made of. */
+/** Dependencies of the supervisor. */
 export interface RuntimeParts {
   readonly driver: RuntimeDriver;
   readonly clock: Clock;
@@ -34,13 +37,13 @@ export interface RuntimeParts {
   readonly onState: (state: AgentState, reason?: string) => void;
 }
 
-/** Starts to supervise; the first start begins at once. */
+/** Starts supervising; the first start begins at once. */
 export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
   const { driver, clock, random, log, onState } = parts;
   const stop = new AbortController();
   let current: RuntimeSession | undefined;
   let waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
-  /** Cuts the wait before the next start short. */
+  /** Cuts short the wait before the next start. */
   let hurry = new AbortController();
 
   function settle(outcome: Result<RuntimeSession, string>): void {

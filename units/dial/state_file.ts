@@ -1,6 +1,6 @@
 /**
  * The agent's state as a small file in the dial unit's folder, for `fleetctl agents list` on this
- * host. The newest state counts.
+ * host. It contains only the newest state.
  *
  * @module
  */
@@ -12,15 +12,15 @@ import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 import { createNewestFile } from "units/dial/newest_file.ts";
 
-/** Where states are told. */
+/** Writer of the agent's state. */
 export interface StateFile {
-  /** Writes it soon; a full disk is logged and changes nothing else. */
+  /** Schedules a write. A failed write is logged and has no other effect. */
   tell(state: AgentState, reason: string | undefined): void;
-  /** Resolves when what was told is written. */
+  /** Resolves when the last state is written. */
   settled(): Promise<void>;
 }
 
-/** Creates the teller; `folder` must be there. */
+/** Creates the writer; `folder` must exist. */
 export function createStateFile(
   parts: {
     readonly files: Pick<Files, "write">;

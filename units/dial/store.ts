@@ -1,10 +1,10 @@
 /**
- * What a dial unit must not forget, in one SQLite file: the outbox of durable events and the turns
- * that it accepted. A change of a turn and its event are one transaction, so that a kill between
- * the two cannot happen. Times are passed in.
+ * The durable state of a dial unit, in one SQLite file: the outbox of durable events and the
+ * accepted turns. A change of a turn and its event are one transaction, so that a crash cannot
+ * separate them. Times are passed in.
  *
- * Acknowledged events are deleted with the next write: to lose a deletion does no harm, because the
- * gateway says at each registration how far it has come.
+ * Acknowledged events are deleted with the next write. Losing a deletion does no harm, because the
+ * gateway states at each registration how far it has come.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import {
 } from "units/dial/approval_table.ts";
 import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
 
-// `bytes` stands before `payload`: behind it, SQLite would read every payload to sum the sizes.
+// `bytes` comes before `payload`: otherwise SQLite would read every payload to sum the sizes.
 const TABLES = `
 create table if not exists meta (name text primary key, value text not null) strict;
 create table if not exists outbox (
@@ -45,7 +45,7 @@ create table if not exists turns (
 ) strict;
 `;
 
-/** An event about to be numbered. */
+/** An event without its number. */
 export interface EventDraft {
   readonly at: number;
   readonly turnId?: string | undefined;
@@ -60,7 +60,7 @@ export interface AcceptedTurn {
   readonly origin: string;
 }
 
-/** What a change does to a turn, together with its events. */
+/** A state change of a turn, stored together with its events. */
 export interface TurnMove {
   readonly turnId: string;
   readonly to: "running" | "ended";
@@ -70,29 +70,29 @@ export interface TurnMove {
 export interface DialStore {
   /** Identity of the outbox. */
   epoch(): string;
-  /** Last number given out, and last number that need not be sent again. */
+  /** Last number assigned, and last number that need not be sent again. */
   last(): number;
   dropped(): number;
   /** Bytes that wait for the gateway's acknowledgement. */
   waitingBytes(): number;
   /** Numbers and stores events, and moves a turn or an approval with them. */
   append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void>;
-  /** Calls that a human decides about; written through `append` only. */
+  /** Approvals of calls; written only through `append`. */
   readonly approvals: Omit<ApprovalTable, "put">;
-  /** What the runtime is told with its next turn. */
+  /** Notes for the runtime's next turn. */
   readonly notes: NoteTable;
   read(from: number, to: number): readonly DurableEvent[];
   acknowledge(seq: number): void;
-  /** Gives the waiting events new numbers from 1 in a new epoch. */
+  /** Renumbers the waiting events from 1 in a new epoch. */
   renumber(newEpoch: string): Result<void>;
-  /** Stores a turn with its event, if it has one; the same turn again changes nothing. */
+  /** Stores a turn, with its event if given. A known turn changes nothing. */
   accept(turn: AcceptedTurn, asked?: EventDraft): Result<"new" | "known">;
-  /** Tells of events once they are stored; returns how to end that. */
+  /** Calls `listener` with events once they are stored; returns a function that unsubscribes. */
   listen(listener: (drafts: readonly EventDraft[]) => void): () => void;
-  /** The oldest turn that was not begun. */
+  /** The oldest turn that has not started. */
   nextTurn(): AcceptedTurn | undefined;
   stateOf(turnId: string): "accepted" | "running" | "ended" | undefined;
-  /** Turns that were begun and not ended: after a start, those a kill interrupted. */
+  /** Turns that started and did not end: after a start, those that a crash interrupted. */
   runningTurns(): readonly string[];
   /** Turns whose end the gateway has not acknowledged. */
   openTurns(): readonly string[];
@@ -124,7 +124,7 @@ class SqliteDialStore implements DialStore {
   readonly #sql: ReturnType<typeof statements>;
   #epoch: string;
   #last: number;
-  /** Last acknowledged number; rows up to `#deleted` are gone already. */
+  /** Last acknowledged number; rows up to `#deleted` are already deleted. */
   #dropped: number;
   #deleted: number;
   #waiting: number;
@@ -191,7 +191,7 @@ class SqliteDialStore implements DialStore {
     const shift = this.#dropped;
     const written = writeSql(this.#db, "the outbox", () => {
       this.#sql.drop.run(shift);
-      // Downwards in two steps: the new numbers must not meet old ones on the way.
+      // Two steps, through negative numbers, so that new numbers never collide with old ones.
       this.#db.exec("update outbox set seq = -seq");
       this.#sql.shiftEvents.run(shift);
       this.#sql.shiftEnds.run(shift);
@@ -305,7 +305,7 @@ function statements(db: Database) {
       "select turn_id from turns where state <> 'ended' or end_seq > ? order by place",
     ),
     begin: db.prepare("update turns set state = 'running' where turn_id = ?"),
-    // The text of an ended turn is not needed any more; its id is, against repetition.
+    // An ended turn no longer needs its text. Its id stays, to recognize a repeated turn.
     end: db.prepare("update turns set state = 'ended', end_seq = ?, text = '' where turn_id = ?"),
     forget: db.prepare(
       "delete from turns where state = 'ended' and end_seq <= ? and place <= " +

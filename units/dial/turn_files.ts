@@ -1,6 +1,6 @@
 /**
- * Files that come with turns: taken piece by piece, kept in the agent's home below the dial unit's
- * own folder, named in the text of their turn. The oldest go when there are many.
+ * Files that come with turns: received in pieces, kept in the agent's home below the dial unit's
+ * folder, and named in the text of their turn. When there are too many, the oldest are removed.
  *
  * @module
  */
@@ -15,20 +15,22 @@ import { fileName } from "core/teamchat/file_refs.ts";
 
 type Piece = Extract<InboundFrame, { type: "file" }>;
 
-/** Taking files. */
+/** Files of turns. */
 export interface TurnFiles {
-  /** Takes a piece; returns how much of the file is here, or undefined when it cannot be taken. */
+  /**
+   * Stores a piece. Returns how much of the file is stored, or undefined when it cannot be stored.
+   */
   take(piece: Piece): Promise<number | undefined>;
-  /** Lines about the files of a turn, for its text. */
+  /** Lines that describe the files of a turn, for its text. */
   linesOf(turnId: string, files: readonly TurnFile[]): readonly string[];
 }
 
-/** Turns whose files are kept. */
+/** Number of turns whose files are kept. */
 const TURNS_KEPT = 64;
-/** Turn ids name folders. */
+/** Turn ids are folder names, so their characters are restricted. */
 const TURN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** Makes it; `folder` is its own. */
+/** Creates the storage; no other code uses `folder`. */
 export function createTurnFiles(parts: {
   readonly files: Files;
   readonly folder: string;

@@ -1,6 +1,6 @@
 /**
- * Runs accepted turns, one after the other, and records what the runtime reports. A turn has one
- * end: the runtime's own outcome, or the stated reason why there is none.
+ * Runs accepted turns one after the other, and records what the runtime reports. A turn ends once:
+ * with the runtime's own outcome, or with the stated reason why there is none.
  *
  * | Found at start | Becomes |
  * |---|---|
@@ -20,27 +20,27 @@ import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
 
-/** Running turns. */
+/** Runs turns. */
 export interface TurnRunner {
-  /** Tells that a turn was accepted. */
+  /** Signals that a turn was accepted. */
   wake(): void;
   cancel(turnId: string): Promise<void>;
-  /** Takes no further turn; resolves when the running one has ended. */
+  /** Starts no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
 }
 
-/** What the runner is made of. */
+/** Dependencies of the runner. */
 export interface RunnerParts {
   readonly store: DialStore;
   readonly recorder: Recorder;
   readonly runtime: SupervisedRuntime;
   readonly clock: Clock;
   readonly log: Log;
-  /** Runs one job at a time, with those of other runners of the same runtime. */
+  /** Runs one job at a time, across all runners of the same runtime. */
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onBusy: (isBusy: boolean) => void;
-  /** Told when the end of a turn is on disk. */
+  /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
 }
 
@@ -60,10 +60,10 @@ const CANCELLED: TurnOutcome = {
   reason: "Cancelled before the runtime had it",
 };
 
-/** Characters of a reason, which may hold the last words of a program. */
+/** Maximum length of a reason, which may contain a program's last output, in characters. */
 const REASON_LENGTH_MAX = 4_000;
 
-/** Starts the runner; ends first what an earlier process left running. */
+/** Starts the runner; first ends the turns that an earlier process left running. */
 export function startTurnRunner(parts: RunnerParts): TurnRunner {
   const runner = new SerialRunner(parts);
   runner.start();
@@ -73,7 +73,7 @@ export function startTurnRunner(parts: RunnerParts): TurnRunner {
 class SerialRunner implements TurnRunner {
   readonly #parts: RunnerParts;
   readonly #cancelled = new Set<string>();
-  /** Turns whose end is being recorded: a turn has one. */
+  /** Turns whose end is being recorded, so that each ends only once. */
   readonly #ending = new Set<string>();
   #running: { readonly turnId: string; session?: RuntimeSession } | undefined;
   #isClosed = false;
@@ -125,7 +125,7 @@ class SerialRunner implements TurnRunner {
   async #run(turn: AcceptedTurn): Promise<void> {
     const { recorder, runtime, clock, onBusy } = this.#parts;
     const { turnId } = turn;
-    // Cancelled while another gateway's turn had the runtime.
+    // Cancelled while another gateway's turn used the runtime.
     if (this.#parts.store.stateOf(turnId) !== "accepted" || this.#isClosed) return;
     const running: { readonly turnId: string; session?: RuntimeSession } = { turnId };
     this.#running = running;
@@ -166,7 +166,7 @@ class SerialRunner implements TurnRunner {
     }));
   }
 
-  /** Shows a preview, or records an event; the runtime is not read from until this is done. */
+  /** Passes on a preview or records an event. The runtime is not read from until this is done. */
   async #take(
     turnId: string,
     update: RuntimeUpdate,
@@ -203,7 +203,7 @@ class SerialRunner implements TurnRunner {
   }
 }
 
-/** The durable event of an update. */
+/** Converts an update to its durable event. */
 function draftOf(
   update: Exclude<RuntimeUpdate, { kind: "text_delta" }>,
 ): { readonly kind: string; readonly payload: Record<string, unknown> } {
