@@ -1,7 +1,7 @@
 /**
- * Gathers what decides how this host should look: ledger, catalog, defaults, secrets, runtimes and
- * roles, as one `Facts` for the planner. Reads only, except `ensureState`, which creates what a new
- * root lacks. What cannot be read for one agent or one MCP is listed and hides nothing else.
+ * Collects the planner's inputs as one `Facts`: ledger, catalog, defaults, secrets, runtimes and
+ * roles. Reads only, except `ensureState`, which creates what a new root lacks. What cannot be read
+ * for one agent or one MCP becomes a fault and hides nothing else.
  *
  * @module
  */
@@ -35,16 +35,18 @@ import { renderHostOpKeys, renderSecretEnv } from "core/secrets/render.ts";
 import { openSecrets, type SecretAuthor, type SecretStore } from "core/secrets/store.ts";
 import { agentsOnHost, type Facts } from "units/reconcile/facts.ts";
 
-/** What gathering needs to know about this machine. */
+/** What collecting the facts needs to know about this machine. */
 export interface HostSite {
   readonly paths: Paths;
   readonly hostname: HostName;
   readonly uid: number;
-  /** Memory of this machine; undefined where nothing is enforced, or it cannot be asked. */
+  /**
+   * Memory of this machine; undefined where limits are not enforced or the value is not readable.
+   */
   readonly memoryBytes?: number | undefined;
 }
 
-/** The sources of the facts, for verbs that look at one of them. */
+/** The sources of the facts, for verbs that need one of them. */
 export interface Sources {
   readonly ledger: Ledger;
   readonly catalog: Catalog;
@@ -54,27 +56,27 @@ export interface Sources {
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
   readonly hosts: HostLedger;
-  /** Public half of this host's dial key; undefined when it has none, or a damaged one. */
+  /** Public half of this host's dial key; undefined when the key is missing or damaged. */
   readonly hostDialKey: string | undefined;
-  /** What could not be read. */
+  /** Faults found while reading. */
   readonly readFaults: readonly Refusal[];
 }
 
 /** The facts and their sources. */
 export interface Gathered extends Sources {
   readonly facts: Facts;
-  /** What could not be read or used, beside the facts. */
+  /** Everything that could not be read or used. */
   readonly faults: readonly Refusal[];
 }
 
-/** Only a real host has a root daemon that could run the jobs of its own unit. */
+/** Only a real host has a root daemon that can run the jobs of the host's own unit. */
 function hasHostUnit(paths: Paths): boolean {
   return paths.root === "/";
 }
 
 /**
- * Creates the ledger, the secret store and the keys of this host where they are missing, and
- * commits what a hand changed.
+ * Creates the ledger, the secret store and the keys of this host if they are missing. Commits
+ * manual edits of the ledger.
  */
 export async function ensureState(
   ports: LedgerPorts & { readonly random: Random },
@@ -92,14 +94,14 @@ export async function ensureState(
   return key.ok ? store : key;
 }
 
-/** What is tried out before it is written. */
+/** Changes to try before they are written. */
 export interface TriedFacts {
   readonly agent?: AgentRecord;
   readonly roles?: HostRoles;
   readonly markers?: HostMarkers;
 }
 
-/** Reads every source and builds the facts; `tried` stands in for what is on disk. */
+/** Reads every source and builds the facts. `tried` replaces the values on disk. */
 export async function gatherFacts(
   ports: LedgerPorts,
   site: HostSite,
@@ -109,7 +111,7 @@ export async function gatherFacts(
   return sources.ok ? await tryFacts(ports, site, sources.value, tried) : sources;
 }
 
-/** Builds the facts as they would be, from sources that were read; for use under the same lock. */
+/** Builds the facts with a change, from sources already read under the same lock. */
 export async function tryFacts(
   { files }: Pick<LedgerPorts, "files">,
   site: HostSite,
@@ -183,7 +185,7 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What was read, and the role that is made of it. */
+/** The sources, and the team-chat role built from them. */
 type BuiltFrom = Sources & Pick<RoleSources, "teamchat">;
 
 function buildFacts(
@@ -216,7 +218,7 @@ function buildFacts(
         agent.name,
         [
           ...resolveTools(agent, from.catalog, from.defaults),
-          // Names that the catalog does not have are reported by the planner.
+          // The planner reports names that the catalog does not have.
           ...missingTools(agent, from.catalog, from.defaults),
         ],
       ])),
@@ -228,7 +230,7 @@ function buildFacts(
       shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
       workspace: from.roles.workdir,
       ...defined({ project: from.roles.project }),
-      // These have no readable version at all. What runs for them was not taken away.
+      // These have no readable version. The planner keeps what runs for them.
       held: {
         agents: [...from.ledger.unreadable.keys()].filter((name) => !from.ledger.agents.has(name)),
         mcps: from.catalog.faults.flatMap(({ name }) => {
@@ -238,12 +240,12 @@ function buildFacts(
         paths: [...found.heldPaths, ...(hostKeys.ok ? [] : [paths.hostOpKeys])],
       },
     },
-    // The old file stays: a good key is never replaced by an empty one.
+    // Keeps the old file: an unreadable key must not replace a good one by an empty one.
     faults: [...(hostKeys.ok ? [] : [hostKeys.error]), ...found.faults],
   };
 }
 
-/** What agents may take here. Only systemd holds them to it. */
+/** Returns the limits of agents on this host. Only systemd enforces them. */
 function limitsOf(
   { limits }: HostRoles,
   { agents, site }: { readonly agents: number; readonly site: HostSite },
@@ -259,7 +261,7 @@ function limitsOf(
   };
 }
 
-/** Variables that stand beside an agent's secrets. */
+/** Variables in an agent's env file besides its secrets. */
 function channelEnv(
   agent: AgentRecord,
   { hostname, dialUrl, teamsUrl }: {
@@ -274,7 +276,7 @@ function channelEnv(
       ? { CHANNEL_TEAMCHAT_GATEWAY_URL: teamsUrl, CHANNEL_OWNER_AAD: agent.ownerAad }
       : {}),
     CHANNEL_WEBVIEW_GATEWAY_URL: dialUrl,
-    // What git signs commits with where the agent has set nothing else.
+    // The address for git commits unless the agent sets another one.
     EMAIL: `${agent.name}@${hostname}`,
     ...defined({ CHANNEL_USER_EMAIL: agent.userEmail }),
   };

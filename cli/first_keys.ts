@@ -1,7 +1,7 @@
 /**
- * The first dial keys of this host's agents (ADR 0010): the key that lies in an agent's home is
- * enrolled while the ledger has no `dial_keys` of that agent. Never after a revoke, which leaves an
- * empty list. All of one run are one commit.
+ * Enrolls the first dial keys of this host's agents (ADR 0010). The key in an agent's home is
+ * enrolled while the agent has no `dial_keys` in the ledger. A revoke leaves an empty list, so
+ * nothing is enrolled after it. All enrollments of one run are one commit.
  *
  * @module
  */
@@ -17,10 +17,13 @@ import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Report } from "units/reconcile/report.ts";
 
-/** Largest key file that is read. One that we made has 150 bytes. */
+/** Largest key file that is read. A generated one has 150 bytes. */
 const KEY_FILE_BYTES_MAX = 4 * 1024;
 
-/** Returns the public halves of the keys in these agents' homes, where there is one to use. */
+/**
+ * Returns the public halves of the keys in these agents' homes. Agents without a usable key are
+ * left out.
+ */
 export async function keysInHomes(
   context: HomeReader,
   agents: readonly AgentName[],
@@ -47,12 +50,12 @@ function publicHalf(text: string | undefined): string | undefined {
     const { public: key } = JSON.parse(text ?? "null") as { readonly public?: unknown };
     return typeof key === "string" && isDialKey(key) ? key : undefined;
   } catch {
-    // The dial unit does not start with a damaged key file, and says so.
+    // With a damaged key file the dial unit does not start and logs the reason.
     return undefined;
   }
 }
 
-/** Enrolls first keys after a reconcile of the whole host, and renders what follows from them. */
+/** Enrolls first keys after a reconcile of the whole host, then reconciles once more. */
 export async function enrollFirstKeys(
   context: VerbContext,
   verb: string,
@@ -96,12 +99,12 @@ async function findFirstKeys(
   return await keysInHomes(context, names);
 }
 
-/** Only an agent that somebody can reach dials a gateway. */
+/** Whether the agent dials a gateway: only if its owner can reach it. */
 export function dials({ channel, userEmail, ownerAad }: AgentRecord): boolean {
   return userEmail !== undefined || (channel === "teamchat" && ownerAad !== undefined);
 }
 
-/** Writes the keys where there is none yet; returns whose were written. */
+/** Writes the keys of agents that have none yet. Returns the agents whose key was written. */
 async function recordFirstKeys(
   context: VerbContext,
   verb: string,
@@ -117,7 +120,7 @@ async function recordFirstKeys(
     edits: names.map((name) => ({
       path: paths.agentShard(name),
       change: (current) => {
-        // Another verb may have enrolled or revoked since the facts were read.
+        // Another verb may have enrolled or revoked a key since the facts were read.
         const record = current === undefined ? undefined : parseShard(current, shardFile(name));
         if (record?.ok !== true || record.value.dialKeys !== undefined) return ok(current);
         const dialKeys = [found.get(name) ?? ""];
@@ -130,7 +133,7 @@ async function recordFirstKeys(
   return ok(names.filter((name) => changed.has(shardFile(name))));
 }
 
-/** Two runs as one: what either of them changed, and how things stand after the second. */
+/** Merges the reports of two runs: the changes of both, and the state after the second. */
 function joined(first: Report, second: Report): Report {
   const before = new Map(first.files.map((file) => [file.path, file]));
   const after = second.files.map((file) =>

@@ -1,5 +1,5 @@
 /**
- * The files that a sealed copy of a fleet holds, as they are on this host.
+ * Reads the files of this host that a sealed copy of a fleet contains.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";
 import { type CopiedFile, isCopiedPath } from "core/secrets/sealed_copy.ts";
 
-/** Reads every file that belongs into a copy. */
+/** Reads every file that is part of a copy. */
 export async function readFleetFiles(
   files: Pick<Files, "list" | "readText" | "stat">,
   paths: Paths,

@@ -1,6 +1,6 @@
 /**
- * Asks the gateway of another host which agents are connected from this one, as this host: signed
- * with its dial key, once for all of them. Changes nothing.
+ * Asks the gateway of another host which agents of this host are connected. One request covers all
+ * of them, signed with this host's dial key. Changes nothing.
  *
  * @module
  */
@@ -12,21 +12,21 @@ import { errorText } from "core/errors.ts";
 import { ANSWER_LIMITS } from "core/limits/http.ts";
 import { readJson } from "core/net/bounded_body.ts";
 
-/** What the gateway says, or why it says nothing. */
+/** The gateway's answer, or the reason why there is none. */
 export type Elsewhere =
   | { readonly kind: "told"; readonly connected: ReadonlySet<string> }
   | {
     readonly kind: "silent";
     readonly fault: string;
-    /** Public half of this host's key, where the gateway does not know it. */
+    /** Public half of this host's key if the gateway does not know it. */
     readonly refusedKey?: string;
   };
 
-/** A gateway that takes longer is as good as away for the one who waits. */
+/** Time limit for the gateway. A slower one counts as unreachable. */
 const ANSWER_MS_MAX = 2_000;
 const AGENTS_MAX = 10_000;
 
-/** Asks; undefined where this process cannot speak for the host. */
+/** Sends the request. Returns undefined where this process cannot sign for the host. */
 export async function askElsewhere(
   { ports, paths }: VerbContext,
   registerUrl: string,

@@ -1,6 +1,6 @@
 /**
- * Help from the verb table: everything, one group, or one verb with its example. Pure.
- * It is on the path of `--help`, so it imports nothing but the table.
+ * Help from the verb table: the overview, one group, or one verb with its example. Pure. It imports
+ * only the table, so that `--help` stays fast.
  *
  * @module
  */
@@ -21,7 +21,7 @@ const SCOPES: Readonly<Record<Verb["scope"], string>> = {
   self_or_host: "an agent for itself; for the whole host root or an admin agent",
 };
 
-/** Returns the help of a verb or a group; undefined when there is neither. */
+/** Returns the help of a verb or a group; undefined if no such verb or group exists. */
 export function helpText(words: readonly string[]): string | undefined {
   const verb = verbNamed(words.join(" "));
   if (verb !== undefined) return verb.later ? undefined : verbHelp(verb);
@@ -91,7 +91,7 @@ function aligned(rows: readonly (readonly [string, string])[]): readonly string[
   return rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
 }
 
-/** Returns every verb that help shows, sorted. */
+/** Returns every verb that help lists, sorted. */
 export function shownVerbs(): readonly Verb[] {
   return VERBS.filter((verb) => !verb.later && !verb.hidden);
 }

@@ -1,9 +1,10 @@
 /**
- * Reading what an agent keeps in its home. The agent may put a link or a pipe in place of any file
- * or folder there. As root under `/` a helper with the agent's rights reads, and follows no link
- * (docs/adr/0018-one-helper-for-homes.md). Otherwise this process has no more rights than the
- * home's owner, and nothing is read that is not the owner's. What is believed of the text is for
- * the caller to say.
+ * Reads files in an agent's home. The agent may replace any file or folder there by a link or a
+ * pipe. Therefore root under `/` uses a helper with the agent's rights that follows no link
+ * (docs/adr/0018-one-helper-for-homes.md). In every other case this process has no more rights than
+ * the home's owner, and reads only files of that owner.
+ *
+ * The text is untrusted: the caller decides what to believe.
  *
  * @module
  */
@@ -16,7 +17,7 @@ import type { Users } from "core/ports/users.ts";
 import type { Homes } from "units/reconcile/home_files.ts";
 import { type HomePorts, openHomeHelper } from "units/reconcile/home_helper.ts";
 
-/** What reading takes; the context of a verb has it. */
+/** Dependencies of reading; a verb context provides them. */
 export interface HomeReader {
   readonly ports: HomePorts & {
     readonly files: Pick<Files, "stat" | "readPlain">;
@@ -25,20 +26,17 @@ export interface HomeReader {
   readonly paths: Paths;
 }
 
-/** A file in an agent's home, and how much of it is text that is wanted. */
+/** A file in an agent's home, and how many bytes of it to read. */
 export interface HomeText {
   readonly agent: AgentName;
   readonly path: string;
   readonly bytesMax: number;
 }
 
-/** What one home may take while a person waits. */
+/** Time limit for one home while a person waits. */
 const HOME_MS_MAX = 1_000;
 
-/**
- * Returns the text of a plain file of the agent's, of at most `bytesMax`; undefined
- * for anything else.
- */
+/** Returns the text of the agent's regular file, up to `bytesMax`; undefined for anything else. */
 export async function readHomeText(
   reader: HomeReader,
   agent: AgentName,
@@ -48,7 +46,7 @@ export async function readHomeText(
   return text;
 }
 
-/** Returns the texts of several files, of several agents, in their order. */
+/** Returns the texts of several files of several agents, in the same order. */
 export async function readHomeTexts(
   reader: HomeReader,
   wanted: readonly HomeText[],
@@ -75,7 +73,7 @@ async function readAsAgent(
     const file = await homes.of(user, paths.home(agent)).read(path);
     return file === undefined || byteLength(file.text) > bytesMax ? undefined : file.text;
   } catch {
-    // What is no plain file, and a home that is too slow, tell nothing.
+    // A file that is not regular, and a home that is too slow, yield no text.
     return undefined;
   }
 }
@@ -90,7 +88,7 @@ async function readOwn(
       ? await ports.files.readPlain(path, { bytesMax, uid: home.uid })
       : undefined;
   } catch {
-    // A folder that cannot be read tells nothing.
+    // A folder that cannot be read yields no text.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The dial key of this host: made at the first `apply`, kept 0600 by root, and its public half
- * enrolled in the ledger while that host never had one. Level-based: a key that is
- * there stays, and one that was revoked is not enrolled again.
+ * The dial key of this host. The first `apply` creates it; root owns it, mode 0600. Its public half
+ * is enrolled in the ledger if the host never had one. Idempotent: an existing key is kept, and a
+ * revoked key is not enrolled again.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Files } from "core/ports/files.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Makes what is missing: the key, and its place in the ledger. */
+/** Creates what is missing: the key, and its entry in the ledger. */
 export async function ensureHostDialKey(
   ports: LedgerPorts,
   paths: Paths,
@@ -34,7 +34,8 @@ export async function ensureHostDialKey(
   const path = paths.hostShard(hostname);
   const shard = await files.readText(path);
   const record = parseHostShard(shard, hostname, { file: `hosts.d/${hostname}.yaml`, path });
-  // A damaged file is told with the facts, and does not keep this host from following its ledger.
+  // A damaged file is reported with the facts. It must not stop this host from following its
+  // ledger.
   if (!record.ok || record.value.dialKeys !== undefined) return ok(undefined);
   const own = key.value ?? "";
   const done = await changeHostKeys(ports, paths, {

@@ -1,6 +1,6 @@
 /**
- * Entries of the overlay catalog that cannot be read: each goes on as its newest readable commit
- * has it, and its fault says so. Reads git only where there is a fault; writes nothing.
+ * Replaces unreadable entries of the overlay catalog by their newest readable commit, and reports
+ * each as a fault. Reads git only if there is a fault. Writes nothing.
  *
  * @module
  */
@@ -22,8 +22,8 @@ import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /**
- * Adds the last good entries of the overlay. An overlay entry that never was good never counted, so
- * the entry that it hides goes on.
+ * Adds the last good version of each unreadable overlay entry. If the overlay never had a good
+ * version, the entry of the layer below stays in effect.
  */
 export async function keepCatalog(
   ports: LedgerPorts,
@@ -53,7 +53,7 @@ export async function keepCatalog(
   return ok({ entries: new Map([...entries].sort(byName)), faults });
 }
 
-/** The entry that counts; one from below the overlay has no commit. */
+/** Returns the effective entry. An entry from below the overlay has no commit. */
 async function keptEntry(
   ports: LedgerPorts,
   paths: Paths,
@@ -89,7 +89,7 @@ async function keptEntry(
   return ok(manifest === undefined ? undefined : { manifest, commit: undefined });
 }
 
-/** Files of one commit, where they lie in the repository. */
+/** Presents the files of one commit under their paths in the repository. */
 function committed(files: CommittedFiles, paths: Paths): FileReader {
   const nothing: FileReader = {
     list: () => Promise.resolve([]),

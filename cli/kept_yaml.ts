@@ -1,6 +1,6 @@
 /**
- * Keeps parsed YAML from one verb to the next, in a file that only its owner can have written: the
- * verbs of root believe what it says about the ledger. Losing it costs a second, and no more.
+ * Caches parsed YAML between verbs. Root's verbs trust this cache for the content of the ledger, so
+ * only its owner may be able to write it. Losing the cache costs only a second.
  *
  * @module
  */
@@ -12,20 +12,22 @@ import { parseJsonObject } from "core/text/json_object.ts";
 import { closeKept, type KeptYaml, openKept } from "core/text/yaml_kept.ts";
 
 const MODE = 0o600;
-/** Tens of thousands of shards; a larger file is not read. */
+/** Enough for tens of thousands of shards. A larger file is not read. */
 const BYTES_MAX = 32 * 1024 * 1024;
 
 interface Site {
   readonly ports: { readonly files: Files; readonly users: Users };
   readonly paths: Paths;
-  /** A value is believed by the version that has written it only. */
+  /** A cache is valid only for the version that wrote it. */
   readonly version: string;
 }
 
-/** Runs `work` with what earlier verbs parsed; keeps what it parsed itself. */
+/**
+ * Runs `work` with the values that earlier verbs parsed, and stores the values it parsed itself.
+ */
 export async function withKeptYaml<T>(site: Site, work: () => Promise<T>): Promise<T> {
   const uid = site.ports.users.currentUid();
-  // Under `/` only root may write the state: verbs of other users parse the files themselves.
+  // Under `/` only root may write the state. Verbs of other users parse the files themselves.
   if (site.paths.root === "/" && uid !== 0) return await work();
   openKept(await read(site, uid));
   try {
@@ -41,7 +43,7 @@ async function read(
   uid: number,
 ): Promise<readonly KeptYaml[]> {
   try {
-    // A folder or file that others may write could hold what they want root to believe.
+    // A folder or file that others can write could contain forged values for root.
     const folder = await files.stat(paths.state);
     const file = await files.stat(paths.keptYaml);
     const isOwn = folder?.kind === "directory" && folder.uid === uid &&
@@ -68,7 +70,7 @@ async function write(
   try {
     await files.write(paths.keptYaml, JSON.stringify({ version, texts }), { mode: MODE });
   } catch (thrown) {
-    // A full disk, or a root that is only looked at: the next verb parses again.
+    // On a full disk or a read-only root the next verb parses again.
     if (!(thrown instanceof FileFault)) throw thrown;
   }
 }

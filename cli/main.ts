@@ -1,6 +1,6 @@
 /**
- * Composition root of `fleetctl`. Help and the version are another program (`cli/help/main.ts`,
- * chosen by the launcher); what a verb does not need is loaded when it is asked for.
+ * Composition root of `fleetctl`. Help and the version are a separate program (`cli/help/main.ts`,
+ * chosen by the launcher). Code that only some verbs need is loaded on demand.
  *
  * @module
  */
@@ -15,7 +15,7 @@ async function runVerbs(argv: readonly string[]): Promise<number> {
     import("cli/os/terminal.ts"),
     import("core/os/argv.ts"),
   ]);
-  // As much of it as the permission set names.
+  // Contains only the variables that the permission set names.
   const env = Deno.env.toObject();
   const terminal = openTerminal(env.NO_COLOR);
   return await runCli(argv, {

@@ -1,9 +1,9 @@
 /**
- * What `fleetctl gc` takes of the gateway's transcripts; `core/store/transcript_retention.ts` says
- * what may go. Nothing goes when every event looks old.
+ * What `fleetctl gc` deletes from the gateway's transcripts. `core/store/transcript_retention.ts`
+ * decides which events may be deleted. If every event looks old, it deletes nothing.
  *
- * Root writes to the database of the gateway's user while the gateway runs: SQLite serializes the
- * two, and as root it gives files that it makes beside a database to the database's owner.
+ * Root writes to the database of the gateway's user while the gateway runs. SQLite serializes the
+ * two. When it runs as root, it gives new files beside a database to the database's owner.
  *
  * @module
  */
@@ -12,19 +12,19 @@ import type { Databases } from "core/ports/databases.ts";
 import type { Files } from "core/ports/files.ts";
 import { openRetention } from "core/store/transcript_retention.ts";
 
-/** What goes, or what keeps it. */
+/** What is deleted, or the reason to keep everything. */
 export interface ExpiredEvents {
   readonly count: number;
   readonly bytes: number;
-  /** Turns whose events all went. */
+  /** Number of turns whose events are all deleted. */
   readonly turns: number;
-  /** Why none goes although some look old. */
+  /** Why nothing is deleted although some events look old. */
   readonly note: string | undefined;
 }
 
 const NONE: ExpiredEvents = { count: 0, bytes: 0, turns: 0, note: undefined };
 
-/** Counts what is older than `beforeMs` and, unless it is a dry run, deletes it. */
+/** Counts the events older than `beforeMs`. Unless it is a dry run, deletes them. */
 export async function expireEvents(
   ports: { readonly files: Pick<Files, "stat">; readonly databases: Databases },
   path: string,
@@ -42,7 +42,7 @@ export async function expireEvents(
     const { events: count, bytes, turns } = retention.count(bound);
     if (!options.isDryRun) {
       for (let gone = retention.deleteSome(bound); gone.events + gone.turns > 0;) {
-        // One short transaction after the other, so that the gateway writes in between.
+        // Short transactions let the gateway write in between.
         gone = retention.deleteSome(bound);
       }
     }

@@ -1,7 +1,7 @@
 /**
- * What `fleetctl gc` may take away, decided from what is there. Pure. In doubt a thing stays.
+ * Decides what `fleetctl gc` may delete, from the files found. Pure. In doubt a file is kept.
  *
- * | What | Goes when | Always stays |
+ * | What | Deleted when | Always kept |
  * |---|---|---|
  * | vendored trees | no agent of this host has the MCP, and it was not used for `trees` | the tree in use and the one before it, for rollback |
  * | log files | nothing was written for `logs`, and the unit is gone or the file rotated away | the log of every unit that is rendered |
@@ -11,14 +11,14 @@
 
 import type { FileStat } from "core/files/file_stat.ts";
 
-/** A file or folder as it was found. */
+/** A file or folder that was found. */
 export interface Found {
   readonly name: string;
   readonly path: string;
   readonly stat: Pick<FileStat, "kind" | "mtimeMs" | "size">;
 }
 
-/** One thing that goes, and why. */
+/** One file or folder to delete, and the reason. */
 export interface Doomed {
   readonly kind: "tree" | "cache" | "log";
   readonly path: string;
@@ -26,7 +26,7 @@ export interface Doomed {
   readonly reason: string;
 }
 
-/** Returns the log files that go; `units` are the names of all units that are rendered. */
+/** Returns the log files to delete. `units` are the names of all rendered units. */
 export function doomedLogs(
   found: readonly Found[],
   units: ReadonlySet<string>,
@@ -45,30 +45,31 @@ export function doomedLogs(
 }
 
 /**
- * An instance's log is old news as soon as its connection is closed; its template does not keep it.
+ * Whether a unit is rendered. Returns false for an instance, because its log is obsolete once its
+ * connection is closed.
  */
 function isRendered(unit: string, units: ReadonlySet<string>): boolean {
   return units.has(unit) && !/@[^.]+\./.test(unit);
 }
 
-/** What is known about the trees of one MCP. */
+/** The trees of one MCP. */
 export interface McpTrees {
   readonly mcp: string;
   readonly folder: Found;
-  /** When the link to the tree in use was last moved, or the folder was made. */
+  /** Time of the last move of the link to the tree in use, or of the folder's creation. */
   readonly usedMs: number;
   readonly bytes: number;
-  /** The installer's cache of that MCP, when there is one. */
+  /** The installer's cache of that MCP, if it exists. */
   readonly cache: { readonly path: string; readonly bytes: number } | undefined;
 }
 
-/** Returns the trees that go: those of MCPs that nobody here has. */
+/** Returns the trees to delete: those of MCPs that no agent of this host has. */
 export function doomedTrees(
   found: readonly McpTrees[],
   known: {
     /** MCPs that an agent of this host has, or that are held. */
     readonly wired: ReadonlySet<string>;
-    /** MCPs of the catalog: their caches stay, so that they come back without a network. */
+    /** MCPs of the catalog. Their caches are kept so that they can be reinstalled offline. */
     readonly catalogued: ReadonlySet<string>;
     readonly beforeMs: number;
   },

@@ -1,6 +1,6 @@
 /**
- * Help and version for an argument list, from the verb table alone. Pure. It is the whole of
- * `fleetctl --help`, so it imports nothing that is not needed for that.
+ * Answers help and version requests from the verb table. Pure. This is all code of `fleetctl
+ * --help`, so it imports nothing else.
  *
  * @module
  */
@@ -11,19 +11,19 @@ import { withLocalHints } from "core/hints/local_hints.ts";
 import { parseRequest } from "core/verbs/invocation.ts";
 import type { ArgumentToken } from "core/text/argument_token.ts";
 
-/** What to print, and where. */
+/** The text to print, and the stream. */
 export interface HelpAnswer {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Whoever asks for help gets it, whatever else was typed, so nothing else needs to be split. */
+/** Help is printed regardless of the other words, so only this option needs parsing. */
 const ASKS_FOR_HELP: readonly ArgumentToken[] = [
   { kind: "option", name: "help", rawName: "--help", value: undefined, isInline: false },
 ];
 
-/** Answers an argument list that is empty, starts with `--version` or holds `--help`. */
+/** Answers an argument list that is empty, starts with `--version` or contains `--help`. */
 export function answerHelp(
   argv: readonly string[],
   version: string,

@@ -1,6 +1,6 @@
 /**
- * Composition root of `fleetctl-help`, which the launcher of `fleetctl` starts when help or the
- * version is asked for: an empty program and a table, so that `--help` costs next to nothing.
+ * Composition root of `fleetctl-help`. The launcher of `fleetctl` starts it for help and the
+ * version. It loads only the verb table, so `--help` is fast.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * One change of `host.yaml` under the lock of verbs: read, edited, written as a whole, reported.
+ * Changes one key of `host.yaml` under the verb lock: reads, edits, writes the whole file and
+ * reports.
  *
  * @module
  */
@@ -10,10 +11,10 @@ import { underVerbLock } from "cli/planner.ts";
 import { editMarkers, type Marker, type MarkerEdit } from "core/ledger/markers.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** The keys of `host.yaml` that a verb changes. */
+/** The keys of `host.yaml` that a verb can change. */
 export type HostSetting = Marker | "dial_require_key";
 
-/** Sets a marker or the switch to a checked value, or takes it away. */
+/** Sets a marker or the switch to a checked value, or removes it. */
 export async function changeMarker(
   context: VerbContext,
   marker: HostSetting,

@@ -1,7 +1,7 @@
 /**
- * The lines of units' logs: from the journal of systemd, or from the log files that the embedded
- * service manager writes under another root. Both are read by a program that is good at it
- * (`journalctl`, `tail`), started without a shell; a line that is no text is shown as far as it is.
+ * Reads log lines of units: from the systemd journal, or from the log files that the embedded
+ * service manager writes under another root. `journalctl` or `tail` reads them, started without a
+ * shell. Bytes that are not text are shown as far as possible.
  *
  * @module
  */
@@ -14,27 +14,27 @@ import { err, ok, type Result } from "core/result.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
 import { readLines } from "core/text/lines.ts";
 
-/** One line and where it comes from. */
+/** One line and its origin. */
 export interface LogLine {
-  /** The unit; for a server its instance: `mcp-git-ada@3-412-1001.service`. */
+  /** The unit; for a server the instance: `mcp-git-ada@3-412-1001.service`. */
   readonly unit: string;
-  /** Milliseconds since the epoch; undefined for a line that carries no time. */
+  /** Milliseconds since the epoch; undefined for a line without a time. */
   readonly atMs: number | undefined;
   readonly text: string;
 }
 
-/** What is read. */
+/** Which lines to read. */
 export interface LogQuery {
-  /** Templates (`x@.service`) stand for all their instances. */
+  /** Unit names. A template (`x@.service`) stands for all its instances. */
   readonly units: readonly string[];
-  /** The last lines of each source, before what comes. */
+  /** Number of last lines of each source to read first. */
   readonly lines: number;
-  /** Goes on until `stop` is aborted. */
+  /** Reads on until `stop` is aborted. */
   readonly isFollowing: boolean;
   readonly stop: AbortSignal;
 }
 
-/** What reading needs of the machine. */
+/** The ports that reading needs. */
 export interface LogPorts {
   readonly files: Pick<Files, "list">;
   readonly processes: Pick<Processes, "spawn">;
@@ -43,10 +43,10 @@ export interface LogPorts {
 type OnLine = (line: LogLine) => Promise<void>;
 
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
-/** A longer line is cut; nothing that we log is as long. */
+/** Longer lines are cut. No program of this product logs lines of that length. */
 const LINES = { lineBytesMax: 256 * 1024, longLines: "cut" } as const;
 
-/** Hands over line after line; of one source in order, of several as they come. */
+/** Passes lines on one by one: ordered within a source, as they arrive across sources. */
 export async function readLogs(
   ports: LogPorts,
   paths: Paths,
@@ -69,8 +69,8 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
     "--output=json",
     "--output-fields=MESSAGE,_SYSTEMD_UNIT,UNIT",
     `--lines=${query.lines}`,
-    // Following reads only the boot that /proc names. A container may mount over its boot id, and a
-    // service with a private /proc then sees another one; `--merge` reads every boot.
+    // Following reads only the boot that /proc names. A container may mount over its boot id, and
+    // then a service with a private /proc sees another one. `--merge` reads every boot.
     ...(query.isFollowing ? ["--follow", "--merge"] : []),
     ...query.units.map((unit) => `--unit=${unit.replace("@.", "@*.")}`),
   ];
@@ -84,11 +84,11 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
   );
 }
 
-/** Parses one object of `journalctl --output=json`; undefined for what is none. */
+/** Parses one object of `journalctl --output=json`; returns undefined for other text. */
 export function parseJournalLine(text: string): LogLine | undefined {
   const fields = parseJsonObject(text);
   if (fields === undefined) return undefined;
-  // What the manager says of a unit names it in UNIT, what the unit itself says in _SYSTEMD_UNIT.
+  // Messages of the manager about a unit name it in UNIT, those of the unit in _SYSTEMD_UNIT.
   const unit = [fields.UNIT, fields._SYSTEMD_UNIT].find((one) => typeof one === "string") ?? "";
   const micros = Number(fields.__REALTIME_TIMESTAMP);
   return {
@@ -98,7 +98,7 @@ export function parseJournalLine(text: string): LogLine | undefined {
   };
 }
 
-/** The journal gives a message that is no text as a list of bytes. */
+/** The journal encodes a message that is not text as a list of bytes. */
 function messageOf(message: unknown): string {
   if (typeof message === "string") return message;
   return Array.isArray(message) ? new TextDecoder().decode(Uint8Array.from(message)) : "";
@@ -131,7 +131,7 @@ function isLogOf(file: string, unit: string): boolean {
   return file.startsWith(`${stem}@`) && file.endsWith(`.${type}.log`);
 }
 
-/** Lines of our own programs carry their time; those of other programs none. */
+/** Returns the time of a line. Only lines of this product's programs carry one. */
 function timeOf(text: string): number | undefined {
   const at = /^\{"at":"([^"]{20,30})"/.exec(text)?.[1];
   const ms = at === undefined ? NaN : Date.parse(at);

@@ -1,7 +1,7 @@
 /**
- * Whose logs `fleetctl logs` means: a role, an agent or an MCP, as the units whose log it is, and
- * whether the caller may read them. Pure. What was rendered says which units there are, so that a
- * ledger or a catalog that cannot be read does not hide a log.
+ * Resolves the argument of `fleetctl logs`, a role, an agent or an MCP, to the units whose log it
+ * means, and checks whether the caller may read them. Pure. The rendered files name the units, so
+ * an unreadable ledger or catalog hides no log.
  *
  * | Word | Units | May be read by |
  * |---|---|---|
@@ -20,17 +20,17 @@ import { unitOfPath } from "units/reconcile/observe.ts";
 import type { RecordedFile } from "units/reconcile/record.ts";
 import { ROLE_UNITS } from "units/render/unit_name.ts";
 
-/** Kinds that a word may be given with, as in `mcp:git`. */
+/** Kinds that may prefix a word, as in `mcp:git`. */
 const KINDS = ["role", "agent", "mcp"] as const;
 
-/** What the decision looks at. */
+/** The inputs of the decision. */
 export interface LogSite {
   readonly paths: Paths;
   readonly caller: Caller;
   readonly files: readonly RecordedFile[];
 }
 
-/** Returns the units (templates stand for all their instances), sorted. */
+/** Returns the units, sorted. A template stands for all its instances. */
 export function logUnits(word: string, site: LogSite): Result<readonly string[]> {
   const [, kind, rest = word] = /^(role|agent|mcp):(.*)$/.exec(word) ?? [];
   const own = callerAgent(site.caller);
@@ -57,7 +57,10 @@ export function logUnits(word: string, site: LogSite): Result<readonly string[]>
   return err(isAll ? unknown(word, site) : notOwn(word));
 }
 
-/** Templates are named here, unlike in `unitOfPath`: their instances have the logs. */
+/**
+ * Returns the unit of a path. Includes templates, unlike `unitOfPath`: their instances write the
+ * logs.
+ */
 function unitNameOf(path: string, paths: Paths): string | undefined {
   if (path.startsWith(`${paths.units}/`) && path.endsWith("@.service")) {
     return path.slice(paths.units.length + 1);
@@ -72,7 +75,9 @@ function denied(name: string, why: string) {
   });
 }
 
-/** One answer for what exists and for what does not, so that an agent learns neither. */
+/**
+ * The same refusal for existing and missing subjects, so that an agent learns nothing about either.
+ */
 function notOwn(word: string) {
   return refusal(
     "logs-denied",
@@ -82,7 +87,7 @@ function notOwn(word: string) {
   );
 }
 
-/** For operators, who may read all of them. */
+/** The refusal for operators, who may read every log. */
 function unknown(word: string, site: LogSite) {
   const names = [
     ...new Set(site.files.flatMap((file) => [file.agent ?? [], file.mcp ?? []].flat())),

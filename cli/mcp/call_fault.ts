@@ -1,6 +1,6 @@
 /**
- * Why a call of an MCP ended without an answer: what `fleetctl mcp doctor` would find, as far as it
- * is cheap to ask. Reads only.
+ * Explains why a call of an MCP ended without an answer: the findings of `fleetctl mcp doctor` that
+ * are cheap to obtain. Reads only.
  *
  * @module
  */
@@ -14,12 +14,12 @@ import type { Refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { callerAgent } from "core/verbs/caller.ts";
 
-/** Refusals of a call whose server was gone or never there. */
+/** Refusals of a call whose server ended or could not be reached. */
 const LOST: ReadonlySet<string> = new Set(["mcp-ended", "mcp-unreachable", "tree-altered"]);
 
 /**
- * Returns the refusal to show for a failed call: an altered tree instead of the end of a
- * connection, else the last words of the server, where the caller may read them.
+ * Returns the refusal to show for a failed call. An altered tree replaces the end of a connection.
+ * Otherwise the server's last log lines are added if the caller may read them.
  */
 export async function explainFault(
   context: VerbContext,
@@ -38,7 +38,7 @@ export async function explainFault(
     const apply = whose === "self" ? "fleetctl apply self" : "fleetctl apply";
     return { ...tree.error, hints: [apply, doctor] };
   }
-  // The journal is root's; the doctor reads it through the daemon.
+  // Only root can read the journal; for others `mcp doctor` reads it through the daemon.
   const words = isOwnProxy(context) || fault.code === "mcp-unreachable"
     ? []
     : await serverWords(context, manifest, agent);

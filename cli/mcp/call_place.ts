@@ -1,6 +1,6 @@
 /**
- * Where a call of `mcp read` and `mcp call` goes: the socket of the MCP, its URL with the target
- * agent's keys, or the agent's own proxy, which knows either. Reads only.
+ * Finds the endpoint for a call of `mcp read` and `mcp call`: the socket of the MCP, its URL with
+ * the target agent's keys, or the agent's own proxy, which can use both. Reads only.
  *
  * @module
  */
@@ -18,14 +18,14 @@ import type { Gate } from "core/risk/rules.ts";
 import { readRenderedKeys } from "core/secrets/rendered_keys.ts";
 
 /**
- * An agent on a real host goes through its own proxy, whose permission set names that agent's
- * sockets and URLs; root and the operator of another root connect themselves.
+ * Whether the caller uses its own proxy. An agent on a real host does: the proxy's permission set
+ * names that agent's sockets and URLs. Root and the operator of another root connect directly.
  */
 export function isOwnProxy({ paths, ports }: VerbContext): boolean {
   return paths.root === "/" && ports.users.currentUid() !== 0;
 }
 
-/** Returns the way to the socket of an MCP. */
+/** Returns the endpoint of the socket of an MCP. */
 export function socketPlace(
   context: VerbContext,
   mcp: McpName,
@@ -36,7 +36,7 @@ export function socketPlace(
     : { socket };
 }
 
-/** Returns the way to an MCP that is reached by URL; its keys are those of the target agent. */
+/** Returns the endpoint of an MCP that is reached by URL, with the keys of the target agent. */
 export async function urlPlace(
   context: VerbContext,
   gate: Gate,
@@ -56,7 +56,7 @@ export async function urlPlace(
   return err({ ...filled.error, hints });
 }
 
-/** Without a socket of its own, what the ledger says is all there is to see. */
+/** An MCP without a socket is wired if the ledger lists it. */
 async function isWired(context: VerbContext, mcp: McpName): Promise<Result<boolean>> {
   const agent = await agentHere(context);
   if (!agent.ok) return agent;
@@ -79,7 +79,7 @@ function proxyPlace(
   };
 }
 
-/** Returns the refusal of a call of an MCP that the agent does not have. */
+/** Returns the refusal to call an MCP that the agent does not have. */
 function notWired(mcp: McpName, agent: AgentName) {
   return refusal(
     "mcp-not-wired",

@@ -1,7 +1,8 @@
 /**
- * What `fleetctl mcp read` and `fleetctl mcp call` share: one parser, one gate, one way to the
- * server on the agent's socket, which starts as that agent with that agent's credentials. Neither
- * verb is read-only; they differ in who may run them for another agent (`core/verbs/table_mcp.ts`).
+ * Shared by `fleetctl mcp read` and `fleetctl mcp call`: one parser, one gate, and one connection
+ * to the server on the agent's socket. The server starts as that agent with that agent's
+ * credentials. Neither verb is read-only. They differ in who may run them for another agent
+ * (`core/verbs/table_mcp.ts`).
  *
  * @module
  */
@@ -31,20 +32,20 @@ import { callerAgent, callerText, seesHost } from "core/verbs/caller.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** What a call was asked for; the agent is the context's target. */
+/** Options of a call. The agent is the context's target. */
 export interface Options {
   readonly verb: CallVerb;
   readonly mcp: McpName;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Number of the one content block to print, from 1. */
+  /** Number of the only content block to print, from 1. */
   readonly block: number | undefined;
   readonly timeoutMs: number;
-  /** What a server that asks is answered, by the name of the field. */
+  /** Answers to the server's questions, by field name. */
   readonly answers: ReadonlyMap<string, string>;
 }
 
-/** Longest name of a tool that is passed on. */
+/** Longest accepted name of a tool. */
 const TOOL_NAME_LENGTH_MAX = 128;
 
 /** Parses the arguments of either verb. */
@@ -92,7 +93,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!manifest.ok) return manifest;
   const socket = await socketOf(context, manifest.value, target.agent);
   if (!socket.ok) return socket;
-  // The file that the proxy reads, not the manifest: what is not applied yet holds for no door.
+  // Reads the file that the proxy reads, not the manifest: a manifest takes effect only with
+  // `apply`.
   const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
   if (!gate.ok) return gate;
   const place: Result<McpEndpoint> = socket.value === undefined
@@ -117,7 +119,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     timeoutMs: options.timeoutMs,
   };
   const client = await ports.openMcpClient();
-  // The agent's own proxy asks by itself: two doors must not ask twice about one call.
+  // The agent's own proxy asks for approval itself. Asking here too would ask twice about one call.
   const ask = isOwnProxy(context)
     ? () => Promise.resolve(ok(undefined))
     : askerOf(context, mcp, target.agent);
@@ -140,13 +142,18 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     : told;
 }
 
-/** Deno refuses in its own words; a sandbox around a server refuses with errors of the system. */
+/**
+ * Deno prints its own permission errors. A sandboxed server reports errors of the system instead.
+ */
 function deniedOf(manifest: Manifest, text: string, home: string) {
   if (isSandboxed(manifest)) return deniedInSandbox(manifest, text, home);
   return deniedIn({ mcp: manifest.name, version: versionOf(manifest.source), home }, text);
 }
 
-/** Says where to decide while it waits; Ctrl-C withdraws the question with the connection. */
+/**
+ * Requests approval. Prints the command that decides while it waits. Ctrl-C closes the connection,
+ * which withdraws the request.
+ */
 function askerOf({ ports, paths, progress }: VerbContext, mcp: McpName, agent: AgentName) {
   return humanAsker({
     socket: paths.dialSocket(agent),
@@ -187,7 +194,7 @@ interface ContentBlock {
   readonly resource?: { readonly text?: unknown; readonly blob?: unknown; readonly uri?: unknown };
 }
 
-/** A text as its lines; of anything else what it is and how to get it. */
+/** Returns a text as its lines; for anything else its kind and the option that prints it. */
 function blockLines(value: unknown, number: number): readonly Cell[] {
   const { type, text, resource, uri } = value as ContentBlock;
   if (type === "text" && typeof text === "string") return text.split("\n");
@@ -197,7 +204,7 @@ function blockLines(value: unknown, number: number): readonly Cell[] {
   return [{ text: dim, tone: "dim" }];
 }
 
-/** What `--out` prints: a text as it is, anything else in base64. */
+/** Returns what `--out` prints: a text verbatim, anything else in base64. */
 function blockText(value: unknown): string {
   const { text, data, resource, uri } = value as ContentBlock;
   for (const found of [text, data, resource?.text, resource?.blob, uri]) {
@@ -229,7 +236,7 @@ function parseArguments(text: string): Result<Readonly<Record<string, unknown>>,
     : err("--args is JSON of another kind, must be one JSON object");
 }
 
-/** The socket of the MCP; undefined for one that is reached by URL. */
+/** Returns the socket of the MCP; undefined for one that is reached by URL. */
 async function socketOf(
   { paths, ports, caller }: VerbContext,
   { name, transport, sharing }: Manifest,
@@ -240,7 +247,7 @@ async function socketOf(
     ? paths.sharedMcpSocket(name)
     : paths.agentMcpSocket(name, agent);
   if (await ports.files.stat(socket) !== undefined) return ok(socket);
-  // Only who reads the ledger can be told that there is no such agent.
+  // Only a caller that may read the ledger learns that the agent does not exist.
   const ledger = seesHost(caller) ? await readLedger(ports.files, paths) : undefined;
   const known = ledger?.ok ? findAgent(ledger.value, agent) : ok(undefined);
   return known.ok ? err(noSocket(name, agent)) : known;
@@ -271,7 +278,7 @@ function noSocket(mcp: McpName, agent: AgentName) {
   );
 }
 
-/** The answer itself is already on stdout. */
+/** The refusal for an answer with an error. The answer itself is printed on stdout. */
 function toolFailed({ mcp, tool }: Options, agent: AgentName) {
   return refusal(
     "tool-failed",

@@ -1,7 +1,7 @@
 /**
- * Whether the MCPs of one agent can have their socket units, asked before anything is recorded. The
- * rule itself, and why names collide, is in `units/reconcile/server_claims.ts`. Reads the record of
- * what was rendered, and nothing else.
+ * Checks, before anything is recorded, whether the MCPs of one agent can have their socket units.
+ * The rule, and why names collide, is in `units/reconcile/server_claims.ts`. Reads only the record
+ * of rendered files.
  *
  * @module
  */
@@ -21,15 +21,15 @@ import {
 } from "units/reconcile/server_claims.ts";
 
 /**
- * Returns why one of the MCPs of an agent cannot get its unit, or undefined. `cannot` begins the
- * sentence. An agent does not learn whose the unit is.
+ * Returns why one of the agent's MCPs cannot get its unit; undefined if all can. `cannot` begins
+ * the sentence. The reason does not tell an agent which other agent has the unit.
  */
 export async function collisionOf(
   { ports, paths, caller }: VerbContext,
   facts: Facts,
   of: {
     readonly agent: AgentName;
-    /** This one alone; all of the agent's when absent. */
+    /** Checks only this MCP; all of the agent's when absent. */
     readonly mcp?: McpName;
     readonly cannot: (mcp: McpName) => string;
   },

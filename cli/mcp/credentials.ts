@@ -1,8 +1,8 @@
 /**
- * The credential gate of `mcp add`: refused unless each required key resolves for the agent, its
- * own shard first, the shared one as fallback. The server of a shared MCP runs for every agent and
- * reads the shared env file alone, so its keys must be in the shared shard, which an operator
- * seeds.
+ * The credential gate of `mcp add`. It refuses unless each required key resolves for the agent: its
+ * own shard first, then the shared one. The server of a shared MCP runs for every agent and reads
+ * only the shared env file. Its keys must therefore be in the shared shard, which an operator
+ * fills.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { unresolvedKeys } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
 
-/** Returns the required keys that the MCP's server would not get, in the order of the manifest. */
+/** Returns the required keys that the MCP's server would lack, in the order of the manifest. */
 export function missingKeys(
   shards: SecretShards,
   agent: AgentName,

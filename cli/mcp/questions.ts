@@ -1,7 +1,7 @@
 /**
- * Answers to what a server asks in the middle of `mcp call` and `mcp read`: from `--answer`, or
- * from the person at the terminal, who sees which server asks. No answer is made up:
- * without either source, the server learns at the start that it cannot ask.
+ * Answers to the questions that a server asks during `mcp call` and `mcp read`. They come from
+ * `--answer`, or from the person at the terminal, who sees which server asks. Answers are never
+ * invented: without either source, the client declares that it cannot answer.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { err, ok, type Result } from "core/result.ts";
 /** Answers one question. */
 export type Answerer = (question: McpQuestion) => Promise<McpReply>;
 
-/** Times that a person is asked for one field. */
+/** How often a person is asked for one field. */
 const TRIES = 3;
 
 /** Parses `--answer name=value`. */
@@ -43,7 +43,8 @@ export function parseAnswers(
 }
 
 /**
- * Returns the function that answers a server's questions; undefined without a source of answers.
+ * Returns the function that answers a server's questions; undefined when there is no source of
+ * answers.
  */
 export function answererOf(
   { terminal, promptLine }: Pick<VerbContext, "terminal" | "promptLine">,
@@ -57,7 +58,7 @@ export function answererOf(
     const content: Record<string, unknown> = {};
     for (const [at, field] of question.fields.entries()) {
       const intro = at === 0 ? `${head}\n` : "";
-      // Without a terminal, a field without --answer gets its default or is left out.
+      // Without a terminal, a field without --answer gets its default or is omitted.
       const value = given.has(field.name) || !terminal.live
         ? parseReply(field, given.get(field.name) ?? "")
         : await askField(field, intro, promptLine);
@@ -77,7 +78,7 @@ async function agree(label: string, prompt: Prompt): Promise<McpReply> {
   return /^y(es)?$/i.test(typed) ? { action: "accept", content: {} } : { action: "decline" };
 }
 
-/** Asks whether the person has opened the address; this program never fetches it. */
+/** Asks whether the person has opened the address. This program never fetches it. */
 async function askUrl(head: string, url: string, prompt: Prompt): Promise<McpReply> {
   const label = `${head}\nIt asks you to open this address at ${
     new URL(url).host

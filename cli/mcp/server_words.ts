@@ -1,5 +1,5 @@
 /**
- * The last lines that the server of an MCP has logged: they say best why it does not answer.
+ * The last lines that the server of an MCP logged. They explain best why it does not answer.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 const LINES = 10;
 const LINE_LENGTH_MAX = 400;
 
-/** Returns the lines, oldest first, safe to print; none where the log cannot be read. */
+/** Returns the lines, oldest first, safe to print; none if the log cannot be read. */
 export async function serverWords(
   { ports, paths }: VerbContext,
   { name, sharing }: Manifest,

@@ -1,5 +1,5 @@
 /**
- * Hosts as holders of dial keys: what their own units prove to the gateway
+ * Hosts as holders of dial keys: the keys that their own units prove to the gateway
  * (docs/adr/0014-the-unit-of-a-host.md).
  *
  * @module

@@ -1,6 +1,6 @@
 /**
- * What `fleetctl mcp catalog add` says: the tools of the new entry, which of them ask a human, what
- * the server looked for, and the commands that change each of these.
+ * The report of `fleetctl mcp catalog add`: the tools of the new entry, which of them need
+ * approval, what the server tried to access, and the commands that change this.
  *
  * @module
  */
@@ -16,27 +16,27 @@ import { closedKey } from "core/secrets/closed_keys.ts";
 import { cutText } from "core/text/cut_text.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** What was added. */
+/** The added entry. */
 export interface Added {
   readonly mcp: McpName;
   readonly layer: Layer;
-  /** The pin as it is typed, or the URL. */
+  /** The pin as typed, or the URL. */
   readonly source: string;
   readonly proposed: readonly ProposedMark[];
-  /** What of the environment its server sees. */
+  /** The variables that its server sees. */
   readonly seen: SeenVariables;
 }
 
-/** Keys that a server sees of its agent, and variables that its entry sets. */
+/** Keys of the agent that a server sees, and variables that its entry sets. */
 export interface SeenVariables {
   readonly requiredEnv: readonly string[];
   readonly optionalEnv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Things of one kind that are named. */
+/** Most items of one kind that are listed. */
 const SHOWN_MAX = 10;
-/** Of a fixed value that is shown. */
+/** Bytes of a fixed value that are shown. */
 const VALUE_BYTES_MAX = 160;
 
 /** Returns the report of a package. */
@@ -86,7 +86,7 @@ export async function addedPackage(
   };
 }
 
-/** Returns the report of a server that its vendor runs. */
+/** Returns the report of a server that its vendor hosts. */
 export function addedUrl({ mcp, layer, source, proposed, seen }: Added): VerbReport {
   return {
     json: { mcp, layer, source, marks: marksJson(proposed), ...seenJson(seen), held: null },
@@ -102,7 +102,9 @@ export function addedUrl({ mcp, layer, source, proposed, seen }: Added): VerbRep
   };
 }
 
-/** What the server sees of its agent's keys, and the variables that the entry sets. */
+/**
+ * Returns lines about the agent's keys that the server sees, and the variables that the entry sets.
+ */
 export function seenLines({ requiredEnv, optionalEnv, environment }: SeenVariables) {
   return [
     ...requiredEnv.map((key) => `sees   ${key}: a secret of its agent, required`),
@@ -117,7 +119,7 @@ function seenJson({ requiredEnv, optionalEnv, environment }: SeenVariables) {
   return { required_keys: requiredEnv, optional_keys: optionalEnv, environment };
 }
 
-/** The tools that ask a human because nothing better is known of them. */
+/** Returns lines about the tools that need approval because nothing proves them read-only. */
 export function markLines(mcp: string, proposed: readonly ProposedMark[]): readonly Cell[] {
   const [first] = proposed;
   if (first === undefined) return [];
@@ -134,14 +136,14 @@ export function markLines(mcp: string, proposed: readonly ProposedMark[]): reado
   ];
 }
 
-/** A mark of every tool stays when its tools are known: an operator lifts it. */
+/** A mark for every tool stays even when the tools are known. Only an operator removes it. */
 export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
   if (!everyAsks) return [];
   const lift = `fleetctl mcp catalog review ${mcp} --risk ${quoteShell("*=allow")}`;
   return [`every tool still asks; leave it to the marks of single tools: ${lift}`];
 }
 
-/** The same for programs. */
+/** Returns the same as JSON. */
 export function marksJson(proposed: readonly ProposedMark[]) {
   return Object.fromEntries(proposed.map(({ tool, risk, why }) => [tool, { risk, why }]));
 }

@@ -1,7 +1,6 @@
 /**
- * One version of an entry that is a package, on its way into the catalog: resolved,
- * installed beside the tree in use, tried out, compared with the version before.
- * Nothing here writes the catalog.
+ * One version of a package entry before it is in the catalog: resolved, installed beside the tree
+ * in use, tried out, and compared with the version before. Never writes the catalog.
  *
  * @module
  */
@@ -24,42 +23,42 @@ import { ok, type Result } from "core/result.ts";
 import type { McpName } from "core/names.ts";
 import { resolvePin } from "core/catalog/resolve.ts";
 
-/** A version that is installed and was tried out. */
+/** A version that is installed and tried out. */
 export interface Candidate {
   readonly manifest: Manifest;
-  /** The texts that it was made from. */
+  /** The texts that it was built from. */
   readonly texts: { readonly manifest: string; readonly lock: string };
-  /** Absolute folder of its tree; not in use yet. */
+  /** Absolute folder of its tree, which is not in use yet. */
   readonly tree: string;
   readonly tried: Tried;
   readonly tools: ReadonlyMap<string, LockedTool>;
 }
 
-/** What a version is compared with. */
+/** The version that a candidate is compared with. */
 export interface Baseline {
   readonly tools: ReadonlyMap<string, LockedTool>;
-  /** Permissions that the version before has, or asked for as well. */
+  /** Permissions that the version before has or requested. */
   readonly known: Grants;
-  /** Undefined when the tree of the version before cannot be had. */
+  /** Undefined when the tree of the version before is not available. */
   readonly tree?: string;
   readonly lock?: string;
-  /** What nobody has reviewed of the version before; it is not forgotten with that version. */
+  /** Findings of the version before without a review. They carry over to the next version. */
   readonly unreviewed?: readonly string[];
 }
 
 const FAULT_LENGTH_MAX = 300;
 
-/** What is new in a version. */
+/** The differences of a version. */
 export interface Comparison {
   readonly changes: readonly ToolChange[];
   readonly code: CodeDiff | undefined;
   readonly packages: readonly string[];
-  /** It listed no tools where another version is compared with. */
+  /** It listed no tools although there is a version to compare with. */
   readonly isUnknown: boolean;
   readonly toolLock: ToolLock;
 }
 
-/** Shows one step of a verb that takes a while. */
+/** Shows one step of a long verb as progress. */
 export async function stepped<T>(
   context: VerbContext,
   at: { readonly text: string; readonly index: number; readonly total: number },
@@ -71,7 +70,7 @@ export async function stepped<T>(
   return done;
 }
 
-/** Returns what installing needs: the pinned Deno and how this site reaches its registry. */
+/** Returns the options of the installer: the pinned Deno and the registry settings of this host. */
 export async function installOptions(context: VerbContext) {
   const { ports, paths } = context;
   return {
@@ -80,7 +79,7 @@ export async function installOptions(context: VerbContext) {
   };
 }
 
-/** Asks the registry what a pin means: the first step of `total`. */
+/** Resolves a pin at the registry; the first step of `total`. */
 export async function resolvePackage(
   context: VerbContext,
   mcp: McpName,
@@ -139,7 +138,7 @@ export async function makeCandidate(
   return ok({ manifest, texts, tree, tried, tools: locked.value });
 }
 
-/** Compares a version with what an operator has accepted before. */
+/** Compares a version with the one that an operator accepted before. */
 export async function compare(
   context: VerbContext,
   candidate: Candidate,
@@ -148,9 +147,10 @@ export async function compare(
   const { manifest, tree, tried, tools } = candidate;
   const source = manifest.source as PackageSource;
   const version = versionOf(source);
-  // A first version is what the operator asked for by name: its tools are the baseline.
+  // The operator named a first version explicitly, so its tools are the baseline.
   const isUnknown = before !== undefined && tried.tools === undefined;
-  // Without a list nobody knows what is gone: the whole MCP is held, not its old tools removed.
+  // Without a list of tools no change is known. The whole MCP is held; its old tools are not
+  // removed.
   const kept = keptTools(before, tools);
   const changes = before === undefined || isUnknown
     ? []
@@ -198,8 +198,9 @@ export async function compare(
 }
 
 /**
- * What was accepted of a running server and a try does not list, because it has no real keys. It
- * stays accepted by its hash: a server that lists it otherwise is held back when it runs.
+ * Returns tools that were accepted from a running server and that the try does not list, because it
+ * has no real keys. They stay accepted by their hash. If a running server lists one differently, it
+ * is held.
  */
 function keptTools(
   before: Baseline | undefined,
@@ -214,15 +215,15 @@ function ownName({ kind, package: name }: PackageSource): string {
   return kind === "uvx" ? normalName(name) : name;
 }
 
-/** The fault may quote the server: one line, and nothing that a terminal would act on. */
+/** The fault may quote the server: use one line without control characters. */
 function untried(fault: Refusal | undefined): string {
   const why = (fault?.message ?? "it listed no tools").replace(/[\s\p{C}]+/gu, " ").trim();
   return `${UNTRIED}${why.slice(0, FAULT_LENGTH_MAX)}`;
 }
 
 /**
- * Returns the findings of a version that hold for what comes after it, too: each names the version
- * where it was found. That a version could not be tried out says nothing about the next one.
+ * Returns the findings of a version that also apply to the next one. Each names the version in
+ * which it was found. A failed try says nothing about the next version, so it is left out.
  */
 export function unreviewedFindings({ version, held }: ToolLock): readonly string[] {
   const marked = / \(in \S+, not reviewed\)$/;
@@ -230,7 +231,7 @@ export function unreviewedFindings({ version, held }: ToolLock): readonly string
     .map((one) => marked.test(one) ? one : `${one} (in ${version}, not reviewed)`);
 }
 
-/** Removes the tree of a candidate that was not pinned after all. */
+/** Removes the tree of a candidate that was not pinned. */
 export async function dropCandidate(context: VerbContext, candidate: Candidate): Promise<void> {
   const { files } = context.ports;
   const current = await files.readLink(`${context.paths.deploy(candidate.manifest.name)}/current`);

@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp catalog review <mcp> --risk tool=ask|block|allow`: what an operator decides about
- * single tools of an entry. Neither installs nor starts anything.
+ * `fleetctl mcp catalog review <mcp> --risk tool=ask|block|allow`: an operator's decisions about
+ * single tools of an entry. Installs and starts nothing.
  *
  * @module
  */
@@ -24,15 +24,15 @@ import { defined } from "core/defined.ts";
 import type { McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** A manifest with the marks of what a review accepts. */
+/** A manifest with the marks for the tools that a review accepts. */
 export interface MarkedManifest {
   readonly manifest: string;
   readonly proposed: readonly ProposedMark[];
-  /** Whether every tool asks, whatever is known of it. */
+  /** Whether every tool needs approval, even if it is known to be read-only. */
   readonly everyAsks: boolean;
 }
 
-/** Marks the tools that a review accepts and that are not known to only read. */
+/** Marks the accepted tools that are not known to be read-only. */
 export function markAccepted(
   manifest: string,
   stored: StoredEntry,
@@ -56,7 +56,7 @@ function siteOf({ file, layer, lock }: StoredEntry, name: McpName): ManifestSite
   return { name, file, origin: layer, ...defined({ lock }) };
 }
 
-/** Writes the marks, and puts them in place where the entry is wired. */
+/** Writes the marks, and applies them where the entry is wired. */
 export async function markTools(
   context: VerbContext,
   { mcp, marks }: { readonly mcp: McpName; readonly marks: Marks },
@@ -68,7 +68,7 @@ export async function markTools(
   const before = parseManifest(manifest, site);
   if (!before.ok) return before;
   const locked = [...lock?.tools.keys() ?? [], ...lock?.held.tools.keys() ?? []];
-  // Without a lock its tools are unknown: any name may be one.
+  // Without a lock the tools are unknown, so any name is accepted.
   const known = locked.length === 0
     ? ok(undefined)
     : checkMarked(marks, [...locked, ...before.value.risk.keys(), ...before.value.readOnly]);

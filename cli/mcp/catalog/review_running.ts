@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp catalog review --from <agent>`: what the running server of an agent
- * lists beyond what was accepted. Showing writes nothing; accepting lists once more, and
- * takes exactly what was shown.
+ * `fleetctl mcp catalog review --from <agent>`: reviews what the running server of an agent lists
+ * beyond the accepted tools. Showing writes nothing. Accepting lists the tools again, and accepts
+ * only if they match what was shown.
  *
  * @module
  */
@@ -35,14 +35,14 @@ import { err, ok, type Result } from "core/result.ts";
 import { heldWhole } from "core/risk/decide.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 
-/** What is asked for. */
+/** The request of this review. */
 interface Asked {
   readonly mcp: McpName;
   readonly from: AgentName;
   readonly accept: string | undefined;
 }
 
-/** The entry as it stands; no lock for what ships. */
+/** The stored entry; without a lock for a shipped one. */
 interface Entry {
   readonly stored: StoredEntry;
   readonly lock: ToolLock | undefined;
@@ -75,7 +75,7 @@ export async function reviewRunning(
       { hints: [`fleetctl mcp catalog review ${mcp} --from ${from}`] },
     ));
   }
-  // The marks of what ships were chosen tool by tool; the list of a server adds nothing to them.
+  // A shipped entry has a mark chosen for each tool. The server's list adds none.
   const marked = entry.lock === undefined && entry.stored.layer === "shipped"
     ? ok({ manifest: entry.stored.manifest, proposed: [], everyAsks: false })
     : markAccepted(entry.stored.manifest, entry.stored, mcp, found);
@@ -84,7 +84,7 @@ export async function reviewRunning(
   return await record(context, asked, entry, { lock: accepted, ...marked.value });
 }
 
-/** What waits for the other review goes on waiting. */
+/** Keeps what the other kind of review still holds. */
 function waiting({ held, heldSince }: ToolLock): Pick<ToolLock, "held" | "heldSince"> {
   return { held, ...defined({ heldSince }) };
 }
@@ -117,7 +117,7 @@ async function listRunning(
   return listed.ok ? await lockTools(listed.value.map(({ definition }) => definition)) : listed;
 }
 
-/** A lock in which everything is held that is listed otherwise than it was accepted. */
+/** Returns a lock that holds every tool whose listing differs from the accepted one. */
 function beyond(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLock {
   const changes = diffTools(lock.tools, listed);
   const other = [...listed].filter(([tool, { hash }]) =>

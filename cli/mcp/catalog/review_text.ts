@@ -1,5 +1,5 @@
 /**
- * What a reviewer is shown before accepting it: every word that would be accepted, and its hash.
+ * The text that a reviewer reads before accepting: everything that would be accepted, and its hash.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { canonicalJson, type ToolLock } from "core/catalog/tool_lock.ts";
 import type { AgentName, McpName } from "core/names.ts";
 
-/** The whole definitions: a reviewer accepts texts, not names. */
+/** Returns the complete definitions, because a reviewer accepts texts, not names. */
 export async function reviewText(
   mcp: McpName,
   lock: ToolLock,

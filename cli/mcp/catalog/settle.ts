@@ -1,7 +1,7 @@
 /**
- * After the catalog has changed: the planner, when an agent of this host has the entry wired, and
- * the lines that say what waits for a review. One wording for `add`, `upgrade`,
- * `review`, `rollback`.
+ * Runs after a catalog change: the planner if an agent of this host has the entry wired, and the
+ * report of what waits for a review. Shared by `add`, `upgrade`, `review` and `rollback`, so that
+ * they use the same wording.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import type { AgentName, McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** What became of a changed entry on this host. */
+/** The state of a changed entry on this host. */
 export interface Settled {
   /** Agents of this host that have it. */
   readonly agents: readonly AgentName[];
@@ -26,7 +26,7 @@ export interface Settled {
   readonly faults: readonly Refusal[];
 }
 
-/** Puts a changed entry in place where it is wired; a host without a repo wires nothing. */
+/** Applies a changed entry where it is wired. A host without a repo wires nothing. */
 export async function settle(context: VerbContext, mcp: McpName): Promise<Result<Settled>> {
   const { ports, paths } = context;
   const nothing = { agents: [], lines: [], faults: [] };
@@ -49,7 +49,7 @@ export async function settle(context: VerbContext, mcp: McpName): Promise<Result
   });
 }
 
-/** Returns every agent of the ledger that has an MCP or asks for it, on whatever host. */
+/** Returns the agents of the ledger, on any host, that have an MCP or request it. */
 export async function agentsWith(
   context: VerbContext,
   mcp: McpName,
@@ -67,7 +67,7 @@ export async function agentsWith(
   );
 }
 
-/** Says what waits for a review, and how to accept it. */
+/** Returns lines about what waits for a review, and how to accept it. */
 export async function heldLines(
   mcp: string,
   lock: ToolLock,
@@ -94,7 +94,7 @@ export async function heldLines(
   ];
 }
 
-/** The permissions can be granted one by one, and without the rest of what waits. */
+/** Permissions can be granted one by one, without accepting the rest. */
 function grantHint(mcp: string, { version, held }: ToolLock): readonly string[] {
   const words = grantOptions(held.permissions).map((one) => ` --grant ${quoteShell(one)}`);
   return words.length === 0
@@ -102,7 +102,7 @@ function grantHint(mcp: string, { version, held }: ToolLock): readonly string[] 
     : [`grant with: fleetctl mcp catalog upgrade ${mcp} --to ${version}${words.join("")}`];
 }
 
-/** The same for programs. */
+/** Returns the same as JSON. */
 export async function heldJson(lock: ToolLock) {
   const { held } = lock;
   return {

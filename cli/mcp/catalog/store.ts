@@ -1,7 +1,7 @@
 /**
- * One entry's files in a layer of the catalog: read as text, written in one step. The overlay is
- * the ledger, so a change there is one commit; the runtime catalog is plain files, switched by
- * rename. What an entry was before is kept beside it in `previous/`, for `rollback`.
+ * Reads and writes the files of one entry in a layer of the catalog; a write is atomic. The overlay
+ * is part of the ledger, so a change there is one commit. The runtime catalog is plain files,
+ * replaced by rename. The version before a change is kept in `previous/` for `rollback`.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import type { McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** A layer that can be written. */
+/** A layer that verbs can write. */
 export type Layer = "overlay" | "runtime";
 
 /** Texts of one entry. */
@@ -28,10 +28,10 @@ export interface EntryTexts {
   readonly tools?: string | undefined;
 }
 
-/** An entry as it stands, and where. */
+/** The stored entry and its layer. */
 export interface StoredEntry extends EntryTexts {
   readonly layer: Layer | "shipped";
-  /** For messages. */
+  /** Path for messages. */
   readonly file: string;
 }
 
@@ -43,8 +43,8 @@ function layerFolder(context: VerbContext, layer: Layer): string {
 }
 
 /**
- * Chooses where a new entry goes: the overlay, the runtime catalog on a host without a repo, or
- * what `--into` names.
+ * Chooses the layer of a new entry: the one that `--into` names, else the overlay, or the runtime
+ * catalog on a host without a repo.
  */
 export async function chooseLayer(
   context: VerbContext,
@@ -72,8 +72,8 @@ export async function chooseLayer(
 }
 
 /**
- * The layer that a word or a folder names: as the paths of this root, as the documents name them,
- * or seen from where the verb was typed.
+ * Returns the layer that a word or folder names. Accepts paths of this root, paths as the documents
+ * name them, and paths relative to the caller's folder.
  */
 function layerNamed({ paths, cwd }: VerbContext, into: string): Layer | undefined {
   if (into === "runtime" || into === "overlay") return into;
@@ -84,7 +84,7 @@ function layerNamed({ paths, cwd }: VerbContext, into: string): Layer | undefine
   return undefined;
 }
 
-/** An absolute path without empty parts, "." and "..". */
+/** Returns an absolute path without empty parts, "." and "..". */
 function plainPath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
@@ -94,7 +94,7 @@ function plainPath(path: string): string {
   return `/${parts.join("/")}`;
 }
 
-/** Reads the entry that wins: overlay over runtime over shipped. */
+/** Reads the effective entry: overlay before runtime before shipped. */
 export async function readStored(
   context: VerbContext,
   mcp: McpName,
@@ -118,7 +118,7 @@ export async function readStored(
   ));
 }
 
-/** Reads what an entry was before its last change; undefined when nothing is kept. */
+/** Reads the version before the last change; undefined when none is kept. */
 export async function readPrevious(
   context: VerbContext,
   mcp: McpName,
@@ -135,23 +135,23 @@ async function readAt(context: VerbContext, folder: string): Promise<EntryTexts 
   return manifest === undefined ? undefined : { manifest, lock: npmLock ?? wheelsLock, tools };
 }
 
-/** Tells whether an entry ships with the product. */
+/** Returns whether an entry ships with the product. */
 export function isShipped(mcp: McpName): boolean {
   return SHIPPED_ENTRIES.some(({ name }) => name === mcp);
 }
 
-/** One change of one entry; undefined texts take it away. */
+/** One change of one entry; undefined texts remove it. */
 export interface EntryChange {
   readonly mcp: McpName;
   readonly layer: Layer;
   readonly verb: string;
-  /** Rest of the commit's subject. */
+  /** Rest of the commit subject. */
   readonly summary: string;
   readonly next: EntryTexts | undefined;
   readonly previous: EntryTexts | undefined;
 }
 
-/** Writes an entry: in one commit, or by one rename. */
+/** Writes an entry in one commit or by one rename. */
 export async function writeEntry(
   context: VerbContext,
   change: EntryChange,
@@ -189,7 +189,7 @@ function textsOf(prefix: string, texts: EntryTexts | undefined) {
   ];
 }
 
-/** Git keeps no empty folders, and neither does the catalog. */
+/** Removes empty folders, as git does. */
 async function removeEmpty(context: VerbContext, folder: string): Promise<void> {
   const { files } = context.ports;
   for (const path of [`${folder}/previous`, folder]) {
@@ -203,7 +203,7 @@ function asideOf(folder: string): string {
   return `${folder.slice(0, slash)}/.${folder.slice(slash + 1)}.old`;
 }
 
-/** What a killed change has put aside goes back to its place. */
+/** Restores the folder that an interrupted change moved aside. */
 async function putBack({ ports: { files } }: VerbContext, folder: string): Promise<void> {
   const isGone = await files.stat(folder) === undefined;
   if (isGone && await files.stat(asideOf(folder)) !== undefined) {
@@ -212,8 +212,8 @@ async function putBack({ ports: { files } }: VerbContext, folder: string): Promi
 }
 
 /**
- * A new folder takes the place of the old one. A crash between the two renames leaves the old one
- * under a hidden name; the next verb that reads the entry puts it back.
+ * Replaces the old folder by a new one. A crash between the two renames leaves the old folder under
+ * a hidden name. The next verb that reads the entry restores it.
  */
 async function writeRuntime(
   context: VerbContext,

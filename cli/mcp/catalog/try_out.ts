@@ -1,7 +1,9 @@
 /**
- * Trying out a vendored server: it is started once with made-up keys, in an empty home, with no
- * network where this host can cut it off, as nobody where this program is root; it lists its tools
- * and takes one call of a tool that only reads. What it asked for is in Deno's permission audit.
+ * Tries out a vendored server. It starts with made-up keys in an empty home. Where this host can
+ * isolate it, it has no network, and where this program is root it runs as the user `nobody`. It
+ * lists its tools and gets one call of a read-only tool. Deno's permission audit records what it
+ * requested.
+ *
  * Under systemd each start is a transient unit (`units/render/mcp/try_unit.ts`).
  *
  * @module
@@ -31,16 +33,16 @@ import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { escapeWord, TRY_SLICE, tryUnitWords } from "units/render/mcp/try_unit.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
-/** What a try showed. */
+/** The result of a try. */
 export interface Tried {
-  /** Undefined when it could not be brought to list them. */
+  /** Undefined when the server listed no tools. */
   readonly tools: readonly McpTool[] | undefined;
   readonly asked: Asked;
-  /** Why it lists nothing. */
+  /** Why it listed none. */
   readonly fault?: Refusal;
 }
 
-/** Rounds in which harmless permissions are added until the server starts. */
+/** Number of starts with added harmless permissions until the server must run. */
 const ROUNDS_MAX = 12;
 const NOBODY = 65534;
 const SYSTEM_BUS = "/run/dbus/system_bus_socket";
@@ -66,7 +68,8 @@ export async function tryOut(
   const owner = confine.kind === "namespaces" ? { uid: NOBODY, gid: NOBODY } : {};
   try {
     await files.ensureDir(context.paths.tries, { mode: 0o711 });
-    // Of a unit only the manager opens it: its name stands in the process list while it is used.
+    // With a unit, only the manager opens this folder. Its name is visible in the process list
+    // while it is in use.
     await files.ensureDir(folder, { mode: confine.kind === "unit" ? 0o700 : 0o711 });
     await files.ensureDir(home, { mode: 0o700, ...owner });
     let grants: Grants = {};
@@ -98,7 +101,7 @@ export async function tryOut(
   }
 }
 
-/** Ends what a killed verb has left; only one verb tries at a time. */
+/** Cleans up after an interrupted verb. Only one verb tries servers at a time. */
 async function sweepTries(context: VerbContext): Promise<void> {
   const { tries } = context.paths;
   for (const name of await context.ports.files.list(tries)) {
@@ -106,7 +109,7 @@ async function sweepTries(context: VerbContext): Promise<void> {
   }
 }
 
-/** Ends every server that is being tried out, then takes its files away. */
+/** Ends every server that is being tried out, then deletes its files. */
 async function endTry(context: VerbContext, folder: string): Promise<void> {
   await endServers(context);
   await context.ports.files.remove(folder, { recursive: true });
@@ -126,7 +129,7 @@ function joinAsked(a: Asked, b: Asked): Asked {
   };
 }
 
-/** One start of a server: the program, and where its audit is read. */
+/** One start of a server: the program, and the path of its audit. */
 interface Start {
   readonly program: () => ProgramEndpoint;
   readonly audit: string;
@@ -143,14 +146,16 @@ async function listAndCall(
   if (!listed.ok) return { fault: tryFailed(manifest.name, listed.error) };
   const call = trialCall(listed.value);
   if (call !== undefined) {
-    // It fails without a real key and a network: what it reached for is in the audit.
+    // The call fails without a real key and a network. The audit records what it tried to access.
     await client.callTool(manifest.name, start.program(), { ...call, timeoutMs: CALL_MS_MAX });
     await endServers(context);
   }
   return { tools: listed.value };
 }
 
-/** The server's own last words say best why; its log is gone with the try. */
+/**
+ * Adds the server's last output, which explains the fault best. Its log is deleted with the try.
+ */
 function tryFailed(mcp: string, { message, details }: Refusal): Refusal {
   const words = details.join("\n");
   const addon = missingAddon(words);
@@ -185,7 +190,8 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
   const audit = { file: `${at.folder}/${name}`, seenAs };
   const root = `${at.folder}/root`;
   await files.ensureDir(root, { mode: 0o755 });
-  // Its user has no name before it runs; only what is in this folder can be reached by it.
+  // The unit's dynamic user is unknown before it runs, so the file is writable for all. Only this
+  // folder is reachable for it.
   await files.write(audit.file, "", { mode: 0o666 });
   const program = (): ProgramEndpoint => {
     const [command = "", ...args] = tryUnitWords(confine.systemdRun, {
@@ -218,7 +224,7 @@ function workdirOf(home: string): string {
   return `${home}/workspace`;
 }
 
-/** The first two words check the tree in use; this one was hashed a moment ago. */
+/** Drops the first two words, which verify the tree in use. This tree was hashed just before. */
 function serverWords(
   context: VerbContext,
   manifest: Manifest,
@@ -251,18 +257,18 @@ function serverEnv(
   };
 }
 
-/** What keeps a server that is tried out from everything else. */
+/** How a server that is tried out is isolated. */
 export type Confinement =
-  /** Nothing but Deno: who tries it has no more rights than who will run it. */
+  /** Deno only: the caller has no more rights than the later server. */
   | { readonly kind: "none"; readonly words: readonly [] }
-  /** Words before its own that take rights and network from it. */
+  /** Words before the server's command that remove its rights and its network. */
   | { readonly kind: "namespaces"; readonly words: readonly string[] }
-  /** A unit of its own, which the manager makes. */
+  /** A separate transient unit of the manager. */
   | { readonly kind: "unit"; readonly systemdRun: string; readonly boundTo: string | undefined };
 
 /**
- * Chooses how a server is confined; "none" without root. As root nothing is tried without: it is a
- * stranger's code.
+ * Chooses the isolation of a server. Without root it is `none`. As root a server always runs
+ * isolated, because its code is untrusted.
  */
 export async function confinement(
   context: Pick<VerbContext, "paths"> & {
@@ -276,18 +282,18 @@ export async function confinement(
   if (isRoot && services.name === "systemd" && await services.isRunning()) {
     const systemdRun = await ports.processes.which("systemd-run");
     if (systemdRun === undefined) return err(unconfined("systemd-run", "systemd"));
-    // A unit that somebody waits for is asked for over the bus.
+    // `systemd-run` needs the system bus to wait for a unit.
     const bus = await ports.files.stat(SYSTEM_BUS);
     if (bus === undefined) return err(unconfined("the system bus", "dbus"));
     const [daemon] = await services.status([DAEMON_UNIT]);
     const boundTo = daemon?.active === "active" ? DAEMON_UNIT : undefined;
     return ok({ kind: "unit", systemdRun, boundTo });
   }
-  // Deno confines its servers in any case; nothing but a sandbox confines Python and Node.
+  // Deno always confines its servers. Python and Node need a sandbox.
   if (needsSandbox && await ports.processes.which("bwrap") === undefined) {
     return err(unconfined("bwrap", "bubblewrap"));
   }
-  // Under another root the owner of the root is the operator, and folders above it are closed.
+  // Under another root its owner is the operator, and the folders above it are closed to others.
   if (!isRoot) return ok({ kind: "none", words: [] });
   const unshare = await ports.processes.which("unshare");
   const setpriv = await ports.processes.which("setpriv");

@@ -1,9 +1,10 @@
 /**
- * The checks of `fleetctl mcp doctor`, in the order in which an MCP comes to life:
- * catalog → lock → review → key → programs → unit → socket → handshake → tools, and whether the
- * agent has read of it.
- * Each asks the machine one thing and changes nothing; the first that fails ends the walk, because
- * those behind it would only say the same again.
+ * The checks of `fleetctl mcp doctor`, in the order of an MCP's startup: catalog → lock → review →
+ * key → programs → unit → socket → handshake → tools, then whether the agent's runtime has read its
+ * config.
+ *
+ * Each check queries one thing and changes nothing. The first failure ends the run, because later
+ * checks would only repeat it.
  *
  * @module
  */
@@ -38,7 +39,7 @@ import { scopeOfMcp } from "units/reconcile/scope.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 
-/** What the checks look at. */
+/** The input of the checks. */
 export interface Patient {
   readonly context: VerbContext;
   readonly gathered: Gathered;
@@ -46,20 +47,20 @@ export interface Patient {
   readonly mcp: McpName;
 }
 
-/** One check: a sentence when it holds. */
+/** One check; returns a sentence on success. */
 export interface Check {
   readonly step: string;
   check(patient: Patient): Promise<Result<string>>;
 }
 
-/** Lines of a socket's log that go with its failure. */
+/** Number of lines of a socket's log that are shown with its failure. */
 const SOCKET_LINES = 10;
-/** How long a look into the home may take. */
+/** Time limit for checks in the home. */
 const HOME_MS_MAX = 5_000;
-/** Names of tools that are printed. */
+/** Number of tool names that are printed. */
 const TOOLS_SHOWN = 8;
 
-/** The whole walk. `listed` is what the handshake brought, for the check behind it. */
+/** Returns all checks. `listed` passes the handshake's tools to the next check. */
 export function checksFor(): readonly Check[] {
   let listed: readonly McpTool[] = [];
   return [
@@ -112,7 +113,7 @@ async function checkLock(patient: Patient): Promise<Result<string>> {
   if (!needsVendoring(manifest.value)) return ok("no package: it is part of fleetctl");
   const tree = await checkTree(name, patient.context.ports, patient.context.paths);
   if (!tree.ok) {
-    // An MCP that no agent has is not installed, and apply does not install it.
+    // An MCP without an agent is not installed, and apply does not install it.
     if (!isWired(patient)) return err(notWired(patient));
     return err({ ...tree.error, hints: [applyHint(patient)] });
   }
@@ -166,8 +167,8 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
 }
 
 /**
- * Asks the home as its owner sees it, because a link in it may lead anywhere;
- * undefined for no account.
+ * Runs a check with the rights of the home's owner, because a link in the home may lead anywhere.
+ * Returns undefined if there is no account.
  */
 async function inHome<T>(
   { context, gathered, agent }: Patient,
@@ -286,7 +287,7 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
       (key) => resolveKey(gathered.secrets.shards, agent.name, key as KeyName)?.value,
     );
     if (!endpoint.ok) return endpoint;
-    // The status of one request says more about a key than a failed handshake does.
+    // The status of one request tells more about a key than a failed handshake.
     const probed = await probeHttp(context.ports, manifest.value, endpoint.value);
     if (!probed.ok) return probed;
     const client = await context.ports.openMcpClient();

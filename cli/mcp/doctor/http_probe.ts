@@ -1,6 +1,6 @@
 /**
- * Whether an MCP that is reached by URL answers an `initialize`, asked with the agent's own keys.
- * The URL may hold a key, so only its host is ever named.
+ * Whether an MCP that is reached by URL answers an `initialize` with the agent's own keys. The URL
+ * may contain a key, so messages name only its host.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import type { HttpEndpoint } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** The `initialize` request of MCP 2025-11-25, which servers of the next revision know, too. */
+/** The `initialize` request of MCP 2025-11-25. Servers of the next revision also accept it. */
 const INITIALIZE = JSON.stringify({
   jsonrpc: "2.0",
   id: 1,
@@ -25,7 +25,7 @@ const INITIALIZE = JSON.stringify({
   },
 });
 
-/** Sends one request; the sentence says what came back. */
+/** Sends one request. Returns a sentence about the answer. */
 export async function probeHttp(
   ports: { readonly http: HttpClient; readonly clock: Clock },
   manifest: Manifest,
@@ -59,7 +59,7 @@ export async function probeHttp(
       },
     ));
   } catch (thrown) {
-    // The text of a fault may repeat the URL, and with it a key.
+    // The fault text may repeat the URL, and so a key.
     const why = ending.signal.aborted
       ? "no answer in time"
       : [url, ...secrets].reduce((text, part) => text.split(part).join("…"), errorText(thrown));

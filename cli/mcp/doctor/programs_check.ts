@@ -1,6 +1,6 @@
 /**
- * The check of `fleetctl mcp doctor` on programs that a server needs on its host. A server may
- * start without them and fail at its first call, so a handshake does not tell.
+ * The check of `fleetctl mcp doctor` for programs that a server needs on its host. A server may
+ * start without them and fail at its first call, so the handshake does not detect this.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { refusal } from "core/errors.ts";
 import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Returns which programs were found; refuses with `program-missing` at the first that was not. */
+/** Returns the programs found. Refuses with `program-missing` at the first missing one. */
 export async function checkPrograms(
   { hostPrograms, name }: Pick<Manifest, "hostPrograms" | "name">,
   processes: Pick<Processes, "which">,

@@ -1,6 +1,6 @@
 /**
- * What `fleetctl mcp doctor` says of reviews: what an upgrade holds back, and what a running server
- * lists otherwise than it was accepted. Pure but for hashing.
+ * The review checks of `fleetctl mcp doctor`: what an upgrade holds back, and which tools a running
+ * server lists differently than they were accepted. Pure except for hashing.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import type { McpTool } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { reviewCommand, standing } from "core/risk/accepted.ts";
 
-/** Reasons and tools that are named one by one. */
+/** Number of reasons and tools that are listed one by one. */
 const SHOWN_MAX = 8;
 
-/** Whether the MCP may be used at all as far as reviews go; one that is held whole may not. */
+/** Whether reviews allow any use of the MCP. Refuses one that is held as a whole. */
 export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Result<string> {
   if (heldBack === undefined) return ok("nothing waits");
   const since = heldBack.since === undefined ? "" : ` since ${heldBack.since}`;
@@ -36,9 +36,7 @@ export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Resul
   ));
 }
 
-/**
- * Compares what the server lists with what was accepted; a sentence part when it is as accepted.
- */
+/** Compares the server's list with the accepted one. Returns part of a sentence if they match. */
 export async function checkListed(
   { name, acceptedTools }: Manifest,
   agent: string,
