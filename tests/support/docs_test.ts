@@ -196,9 +196,9 @@ Deno.test("docs/storage.md has the version of every database", async () => {
 Deno.test("programs and settings are documented", async () => {
   const names = PROGRAMS.map(({ name }) => name);
   has(STORAGE, quoted(names), "docs/storage.md");
-  const readme = await read("README.md");
+  const design = await read("docs/design.md");
   for (const { name, entry } of PROGRAMS) {
-    has(readme, [`| \`${name}\` | \`${entry}\` |`], "the table of README.md");
+    has(design, [`| \`${name}\` | \`${entry}\` |`], "docs/design.md");
   }
   const [login, teamchat] = [await read("docs/login.md"), await read("docs/teamchat.md")];
   has(section(login, "## Settings"), settingNames(LOGIN_SETTINGS), "docs/login.md");

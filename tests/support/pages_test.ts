@@ -13,11 +13,12 @@ import { sentencesOf } from "tests/support/sentences.ts";
 const PARTS = ["Decision", "Reason", "Price", "Alternatives"] as const;
 /** Lines of one page. */
 const PAGE_LINES = 45;
+const README_LINES = 150;
 const LINE_CHARACTERS = 200;
 const SENTENCE_WORDS = 35;
 
 const documents = (await treeFiles(".md")).filter((file) =>
-  file === "HACKING.md" || file.startsWith("docs/")
+  file === "HACKING.md" || file === "README.md" || file.startsWith("docs/")
 );
 
 Deno.test("a decision is one page: Decision, Reason, Price, Alternatives", async () => {
@@ -36,6 +37,14 @@ Deno.test("a decision is one page: Decision, Reason, Price, Alternatives", async
     const lines = text.split("\n").length - 1;
     assert.ok(lines <= PAGE_LINES, `${file} has ${lines} lines, at most ${PAGE_LINES}`);
   }
+});
+
+Deno.test("README.md is short and shows the page", async () => {
+  const text = await Deno.readTextFile(`${TREE}README.md`);
+  const lines = text.split("\n").length - 1;
+  assert.ok(lines <= README_LINES, `${lines} lines, at most ${README_LINES}`);
+  const [, picture = ""] = /^!\[[^\]]{20,}\]\(([^)]+\.png)\)$/m.exec(text) ?? [];
+  assert.ok((await Deno.stat(TREE + picture)).isFile);
 });
 
 Deno.test("no line of a document is longer than a screen, tables and code aside", async () => {
