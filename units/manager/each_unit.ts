@@ -1,13 +1,12 @@
 /**
- * Doing the same to many units one after the other, for service managers that have no
- * call for many.
+ * Runs one action on many units, for service managers without a call that accepts several.
  *
  * @module
  */
 
 import { ServiceFault } from "units/manager/service_manager.ts";
 
-/** Acts on each unit, `width` at a time; returns the fault of each that failed, and goes on. */
+/** Acts on each unit, `width` at a time; continues after a failure and returns every fault. */
 export async function eachUnit(
   units: readonly string[],
   act: (unit: string) => Promise<void>,
@@ -19,7 +18,7 @@ export async function eachUnit(
       await act(unit);
     } catch (thrown) {
       if (!(thrown instanceof ServiceFault)) throw thrown;
-      // A manager may name another unit than the one that was asked for.
+      // A manager's fault may name a unit other than the requested one.
       faults.push(
         thrown.unit === unit ? thrown : new ServiceFault(unit, thrown.message, thrown.journal),
       );

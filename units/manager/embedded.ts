@@ -1,7 +1,7 @@
 /**
- * What `fleetctl up` sees of the embedded service manager: the port, its events and its options.
- * The manager itself is in `units/manager/os/`; this file is types only, so that `cli/up/` can take
- * one as a parameter.
+ * The interface of the embedded service manager for `fleetctl up`: the port, its events and its
+ * options. The manager itself is in `units/manager/os/`. This file contains only types, so that
+ * `cli/up/` can accept a manager as a parameter.
  *
  * @module
  */
@@ -14,9 +14,9 @@ export type UnitEventKind =
   | "starting"
   /** A service is ready, or a socket listens. */
   | "ready"
-  /** It ended although it should not have; `reason` says how. */
+  /** It ended unexpectedly; `reason` states how. */
   | "failed"
-  /** It ended on its own and that was expected (a connection's server, a one-shot). */
+  /** It ended without a stop request, as expected (a connection's server, a one-shot). */
   | "exited"
   /** It will be started again after `delayMs`. */
   | "restarting"
@@ -27,12 +27,12 @@ export type UnitEventKind =
   /** A process of an earlier manager was ended. */
   | "leftover";
 
-/** One line's worth of news about a unit. */
+/** One event of a unit. */
 export interface UnitEvent {
   readonly kind: UnitEventKind;
   readonly unit: string;
   readonly pid?: number;
-  /** Words of `UnitStatus.reason`: `exit-code 1`, `signal SIGKILL`, `timeout`, `memory-limit …`. */
+  /** Text of `UnitStatus.reason`: `exit-code 1`, `signal SIGKILL`, `timeout`, `memory-limit …`. */
   readonly reason?: string;
   readonly delayMs?: number;
   /** Last lines of the unit's log, for `failed`. */
@@ -40,7 +40,7 @@ export interface UnitEvent {
   readonly details?: readonly string[];
 }
 
-/** A unit file that cannot be used, with every fault of it. */
+/** An unusable unit file, with all its faults. */
 export interface UnitFault {
   readonly unit: string;
   readonly details: readonly string[];
@@ -52,31 +52,31 @@ export interface Leftover {
   readonly pid: number;
 }
 
-/** How one enabled unit came up. */
+/** Result of the start of one enabled unit. */
 export interface StartOutcome {
   readonly unit: string;
   /** Undefined when the unit is active. */
   readonly fault: Error | undefined;
 }
 
-/** The running manager; `stop`, `start` and the rest are those of every service manager. */
+/** The running manager; `stop`, `start` and the other inherited members work on single units. */
 export interface EmbeddedManager extends ServiceManager {
   readonly name: "embedded";
-  /** What an earlier manager left behind and this one ended. */
+  /** Processes that an earlier manager left behind and this one ended. */
   readonly leftovers: readonly Leftover[];
   enable(unit: string): Promise<void>;
   disable(unit: string): Promise<void>;
-  /** Unit files that cannot be used, as of the last reload. */
+  /** Unusable unit files, as of the last reload. */
   faults(): readonly UnitFault[];
-  /** Keys that the loaded units set and an ordinary user cannot have, sorted. */
+  /** Keys that the loaded units set and that need root, sorted. */
   relaxedKeys(): readonly string[];
-  /** Starts all that is enabled, in order; one that fails does not hold up the others. */
+  /** Starts all enabled units in order; one that fails does not delay the others. */
   startEnabled(): Promise<readonly StartOutcome[]>;
   /**
-   * Stops everything in reverse order, removes the sockets and lets go of the root. Idempotent.
-   * A SIGINT that comes meanwhile is `kill`.
+   * Stops everything in reverse order, removes the sockets and unlocks the root. Idempotent. A
+   * SIGINT during the close calls `kill`.
    */
   close(): Promise<void>;
-  /** Kills everything at once; `close` then resolves as soon as all of it is gone. */
+  /** Kills everything immediately; `close` then resolves as soon as all processes are gone. */
   kill(): void;
 }

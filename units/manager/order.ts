@@ -1,41 +1,41 @@
 /**
- * In which order units are started and stopped. Pure: names and relations in, steps out.
- * Rules: systemd.unit(5). `Requires=`, `Wants=` and `BindsTo=` say what is started along, `After=`
- * and `Before=` say when; a unit is stopped with what it requires, is bound to or is part of.
- * Targets that no file describes are mere names and always reached.
+ * The order in which units are started and stopped. Pure: names and relations in, steps out. Rules:
+ * systemd.unit(5). `Requires=`, `Wants=` and `BindsTo=` state what is started together. `After=`
+ * and `Before=` state when. A unit is stopped with the units that it requires, is bound to or is
+ * part of. A target without a file is only a name and always counts as reached.
  *
  * @module
  */
 
 import type { Relations } from "units/manager/units/unit_spec.ts";
 
-/** Tells the relations of a unit, or undefined when it is not loaded. */
+/** Returns the relations of a unit, or undefined when it is not loaded. */
 export type RelationsOf = (unit: string) => Relations | undefined;
 
-/** What is to be started, and what each waits for. */
+/** The units to start, and the units that each one waits for. */
 export interface StartPlan {
-  /** In the order of the given names; a unit stands after all that it waits for. */
+  /** In the order of the given names; a unit comes after all units that it waits for. */
   readonly steps: readonly StartStep[];
-  /** Units that a required relation names and that are not loaded, as `unit requires missing`. */
+  /** Required units that are not loaded: `unit` requires `needs`. */
   readonly missing: readonly { readonly unit: string; readonly needs: string }[];
 }
 
-/** One unit to be stopped. */
+/** One unit to stop. */
 export interface StopStep {
   readonly unit: string;
-  /** Steps that must have ended, well or not, before this one begins. */
+  /** Steps that must have ended, successfully or not, before this one begins. */
   readonly after: readonly string[];
 }
 
-/** One unit to be started. */
+/** One unit to start. */
 export interface StartStep extends StopStep {
-  /** Steps among `after` that must have ended well. */
+  /** Steps among `after` that must have succeeded. */
   readonly needs: readonly string[];
-  /** Required steps that are started alongside: when one fails, this unit is stopped again. */
+  /** Required steps that are started in parallel: when one fails, this unit is stopped again. */
   readonly alongside: readonly string[];
 }
 
-/** Plans the start of units with all that they pull in. */
+/** Plans the start of units and of everything that they pull in. */
 export function planStart(units: readonly string[], relationsOf: RelationsOf): StartPlan {
   const pulled = new Map<string, Relations>();
   const missing: { unit: string; needs: string }[] = [];
@@ -75,7 +75,7 @@ export function planStop(
   return planStopOrder([...stopped], relationsOf);
 }
 
-/** Orders the stop of units: each waits for those that were started after it. */
+/** Orders the stop of units: each unit waits for those that were started after it. */
 export function planStopOrder(
   units: readonly string[],
   relationsOf: RelationsOf,
@@ -90,7 +90,7 @@ export function planStopOrder(
   }));
 }
 
-/** Runs steps, each as soon as those it waits for have ended, well or not. */
+/** Runs each step as soon as the steps it waits for have ended, successfully or not. */
 export function runInOrder<T>(
   steps: readonly StopStep[],
   run: (unit: string, earlier: ReadonlyMap<string, Promise<T>>) => Promise<T>,
@@ -99,7 +99,7 @@ export function runInOrder<T>(
   for (const { unit, after } of steps) {
     const earlier = after.map((other) => jobs.get(other));
     const job = Promise.allSettled(earlier).then(() => run(unit, jobs));
-    // Whoever wants to know waits for the job itself.
+    // Callers that need the result await the job itself.
     job.catch(() => {});
     jobs.set(unit, job);
   }
@@ -119,7 +119,7 @@ function required(relations: Relations): readonly string[] {
   return [...relations.requires, ...relations.bindsTo];
 }
 
-/** A target without a file is a name to order by. */
+/** A target without a file is a name used only for ordering. */
 function isName(unit: string): boolean {
   return unit.endsWith(".target");
 }
@@ -133,7 +133,7 @@ function orderings(units: ReadonlyMap<string, Relations>): ReadonlyMap<string, S
   return after;
 }
 
-/** Depth first, so that what is waited for comes first; a cycle is cut where it closes. */
+/** Depth first, so that dependencies come first; a cycle is broken where it closes. */
 function sortSteps(
   units: ReadonlyMap<string, Relations>,
   after: ReadonlyMap<string, Set<string>>,
@@ -149,7 +149,7 @@ function sortSteps(
     open.delete(unit);
     done.add(unit);
     const needs = required(units.get(unit) ?? NO_RELATIONS).filter((other) => units.has(other));
-    // What is still open closes a cycle: waiting for it would never end.
+    // An unfinished dependency closes a cycle: a wait for it would never end.
     const waited = earlier.filter((other) => done.has(other));
     steps.push({
       unit,

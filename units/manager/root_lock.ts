@@ -1,6 +1,6 @@
 /**
- * Keeps two managers off one root: a kernel lock that ends with its holder, and a file beside it
- * that says who holds it.
+ * Prevents two managers on one root. A kernel lock ends with the process that holds it. A file
+ * beside the lock contains the pid of that process.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Takes the root for this process, or refuses with `already-running` and the holder's pid. */
+/** Locks the root for this process, or refuses with `already-running` and the holder's pid. */
 export async function lockRoot(paths: Paths, files: Files, ownPid: number): Promise<Result<Lock>> {
   const holderPath = `${paths.managerState}/pid`;
   const lock = await files.tryLock(`${paths.managerState}/lock`);

@@ -12,9 +12,7 @@ import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
  */
 export interface ServiceManager {
   readonly name: "systemd" | "embedded";
-  /**
-   * Whether a manager is there to be asked; without one, files are written and nothing is started.
-   */
+  /** Whether a manager is available. Without one, files are written and no unit is started. */
   isRunning(): Promise<boolean>;
   reload(): Promise<void>;
   /**
@@ -23,18 +21,18 @@ export interface ServiceManager {
   start(unit: string): Promise<void>;
   stop(unit: string): Promise<void>;
   restart(unit: string): Promise<void>;
-  /** For units that do not wait for one another; resolves with the fault of each that failed. */
+  /** For units that do not depend on one another; returns the fault of each unit that failed. */
   each(verb: UnitVerb, units: readonly string[]): Promise<readonly ServiceFault[]>;
   status(units: readonly string[]): Promise<readonly UnitStatus[]>;
-  /** Whether an active service serves by now. Absent where one that is not ready is not active. */
+  /** Whether an active service is ready. Absent where a service is active only once it is ready. */
   isReady?(unit: string): Promise<boolean>;
-  /** How many unix sockets of the host listen on each path; undefined where that is not known. */
+  /** Number of unix sockets of the host that listen on each path; undefined where unknown. */
   listeners?(): Promise<ReadonlyMap<string, number> | undefined>;
   /** The last lines of the unit's log, oldest first. */
   journal(unit: string, lines: number): Promise<readonly string[]>;
 }
 
-/** Thrown by `ServiceManager`: the unit, what happened, and the tail of its log. */
+/** Thrown by `ServiceManager`: the unit, what happened, and the end of its log. */
 export class ServiceFault extends Error {
   override readonly name = "ServiceFault";
   constructor(readonly unit: string, message: string, readonly journal: readonly string[] = []) {

@@ -1,5 +1,5 @@
 /**
- * How a run of a service ended, whether it is started again, and when. Pure.
+ * How a run of a service ended, whether it is restarted, and when. Pure.
  * Table: systemd.service(5) `Restart=`, "Exit causes and the effect of the Restart= settings".
  *
  * | cause \ Restart= | no | always | on-success | on-failure | on-abnormal | on-abort |
@@ -9,8 +9,7 @@
  * | unclean signal   |    | x      |            | x          | x           | x        |
  * | time-out         |    | x      |            | x          | x           |          |
  *
- * The delay doubles with each restart (or follows `RestartSteps=`) and starts over after a run
- * that lasted.
+ * The delay doubles with each restart (or follows `RestartSteps=`). A stable run resets it.
  *
  * @module
  */
@@ -19,11 +18,11 @@ import { backoffMs } from "core/concurrency/backoff.ts";
 import type { ProcessExit } from "core/ports/processes.ts";
 import type { RestartPolicy } from "units/manager/units/service_spec.ts";
 
-/** Numbers of the back-off. */
+/** Limits of the restart back-off. */
 export const RESTART_LIMITS = {
-  /** A doubling delay grows no further than this unless the unit says otherwise. */
+  /** Upper limit of the doubling delay, unless the unit sets its own. */
   delayMsMax: 30_000,
-  /** A run that was active this long starts the ladder over. */
+  /** A run that was active this long resets the delay to its first value. */
   stableMs: 10_000,
 } as const;
 
@@ -36,7 +35,7 @@ export interface RunEnd {
   readonly exit: ProcessExit | undefined;
   /** Set when the manager ended it, or could not start it. */
   readonly cause: ManagerCause | undefined;
-  /** Words that go with the cause. */
+  /** Text that explains the cause. */
   readonly detail: string;
 }
 
@@ -75,7 +74,7 @@ export function describeExit(exit: ProcessExit | undefined): string {
   return exit?.signal !== undefined ? `signal ${exit.signal}` : `exit-code ${exit?.code ?? 0}`;
 }
 
-/** Decides whether a run that nobody asked to stop is followed by another. */
+/** Decides whether to restart after a run that ended without a stop request. */
 export function shouldRestart(policy: RestartPolicy, end: RunEnd): boolean {
   const status = end.cause === undefined ? end.exit?.signal ?? end.exit?.code : undefined;
   if (status !== undefined && policy.prevent.has(status)) return false;
@@ -92,11 +91,11 @@ export function restartDelayMs(policy: RestartPolicy, count: number): number {
   return backoffMs({ firstMs, maxMs, factor: (maxMs / firstMs) ** (1 / steps) }, count);
 }
 
-/** Counts starts and says when there were too many within the interval. */
+/** Counts starts and reports when there are too many within the interval. */
 export class StartLimit {
   #starts: number[] = [];
 
-  /** Notes a start at `now`; returns false when the limit forbids it. */
+  /** Records a start at `now`; returns false when the limit forbids it. */
   take(policy: RestartPolicy, now: number): boolean {
     if (policy.burst === 0 || policy.intervalMs === 0) return true;
     this.#starts = this.#starts.filter((at) => now - at < policy.intervalMs);
@@ -105,7 +104,7 @@ export class StartLimit {
     return true;
   }
 
-  /** Forgets what was: someone asked for a start by hand. */
+  /** Clears the count, for a start by hand. */
   reset(): void {
     this.#starts = [];
   }

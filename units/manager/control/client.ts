@@ -1,7 +1,7 @@
 /**
- * The embedded service manager as other programs of the same root see it: over its control
- * socket. One connection per call; a call ends with the manager's answer or with a `ServiceFault`
- * when the manager goes away.
+ * Client of the embedded service manager, for other programs of the same root. It opens one
+ * connection to the control socket per call. A call ends with the manager's answer, or with a
+ * `ServiceFault` when the manager goes away.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
 } from "units/manager/control/control_frames.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** A program may take seconds to end, and the others do not wait for it. */
+/** A program may take seconds to end; stops in parallel keep the others from waiting. */
 const STOPS_AT_ONCE = 8;
 const LINES = { lineBytesMax: CONTROL_LIMITS.answerBytesMax, mustEnd: true };
 
@@ -39,7 +39,7 @@ export function embeddedServices(
         await ask({ verb: "status", units: [] });
         return true;
       } catch {
-        // No socket, nobody behind it, or not for this user: there is nobody to be asked.
+        // The socket is absent, no process serves it, or this user may not connect: no manager.
         return false;
       }
     },

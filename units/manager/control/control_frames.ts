@@ -1,6 +1,6 @@
 /**
- * The words on the manager's control socket: one JSON object per line, a request and its answer.
- * Pure. Nothing secret is in them: they name units and carry log lines to the same user.
+ * The frames of the manager's control socket: one JSON object per line, a request and its answer.
+ * Pure. Frames contain no secrets: unit names, and log lines for the same user.
  *
  * | verb | fields | answer |
  * |------|--------|--------|
@@ -16,7 +16,7 @@ import type { UnitStatus } from "core/ports/unit.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
 import { ServiceFault } from "units/manager/service_manager.ts";
 
-/** Bounds of the conversation. */
+/** Limits of the protocol. */
 export const CONTROL_LIMITS = {
   requestBytesMax: 64 * 1024,
   answerBytesMax: 8 * 1024 * 1024,
@@ -46,7 +46,7 @@ export type ControlAnswer =
     readonly journal: readonly string[];
   };
 
-/** Reads one line as a request; undefined when it is none. */
+/** Parses one line as a request; returns undefined when it is not a valid one. */
 export function parseRequest(line: string): ControlRequest | undefined {
   const value = parseJsonObject(line);
   if (value === undefined) return undefined;
@@ -63,7 +63,7 @@ export function parseRequest(line: string): ControlRequest | undefined {
   return known === undefined ? undefined : { verb: known, unit };
 }
 
-/** Reads one line as an answer; undefined when it is none. */
+/** Parses one line as an answer; returns undefined when it is not a valid one. */
 export function parseAnswer(line: string): ControlAnswer | undefined {
   const value = parseJsonObject(line);
   if (value?.["ok"] === true) return value as unknown as ControlAnswer;
@@ -72,7 +72,7 @@ export function parseAnswer(line: string): ControlAnswer | undefined {
   return isFault ? value as unknown as ControlAnswer : undefined;
 }
 
-/** Turns what was thrown into an answer. */
+/** Converts a thrown value into an answer. */
 export function faultAnswer(thrown: unknown): ControlAnswer {
   if (thrown instanceof ServiceFault) {
     return { ok: false, unit: thrown.unit, message: thrown.message, journal: thrown.journal };

@@ -1,6 +1,6 @@
 /**
- * The manager's end of its control socket: 0600, and each peer must be the same user by the
- * kernel's word. Requests of one connection are answered in order.
+ * The server side of the manager's control socket. The socket has mode 0600, and the kernel must
+ * report each peer as the same user. Requests of one connection are answered in order.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import {
 const SOCKET_MODE = 0o600;
 const LINES = { lineBytesMax: CONTROL_LIMITS.requestBytesMax, mustEnd: true };
 
-/** What the server needs. */
+/** Dependencies of the server. */
 export interface ControlDeps {
   readonly path: string;
   readonly ownUid: number;
@@ -35,7 +35,7 @@ export interface ControlDeps {
   >;
 }
 
-/** Starts to answer on the control socket. */
+/** Starts to serve the control socket. */
 export function serveControl(deps: ControlDeps): Promise<{ close(): Promise<void> }> {
   let open = 0;
   return deps.sockets.serveUnix(deps.path, SOCKET_MODE, (stream) => {
@@ -62,7 +62,7 @@ async function converse(stream: PeerStream, deps: ControlDeps): Promise<void> {
       cancelIdle = deps.clock.after(CONTROL_LIMITS.idleMs, () => stream.close());
     }
   } catch (thrown) {
-    // A client that leaves before its answer has come is no fault of ours.
+    // A client that disconnects before its answer is sent is not a fault.
     deps.log.debug("control_ended", { error: errorText(thrown) });
   } finally {
     cancelIdle();

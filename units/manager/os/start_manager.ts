@@ -1,7 +1,7 @@
 /**
- * The embedded service manager of `fleetctl up`: takes the root, ends what an earlier manager left
- * behind, reads the units, and serves the control socket until it is closed.
- * Why it is our own: ADR 0019.
+ * The embedded service manager of `fleetctl up`. It locks the root, ends what an earlier manager
+ * left behind, reads the units, and serves the control socket until it is closed. ADR 0019 explains
+ * why it exists.
  *
  * @module
  */
@@ -33,7 +33,7 @@ import { type Earlier, endLeftovers } from "units/manager/os/processes/leftovers
 import { readBootId } from "units/manager/os/processes/process_table.ts";
 import type { Execution } from "units/manager/os/runs/execution.ts";
 
-/** What the manager needs. */
+/** Options of the manager. */
 export interface EmbeddedOptions {
   readonly paths: Paths;
   readonly files: Files;
@@ -41,16 +41,16 @@ export interface EmbeddedOptions {
   readonly random: Pick<Random, "uuid">;
   readonly sockets: Pick<Sockets, "serveUnix">;
   readonly log: Log;
-  /** Variables that every service gets unless its unit sets them. */
+  /** Variables for every service; a unit's own settings override them. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Told of everything that happens to a unit, in order. Must not throw. */
+  /** Called for every event of a unit, in order. Must not throw. */
   readonly onEvent?: (event: UnitEvent) => void;
-  /** Pace of the memory and client checks; one second when absent. */
+  /** Interval of the memory and client checks; one second when absent. */
   readonly sweepMs?: number;
 }
 
 const PRIVATE = 0o700;
-/** What outlived its run has this long to end when the manager closes. */
+/** When the manager closes, processes that outlived their run have this long to end. */
 const LINGER_MS = 10_000;
 
 /** Starts the manager of a root; refuses with `already-running` or `leftovers-alive`. */
@@ -206,7 +206,7 @@ function createManager(
     stop: (unit) => supervisor.stop(unit),
     restart: (unit) => supervisor.restart(unit),
     enable: async (unit) => {
-      // A unit that is enabled before it was loaded is loaded now.
+      // A newly written unit may be enabled before it is loaded, so load it here.
       if (store.find(unit) === undefined) await manager.reload();
       await store.enable(unit);
     },
@@ -232,14 +232,14 @@ async function closeManager(
 ): Promise<void> {
   const { options, supervisor, lingering, records, lock, kernel, earlier } = parts;
   const { paths, files, clock, log } = options;
-  // The first Ctrl-C is why we are here; whoever presses it again does not want to wait.
+  // The first Ctrl-C starts the close; a second one means that the person does not want to wait.
   const killNow = () => killing.abort();
   process.on("SIGINT", killNow);
   try {
     await supervisor.stopAll();
     await lingering.end(LINGER_MS, killing.signal);
     await endService();
-    // What had slipped out of its unit still carries this root's mark.
+    // Processes that escaped from their unit still have this root's variable in their environment.
     const rest = await endLeftovers({ ...earlier, records: [] }, { kernel, clock });
     for (const { unit, pid } of rest.ended) log.warning("straggler_ended", { unit, pid });
     if (rest.survivors.length > 0) log.error("processes_left", { pids: rest.survivors });

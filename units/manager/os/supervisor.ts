@@ -1,6 +1,6 @@
 /**
- * Starts, stops and watches the units of one root: the order between them, what pulls in what,
- * and what follows when one ends by itself. Single units are in `units/manager/os/runs/`.
+ * Starts, stops and monitors the units of one root: their order, their dependencies, and what
+ * follows when one ends without a stop request. Single units are in `units/manager/os/runs/`.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import {
 } from "units/manager/units/unit_spec.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** What the supervisor needs. */
+/** Dependencies of the supervisor. */
 export interface SupervisorDeps extends AttemptDeps {
   readonly paths: Paths;
   readonly files: Files;
@@ -48,7 +48,7 @@ export class Supervisor {
     this.#deps = deps;
   }
 
-  /** Takes over what a reload has read; running units keep what they were started with. */
+  /** Applies the result of a reload; running units keep the settings they were started with. */
   adopt(): void {
     for (const [unit, run] of this.#runs) {
       const spec = this.#deps.store.find(unit);
@@ -63,7 +63,7 @@ export class Supervisor {
     await this.#startAll([unit]).get(unit);
   }
 
-  /** Starts several units in one go; a fault of one is its own. */
+  /** Starts several units together; a fault of one does not affect the others. */
   async startEach(units: readonly string[]): Promise<readonly StartOutcome[]> {
     const jobs = this.#startAll(units);
     return await Promise.all(units.map(async (unit): Promise<StartOutcome> => {
@@ -82,7 +82,7 @@ export class Supervisor {
     await this.#stopSteps(steps);
   }
 
-  /** Stops a unit and what depends on it, and starts again what was running, and the unit. */
+  /** Stops a unit and its dependents, then starts the unit and the dependents that were running. */
   async restart(unit: string): Promise<void> {
     this.#deps.store.require(unit);
     const steps = planStop([unit], this.#runs.keys(), (name) => this.#relationsOf(name));
@@ -93,7 +93,7 @@ export class Supervisor {
     await Promise.allSettled(jobs.values());
   }
 
-  /** Stops everything in reverse order; nothing is started any more. */
+  /** Stops everything in reverse order; later starts are refused. */
   async stopAll(): Promise<void> {
     this.#isClosing = true;
     await this.#stopSteps(planStopOrder([...this.#runs.keys()], (name) => this.#relationsOf(name)));
@@ -110,7 +110,9 @@ export class Supervisor {
     this.#logs.clear();
   }
 
-  /** Returns the status of units; of all, with the instances of sockets, when none is named. */
+  /**
+   * Returns the status of the named units, or of all units and socket instances when none is named.
+   */
   status(units: readonly string[]): readonly UnitStatus[] {
     const instances = [...this.#runs.values()].flatMap((run) =>
       run instanceof SocketRun ? run.instances() : []
@@ -124,7 +126,7 @@ export class Supervisor {
     return [...[...names].sort().map((unit) => this.#statusOf(unit, [])), ...instances];
   }
 
-  /** Returns the last lines of a unit's log; those of an instance are in its template's. */
+  /** Returns the last lines of a unit's log; an instance's lines are in the log of its template. */
   journal(unit: string, lines: number): readonly string[] {
     if (!isUnitName(unit)) {
       throw new ServiceFault(
@@ -237,7 +239,7 @@ export class Supervisor {
     });
   }
 
-  /** What is bound to a unit that has ended by itself ends, too. */
+  /** Stops the units that are bound to a unit that has ended without a stop request. */
   #followRest(unit: string): void {
     for (const [other, run] of this.#runs) {
       if (!run.spec.relations.bindsTo.includes(unit) || !this.#isUp(other)) continue;

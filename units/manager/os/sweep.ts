@@ -1,7 +1,7 @@
 /**
- * The manager's regular look at what runs: who belongs to which unit, who uses too much memory,
- * and whose client has gone. One look at the process table serves all units, and nobody looks
- * while nothing runs.
+ * The manager's periodic check: which process belongs to which unit, which unit uses too much
+ * memory, and which client has disconnected. One read of the process table serves all units. No
+ * check runs while no unit runs.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import type { Lingering } from "units/manager/os/processes/lingering.ts";
 import { readTable } from "units/manager/os/processes/process_table.ts";
 import type { Execution } from "units/manager/os/runs/execution.ts";
 
-/** Time between two looks. */
+/** Time between two checks. */
 export const SWEEP_MS = 1_000;
 
-/** Starts to look; returns what ends it. */
+/** Starts the checks; returns a function that ends them. */
 export function startSweep(
   running: ReadonlySet<Execution>,
   lingering: Lingering,

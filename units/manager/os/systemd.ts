@@ -1,8 +1,7 @@
 /**
- * The `ServiceManager` of a real host: `systemctl` and `journalctl`, argv only.
- * Unit names are checked before they reach a command line. Output is asked for in forms that
- * do not depend on the language or on a terminal.
- * Why by command line: ADR 0035.
+ * The `ServiceManager` of a real host: `systemctl` and `journalctl`, argv only. Unit names are
+ * checked before they reach a command line. The requested output formats do not depend on the
+ * language or on a terminal. ADR 0035 explains the choice of the command line.
  *
  * @module
  */
@@ -24,20 +23,20 @@ import { readUnixListeners } from "units/manager/os/unix_listeners.ts";
 import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
-/** Longer than any start time-out of our units, so that systemd is the one who decides. */
+/** Longer than any start timeout of fleetctl's units, so that systemd's own timeout ends first. */
 const COMMAND_MS_MAX = 180_000;
 const FAULT_LINES = 20;
 const UNIT_NAME = /^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}$/;
 
-/** Where systemd keeps what is read without asking it. */
+/** Folders of systemd that are read without calling it. */
 export interface SystemdFolders {
-  /** Exists where systemd is PID 1. */
+  /** Exists if and only if systemd is PID 1. */
   readonly booted: string;
   /** Folders of unit files, first match first. */
   readonly units: readonly string[];
 }
 
-/** Starts one of systemd's programs; the answer as it is. */
+/** Runs one of systemd's programs and returns the unchanged answer. */
 type Run = (program: "systemctl" | "journalctl", args: readonly string[]) => Promise<
   ProcessExit & { readonly stdout: string; readonly stderr: string; readonly timedOut: boolean }
 >;
@@ -63,7 +62,7 @@ export function systemdServices(
     return answer.stdout.split("\n").filter((line) => line !== "");
   };
   const status = (units: readonly string[]) => readStatus(units, run, folders.units);
-  // Each reload costs PID 1 milliseconds for every unit that it has in memory.
+  // Each reload costs PID 1 milliseconds per unit in memory, so `enable` and `disable` skip it.
   const systemctl = (verb: UnitVerb | "restart", units: readonly string[]) =>
     run("systemctl", [
       "--no-ask-password",
@@ -114,7 +113,7 @@ export function systemdServices(
   };
 }
 
-/** One list for all units, and then properties of those alone that need them. */
+/** Reads one list for all units, then properties only for the units that need them. */
 async function readStatus(
   units: readonly string[],
   run: Run,
@@ -144,7 +143,7 @@ async function readStatus(
   return names.map((unit) => known.get(unit) as UnitStatus);
 }
 
-/** Asks for properties; PID 1 describes each of these units in full, which takes milliseconds. */
+/** Reads properties; PID 1 describes each of these units in full, which takes milliseconds. */
 async function showUnits(names: readonly string[], run: Run): Promise<readonly UnitStatus[]> {
   if (names.length === 0) return [];
   const answer = await run("systemctl", [
@@ -161,7 +160,10 @@ async function showUnits(names: readonly string[], run: Run): Promise<readonly U
   return matchUnits(names, parseUnitStatus(answer.stdout));
 }
 
-/** `systemctl show` answers in the order asked, one block per unit, but under its own name. */
+/**
+ * `systemctl show` answers in request order, one block per unit, but may use another name for a
+ * unit.
+ */
 function matchUnits(names: readonly string[], found: readonly UnitStatus[]): UnitStatus[] {
   if (found.length !== names.length) {
     throw new ServiceFault(

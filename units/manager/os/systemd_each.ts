@@ -1,7 +1,7 @@
 /**
- * The same for many units with few `systemctl` calls: enabling without a reload each, starting and
- * stopping in groups. Where a group fails, its units are tried one by one, so that the fault of
- * each is known and one bad unit holds up no other.
+ * Runs one action on many units with few `systemctl` calls: enables without a reload for each unit,
+ * starts and stops in groups. When a group fails, its units are tried one by one. The fault of each
+ * unit is then known, and one bad unit does not delay the others.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { eachUnit } from "units/manager/each_unit.ts";
 import type { ServiceFault } from "units/manager/service_manager.ts";
 import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
 
-/** Names in one call: far below the kernel's bound on arguments, and seconds of work at most. */
+/** Unit names per call: far below the kernel's limit on arguments, and seconds of work at most. */
 const GROUP_MAX = 200;
 
-/** The calls that this is made of. */
+/** The calls that this module combines. */
 export interface SystemdCalls {
-  /** Runs `systemctl` on some units; false when it says that one of them failed. */
+  /** Runs `systemctl` on several units; false when one of them failed. */
   group(verb: UnitVerb, units: readonly string[]): Promise<boolean>;
   /** Acts on one unit, and rejects with its `ServiceFault`. */
   one(verb: UnitVerb, unit: string): Promise<void>;
@@ -28,7 +28,7 @@ export async function actOnEach(
   units: readonly string[],
   calls: SystemdCalls,
 ): Promise<readonly ServiceFault[]> {
-  // Only one start at a time can wait for a service to say that it is ready.
+  // A service is started alone, because only a single start can wait for readiness.
   const isAlone = (unit: string) => verb === "start" && unit.endsWith(".service");
   const grouped = units.filter((unit) => !isAlone(unit));
   const faults: ServiceFault[] = [];
@@ -43,7 +43,7 @@ export async function actOnEach(
   return [...faults, ...await eachUnit(alone, (unit) => calls.one(verb, unit))];
 }
 
-/** Of a group that failed, the units that still need what was asked for. */
+/** Returns the units of a failed group that still need the action. */
 async function left(
   verb: UnitVerb,
   group: readonly string[],

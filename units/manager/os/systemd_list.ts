@@ -1,8 +1,8 @@
 /**
- * What systemd has in memory, asked with one `systemctl list-units`, and which unit files
- * there are. `systemctl show` makes PID 1 load and describe each unit, 8 to 10 ms apiece;
- * the list costs a few microseconds a unit, but has loaded units only. One that is absent
- * and has a file is inactive.
+ * Reads the units that systemd has in memory, with one `systemctl list-units`, and the unit files
+ * that exist. `systemctl show` makes PID 1 load and describe each unit, which takes 8 to 10 ms per
+ * unit. The list takes a few microseconds per unit, but contains only loaded units. A unit that is
+ * not listed and has a file is inactive.
  *
  * @module
  */
@@ -16,10 +16,10 @@ export interface ListedUnit {
   readonly active: string;
 }
 
-/** What the file of a unit is; `link` is an alias, about which only systemd knows. */
+/** The file of a unit; `link` is an alias, which only systemd can resolve. */
 export type UnitFileKind = "file" | "masked" | "link";
 
-/** Where systemd looks for units of the system, first match first (`systemd.unit(5)`). */
+/** Folders in which systemd looks for system units, first match first (`systemd.unit(5)`). */
 export const UNIT_FOLDERS: readonly string[] = [
   "/etc/systemd/system.control",
   "/run/systemd/system.control",
@@ -36,12 +36,12 @@ export const UNIT_FOLDERS: readonly string[] = [
   "/run/systemd/generator.late",
 ];
 
-/** Up to so many units are named one by one; for more, PID 1 compares fewer patterns. */
+/** Up to this many units are named one by one; above it, PID 1 compares fewer patterns. */
 const NAMES_MAX = 16;
 
 /**
- * Returns patterns that match at least these units: the names, or what they begin with. A pattern
- * also matches units of others, so the answer is looked up by name.
+ * Returns patterns that match at least these units: their names, or prefixes of them. A pattern may
+ * also match other units, so the caller looks its units up by name.
  */
 export function patternsFor(names: readonly string[]): readonly string[] {
   if (names.length <= NAMES_MAX) return names;
@@ -53,7 +53,7 @@ export function patternsFor(names: readonly string[]): readonly string[] {
   ];
 }
 
-/** Parses the output of `list-units --output=json`; undefined when it is anything else. */
+/** Parses the output of `list-units --output=json`; returns undefined for any other text. */
 export function parseUnitList(text: string): ReadonlyMap<string, ListedUnit> | undefined {
   let rows: unknown;
   try {
@@ -100,8 +100,9 @@ function kindOfLink(path: string): UnitFileKind {
 }
 
 /**
- * Returns the state of a unit as far as list and files tell it; undefined when systemd has to be
- * asked for more: the process and times of a service, why something failed, what an alias names.
+ * Returns the state of a unit from the list and the files. Returns undefined when only systemd
+ * knows the rest: the process and times of a service, the reason of a failure, the target of an
+ * alias.
  */
 export function statusFromList(
   unit: string,

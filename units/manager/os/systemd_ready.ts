@@ -1,7 +1,7 @@
 /**
- * Waits until a service that says when it is ready (`X-FleetctlReady=log`, ADR 0004) has said so.
- * systemd knows such a unit as started when its program runs; one that ends a moment later, again
- * and again, would pass for started. The words are looked for in the journal of this one run.
+ * Waits until a service that reports readiness (`X-FleetctlReady=log`, ADR 0004) has reported it.
+ * systemd considers such a unit started as soon as its program runs, so a service that keeps
+ * crashing would count as started. The ready event is looked up in the journal of the current run.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { ServiceFault } from "units/manager/service_manager.ts";
 import { START_MS_DEFAULT } from "units/manager/units/service_spec.ts";
 
-/** Starts `systemctl` or `journalctl`; the answer as it is. */
+/** Runs `systemctl` or `journalctl` and returns the unchanged answer. */
 export type RunProgram = (
   program: "systemctl" | "journalctl",
   args: readonly string[],
 ) => Promise<{ readonly code: number | undefined; readonly stdout: string }>;
 
-/** A host that keeps no journal has nothing to tell: a run that lasts this long counts as ready. */
+/** For a host without a journal: a run that lasts this long counts as ready. */
 const SILENT_MS_MAX = 15_000;
-/** The pace slows down, so that many services that start together are not asked all the time. */
+/** The interval grows, so that many services that start together are not polled constantly. */
 const LOOK: Backoff = { firstMs: 100, maxMs: 1_000 };
 const READY_KEY = /^X-FleetctlReady=log$/m;
 const READY_LINE = '"event":"ready"';
@@ -33,7 +33,7 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
   for (let looks = 0;; looks++) {
     const state = await stateOf(unit, run);
     first ??= state.invocation;
-    // A new invocation means that systemd has started it again already.
+    // A new invocation means that systemd has already restarted the unit.
     if (state.active === "failed" || state.active === "inactive" || state.invocation !== first) {
       throw new ServiceFault(unit, `Cannot start ${unit}: it ended before it was ready`);
     }
@@ -50,7 +50,8 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
 }
 
 /**
- * Tells whether the present run of a unit is ready; one that does not say so is when it is active.
+ * Returns whether the current run of a unit is ready. A unit that does not report readiness is
+ * ready when it is active.
  */
 export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
   const text = await run("systemctl", ["cat", "--no-pager", "--", unit]);
@@ -61,7 +62,7 @@ export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
   return said.includes(READY_LINE) || said.trim() === "";
 }
 
-/** The unit's own bound: what systemd would use for a service that tells it of its readiness. */
+/** The unit's start timeout: the limit that systemd would use for a service that notifies it. */
 async function readyLimitMs(unit: string, run: RunProgram): Promise<number> {
   const args = ["show", "--no-pager", "--value", "--property=TimeoutStartUSec", "--", unit];
   const { stdout } = await run("systemctl", args);
@@ -86,7 +87,7 @@ async function stateOf(unit: string, run: RunProgram) {
   const args = ["show", "--no-pager", "--property=ActiveState,SubState,InvocationID", "--", unit];
   const { stdout } = await run("systemctl", args);
   const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "";
-  // Between two runs the state is "activating", and waiting is no run.
+  // While the unit waits for a restart its state is "activating", but no run exists.
   const isBetween = value("SubState") === "auto-restart";
   return {
     active: isBetween ? "failed" : value("ActiveState"),
@@ -100,7 +101,8 @@ async function saidBy(invocation: string, run: RunProgram): Promise<string> {
     "--quiet",
     "--output=cat",
     `_SYSTEMD_INVOCATION_ID=${invocation}`,
-    // What systemd says of this run: where that is kept, a service that says nothing is silent.
+    // systemd's own entries for this run. If they are in the journal, a journal is kept, and a run
+    // without other entries has logged nothing.
     "+",
     `INVOCATION_ID=${invocation}`,
   ]);

@@ -1,12 +1,12 @@
 /**
- * Reads what `systemctl show --timestamp=us+utc` prints. No I/O.
+ * Parses the output of `systemctl show --timestamp=us+utc`. No I/O.
  *
  * @module
  */
 
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** The properties that are asked for, and no others. */
+/** The requested properties. */
 export const SHOWN_PROPERTIES = [
   "Id",
   "LoadState",
@@ -38,7 +38,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
   31: "SIGSYS",
 };
 
-/** Parses blocks of `Key=value` lines, one block per unit, parted by empty lines. */
+/** Parses blocks of `Key=value` lines, one block per unit, separated by empty lines. */
 export function parseUnitStatus(text: string): readonly UnitStatus[] {
   return text.split(/\n{2,}/)
     .map((block) => block.trim())
@@ -55,7 +55,10 @@ function parseBlock(block: string): ReadonlyMap<string, string> {
   return values;
 }
 
-/** `Sat 2026-11-21 11:17:01.412412 UTC`: finer than a second, as the times of files are. */
+/**
+ * Parses `Sat 2026-11-21 11:17:01.412412 UTC`; keeps fractions of a second, for comparison with
+ * file times.
+ */
 function toMs(text: string | undefined): number | undefined {
   const [, day, time] =
     /^\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d* UTC$/.exec(text ?? "") ?? [];
@@ -75,7 +78,7 @@ function toStatus(values: ReadonlyMap<string, string>): UnitStatus {
   };
 }
 
-/** A masked or broken unit cannot run, which is what `not-found` means to callers. */
+/** A masked or broken unit cannot run; callers treat that as `not-found`. */
 function toLoad(state: string | undefined): UnitStatus["load"] {
   return state === "loaded" ? "loaded" : "not-found";
 }
@@ -96,7 +99,8 @@ function toActive(state: string | undefined): UnitStatus["active"] {
 }
 
 /**
- * `exit-code 1`, `signal SIGKILL`, `out of memory`, `start-limit-hit`; undefined after a good end.
+ * Returns `exit-code 1`, `signal SIGKILL`, `out of memory` or `start-limit-hit`; undefined after
+ * success.
  */
 function toReason(values: ReadonlyMap<string, string>): string | undefined {
   const result = values.get("Result") ?? "success";
@@ -106,6 +110,6 @@ function toReason(values: ReadonlyMap<string, string>): string | undefined {
   if (result === "signal" || result === "core-dump") {
     return `${result} ${SIGNALS[status] ?? status}`;
   }
-  // systemd.exec(5): the kernel ended a process of the unit for lack of memory.
+  // systemd.exec(5): the kernel killed a process of the unit because memory ran out.
   return result === "oom-kill" ? "out of memory" : result;
 }

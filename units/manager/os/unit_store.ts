@@ -1,7 +1,7 @@
 /**
- * The unit files under the root: read, checked, and which of them are enabled. Enabling is a link
- * `<target>.wants/<unit>`, where systemd keeps it, too, so that both managers agree.
- * Nothing is started here.
+ * The unit files under the root: read, checked, and which of them are enabled. Enabling creates the
+ * link `<target>.wants/<unit>`, as systemd does, so that both managers agree. This module starts no
+ * unit.
  *
  * @module
  */
@@ -22,15 +22,15 @@ import {
 
 /** Targets whose wanted units are started when the manager starts. */
 const START_TARGETS = ["sockets.target", "multi-user.target", "default.target"] as const;
-/** Kinds of files that are units. */
+/** File extensions of units. */
 const KINDS: ReadonlySet<string> = new Set([".service", ".socket", ".target", ".timer", ".path"]);
 const UNIT_NAME = /^[A-Za-z0-9:_.@\\-]{1,200}$/;
-/** A unit file larger than this is none. */
+/** A larger file is not accepted as a unit. */
 const UNIT_BYTES_MAX = 256 * 1024;
 /** Instance under which a template is checked. */
 const CHECKED_INSTANCE = "0";
 
-/** Returns whether a text can be the name of a unit, and so part of a path. */
+/** Returns whether a text is a valid unit name, and so safe as part of a path. */
 export function isUnitName(text: string): boolean {
   return UNIT_NAME.test(text) && !text.includes("..") && KINDS.has(splitUnitName(text).suffix);
 }
@@ -50,7 +50,7 @@ export class UnitStore {
     this.#places = { at: paths.at, credentials: (unit) => credentialFolder(paths, unit) };
   }
 
-  /** Reads all unit files anew; a faulty one never hides the others. */
+  /** Re-reads all unit files; a faulty file does not affect the others. */
   async reload(): Promise<void> {
     const units = new Map<string, Unit>();
     const faults = new Map<string, readonly string[]>();
@@ -73,7 +73,7 @@ export class UnitStore {
     this.#specs = specs;
   }
 
-  /** Returns what a unit says, or undefined when there is no usable file for it. */
+  /** Returns the parsed unit, or undefined when no usable file exists for it. */
   find(unit: string): UnitSpec | undefined {
     const known = this.#specs.get(unit);
     if (known !== undefined || !isUnitName(unit)) return known;
@@ -85,7 +85,7 @@ export class UnitStore {
     return spec.ok ? spec.value : undefined;
   }
 
-  /** Returns what a unit says; throws what is wrong with it. */
+  /** Returns the parsed unit; throws the faults of an unusable one. */
   require(unit: string): UnitSpec {
     const spec = this.find(unit);
     if (spec !== undefined) return spec;
@@ -98,14 +98,14 @@ export class UnitStore {
     );
   }
 
-  /** Returns what is wrong with the file of a unit or of its template. */
+  /** Returns the faults in the file of a unit or of its template. */
   faultsOf(unit: string): readonly string[] {
     const { prefix, instance, suffix } = splitUnitName(unit);
     const file = instance === undefined ? unit : `${prefix}@${suffix}`;
     return this.#faults.get(unit) ?? this.#faults.get(file) ?? [];
   }
 
-  /** Names of the usable units that are no templates, sorted. */
+  /** Names of the usable units that are not templates, sorted. */
   names(): readonly string[] {
     return [...this.#specs.keys()].sort();
   }
@@ -114,7 +114,7 @@ export class UnitStore {
     return [...this.#faults].map(([unit, details]) => ({ unit, details }));
   }
 
-  /** Keys that loaded units set and that are not honoured, sorted. */
+  /** Keys that loaded units set and that have no effect, sorted. */
   relaxedKeys(): readonly string[] {
     return [...new Set([...this.#units.values()].flatMap(relaxedKeysOf))].sort();
   }
@@ -143,7 +143,7 @@ export class UnitStore {
     }
   }
 
-  /** Works for units whose file is gone, too. */
+  /** Also works for units whose file is gone. */
   async disable(unit: string): Promise<void> {
     if (!isUnitName(unit)) return;
     for (const name of await this.#files.list(this.#paths.units)) {
@@ -156,7 +156,7 @@ export class UnitStore {
     return `${this.#paths.units}/${target}.wants`;
   }
 
-  /** Returns the unit with its drop-ins, its faults, or undefined when the name is no file. */
+  /** Returns the unit with its drop-ins, or its faults, or undefined when no such file exists. */
   async #readUnit(name: string): Promise<Unit | readonly string[] | undefined> {
     const path = `${this.#paths.units}/${name}`;
     const folder = `${path}.d`;

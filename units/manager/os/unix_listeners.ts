@@ -1,19 +1,19 @@
 /**
- * The paths on which unix sockets of this host listen, as the kernel tells them. One short child
- * for all of them: Deno itself reads nothing below /proc under a permission set.
+ * The paths on which unix sockets of this host listen, read from the kernel. One short child
+ * process reads them all: under a permission set, Deno cannot read below /proc.
  *
  * @module
  */
 
 import type { Processes } from "core/ports/processes.ts";
 
-/** `__SO_ACCEPTCON` of Linux: the socket listens. */
+/** Linux flag `__SO_ACCEPTCON`: the socket listens. */
 const LISTENS = 0x10000;
 const ANSWER_MS_MAX = 3_000;
-/** A line has about 100 bytes; more sockets than this are not on one host. */
+/** Output limit. A line has about 100 bytes, so a host stays far below it. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
-/** Asks the kernel; undefined where it does not tell. */
+/** Reads the listeners from the kernel; undefined where they cannot be read. */
 export async function readUnixListeners(
   processes: Pick<Processes, "run">,
 ): Promise<ReadonlyMap<string, number> | undefined> {
@@ -27,11 +27,11 @@ export async function readUnixListeners(
   return code === 0 ? parseUnixListeners(stdout) : undefined;
 }
 
-/** Parses `/proc/net/unix`: how many sockets listen on each path. */
+/** Parses `/proc/net/unix`; returns the number of sockets that listen on each path. */
 export function parseUnixListeners(text: string): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const line of text.split("\n")) {
-    // Num RefCount Protocol Flags Type St Inode Path
+    // Columns: Num RefCount Protocol Flags Type St Inode Path
     const [, flags = "", path] = /^\S+ \S+ \S+ ([0-9A-Fa-f]{8}) \S+ \S+ +\d+ (\/.*)$/.exec(line) ??
       [];
     if (path === undefined || (parseInt(flags, 16) & LISTENS) === 0) continue;

@@ -1,5 +1,5 @@
 /**
- * Reads `ExecStart=` lines and `Environment=` values, and fills in variables at the start of a
+ * Reads `ExecStart=` lines and `Environment=` values, and expands variables at the start of a
  * service. No I/O. Syntax: systemd.service(5) "Command lines".
  *
  * @module
@@ -8,9 +8,9 @@
 import { err, ok } from "core/result.ts";
 import { type Read, readWords, type Specifiers } from "units/manager/units/words.ts";
 
-/** One program to run; variables are still written as `$NAME`. */
+/** One program to run; variables are still unexpanded (`$NAME`). */
 export interface ExecLine {
-  /** `-`: a failure is noted and otherwise ignored. */
+  /** Prefix `-`: a failure is recorded and otherwise ignored. */
   readonly mayFail: boolean;
   /** Absolute path of the program. */
   readonly program: string;
@@ -57,7 +57,7 @@ export function readAssignments(
   for (const { text } of words.value) {
     const equals = text.indexOf("=");
     const name = text.slice(0, Math.max(equals, 0));
-    // The text may hold a secret: only the name is shown.
+    // The text may contain a secret: only the name is shown.
     if (!VARIABLE_NAME.test(name)) return err("each word must have the form NAME=value");
     assignments.push([name, text.slice(equals + 1)]);
   }
@@ -65,8 +65,8 @@ export function readAssignments(
 }
 
 /**
- * Returns the arguments with variables filled in: `${NAME}` anywhere in a word, `$NAME` as a word
- * of its own (split at spaces), `$$` for a dollar. A variable that is not set is empty.
+ * Returns the arguments with variables expanded: `${NAME}` anywhere in a word, `$NAME` as a
+ * separate word (split at spaces), `$$` for a dollar sign. An unset variable is empty.
  */
 export function expandVariables(
   args: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What a service unit says: the command, its surroundings, when it is ready, when it is started
- * again and how it is ended. No I/O. Defaults are those of systemd 252.
+ * The parsed `[Service]` section: the command, its environment, readiness, restarts and how the
+ * service is stopped. No I/O. Defaults are those of systemd 252.
  *
  * @module
  */
@@ -23,27 +23,27 @@ import { type Read, readWords, type Specifiers } from "units/manager/units/words
 
 const TYPES = ["exec", "simple", "oneshot"] as const;
 const RESTARTS = ["no", "always", "on-success", "on-failure", "on-abnormal", "on-abort"] as const;
-/** `none` would leave even the main process behind. */
+/** `none` is left out: it would not even end the main process. */
 const KILL_MODES = ["control-group", "mixed", "process"] as const;
 const FOLDER_KINDS = ["Runtime", "State", "Cache", "Logs"] as const;
 const INPUTS = ["null", "socket"] as const;
 const OUTPUTS = ["journal", "inherit", "null", "socket"] as const;
 
-/** A file whose name may be absent. */
+/** A file that may be absent. */
 export interface OptionalPath {
   readonly path: string;
   readonly isOptional: boolean;
 }
 
-/** A folder made before the start, as `RuntimeDirectory=` and its kin ask. */
+/** A folder created before the start, as `RuntimeDirectory=` and similar keys require. */
 export interface ServiceFolder {
   readonly kind: (typeof FOLDER_KINDS)[number];
-  /** Relative to the kind's base folder. */
+  /** Relative to the base folder of its kind. */
   readonly name: string;
   readonly mode: number;
 }
 
-/** When and how often a service is started again. */
+/** When and how often a service is restarted. */
 export interface RestartPolicy {
   readonly when: (typeof RESTARTS)[number];
   readonly firstMs: number;
@@ -52,7 +52,7 @@ export interface RestartPolicy {
   readonly prevent: ReadonlySet<number | string>;
   readonly force: ReadonlySet<number | string>;
   readonly success: ReadonlySet<number | string>;
-  /** More starts than this within the interval end in `start-limit`; 0 switches it off. */
+  /** More starts than this within the interval end in `start-limit`; 0 disables the limit. */
   readonly burst: number;
   readonly intervalMs: number;
 }
@@ -69,7 +69,7 @@ export interface ServiceSpec {
   readonly environmentFiles: readonly OptionalPath[];
   readonly unset: readonly string[];
   readonly user: string | undefined;
-  /** `~` stands for the user's home. */
+  /** `~` means the user's home. */
   readonly workingDirectory: OptionalPath | undefined;
   readonly folders: readonly ServiceFolder[];
   readonly credentials: readonly { readonly id: string; readonly path: string }[];
@@ -84,7 +84,7 @@ export interface ServiceSpec {
   readonly umask: number;
 }
 
-/** What systemd takes for a service that says none; on a busy host seconds are normal. */
+/** systemd's default for a service that sets none; on a busy host a start can take seconds. */
 export const START_MS_DEFAULT = 90_000;
 const STOP_MS_DEFAULT = 90_000;
 const RESTART_MS_DEFAULT = 100;
@@ -162,7 +162,7 @@ function readRestart(section: SectionReader, unit: SectionReader): RestartPolicy
   };
 }
 
-/** Output is a pipe to the log, or the connection of a socket's server; nothing else. */
+/** Output must be a pipe to the log or, for a socket's server, the connection. */
 function checkOutputs(section: SectionReader, input: "null" | "socket"): void {
   const read = (value: string) => readChoice(value, OUTPUTS);
   const output = section.one("StandardOutput", read, "inherit");

@@ -1,7 +1,7 @@
 /**
- * What a socket unit says: a unix stream whose every connection gets a server of its own.
- * No I/O. `Accept=no` is refused by name: descriptors are not handed to a server that outlives
- * the connection.
+ * The parsed `[Socket]` section: a unix stream socket that starts one server per connection. No
+ * I/O. `Accept=no` is refused: the manager does not pass descriptors to a server that outlives the
+ * connection.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { readCount, readFlag, readMode } from "units/manager/units/unit_numbers.
 import { textWith, type UnitReader } from "units/manager/units/unit_reader.ts";
 import type { Read, Specifiers } from "units/manager/units/words.ts";
 
-/** A socket that is listened on. */
+/** A socket to listen on. */
 export interface SocketSpec {
   readonly kind: "socket";
   readonly path: string;
@@ -24,7 +24,7 @@ export interface SocketSpec {
   readonly backlog: number;
 }
 
-/** systemd's default for `SocketMode=` is open to all; the unit says what it wants. */
+/** systemd's default for `SocketMode=`: open to all users. */
 const SOCKET_MODE_DEFAULT = 0o666;
 const DIRECTORY_MODE_DEFAULT = 0o755;
 const BACKLOG_DEFAULT = 511;

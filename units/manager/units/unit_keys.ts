@@ -1,22 +1,25 @@
 /**
- * The one table that says of each unit key what the embedded service manager does with it:
- * `honoured`, `relaxed` (an ordinary user cannot have it; listed once at start) or `refused`
- * (leaving it out would change what the unit does). A key that is not here is refused, so that no
- * unit silently runs as something else than systemd would run. Keys that start with `X-` are
- * ignored, as in systemd, except for ours.
+ * The table that states how the embedded service manager treats each unit key:
+ *
+ * - `honoured`
+ * - `relaxed`: an ordinary user cannot have it; listed once at start
+ * - `refused`: ignoring it would change what the unit does
+ *
+ * A key that is not listed is refused, so that every unit runs as it would under systemd. Keys that
+ * start with `X-` are ignored, as in systemd, except for fleetctl's own.
  *
  * @module
  */
 
-/** What is done with a key. */
+/** How a key is treated. */
 export type KeyTreatment = "honoured" | "relaxed" | "refused";
 
 /** One row of the table. */
 export interface KeyRule {
   readonly treatment: KeyTreatment;
-  /** For `relaxed` what is missing without it, for `refused` why it cannot be left out. */
+  /** For `relaxed`: what is missing without the key. For `refused`: why it cannot be ignored. */
   readonly why?: string;
-  /** Leaving it out changes nothing, so it is not worth a word at start. */
+  /** Ignoring the key changes nothing, so it is not listed at start. */
   readonly isSilent?: boolean;
 }
 
@@ -140,7 +143,7 @@ const SERVICE_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
   ...refused("there is no terminal", "TTYPath", "TTYReset", "StandardInputText"),
 ]);
 
-/** The table: section, key, what is done. */
+/** The table: section, key, rule. */
 export const UNIT_KEYS: ReadonlyMap<string, ReadonlyMap<string, KeyRule>> = new Map([
   ["Unit", UNIT_RULES],
   ["Install", INSTALL_RULES],
@@ -148,7 +151,7 @@ export const UNIT_KEYS: ReadonlyMap<string, ReadonlyMap<string, KeyRule>> = new 
   ["Service", SERVICE_RULES],
 ]);
 
-/** Returns what is done with a key; sections and keys that are not in the table are refused. */
+/** Returns the rule of a key; sections and keys that are not in the table are refused. */
 export function judgeKey(section: string, key: string): KeyRule {
   if (section.startsWith("X-")) return IGNORED;
   const rules = UNIT_KEYS.get(section);

@@ -42,7 +42,7 @@ const BYTES_OF_UNIT: Readonly<Record<string, number>> = {
   T: 2 ** 40,
 };
 
-/** Signals by name without `SIG`, with their numbers on Linux. */
+/** Signal names without `SIG`, with their numbers on Linux. */
 export const SIGNALS: Readonly<Record<string, number>> = {
   HUP: 1,
   INT: 2,
@@ -106,7 +106,7 @@ export function readChoice<T extends string>(value: string, choices: readonly T[
   return found === undefined ? err(`must be one of ${choices.join(", ")}`) : ok(found);
 }
 
-/** Reads a signal by name, with or without `SIG`; returns the name with it. */
+/** Reads a signal name, with or without `SIG`; returns it with `SIG`. */
 export function readSignal(value: string): Read<string> {
   const name = value.replace(/^SIG/, "");
   return SIGNALS[name] === undefined

@@ -1,6 +1,6 @@
 /**
- * Reads single keys of a unit and collects every fault with unit, section, key and reason, so
- * that one look tells all that is wrong with a file. No I/O.
+ * Reads single keys of a unit and collects every fault with unit, section, key and reason. One pass
+ * therefore reports everything that is wrong with a file. No I/O.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import { expandSpecifiers, type Read, type Specifiers } from "units/manager/unit
 
 /** Access to one section of a unit. */
 export interface SectionReader {
-  /** Returns the last value of a key as `read` understands it, or `fallback`. */
+  /** Returns the last value of a key, parsed by `read`, or `fallback`. */
   one<T, F = T>(key: string, read: (value: string) => Read<T>, fallback: F): T | F;
-  /** Returns each value of a key as `read` understands it. */
+  /** Returns each value of a key, parsed by `read`. */
   each<T>(key: string, read: (value: string) => Read<T>): readonly T[];
-  /** Notes a fault of a key. */
+  /** Records a fault of a key. */
   fault(key: string, reason: string): void;
 }
 
@@ -25,7 +25,7 @@ export interface UnitReader {
   section(name: string): SectionReader;
 }
 
-/** Starts reading a unit; keys that the table refuses are faults at once. */
+/** Starts to read a unit; keys that the table refuses are recorded as faults immediately. */
 export function createUnitReader(unit: Unit): UnitReader {
   const faults: string[] = [];
   for (const section of unit.sections) {
@@ -69,7 +69,7 @@ export function createUnitReader(unit: Unit): UnitReader {
   };
 }
 
-/** Returns the keys of a unit that an ordinary user cannot have, as `[Section] Key`. */
+/** Returns the names of the relaxed keys of a unit, without the silent ones. */
 export function relaxedKeysOf(unit: Unit): readonly string[] {
   const keys: string[] = [];
   for (const section of unit.sections) {
@@ -81,7 +81,7 @@ export function relaxedKeysOf(unit: Unit): readonly string[] {
   return keys;
 }
 
-/** Returns a reader of text with specifiers. */
+/** Returns a reader of text that expands specifiers. */
 export function textWith(specifiers: Specifiers): (value: string) => Read<string> {
   return (value) => expandSpecifiers(value, specifiers);
 }

@@ -1,6 +1,6 @@
 /**
- * What a unit says, in the manager's own words: services, sockets and targets with every value
- * read and checked. No I/O. A unit with a fault has no spec: it is refused with all its faults.
+ * The parsed form of a unit: services, sockets and targets with every value read and checked. No
+ * I/O. A unit with a fault is refused with all its faults.
  *
  * @module
  */
@@ -16,27 +16,27 @@ import {
 } from "units/manager/units/unit_reader.ts";
 import { readWords, type Specifiers, unescapeInstance } from "units/manager/units/words.ts";
 
-/** Where one unit stands to others. */
+/** Relations of one unit to others. */
 export interface Relations {
   readonly after: readonly string[];
   readonly before: readonly string[];
   readonly requires: readonly string[];
   readonly wants: readonly string[];
-  /** Like `requires`; also stopped when the other ends by itself. */
+  /** Like `requires`; this unit is also stopped when the other ends without a stop request. */
   readonly bindsTo: readonly string[];
   readonly partOf: readonly string[];
 }
 
-/** What every kind of unit has. */
+/** Fields of every kind of unit. */
 export interface UnitBase {
   readonly unit: string;
   readonly relations: Relations;
   readonly wantedBy: readonly string[];
-  /** Started only while each path is there (`!` in front: is not there). */
+  /** The unit starts only if each path exists (with `!` in front: does not exist). */
   readonly conditionPaths: readonly string[];
 }
 
-/** A target: a name to order by. */
+/** A target: a name used only for ordering. */
 export interface TargetSpec extends UnitBase {
   readonly kind: "target";
 }
@@ -47,14 +47,14 @@ export type UnitSpec =
   | (UnitBase & SocketSpec)
   | TargetSpec;
 
-/** Folders that specifiers name. */
+/** Folders that specifiers expand to. */
 export interface SpecifierPlaces {
   readonly at: (path: string) => string;
-  /** Where the credentials of a unit are (`%d`). */
+  /** Folder of the credentials of a unit (`%d`). */
   readonly credentials: (unit: string) => string;
 }
 
-/** Splits `mcp-git@3-1-0.service` into its template's name and instance. */
+/** Splits `mcp-git@3-1-0.service` into the name of its template and its instance. */
 export function splitUnitName(
   name: string,
 ): { readonly prefix: string; readonly instance: string | undefined; readonly suffix: string } {
@@ -68,7 +68,10 @@ export function splitUnitName(
   };
 }
 
-/** Returns what specifiers mean in a unit (systemd.unit(5), those that a root prefix can carry). */
+/**
+ * Returns the values of specifiers in a unit: those of systemd.unit(5) that work under a root
+ * prefix.
+ */
 export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers {
   const { prefix, instance, suffix } = splitUnitName(name);
   const stem = name.slice(0, name.length - suffix.length);
@@ -88,7 +91,7 @@ export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers 
   ]);
 }
 
-/** Reads a unit under the name of the instance that is to run; all faults come together. */
+/** Reads a unit under the name of the instance to run; returns all faults together. */
 export function readUnitSpec(
   unit: Unit,
   name: string,

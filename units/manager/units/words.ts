@@ -1,18 +1,17 @@
 /**
- * Splits unit values into words as systemd does it: quotes around whole words, C escapes,
- * specifiers. No I/O. Syntax: systemd.service(5) "Command lines", systemd.unit(5) "Specifiers".
- * What systemd would refuse, or would read differently from what the author probably meant, is
- * refused here.
+ * Splits unit values into words as systemd does: quotes around whole words, C escapes, specifiers.
+ * No I/O. Syntax: systemd.service(5) "Command lines", systemd.unit(5) "Specifiers". Refuses what
+ * systemd would refuse, and what systemd would probably read differently from the author's intent.
  *
  * @module
  */
 
 import { err, ok, type Result } from "core/result.ts";
 
-/** What specifiers stand for in one unit. */
+/** Value of each specifier in one unit. */
 export type Specifiers = ReadonlyMap<string, string>;
 
-/** A value, or one sentence about why it cannot be read. */
+/** A value, or one sentence that states why it cannot be read. */
 export type Read<T> = Result<T, string>;
 
 const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
@@ -29,10 +28,10 @@ const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
   "'": "'",
   ";": ";",
 };
-/** Digits after the letter of a numeric escape. */
+/** Number of digits after the letter of a numeric escape. */
 const NUMERIC_ESCAPES: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-/** One word of a value; `quoted` tells a quoted `;` from the separator of commands. */
+/** One word of a value; `quoted` distinguishes a quoted `;` from the separator of commands. */
 export interface Word {
   readonly text: string;
   readonly quoted: boolean;
@@ -110,7 +109,7 @@ function isSpace(char: string | undefined): boolean {
   return char === " " || char === "\t" || char === "\n" || char === "\r";
 }
 
-/** Replaces `%x` by what it stands for and `%%` by `%`; refuses specifiers that are not listed. */
+/** Replaces `%x` with its value and `%%` with `%`; refuses specifiers that are not listed. */
 export function expandSpecifiers(text: string, specifiers: Specifiers): Read<string> {
   let fault: string | undefined;
   const expanded = text.replace(/%(.?)/gs, (whole, letter: string) => {

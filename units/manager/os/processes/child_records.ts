@@ -1,8 +1,8 @@
 /**
- * The durable list of children: one line when a child was started, one when it is gone, so that
- * the next manager knows what a killed one left behind. Written as soon as the pid is known; for
- * the moment before, a child is known by its environment. No fsync: the list must outlive this
- * process, not the machine (a line of another boot means nothing).
+ * The durable list of children: one line when a child is started, one when it is gone. The next
+ * manager reads it to find what a killed manager left behind. A line is written as soon as the pid
+ * is known; until then, a child is identified by its environment. There is no fsync: the list must
+ * survive this process, not the machine, because lines of another boot are ignored.
  *
  * @module
  */
@@ -10,7 +10,7 @@
 import fs from "node:fs";
 import type { ProcessName } from "units/manager/os/processes/process_table.ts";
 
-/** A child that was started and not yet seen gone. */
+/** A child that was started and has not ended. */
 export interface ChildRecord extends ProcessName {
   readonly unit: string;
   readonly boot: string;
@@ -24,10 +24,10 @@ export interface ChildRecords {
 }
 
 const FILE_MODE = 0o600;
-/** Lines after which the file is written anew with only what is alive. */
+/** After this many lines the file is rewritten with live children only. */
 const LINES_MAX = 1000;
 
-/** Reads the list of an earlier manager; lines that a kill cut short are skipped. */
+/** Reads the list of an earlier manager; skips lines that a kill truncated. */
 export function readChildRecords(path: string): readonly ChildRecord[] {
   let text: string;
   try {
@@ -76,7 +76,7 @@ export function openChildRecords(path: string, boot: string): ChildRecords {
   };
 }
 
-/** Puts a file with these lines in place in one step and returns it open for appending. */
+/** Replaces the file atomically with these lines; returns its descriptor, open for appending. */
 function startFile(path: string, lines: Iterable<string>): number {
   const temp = `${path}.new`;
   fs.rmSync(temp, { force: true });

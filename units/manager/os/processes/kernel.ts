@@ -1,10 +1,10 @@
 /**
- * The few system calls that the runtime does not offer under a scoped permission set: signals to
- * a process group, reading `/proc`, and asking whether the peer of a socket has gone.
- * Needs ffi for the path of libc and nothing else; reads only `/proc` and never writes.
+ * The few system calls that the runtime does not offer under a scoped permission set: signals to a
+ * process group, reads of `/proc`, and whether the peer of a socket has closed. Needs only the ffi
+ * permission for the path of libc. It reads only `/proc` and writes nothing.
  *
- * Why not helper programs: `/bin/kill` and `/bin/cat` would cost a process for each look and leave
- * time between looking at a pid and signalling it, in which the pid may become someone else's.
+ * Helper programs are not an option. `/bin/kill` and `/bin/cat` would cost one process per check.
+ * Between the check and the signal, the kernel could also reuse the pid.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { PeerCredentials } from "core/ports/sockets.ts";
 import { keepDescriptors, LIBC_PATHS, openLibc } from "core/os/libc.ts";
 import { readPeerCredentials } from "core/os/peer_credentials.ts";
 
-/** What the embedded manager asks of the kernel. */
+/** System calls of the embedded manager. */
 export interface Kernel {
   /** Returns the text of a small file under `/proc`, or undefined when it cannot be read. */
   readProc(path: string): string | undefined;
@@ -24,13 +24,13 @@ export interface Kernel {
   kill(pid: number, signal: number): boolean;
   /** Returns for each descriptor whether the peer has closed both directions. */
   hungUp(descriptors: readonly number[]): readonly boolean[];
-  /** Who connected; throws when the kernel does not say. */
+  /** Returns the credentials of the peer; throws when the kernel does not report them. */
   readPeer(socket: Socket): PeerCredentials;
-  /** Keeps what is open now from children that are started after it. */
+  /** Marks all open descriptors so that later children do not inherit them. */
   keepDescriptors(): void;
-  /** Runs `work` under another file mode creation mask; it must not wait for anything. */
+  /** Runs `work` under another umask; `work` must be synchronous. */
   withUmask<T>(mask: number, work: () => T): T;
-  /** Gives the library back; nothing may be called afterwards. */
+  /** Closes the library; no other function may be called afterwards. */
   close(): void;
 }
 
@@ -39,7 +39,7 @@ const O_DIRECTORY = 0o200000;
 const POLLERR = 0x8;
 const POLLHUP = 0x10;
 const POLLNVAL = 0x20;
-/** `environ` and `stat` are read whole; an environment larger than this is cut. */
+/** `environ` and `stat` are read whole; a larger environment is truncated. */
 const PROC_BYTES_MAX = 256 * 1024;
 const DIRECTORY_BYTES = 32 * 1024;
 /** Offset of `d_reclen` and `d_name` in `struct linux_dirent64`. */
@@ -115,7 +115,7 @@ function createCalls(
       return pids;
     },
     kill(pid, signal) {
-      // 0, 1 and -1 would mean this group, init and every process: never what is meant here.
+      // 0, 1 and -1 would signal the own group, init and every process: never intended here.
       if (Math.abs(pid) <= 1) throw new RangeError(`Cannot signal pid ${pid}`);
       return libc.kill(pid, signal) === 0;
     },

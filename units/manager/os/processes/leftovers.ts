@@ -1,9 +1,12 @@
 /**
- * Ends what an earlier manager of the same root left behind when it was killed. Three signs tell
- * that a process is ours: it carries this root's manager in its environment, which is there from
- * its first instruction on; its pid *and* start time are in the list of children of this boot; or
- * it is below, or in the group of, one of those. A pid that was given to someone else has another
- * start time and is never touched.
+ * Ends the processes that a killed manager of the same root left behind. A process belongs to this
+ * root if one of three signs holds:
+ *
+ * - Its environment names this root's manager (set from its first instruction on).
+ * - Its pid *and* start time are in the list of children of this boot.
+ * - It is a descendant, or in the process group, of such a process.
+ *
+ * A reused pid has another start time, so another process is never signalled.
  *
  * @module
  */
@@ -23,25 +26,25 @@ import {
 import { MANAGER_VARIABLE, UNIT_VARIABLE } from "units/manager/os/runs/surroundings.ts";
 import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
-/** Time between asking and killing. */
+/** Time between the stop signal and the kill. */
 const TERM_MS = 3_000;
 
-/** What is known of an earlier manager. */
+/** Known facts about an earlier manager. */
 export interface Earlier {
   readonly records: readonly ChildRecord[];
   readonly boot: string;
-  /** Path of the control socket, as children carry it. */
+  /** Path of the control socket, as in the environment of children. */
   readonly managerSocket: string;
   readonly ownPid: number;
 }
 
-/** What was found and what of it could not be ended. */
+/** The processes found, and those that could not be ended. */
 export interface Cleaning {
   readonly ended: readonly Leftover[];
   readonly survivors: readonly number[];
 }
 
-/** Ends everything that is left; resolves when it is gone. */
+/** Ends every leftover process; resolves when all are gone. */
 export async function endLeftovers(
   earlier: Earlier,
   deps: { readonly kernel: Kernel; readonly clock: Clock },
@@ -67,7 +70,7 @@ export async function endLeftovers(
   };
 }
 
-/** Returns the live processes that are ours; `units` remembers what was seen, with its unit. */
+/** Returns the live leftover processes; `units` collects each process seen, with its unit. */
 function lookForLeftovers(
   earlier: Earlier,
   kernel: Kernel,
@@ -86,7 +89,7 @@ function lookForLeftovers(
       units.set(key, readVariable(kernel, entry.pid, UNIT_VARIABLE) ?? "unknown");
     }
   }
-  // A group or session is ours while its head is: then its number cannot be anyone else's.
+  // A group or session is ours while its leader lives, because its id cannot be reused until then.
   const heads = table.filter((entry) => units.has(processKey(entry)) && entry.pid === entry.group);
   const leaders = new Map(heads.map((entry) => [entry.pid, units.get(processKey(entry))] as const));
   const members = findMembers(table, new Set(leaders.keys()), new Set(units.keys()));
@@ -100,8 +103,8 @@ function lookForLeftovers(
 }
 
 /**
- * Leaves out this process, its ancestors and its session: whoever started this manager may carry
- * the mark of the earlier one, when it was started from inside it.
+ * Leaves out this process, its ancestors and its session. The parent of this manager may carry the
+ * earlier manager's variable, if this manager was started from inside it.
  */
 function withoutOwn(
   table: readonly ProcessEntry[],

@@ -1,7 +1,7 @@
 /**
- * Processes that may outlive the run they came from (`KillMode=process`): a verb that the daemon
- * started ends its step while the daemon is started again. They are looked after until they end
- * by themselves or the manager does; then they are ended, too.
+ * Processes that may outlive their run (`KillMode=process`). Example: a verb that the daemon
+ * started finishes its step while the daemon restarts. They are tracked until they end, or until
+ * the manager ends and ends them too.
  *
  * @module
  */
@@ -18,7 +18,7 @@ interface Rest {
   readonly unit: string;
   readonly members: Members;
   readonly outputEnded: Promise<void>;
-  /** What is in the list of children, so that a later manager knows it, too. */
+  /** Entries in the list of children, so that a later manager also knows the process. */
   readonly recorded: Map<string, ProcessName>;
 }
 
@@ -31,7 +31,10 @@ export class Lingering {
     this.#records = records;
   }
 
-  /** Takes over what is left of a run; its output is read on, so that writing does not end it. */
+  /**
+   * Takes over the remaining processes of a run. It keeps reading their output, because a closed
+   * pipe would end them.
+   */
   add(unit: string, members: Members, outputEnded: Promise<void>): void {
     const rest: Rest = { unit, members, outputEnded, recorded: new Map() };
     this.#rests.add(rest);
@@ -42,13 +45,14 @@ export class Lingering {
     return this.#rests.size;
   }
 
-  /** Notes who has come and who has gone. */
+  /** Records new and ended processes. */
   watch(table: readonly ProcessEntry[]): void {
     for (const rest of this.#rests) this.#look(rest, table);
   }
 
   /**
-   * Asks all of them to end, kills them after `ms` or when told to; resolves when they are gone.
+   * Sends all of them the stop signal, and kills them after `ms` or on `kill`. Resolves when they
+   * are gone.
    */
   async end(ms: number, kill: AbortSignal): Promise<void> {
     await Promise.all([...this.#rests].map(async (rest) => {

@@ -1,7 +1,7 @@
 /**
- * The processes of one run of a unit, and ending them for certain: signal, wait, kill, wait until
- * none is left. Stands in for the control group of systemd. Each signal goes to a process that
- * was looked at in the same turn, so that a pid of someone else is never hit.
+ * The processes of one run of a unit, and how they are ended: signal, wait, kill, wait until none
+ * is left. Replaces systemd's control group. Each signal is sent in the same turn in which the
+ * process was read, so that a reused pid is never hit.
  *
  * @module
  */
@@ -20,16 +20,16 @@ import {
 } from "units/manager/os/processes/process_table.ts";
 import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
-/** Names one run of a unit, as systemd does. */
+/** Identifies one run of a unit, as in systemd. */
 export const INVOCATION_VARIABLE = "INVOCATION_ID";
 
-/** How a look at the machine is paced while waiting for processes to go. */
+/** Poll intervals while waiting for processes to end. */
 const POLL: Backoff = { firstMs: 5, maxMs: 100 };
 const SIGCONT = 18;
-/** A process that survives SIGKILL this long hangs in the kernel; nobody can end it. */
+/** A process that survives SIGKILL this long is stuck in the kernel and cannot be ended. */
 export const KILL_MS_MAX = 10_000;
 
-/** What a run's processes need of the machine. */
+/** Dependencies of `Members`. */
 export interface MemberDeps {
   readonly kernel: Kernel;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export class Members {
   readonly #deps: MemberDeps;
   readonly #seen = new Set<string>();
   readonly #main: ProcessName;
-  /** In the environment of what the run started, unless that cleared it. */
+  /** In the environment of every process of the run, unless a process cleared it. */
   readonly #invocation: string;
   #isMainEnded = false;
   /** Whether the main process's pid is still the name of its group and session. */
@@ -53,7 +53,7 @@ export class Members {
     this.#seen.add(processKey(main));
   }
 
-  /** Looks who belongs to the run now and remembers it. */
+  /** Finds and records the processes that belong to the run now. */
   look(table: readonly ProcessEntry[] = readTable(this.#deps.kernel)): readonly ProcessEntry[] {
     const leaders = new Set(this.#leads ? [this.#main.pid] : []);
     const members = findMembers(table, leaders, this.#seen);
@@ -63,8 +63,9 @@ export class Members {
   }
 
   /**
-   * The main process was reaped: its pid stays the name of its group only while that has members.
-   * What has lost its parent and left the group since the last look is found by its environment.
+   * Called when the main process was reaped. Its pid stays the id of its group only while the group
+   * has members. A process that lost its parent and left the group since the last check is found by
+   * its environment.
    */
   mainEnded(): readonly ProcessEntry[] {
     this.#isMainEnded = true;
@@ -81,7 +82,10 @@ export class Members {
     return this.look();
   }
 
-  /** Sends a signal to every member, or to one of them; what was stopped is let run, to hear it. */
+  /**
+   * Signals every member, or one of them. Stopped processes are continued, so that they handle the
+   * signal.
+   */
   signal(name: string, only?: number): void {
     const members = this.look().filter((member) => only === undefined || member.pid === only);
     const number = SIGNALS[name.slice("SIG".length)];
@@ -91,18 +95,18 @@ export class Members {
     send(this.#deps.kernel, members, SIGCONT);
   }
 
-  /** Adds up what the members use. */
+  /** Returns the memory of all members in bytes. */
   memoryBytes(table: readonly ProcessEntry[]): number {
     return this.look(table)
       .reduce((sum, member) => sum + readMemoryBytes(this.#deps.kernel, member.pid), 0);
   }
 
-  /** Resolves with the members that are left when all are gone or `ms` have passed. */
+  /** Resolves when all members are gone or `ms` have passed, with the members that are left. */
   waitGone(ms: number, signal?: AbortSignal): Promise<readonly ProcessEntry[]> {
     return waitUntilNone(this.#deps.clock, () => this.look(), { ms, signal });
   }
 
-  /** Kills every member, and what they start meanwhile, until none is left; returns survivors. */
+  /** Kills every member, and any process that they start meanwhile; returns the survivors. */
   killAll(): Promise<readonly ProcessEntry[]> {
     return waitUntilNone(this.#deps.clock, () => {
       const members = this.look();
@@ -112,7 +116,9 @@ export class Members {
   }
 }
 
-/** Signals groups that consist of members as one, so that no fork slips through; then the rest. */
+/**
+ * Signals groups that consist only of members as a group, so that no fork escapes; then the rest.
+ */
 export function signalAll(
   kernel: Kernel,
   members: readonly ProcessEntry[],
@@ -129,7 +135,7 @@ function signalEach(kernel: Kernel, members: readonly ProcessEntry[], signal: nu
   for (const member of members) kernel.kill(member.pid, signal);
 }
 
-/** Looks again and again until `look` finds nobody. */
+/** Calls `look` repeatedly until it returns no process. */
 export async function waitUntilNone(
   clock: Clock,
   look: () => readonly ProcessEntry[],

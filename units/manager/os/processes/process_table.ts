@@ -1,40 +1,40 @@
 /**
- * Who is alive and who belongs to whom, from `/proc/<pid>/stat`. A process is named by its pid
- * *and* its start time, so that a pid that was given to someone else is never taken for ours.
- * No signals here: looking only.
+ * Which processes are alive and which unit they belong to, from `/proc/<pid>/stat`. A process is
+ * identified by its pid *and* its start time, so that a reused pid is never mistaken for the old
+ * process. This module only reads; it sends no signals.
  *
- * Membership stands in for the control group that an ordinary user does not have: a process
- * belongs to a unit when it was seen in the unit's group or session, below one of its members, or
- * was seen so before. What leaves its parent, group and session between two looks is lost.
+ * Membership replaces the control group, which an ordinary user does not have. A process belongs to
+ * a unit when it is in the unit's group or session, is a descendant of a member, or was a member
+ * before. A process that leaves its parent, group and session between two checks is lost.
  *
  * @module
  */
 
 import type { Kernel } from "units/manager/os/processes/kernel.ts";
 
-/** One process, as far as the manager cares. */
+/** One process, with the fields that the manager needs. */
 export interface ProcessEntry {
   readonly pid: number;
   readonly state: string;
   readonly parent: number;
   readonly group: number;
   readonly session: number;
-  /** Clock ticks between boot and start; with the pid it names one process until the next boot. */
+  /** Clock ticks between boot and start; identifies a process with its pid until the next boot. */
   readonly start: string;
 }
 
-/** A process that was once started by us. */
+/** Identity of a process that the manager started. */
 export interface ProcessName {
   readonly pid: number;
   readonly start: string;
 }
 
-/** Returns the key under which a process is remembered. */
+/** Returns the map key of a process. */
 export function processKey(process: ProcessName): string {
   return `${process.pid}:${process.start}`;
 }
 
-/** Parses one line of `/proc/<pid>/stat`; the program's name may hold spaces and brackets. */
+/** Parses one line of `/proc/<pid>/stat`; the program's name may contain spaces and brackets. */
 export function parseStat(text: string): ProcessEntry | undefined {
   const open = text.indexOf("(");
   const close = text.lastIndexOf(")");
@@ -54,14 +54,14 @@ export function parseStat(text: string): ProcessEntry | undefined {
   };
 }
 
-/** Returns one live process, or undefined when it is gone or only waits to be reaped. */
+/** Returns one live process, or undefined when it is gone or a zombie. */
 export function readProcess(kernel: Kernel, pid: number): ProcessEntry | undefined {
   const text = kernel.readProc(`/proc/${pid}/stat`);
   const entry = text === undefined ? undefined : parseStat(text);
   return entry !== undefined && isAlive(entry) ? entry : undefined;
 }
 
-/** Returns every live process of the machine that this user may see. */
+/** Returns every live process that this user may see. */
 export function readTable(kernel: Kernel): readonly ProcessEntry[] {
   const table: ProcessEntry[] = [];
   for (const pid of kernel.listPids()) {
@@ -80,16 +80,16 @@ export function readBootId(kernel: Kernel): string {
   return kernel.readProc("/proc/sys/kernel/random/boot_id")?.trim() ?? "unknown";
 }
 
-/** Bytes of memory that a process does not share: what its end would give back. */
+/** Returns the unshared memory of a process in bytes: what its end would free. */
 export function readMemoryBytes(kernel: Kernel, pid: number): number {
   const [, resident, shared] = (kernel.readProc(`/proc/${pid}/statm`) ?? "").split(" ").map(Number);
   return Math.max(0, ((resident ?? 0) - (shared ?? 0)) * PAGE_BYTES);
 }
 
-/** Page size of every platform that the product is built for. */
+/** Page size of every platform that fleetctl is built for. */
 const PAGE_BYTES = 4096;
 
-/** Returns what a process was started with under this name. */
+/** Returns a variable of a process's initial environment, or undefined. */
 export function readVariable(kernel: Kernel, pid: number, name: string): string | undefined {
   const environment = kernel.readProc(`/proc/${pid}/environ`) ?? "";
   const entry = environment.split("\0").find((line) => line.startsWith(`${name}=`));
@@ -97,8 +97,12 @@ export function readVariable(kernel: Kernel, pid: number, name: string): string 
 }
 
 /**
- * Returns the members of a unit: the roots themselves, what shares their group or session while
- * `leads` says that the id is still theirs, what was seen before, and everything below.
+ * Returns the members of a unit:
+ *
+ * - the roots
+ * - processes in the group or session of a root, while `leads` states that the id is still theirs
+ * - earlier members
+ * - descendants of all of these
  */
 export function findMembers(
   table: readonly ProcessEntry[],

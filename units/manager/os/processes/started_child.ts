@@ -1,7 +1,7 @@
 /**
- * Starts one program as the head of a session and group of its own, with its output as lines and,
- * for the server of a connection, the connection as stdin and stdout.
- * `node:child_process` is used because it can hand over a socket; raw descriptors lost data.
+ * Starts one program as the leader of its own session and process group. Its output is read as
+ * lines; the server of a connection gets the connection as stdin and stdout. `node:child_process`
+ * is used because it can pass a socket to a child; raw descriptors lost data.
  *
  * @module
  */
@@ -21,20 +21,20 @@ export interface ChildPlan {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly umask: number;
-  /** Handed to the child as stdin and stdout; the caller still closes its own end. */
+  /** Passed to the child as stdin and stdout; the caller must still close its own end. */
   readonly connection: Socket | undefined;
-  /** Called in the same turn in which the child was started. */
+  /** Called in the same turn in which the child is started. */
   readonly onStarted: (process: ProcessName) => void;
   readonly onLines: (lines: readonly string[], stream: "stdout" | "stderr") => void;
 }
 
-/** A child that was started. */
+/** A started child. */
 export interface StartedChild extends ProcessName {
   /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<ProcessExit>;
-  /** Resolves when the last holder of its output has closed it. */
+  /** Resolves when every process that holds its output has closed it. */
   readonly outputEnded: Promise<void>;
-  /** Stops reading the output, whoever still holds it. */
+  /** Stops reading the output, even if processes still hold it. */
   dropOutput(): void;
 }
 
@@ -43,10 +43,9 @@ export async function startChild(kernel: Kernel, plan: ChildPlan): Promise<Start
   const stdio: StdioOptions = plan.connection === undefined
     ? ["ignore", "pipe", "pipe"]
     : [plan.connection, plan.connection, "pipe"];
-  // Sockets that the manager listens on, or holds for other children, are none of this
-  // one's business.
+  // Children must not inherit the manager's listening sockets or the connections of other children.
   kernel.keepDescriptors();
-  // The mask is in force for this one call: the child is forked before `spawn` returns.
+  // The umask applies to this one call only: the child is forked before `spawn` returns.
   const child = kernel.withUmask(plan.umask, () =>
     spawn(plan.program, [...plan.args], {
       detached: true,
@@ -66,7 +65,7 @@ export async function startChild(kernel: Kernel, plan: ChildPlan): Promise<Start
       (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }),
     );
   });
-  // A child that has ended already is still there to be looked at: nobody has waited for it yet.
+  // A child that has already ended is a zombie until it is reaped, so its stat is still readable.
   const start = parseStat(kernel.readProc(`/proc/${pid}/stat`) ?? "")?.start ?? "0";
   plan.onStarted({ pid, start });
   const outputs = [child.stdout, child.stderr].filter((stream) => stream !== null);

@@ -1,7 +1,7 @@
 /**
- * One attempt to run a service: prepare, run `ExecStartPre=`, run the program, clean up. Ends when
- * the last process of it is gone. Start and run time limits are kept here; whether there is
- * another attempt is decided elsewhere (`units/manager/verdict.ts`).
+ * One attempt to run a service: prepare, run `ExecStartPre=`, run the program, clean up. It ends
+ * when its last process is gone. It enforces the limits on start and run time.
+ * `units/manager/verdict.ts` decides whether another attempt follows.
  *
  * @module
  */
@@ -24,16 +24,16 @@ import {
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import { failureOf, type RunEnd } from "units/manager/verdict.ts";
 
-/** What an attempt needs of the manager. */
+/** Dependencies of an attempt. */
 export interface AttemptDeps {
   readonly clock: Clock;
   readonly execution: ExecutionDeps;
   readonly surroundings: SurroundingsDeps;
 }
 
-/** How an attempt tells what it does, and asks whether it should go on. */
+/** Callbacks through which an attempt reports progress and checks whether to continue. */
 export interface AttemptHooks {
-  /** A program was started, so that it can be stopped. */
+  /** A program was started; the receiver can stop it. */
   onExecution(execution: Execution): void;
   /** The service is ready; called at most once. */
   onReady(): void;
@@ -90,7 +90,7 @@ function planOf(
   return { ...of, line, surroundings, connection: undefined, linePrefix: "" };
 }
 
-/** The start limit runs until the service is ready, the run limit from then on. */
+/** The start limit applies until the service is ready, the run limit from then on. */
 function createTimers(
   clock: Clock,
   spec: ServiceSpec,

@@ -1,7 +1,7 @@
 /**
- * One execution of one program of a unit: from the start of its process until the last process
- * that it brought along is gone. Knows when it is ready, ends it gently or at once, and keeps the
- * reason when the manager was the one who ended it.
+ * One execution of one program of a unit, from the start of its process until all processes that it
+ * started are gone. It detects readiness, stops the program or kills it, and records the cause when
+ * the manager ended it.
  *
  * |            | main process | others: `control-group`     | `mixed`   | `process`   |
  * |------------|--------------|-----------------------------|-----------|-------------|
@@ -28,21 +28,21 @@ import type { Surroundings } from "units/manager/os/runs/surroundings.ts";
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import type { ManagerCause, RunEnd } from "units/manager/verdict.ts";
 
-/** Output that comes after the last process of a run has gone is waited for this long. */
+/** Maximum wait for remaining output after the last process of a run has gone. */
 const OUTPUT_MS_MAX = 1_000;
 
-/** What an execution needs of the manager. */
+/** Dependencies of an execution. */
 export interface ExecutionDeps {
   readonly kernel: Kernel;
   readonly clock: Clock;
   readonly records: ChildRecords;
-  /** Executions that the manager looks after while they last. */
+  /** The active executions; the manager checks them periodically. */
   readonly running: Set<Execution>;
-  /** Takes over what may outlive its run. */
+  /** Takes over processes that may outlive their run. */
   readonly lingering: Lingering;
 }
 
-/** What is executed. */
+/** What to execute. */
 export interface ExecutionPlan {
   readonly unit: string;
   readonly line: ExecLine;
@@ -50,7 +50,7 @@ export interface ExecutionPlan {
   readonly surroundings: Surroundings;
   readonly log: UnitLog;
   readonly connection: Socket | undefined;
-  /** Put in front of each line, where several share a log. */
+  /** Prefix of each line, for logs that several instances share. */
   readonly linePrefix: string;
 }
 
@@ -92,9 +92,9 @@ function saysReady(line: string): boolean {
 export class Execution {
   readonly plan: ExecutionPlan;
   readonly pid: number;
-  /** Resolves when the program says that it serves (at once when it need not say so). */
+  /** Resolves when the program reports readiness, or immediately when it need not. */
   readonly ready: Promise<void>;
-  /** Resolves when every process of it is gone; never rejects. */
+  /** Resolves when every process of the execution is gone; never rejects. */
   readonly finished: Promise<RunEnd>;
   readonly #child: StartedChild;
   readonly #deps: ExecutionDeps;
@@ -124,19 +124,22 @@ export class Execution {
     this.finished = this.#follow();
   }
 
-  /** Asks it to end, and kills it after `TimeoutStopSec`; `cause` when the manager wanted it. */
+  /**
+   * Sends the stop signal, and kills after `TimeoutStopSec`. `cause` is set when the manager
+   * decided to stop it.
+   */
   stop(cause?: ManagerCause, detail = ""): void {
     this.#blame(cause, detail);
     if (this.#isStopping) return;
     this.#isStopping = true;
-    // What the main process leaves behind is being ended already.
+    // The processes that the main process left behind are already being ended.
     if (this.#hasExited) return;
     const { killMode, killSignal, stopMs } = this.plan.spec;
     this.#members.signal(killSignal, killMode === "control-group" ? undefined : this.pid);
     this.#killAfter(stopMs);
   }
 
-  /** Kills every process of it now. */
+  /** Kills every process of the execution now. */
   kill(cause?: ManagerCause, detail = ""): void {
     this.#blame(cause, detail);
     this.#isStopping = true;
@@ -145,7 +148,7 @@ export class Execution {
     this.#killLoop ??= this.#members.killAll();
   }
 
-  /** Looks who belongs to it and how much memory they use. */
+  /** Updates the members and checks their memory use. */
   watch(table: readonly ProcessEntry[]): void {
     const limit = this.plan.spec.memoryBytesMax;
     if (limit === Infinity) return void this.#members.look(table);
@@ -153,14 +156,17 @@ export class Execution {
     if (bytes > limit) this.kill("memory-limit", `${mebibytes(bytes)} of ${mebibytes(limit)}`);
   }
 
-  /** Descriptor of the connection that it serves. */
+  /** Descriptor of the connection that the execution serves. */
   connectionDescriptor(): number | undefined {
     const handle = (this.plan.connection as unknown as { _handle?: { fd?: unknown } } | undefined)
       ?._handle;
     return typeof handle?.fd === "number" && handle.fd >= 0 ? handle.fd : undefined;
   }
 
-  /** The client has gone: the server has read the end of its input and has `TimeoutStopSec`. */
+  /**
+   * The client has disconnected. The server has read the end of its input and must end within
+   * `TimeoutStopSec`.
+   */
   clientGone(): void {
     if (this.#isClientGone || this.#isStopping || this.#hasExited) return;
     this.#isClientGone = true;
@@ -176,7 +182,7 @@ export class Execution {
     });
   }
 
-  /** Only what came before the end can have been its cause. */
+  /** Records the first cause. A cause that comes after the main process has ended is ignored. */
   #blame(cause: ManagerCause | undefined, detail: string): void {
     if (cause === undefined || this.#cause !== undefined || this.#hasExited) return;
     this.#cause = cause;

@@ -1,8 +1,8 @@
 /**
- * Listening on the path of a socket unit, open to those it is meant for from the first moment on.
- * The socket is bound under one fixed name in a folder that is closed to others, gets its mode
- * there, and is then moved to its path: nobody can connect before the mode holds, and a
- * permission set has to name one path only, whatever sockets come later.
+ * Listens on the path of a socket unit with the right mode from the first moment. The socket is
+ * bound under one fixed name in a folder that only its owner can open. It gets its mode there and
+ * is then moved to its path. No client can therefore connect before the mode is set, and a
+ * permission set must name only one path.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import fs from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { errorText } from "core/errors.ts";
 
-/** A path that is listened on. */
+/** A path to listen on. */
 export interface ListenPlan {
   readonly path: string;
   readonly mode: number;
@@ -19,19 +19,19 @@ export interface ListenPlan {
   readonly backlog: number;
   /** Fixed name under which sockets are bound; its folder is 0700 and on the same file system. */
   readonly bindPath: string;
-  /** Gets the connection paused: not a byte of it has been read. */
+  /** Receives the paused connection, before any byte has been read. */
   readonly onConnection: (socket: Socket) => void;
 }
 
-/** Something that listens. */
+/** A listening socket. */
 export interface Listening {
   close(): Promise<void>;
 }
 
-/** Binds are one after the other, because they share a name. */
+/** Binds run one after another, because they share a name. */
 let binding: Promise<unknown> = Promise.resolve();
 
-/** Starts to listen; rejects with one sentence when that is not possible. */
+/** Starts to listen; rejects with one sentence when that fails. */
 export function listenAt(plan: ListenPlan): Promise<Listening> {
   const next = binding.then(() => bind(plan));
   binding = next.catch(() => {});
@@ -42,7 +42,7 @@ async function bind(plan: ListenPlan): Promise<Listening> {
   const server = createServer(
     { allowHalfOpen: true, pauseOnConnect: true },
     (socket) => {
-      // Whoever gets the connection learns of its end by other means.
+      // The receiver of the connection detects its end by other means.
       socket.on("error", () => {});
       plan.onConnection(socket);
     },
@@ -87,7 +87,9 @@ function makeFolder(path: string, mode: number): void {
   fs.chmodSync(folder, mode);
 }
 
-/** Removes a socket that nobody listens on any more; anything else at the path is a fault. */
+/**
+ * Removes a socket on which no process listens any longer; anything else at the path is a fault.
+ */
 function removeSocket(path: string, inode?: number): void {
   const info = fs.lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return;

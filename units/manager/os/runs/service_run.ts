@@ -1,13 +1,13 @@
 /**
- * The life of one service unit: started, ready, ended, started again.
+ * The life of one service unit: start, readiness, end, restart.
  *
  * | state          | means                                              |
  * |----------------|----------------------------------------------------|
  * | `inactive`     | never started, stopped, or ended cleanly           |
- * | `activating`   | being started, or waiting to be started again      |
+ * | `activating`   | being started, or waiting for a restart            |
  * | `active`       | ready (a one-shot that remains: has run)           |
- * | `deactivating` | asked to end                                       |
- * | `failed`       | ended badly and will not be started again          |
+ * | `deactivating` | being stopped                                      |
+ * | `failed`       | ended with a failure, and no restart follows       |
  *
  * @module
  */
@@ -31,18 +31,18 @@ import {
 } from "units/manager/verdict.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** What a service needs of the manager. */
+/** Dependencies of a service. */
 export interface ServiceDeps extends AttemptDeps {
   readonly log: UnitLog;
   readonly onEvent: (event: UnitEvent) => void;
-  /** The service has come to rest without having been asked to. */
+  /** The service has ended, or finally failed, without a stop request. */
   readonly onRest: () => void;
 }
 
 /** One service. */
 export class ServiceRun {
   readonly unit: string;
-  /** Replaced by a reload; used from the next start on. */
+  /** Replaced by a reload; takes effect at the next start. */
   spec: UnitBase & ServiceSpec;
   readonly #deps: ServiceDeps;
   readonly #limit = new StartLimit();
@@ -50,10 +50,10 @@ export class ServiceRun {
   #since: number | undefined;
   #reason: string | undefined;
   #restarts = 0;
-  /** Restarts since the last run that lasted. */
+  /** Number of restarts since the last stable run. */
   #rung = 0;
   #readyAt = Infinity;
-  /** Where the lines of the last run begin. */
+  /** Position in the log where the last run begins. */
   #logStart = 0;
   #execution: Execution | undefined;
   #life: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export class ServiceRun {
       this.#await();
       this.#life = this.#live().finally(() => this.#life = undefined);
     } else {
-      // Someone asks while it waits to be started again: now is as good as later.
+      // A start request during the restart delay ends the delay.
       this.#pause.abort();
     }
     await this.#started.promise;
@@ -112,7 +112,7 @@ export class ServiceRun {
     await this.#life;
   }
 
-  /** Kills every process of the service now and starts none again. */
+  /** Kills every process of the service now and starts no other. */
   kill(): void {
     this.#asked = "kill";
     this.#pause.abort();
@@ -212,7 +212,7 @@ export class ServiceRun {
     this.#deps.onRest();
   }
 
-  /** A failure that nobody waits for is in the status and in the events. */
+  /** A failure without a waiting caller is reported by the status and the events. */
   #await(): void {
     this.#started = Promise.withResolvers();
     this.#started.promise.catch(() => {});

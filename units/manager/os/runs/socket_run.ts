@@ -1,9 +1,9 @@
 /**
- * One socket unit: for each connection an instance of the service template of the same name, with
- * the connection as stdin and stdout (systemd.socket(5) `Accept=yes`). An instance is named
- * `<n>-<peer pid>-<peer uid>` as systemd does. It ends when the client has gone (it reads the end
- * of its input, and is killed after `TimeoutStopSec` when it stays), and the client sees the end
- * when the instance has.
+ * Runs one socket unit. For each connection it starts an instance of the service template of the
+ * same name, with the connection as stdin and stdout (systemd.socket(5) `Accept=yes`). As in
+ * systemd, an instance is named `<n>-<peer pid>-<peer uid>`. When the client disconnects, the
+ * instance reads the end of its input, and is killed after `TimeoutStopSec` if it has not ended.
+ * When the instance ends, the client sees its connection close.
  *
  * @module
  */
@@ -23,17 +23,17 @@ import { excerptSince, type UnitLog } from "units/manager/os/runs/unit_log.ts";
 import { describeExit, failureOf, type RunEnd } from "units/manager/verdict.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** What a socket needs of the manager. */
+/** Dependencies of a socket. */
 export interface SocketDeps extends AttemptDeps {
   readonly bindPath: string;
   readonly onEvent: (event: UnitEvent) => void;
-  /** Reads the template under the name of an instance; throws what is wrong with it. */
+  /** Reads the template under the name of an instance; throws its faults. */
   readonly instanceSpec: (unit: string) => UnitBase & ServiceSpec;
   /** The log that the instances of a template share. */
   readonly logOf: (unit: string) => UnitLog;
 }
 
-/** One connection from its accept until nothing of its server is left. */
+/** One connection, from its accept until every process of its server is gone. */
 interface Connection {
   readonly unit: string;
   readonly since: number;
@@ -43,7 +43,7 @@ interface Connection {
   isStopped: boolean;
 }
 
-/** Returns the template whose instances serve a socket. */
+/** Returns the template whose instances serve connections of a socket. */
 function templateOf(socketUnit: string): string {
   return `${socketUnit.slice(0, -".socket".length)}@.service`;
 }
@@ -51,7 +51,7 @@ function templateOf(socketUnit: string): string {
 /** One socket. */
 export class SocketRun {
   readonly unit: string;
-  /** Replaced by a reload; used from the next start on. */
+  /** Replaced by a reload; takes effect at the next start. */
   spec: UnitBase & SocketSpec;
   readonly #deps: SocketDeps;
   readonly #connections = new Map<string, Connection>();
@@ -122,7 +122,7 @@ export class SocketRun {
     });
   }
 
-  /** Resolves when nobody can connect any more and every instance is gone. */
+  /** Resolves when the socket accepts no connections and every instance is gone. */
   stop(): Promise<void> {
     return this.#next(async () => {
       const listening = this.#listening;
@@ -140,7 +140,7 @@ export class SocketRun {
     });
   }
 
-  /** Kills every instance now; the socket stays until `stop`. */
+  /** Kills every instance now; the socket remains until `stop`. */
   kill(): void {
     for (const connection of this.#connections.values()) {
       connection.isKilled = true;
@@ -150,7 +150,7 @@ export class SocketRun {
 
   #accept(socket: Socket): void {
     if (this.#listening === undefined || this.#connections.size >= this.spec.connectionsMax) {
-      // As systemd does: the client sees the end at once, and nothing is started for it.
+      // As in systemd: the connection is closed immediately, and no instance is started for it.
       socket.destroy();
       if (this.#listening === undefined) return;
       this.#log().append([`${this.unit}: dropped a connection, MaxConnections are served`]);
@@ -174,7 +174,7 @@ export class SocketRun {
       const { pid, uid } = this.#deps.execution.kernel.readPeer(socket);
       peer = `${pid}-${uid}`;
     } catch {
-      // A peer that is gone already: its server will read the end of its input.
+      // The peer is already gone; its server will read the end of its input.
     }
     return `${splitUnitName(this.unit).prefix}@${this.#accepted++}-${peer}.service`;
   }
@@ -257,7 +257,7 @@ export class SocketRun {
     this.#reason = reason;
   }
 
-  /** Starts and stops follow one another. */
+  /** Runs starts and stops one after another. */
   #next(work: () => Promise<void>): Promise<void> {
     const next = this.#job.then(work);
     this.#job = next.catch(() => {});

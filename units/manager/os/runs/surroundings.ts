@@ -1,7 +1,7 @@
 /**
- * What a service finds around it when it starts: environment, working directory, folders and
- * credentials. Reads the environment files at each start, as systemd does. A fault is one
- * sentence that names the file and never a value.
+ * Prepares the start of a service: environment, working directory, folders and credentials. Reads
+ * the environment files at each start, as systemd does. A fault is one sentence that names the file
+ * and never a value.
  *
  * @module
  */
@@ -12,13 +12,16 @@ import type { Paths } from "core/paths.ts";
 import { INVOCATION_VARIABLE } from "units/manager/os/processes/members.ts";
 import type { ServiceFolder, ServiceSpec } from "units/manager/units/service_spec.ts";
 
-/** Set in every child at this manager's socket, so that the next manager knows whose it was. */
+/**
+ * Environment variable of every child: this manager's socket, so that the next manager finds
+ * leftovers.
+ */
 export const MANAGER_VARIABLE = "FLEETCTL_MANAGED_BY";
 
-/** Set in every child at its unit, so that what is found later can be named. */
+/** Environment variable of every child: its unit, so that a leftover process can be named. */
 export const UNIT_VARIABLE = "FLEETCTL_UNIT";
 
-/** Where programs are looked for unless the unit says otherwise (systemd's own default). */
+/** Search path for programs, unless the unit sets its own (systemd's default). */
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const FOLDER_BASES: Readonly<Record<ServiceFolder["kind"], string>> = {
   Runtime: "/run",
@@ -35,28 +38,28 @@ const FOLDER_VARIABLES: Readonly<Record<ServiceFolder["kind"], string>> = {
 const CREDENTIAL_FOLDER_MODE = 0o700;
 const CREDENTIAL_MODE = 0o400;
 
-/** What is needed to prepare a start. */
+/** Dependencies of a start. */
 export interface SurroundingsDeps {
   readonly paths: Paths;
   readonly files: Files;
-  /** Variables that every service gets, such as `LANG`. */
+  /** Variables for every service, such as `LANG`. */
   readonly environment: Readonly<Record<string, string>>;
-  /** A new name for each start. */
+  /** Returns a new invocation id for each start. */
   readonly invocation: () => string;
 }
 
-/** What a child is started with. */
+/** Environment, working directory and credentials of a child. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
 
-/** Returns where the copies of a unit's credentials are while it runs. */
+/** Returns the folder that contains the copies of a unit's credentials while it runs. */
 export function credentialFolder(paths: Paths, unit: string): string {
   return `${paths.managerState}/credentials/${unit}`;
 }
 
-/** Makes ready what a service needs; throws an `Error` that says what is missing. */
+/** Prepares the surroundings of a service; throws an `Error` that states what is missing. */
 export async function prepareSurroundings(
   unit: string,
   spec: ServiceSpec,
@@ -108,7 +111,7 @@ export async function removeSurroundings(
   await deps.files.remove(credentialFolder(deps.paths, unit), { recursive: true });
 }
 
-/** What systemd sets for `User=`; everything still runs as the user of the manager. */
+/** Variables that systemd sets for `User=`; the service still runs as the user of the manager. */
 function userVariables(paths: Paths, user: string): Readonly<Record<string, string>> {
   const home = user === "root" ? paths.at("/root") : paths.home(user);
   return { USER: user, LOGNAME: user, HOME: home, SHELL: "/bin/sh" };
@@ -121,7 +124,7 @@ async function makeFolders(
   const variables: Record<string, string> = {};
   for (const { kind, name, mode } of folders) {
     const path = deps.paths.at(`${FOLDER_BASES[kind]}/${name}`);
-    // The run folder of the manager holds its own socket: what is there keeps its mode.
+    // An existing folder keeps its mode: the manager's run folder contains its own socket.
     if (await deps.files.stat(path) === undefined) await deps.files.ensureDir(path, { mode });
     const variable = FOLDER_VARIABLES[kind];
     const before = variables[variable];

@@ -1,7 +1,7 @@
 /**
- * The journal of one unit: a log file that is rotated at a fixed size, 0600, and the last lines in
- * memory. A disk that is full stops the file, never the unit; `tail` then answers from memory.
- * Terminal control sequences are taken out when lines are shown, not when they are written.
+ * The journal of one unit: a log file (0600) that is rotated at a fixed size, and the last lines in
+ * memory. A full disk stops writes to the file, never the unit; `tail` then answers from memory.
+ * Terminal control sequences are removed when lines are shown, not when they are written.
  *
  * @module
  */
@@ -10,45 +10,47 @@ import fs from "node:fs";
 
 /** Sizes of a journal. */
 export const UNIT_LOG_LIMITS = {
-  /** At this size the file becomes `<name>.1`, and the one before it goes. */
+  /** At this size the file becomes `<name>.1`, which replaces the previous one. */
   fileBytesMax: 4 * 1024 * 1024,
-  /** A longer line is cut into several. */
+  /** A longer line is split into several. */
   lineBytesMax: 16 * 1024,
   /** Lines kept in memory. */
   memoryLinesMax: 200,
   /** Bytes read from the end of the file for one request. */
   tailBytesMax: 512 * 1024,
-  /** Lines given out for one request. */
+  /** Maximum number of lines returned for one request. */
   tailLinesMax: 2000,
 } as const;
 
 const FILE_MODE = 0o600;
-/** Control sequences (CSI, OSC) and every other control character but the tab. */
+/** Control sequences (CSI, OSC) and all other control characters except tab. */
 const CONTROLS = new RegExp(
   String.raw`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|` +
     String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f]`,
   "g",
 );
 
-/** Takes lines and gives back the last ones. */
+/** Stores lines and returns the last ones. */
 export interface UnitLog {
   append(lines: readonly string[]): void;
-  /** The last lines, oldest first, fit to be printed. */
+  /** The last lines, oldest first, safe to print. */
   tail(lines: number): readonly string[];
-  /** How many lines were appended since it was opened: where a run begins. */
+  /** Number of lines appended since the log was opened; marks where a run begins. */
   appended(): number;
   close(): void;
 }
 
-/** Lines of a log that go with a fault. */
+/** Number of log lines attached to a fault. */
 const FAULT_LINES = 20;
 
-/** The last lines since `start`, as `appended()` told it: those of older runs mislead. */
+/**
+ * Returns the last lines since `start`, a value of `appended()`. Lines of older runs would mislead.
+ */
 export function excerptSince(log: UnitLog, start: number): readonly string[] {
   return log.tail(Math.min(FAULT_LINES, log.appended() - start));
 }
 
-/** Opens the log at `path`; `onFault` is told once each time writing stops working. */
+/** Opens the log at `path`; `onFault` is called once each time writes start to fail. */
 export function openUnitLog(path: string, onFault: (thrown: unknown) => void): UnitLog {
   const memory: string[] = [];
   let file: { descriptor: number; size: number } | undefined;
@@ -99,7 +101,7 @@ function openLogFile(path: string): { descriptor: number; size: number } {
   return { descriptor, size: fs.fstatSync(descriptor).size };
 }
 
-/** Reads the end of the file before the current one, too, so that a rotation hides nothing. */
+/** Also reads the end of the rotated file, so that a rotation hides no lines. */
 function readLastLines(path: string): readonly string[] {
   const newer = readEnd(path, UNIT_LOG_LIMITS.tailBytesMax);
   const older = newer.length >= UNIT_LOG_LIMITS.tailBytesMax
@@ -116,7 +118,7 @@ function readEnd(path: string, bytesMax: number): Uint8Array {
   try {
     descriptor = fs.openSync(path, "r");
   } catch {
-    // A unit that has said nothing has no file.
+    // A unit that has logged nothing has no file.
     return new Uint8Array();
   }
   try {
